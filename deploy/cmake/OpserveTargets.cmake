@@ -1,0 +1,63 @@
+# Settings and functions shared by all targets of the project.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+
+# Warnings for our own code; generated code goes without.
+add_library(opserve_warnings INTERFACE)
+target_compile_options(opserve_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+
+# opserve_library(NAME SRCS ... DEPS ... [PRIVATE_DEPS ...])
+# A static library opserve_NAME, also known as opserve::NAME. Includes are relative to the root.
+function(opserve_library NAME)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
+  add_library(opserve_${NAME} STATIC ${ARG_SRCS})
+  add_library(opserve::${NAME} ALIAS opserve_${NAME})
+  target_include_directories(opserve_${NAME} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
+  target_link_libraries(opserve_${NAME}
+    PUBLIC ${ARG_DEPS}
+    PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:opserve_warnings>)
+endfunction()
+
+# opserve_test(NAME SRCS ... DEPS ... LABELS ... [ARGS ...] [SHARDS n] [TIMEOUT s] [CAN_SKIP])
+# A GoogleTest program; tests link libraries and never pick .cc files of the product. CAN_SKIP lists
+# each of its tests with ctest, so that a skipped one is reported as skipped and hides no failure.
+function(opserve_test NAME)
+  cmake_parse_arguments(ARG "CAN_SKIP" "SHARDS;TIMEOUT" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
+  add_executable(${NAME} ${ARG_SRCS})
+  target_include_directories(${NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main opserve_warnings)
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  if(ARG_CAN_SKIP)
+    gtest_discover_tests(${NAME} EXTRA_ARGS ${ARG_ARGS}
+      PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+    return()
+  endif()
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  math(EXPR last "${ARG_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(test "${NAME}")
+    if(ARG_SHARDS GREATER 1)
+      set(test "${NAME}_${shard}")
+    endif()
+    add_test(NAME ${test} COMMAND ${NAME} ${ARG_ARGS})
+    set_tests_properties(${test} PROPERTIES
+      LABELS "${ARG_LABELS}"
+      TIMEOUT ${ARG_TIMEOUT}
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
+endfunction()

@@ -1,0 +1,48 @@
+// File: kernels/cpu/cpu_executor.h
+//
+// Runs validated calls on the CPU: SIMD kernels chosen at run time for the host's best instruction
+// set, any layout, large tensors split over threads.
+
+#ifndef OPSERVE_KERNELS_CPU_CPU_EXECUTOR_H_
+#define OPSERVE_KERNELS_CPU_CPU_EXECUTOR_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/invocation.h"
+
+namespace opserve {
+
+// Thread-safe: Run may be called from many threads at once; they share the worker threads.
+class CpuExecutor {
+ public:
+  // `threads`: most threads one call is spread over, the caller's included; 0 takes one per
+  // processor available to this process.
+  explicit CpuExecutor(int threads = 0);
+  ~CpuExecutor();
+  CpuExecutor(const CpuExecutor&) = delete;
+  CpuExecutor& operator=(const CpuExecutor&) = delete;
+
+  // Computes the call. `inputs` holds one pointer per input of the operator, in its order (nullptr
+  // where an optional input is absent), each to invocation.input_bytes[i] readable bytes at any
+  // alignment; `output` points to invocation.output_bytes writable bytes that overlap no input.
+  // Writes every byte of the output; gaps between strided elements become zero. Cannot fail.
+  void Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
+           std::byte* output) const;
+
+  // Number of threads that a call is spread over at most.
+  int threads() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Name of the instruction set that kernels use on this host, as Highway names it: "AVX3_DL".
+std::string CpuTargetName();
+
+}  // namespace opserve
+
+#endif  // OPSERVE_KERNELS_CPU_CPU_EXECUTOR_H_

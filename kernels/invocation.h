@@ -1,0 +1,47 @@
+// File: kernels/invocation.h
+//
+// A validated call of an operator: everything a device needs to run it except the bytes. Made by
+// Validate() only, immutable, shared between requests that describe the same call.
+
+#ifndef OPSERVE_KERNELS_INVOCATION_H_
+#define OPSERVE_KERNELS_INVOCATION_H_
+
+#include <array>
+#include <cstdint>
+
+#include "kernels/op_table.h"
+#include "kernels/plan.h"
+#include "kernels/tensor_desc.h"
+
+namespace opserve {
+
+// Values of the attributes in the order of OpTraits::attributes; enums as their numbers.
+using AttributeValues = std::array<double, kMaxAttributes>;
+
+struct Invocation {
+  OpId op = {};
+  // Element type that selects the kernel: that of input OpTraits::lane_input.
+  DataType lane_type = DataType::kUnknown;
+  AttributeValues attributes = {};
+  // Inputs in operator order; data_type is kUnknown where an optional input is absent.
+  std::array<TensorDesc, kMaxInputs> inputs = {};
+  // Which payload of the request holds input i. -1 where the input is absent.
+  std::array<int8_t, kMaxInputs> payload_index = {};
+  TensorDesc output;
+  // Exact bytes that the buffers of the inputs and of the output must have; no kernel touches more.
+  std::array<uint64_t, kMaxInputs> input_bytes = {};
+  uint64_t output_bytes = 0;
+  Plan plan;
+
+  // The compile-time mode of the kernel: the first attribute if it is an enum, else 0.
+  int mode() const {
+    const OpTraits& traits = TraitsOf(op);
+    const bool has_mode =
+        !traits.attributes.empty() && traits.attributes[0].kind == AttributeKind::kEnum;
+    return has_mode ? static_cast<int>(attributes[0]) : 0;
+  }
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_KERNELS_INVOCATION_H_

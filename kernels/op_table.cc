@@ -1,0 +1,137 @@
+#include "kernels/op_table.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+
+namespace opserve {
+namespace {
+
+using enum DataType;
+
+// Type groups of DirectML's support tables.
+constexpr DataTypeSet kF16 = {kFloat16};
+constexpr DataTypeSet kU8 = {kUint8};
+constexpr DataTypeSet kFloat32And16 = {kFloat32, kFloat16};
+constexpr DataTypeSet kNumeric8 = {kFloat32, kFloat16, kInt32,  kInt16,
+                                   kInt8,    kUint32,  kUint16, kUint8};
+constexpr DataTypeSet kNumeric10 = kNumeric8 | DataTypeSet{kInt64, kUint64};
+constexpr DataTypeSet kAll11 = kNumeric10 | DataTypeSet{kFloat64};
+
+#define OPSERVE_STRIP(...) __VA_ARGS__
+constexpr OpTraits kOpTable[] = {
+#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) \
+  OpTraits{.id = OpId::NAME, .name = #NAME, OPSERVE_STRIP TRAITS},
+#include "kernels/elementwise.def"
+#undef OPSERVE_OPERATOR
+};
+#undef OPSERVE_STRIP
+
+constexpr bool IsOneSentence(absl::string_view text) {
+  return !text.empty() && text.size() <= 90 && text.back() != '.' &&
+         std::find(text.begin(), text.end(), '\n') == text.end();
+}
+
+constexpr bool SupportIsSound(const OpTraits& op) {
+  if (op.support.empty()) return false;
+  for (size_t i = 0; i < op.support.size(); ++i) {
+    const SupportRow& row = op.support[i];
+    if (i > 0 && row.level <= op.support[i - 1].level) return false;
+    if (row.types.size() != op.inputs.size() + 1) return false;
+    if (row.min_dimension_count < 1 || row.max_dimension_count > kMaxDimensionCount ||
+        row.min_dimension_count > row.max_dimension_count) {
+      return false;
+    }
+    for (DataTypeSet types : row.types) {
+      if (types.empty()) return false;
+    }
+  }
+  return true;
+}
+
+constexpr bool AttributesAreSound(const OpTraits& op) {
+  for (const AttributeTraits& attribute : op.attributes) {
+    if (attribute.name.empty()) return false;
+    if ((attribute.kind == AttributeKind::kEnum) == attribute.values.empty()) return false;
+    for (size_t i = 0; i < attribute.values.size(); ++i) {
+      if (attribute.values[i].number != static_cast<int32_t>(i)) return false;
+    }
+  }
+  return true;
+}
+
+constexpr bool TableIsSound() {
+  for (size_t i = 0; i < std::size(kOpTable); ++i) {
+    const OpTraits& op = kOpTable[i];
+    if (op.id != static_cast<OpId>(i)) return false;
+    if (i > 0 && !(kOpTable[i - 1].name < op.name)) return false;
+    if (!IsOneSentence(op.summary) || op.formula.empty()) return false;
+    if (op.inputs.empty() || op.lane_input >= op.inputs.size()) return false;
+    if (!SupportIsSound(op) || !AttributesAreSound(op)) return false;
+  }
+  return true;
+}
+static_assert(TableIsSound(), "kernels/elementwise.def: rows must be sorted and complete");
+
+int EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<int> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    int diagonal = std::exchange(row[0], static_cast<int>(i));
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const int substitution = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substitution}));
+    }
+  }
+  return row[b.size()];
+}
+
+// Distance of what was typed to a full name, or to the name without its family prefix.
+int NameDistance(absl::string_view typed, absl::string_view name) {
+  int best = EditDistance(typed, name);
+  for (absl::string_view prefix : {"ELEMENT_WISE_", "ACTIVATION_"}) {
+    if (absl::StartsWith(name, prefix)) {
+      best = std::min(best, EditDistance(typed, name.substr(prefix.size())));
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::span<const OpTraits> OpTable() { return kOpTable; }
+
+const OpTraits& TraitsOf(OpId id) { return kOpTable[static_cast<size_t>(id)]; }
+
+const OpTraits* FindOperator(absl::string_view name) {
+  const auto* found =
+      std::lower_bound(std::begin(kOpTable), std::end(kOpTable), name,
+                       [](const OpTraits& op, absl::string_view key) { return op.name < key; });
+  return found != std::end(kOpTable) && found->name == name ? found : nullptr;
+}
+
+std::vector<absl::string_view> NearestOperators(absl::string_view name) {
+  constexpr size_t kMostSuggestions = 3;
+  // Longer names are no typing mistakes, and would make the distance costly.
+  if (name.empty() || name.size() > 64) return {};
+  const std::string typed = absl::AsciiStrToUpper(name);
+
+  std::vector<std::pair<int, absl::string_view>> near;
+  for (const OpTraits& op : kOpTable) {
+    const bool is_part = typed.size() >= 2 && absl::StrContains(op.name, typed);
+    const int distance = is_part ? 0 : NameDistance(typed, op.name);
+    if (distance * 2 <= static_cast<int>(typed.size())) near.emplace_back(distance, op.name);
+  }
+  std::sort(near.begin(), near.end());
+  std::vector<absl::string_view> names;
+  for (size_t i = 0; i < std::min(near.size(), kMostSuggestions); ++i) {
+    names.push_back(near[i].second);
+  }
+  return names;
+}
+
+}  // namespace opserve

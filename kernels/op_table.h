@@ -1,0 +1,124 @@
+// File: kernels/op_table.h
+//
+// The operator table: traits of every operator, expanded from kernels/elementwise.def. Validation,
+// planning, the catalogue, the documentation and the tests read these traits; none of them knows an
+// operator by name. The table is a constant; everything here is safe to use from any thread.
+
+#ifndef OPSERVE_KERNELS_OP_TABLE_H_
+#define OPSERVE_KERNELS_OP_TABLE_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "kernels/data_type.h"
+#include "kernels/feature_level.h"
+#include "kernels/fixed_list.h"
+
+namespace opserve {
+
+// Most inputs and attributes that an operator of the table has.
+inline constexpr int kMaxInputs = 3;
+inline constexpr int kMaxAttributes = 4;
+// Inputs and the output.
+inline constexpr int kMaxTensors = kMaxInputs + 1;
+
+// Number of an operator: its row in kOpTable.
+enum class OpId : uint16_t {
+#define OPSERVE_OPERATOR(NAME, ...) NAME,
+#include "kernels/elementwise.def"
+#undef OPSERVE_OPERATOR
+};
+
+// One allowed value of an enum attribute.
+struct EnumValue {
+  absl::string_view name = {};  // without DirectML's prefix
+  int32_t number = 0;           // DirectML's number
+  absl::string_view meaning = {};
+};
+
+enum class AttributeKind : uint8_t { kEnum, kInt, kFloat };
+
+// An attribute of an operator.
+struct AttributeTraits {
+  absl::string_view name = {};  // DirectML's member name
+  AttributeKind kind = AttributeKind::kEnum;
+  bool optional = false;
+  double default_value = 0;             // where optional
+  FixedList<EnumValue, 4> values = {};  // where kind is kEnum; numbers count up from 0
+};
+
+// A tensor of an operator.
+struct TensorTraits {
+  absl::string_view name = {};  // DirectML's member name
+  bool optional = false;
+};
+
+// What the tensors may be from one feature level on.
+struct SupportRow {
+  FeatureLevel level = FeatureLevel::k1_0;
+  uint8_t min_dimension_count = 1;  // for all tensors
+  uint8_t max_dimension_count = kMaxDimensionCount;
+  FixedList<DataTypeSet, kMaxTensors> types = {};  // inputs first, then the output
+};
+
+// A set of tensors of one operator: bit i is input i, kOutputBit the output.
+using TensorMask = uint16_t;
+inline constexpr TensorMask kOutputBit = 0x8000;
+
+// Everything about an operator except how to compute it.
+struct OpTraits {
+  OpId id = {};
+  absl::string_view name = {};     // DirectML's name without DML_OPERATOR_
+  absl::string_view summary = {};  // one sentence without the final full stop
+  absl::string_view formula = {};  // over tensor and attribute names
+  FixedList<TensorTraits, kMaxInputs> inputs = {};
+  TensorTraits output = {.name = "OutputTensor"};
+  FixedList<AttributeTraits, kMaxAttributes> attributes = {};
+  TensorMask same_data_type = 0;  // tensors whose types must be equal; 0: no such rule
+  FixedList<absl::string_view, kMaxInputs> in_place =
+      {};                                 // inputs the output may alias, at most one
+  FixedList<SupportRow, 6> support = {};  // ascending by level; never empty
+  uint8_t lane_input = 0;                 // the input whose type selects the kernel
+  uint8_t max_ulp = 0;                    // 0: exact to the bit on every device
+
+  constexpr FeatureLevel introduced() const { return support[0].level; }
+  constexpr int input_count() const { return static_cast<int>(inputs.size()); }
+  constexpr int tensor_count() const { return input_count() + 1; }
+  // Tensor i in the order of SupportRow::types: an input, or the output at input_count().
+  constexpr const TensorTraits& tensor(int i) const {
+    return i < input_count() ? inputs[i] : output;
+  }
+  // Whether tensor i takes part in the same-data-type rule.
+  constexpr bool shares_type(int i) const {
+    return (same_data_type & (i < input_count() ? TensorMask(1u << i) : kOutputBit)) != 0;
+  }
+  // The row in force at `level`, or nullptr if the operator was introduced later.
+  constexpr const SupportRow* SupportAt(FeatureLevel level) const {
+    const SupportRow* found = nullptr;
+    for (const SupportRow& row : support) {
+      if (row.level <= level) found = &row;
+    }
+    return found;
+  }
+};
+
+// All operators, sorted by name; entry i has OpId i.
+std::span<const OpTraits> OpTable();
+
+// The traits of an operator.
+const OpTraits& TraitsOf(OpId id);
+
+// The operator with exactly this name, or nullptr.
+const OpTraits* FindOperator(absl::string_view name);
+
+// Up to three names of operators near `name` by edit distance, best first; the parts of a name
+// count too, so that "ROUND" finds ELEMENT_WISE_ROUND. Empty if nothing is near.
+std::vector<absl::string_view> NearestOperators(absl::string_view name);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_KERNELS_OP_TABLE_H_

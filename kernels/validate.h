@@ -1,0 +1,81 @@
+// File: kernels/validate.h
+//
+// Validation of operator requests against DirectML's feature-level tables. Finds every violation,
+// not only the first, and has no branch per operator: the table's traits say it all. Stateless and
+// safe to use from any thread.
+
+#ifndef OPSERVE_KERNELS_VALIDATE_H_
+#define OPSERVE_KERNELS_VALIDATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "kernels/invocation.h"
+
+namespace opserve {
+
+// A tensor descriptor as a client sent it; nothing about it is trusted.
+struct TensorDescView {
+  absl::string_view name = {};             // empty: by position
+  int data_type = 0;                       // number of a DataType, or anything
+  std::span<const uint32_t> sizes = {};    // any length
+  std::span<const uint32_t> strides = {};  // empty: packed
+};
+
+// An attribute as a client sent it: no value, a symbolic one, an integer, or a float.
+struct AttributeView {
+  absl::string_view name = {};
+  std::variant<std::monostate, absl::string_view, int64_t, double> value = {};
+};
+
+// An operator request as a client sent it. All views must outlive the call of Validate.
+struct OperatorRequest {
+  absl::string_view operator_name = {};
+  absl::string_view feature_level = {};  // empty: kHighestFeatureLevel
+  std::vector<AttributeView> attributes;
+  std::vector<TensorDescView> inputs;
+  std::optional<TensorDescView> output;
+  std::vector<uint64_t> payload_bytes;  // length of each payload
+};
+
+// Limits beyond DirectML's own.
+struct ValidationLimits {
+  // Most elements of a tensor; DirectML allows 2^32 - 1.
+  uint64_t max_elements = UINT32_MAX;
+  // Most bytes of one tensor, padding included.
+  uint64_t max_tensor_bytes = uint64_t{1} << 30;
+};
+
+// Most inputs, attributes and payloads that are looked at one by one; a request with more is
+// refused with a single violation about their number.
+inline constexpr size_t kMaxListedItems = 64;
+
+// One thing that is wrong with a request.
+struct Violation {
+  std::string field;        // proto path: "inputs[1].strides[0]"
+  std::string description;  // what is wrong, the offending value, what is allowed
+  bool operator==(const Violation&) const = default;
+};
+
+// The outcome of validation: an invocation exactly if there are no violations.
+struct ValidationResult {
+  std::shared_ptr<const Invocation> invocation;
+  std::vector<Violation> violations;
+  // The operator's name is unknown (one of the violations says so, with the nearest names).
+  bool unknown_operator = false;
+};
+
+// Checks `request` completely: operator, feature level, attributes, descriptors, constraints
+// between tensors, limits, and payload lengths. Never throws; bounded in time and memory by the
+// request's own size.
+ValidationResult Validate(const OperatorRequest& request, const ValidationLimits& limits);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_KERNELS_VALIDATE_H_
