@@ -1,1 +1,450 @@
 #include "kernels/validate.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/validate_tensor.h"
+
+namespace opserve {
+namespace {
+
+std::string SizesText(std::span<const uint32_t> sizes) {
+  return absl::StrCat("[", absl::StrJoin(sizes, ", "), "]");
+}
+
+// Client text for messages: quoted, and cut where it is long.
+std::string Quoted(absl::string_view text) {
+  constexpr size_t kMostShown = 64;
+  if (text.size() <= kMostShown) return absl::StrCat("\"", text, "\"");
+  return absl::StrCat("\"", text.substr(0, kMostShown), "…\"");
+}
+
+std::string InputField(size_t i) { return absl::StrCat("inputs[", i, "]"); }
+
+std::string AllowedValues(const AttributeTraits& attribute) {
+  switch (attribute.kind) {
+    case AttributeKind::kEnum:
+      return absl::StrJoin(attribute.values, ", ", [](std::string* out, const EnumValue& value) {
+        absl::StrAppend(out, value.name, " (", value.number, ")");
+      });
+    case AttributeKind::kInt:
+      return "an integer";
+    case AttributeKind::kFloat:
+      return "a number";
+  }
+  return "";
+}
+
+// One validation: collects violations and, as far as they permit, the parts of the invocation.
+class Validation {
+ public:
+  Validation(const OperatorRequest& request, const ValidationLimits& limits)
+      : request_(request), limits_(limits) {}
+
+  ValidationResult Run() {
+    CheckLevelAndOperator();
+    if (op_ != nullptr) CheckAttributes();
+    if (CountsAreListable()) {
+      if (op_ != nullptr) AssignInputs();
+      CheckInputs();
+      CheckPayloads();
+      if (op_ != nullptr) CheckTensorsTogether();
+    }
+    return Finish();
+  }
+
+ private:
+  // Position in the request of every input of the operator; nullopt where absent.
+  using InputPositions = std::array<std::optional<size_t>, kMaxInputs>;
+
+  void CheckLevelAndOperator() {
+    if (!request_.feature_level.empty()) {
+      const std::optional<FeatureLevel> level = FeatureLevelFromName(request_.feature_level);
+      if (!level) {
+        violations_.Add("feature_level", "There is no feature level ",
+                        Quoted(request_.feature_level), "; known are ",
+                        absl::StrJoin(kAllFeatureLevels, ", ",
+                                      [](std::string* out, FeatureLevel known) {
+                                        absl::StrAppend(out, NameOf(known));
+                                      }),
+                        ".");
+      }
+      level_ = level.value_or(kHighestFeatureLevel);
+    }
+    op_ = FindOperator(request_.operator_name);
+    if (op_ == nullptr) {
+      ReportUnknownOperator();
+      return;
+    }
+    support_ = op_->SupportAt(level_);
+    if (support_ == nullptr) {
+      violations_.Add("operator", op_->name, " was introduced at feature level ",
+                      NameOf(op_->introduced()), ", later than the level asked for (",
+                      NameOf(level_), ").");
+    }
+  }
+
+  void ReportUnknownOperator() {
+    unknown_operator_ = true;
+    if (request_.operator_name.empty()) {
+      violations_.Add("operator", "The operator's name is missing; ListOperators tells the names.");
+      return;
+    }
+    const std::vector<absl::string_view> near = NearestOperators(request_.operator_name);
+    violations_.Add("operator", "There is no operator ", Quoted(request_.operator_name), "; ",
+                    near.empty() ? "ListOperators tells the names"
+                                 : absl::StrCat("did you mean ", absl::StrJoin(near, " or "), "?"),
+                    near.empty() ? "." : "");
+  }
+
+  void CheckAttributes() {
+    if (request_.attributes.size() > kMaxListedItems) {
+      violations_.Add("attributes", "The number of attributes (", request_.attributes.size(),
+                      ") exceeds what ", op_->name, " takes (", op_->attributes.size(), ").");
+      return;
+    }
+    std::array<bool, kMaxAttributes> seen = {};
+    for (size_t i = 0; i < request_.attributes.size(); ++i) CheckAttribute(i, seen);
+    for (size_t a = 0; a < op_->attributes.size(); ++a) {
+      const AttributeTraits& attribute = op_->attributes[a];
+      if (seen[a]) continue;
+      invocation_.attributes[a] = attribute.default_value;
+      if (attribute.optional) continue;
+      violations_.Add("attributes", "The attribute ", attribute.name,
+                      " is missing; allowed: ", AllowedValues(attribute), ".");
+    }
+  }
+
+  void CheckAttribute(size_t i, std::array<bool, kMaxAttributes>& seen) {
+    const AttributeView& given = request_.attributes[i];
+    const std::string field = absl::StrCat("attributes[", i, "]");
+    const AttributeTraits* const found =
+        std::find_if(op_->attributes.begin(), op_->attributes.end(),
+                     [&](const AttributeTraits& known) { return known.name == given.name; });
+    if (found == op_->attributes.end()) {
+      violations_.Add(absl::StrCat(field, ".name"), op_->name, " has no attribute ",
+                      Quoted(given.name), "; it has ", AttributeNames(), ".");
+      return;
+    }
+    const auto index = static_cast<size_t>(found - op_->attributes.begin());
+    if (seen[index]) {
+      violations_.Add(absl::StrCat(field, ".name"), "The attribute ", found->name,
+                      " is given more than once.");
+      return;
+    }
+    seen[index] = true;
+    const std::optional<double> value = ValueOf(given, *found);
+    if (value) {
+      invocation_.attributes[index] = *value;
+    } else {
+      violations_.Add(absl::StrCat(field, ".value"), "The value ", ValueText(given), " of ",
+                      found->name, " is not allowed; allowed: ", AllowedValues(*found), ".");
+    }
+  }
+
+  std::string AttributeNames() const {
+    if (op_->attributes.empty()) return "none";
+    return absl::StrJoin(op_->attributes, ", ", [](std::string* out, const AttributeTraits& a) {
+      absl::StrAppend(out, a.name);
+    });
+  }
+
+  static std::string ValueText(const AttributeView& given) {
+    if (const auto* name = std::get_if<absl::string_view>(&given.value)) return Quoted(*name);
+    if (const auto* number = std::get_if<int64_t>(&given.value)) return absl::StrCat(*number);
+    if (const auto* number = std::get_if<double>(&given.value)) return absl::StrCat(*number);
+    return "(none)";
+  }
+
+  static std::optional<double> ValueOf(const AttributeView& given, const AttributeTraits& traits) {
+    const auto* integer = std::get_if<int64_t>(&given.value);
+    if (traits.kind == AttributeKind::kEnum) {
+      const auto* name = std::get_if<absl::string_view>(&given.value);
+      for (const EnumValue& value : traits.values) {
+        if ((name != nullptr && *name == value.name) ||
+            (integer != nullptr && *integer == value.number)) {
+          return value.number;
+        }
+      }
+      return std::nullopt;
+    }
+    if (integer != nullptr) return static_cast<double>(*integer);
+    const auto* number = std::get_if<double>(&given.value);
+    return number != nullptr && traits.kind == AttributeKind::kFloat ? std::optional(*number)
+                                                                     : std::nullopt;
+  }
+
+  // Guards the loops below against requests with absurd numbers of items.
+  bool CountsAreListable() {
+    const std::pair<absl::string_view, size_t> lists[] = {
+        {"inputs", request_.inputs.size()}, {"payloads", request_.payload_bytes.size()}};
+    bool listable = true;
+    for (const auto& [field, count] : lists) {
+      if (count <= kMaxListedItems) continue;
+      violations_.Add(field, "The number of ", field, " (", count,
+                      ") exceeds what any operator takes (", kMaxInputs, ").");
+      listable = false;
+    }
+    return listable;
+  }
+
+  // Finds out which tensor of the request is which input of the operator.
+  void AssignInputs() {
+    const auto named = static_cast<size_t>(
+        std::count_if(request_.inputs.begin(), request_.inputs.end(),
+                      [](const TensorDescView& tensor) { return !tensor.name.empty(); }));
+    if (named == 0) {
+      AssignByPosition();
+    } else if (named == request_.inputs.size()) {
+      AssignByName();
+    } else {
+      violations_.Add("inputs", "Only ", named, " of ", request_.inputs.size(),
+                      " tensors are named; name all or none.");
+      AssignByPosition();
+      return;
+    }
+    for (int i = 0; i < op_->input_count(); ++i) {
+      if (positions_[i] || op_->inputs[i].optional) continue;
+      violations_.Add("inputs", "The tensor ", op_->inputs[i].name, " is missing; ", op_->name,
+                      " takes ", InputNames(), ".");
+    }
+  }
+
+  void AssignByPosition() {
+    for (size_t i = 0; i < request_.inputs.size(); ++i) {
+      if (i < op_->inputs.size()) {
+        positions_[i] = i;
+      } else {
+        violations_.Add(InputField(i), "The tensor is surplus; ", op_->name, " takes ",
+                        op_->inputs.size(), ": ", InputNames(), ".");
+      }
+    }
+  }
+
+  void AssignByName() {
+    for (size_t i = 0; i < request_.inputs.size(); ++i) {
+      const absl::string_view name = request_.inputs[i].name;
+      const TensorTraits* const found =
+          std::find_if(op_->inputs.begin(), op_->inputs.end(),
+                       [&](const TensorTraits& known) { return known.name == name; });
+      const std::string field = absl::StrCat(InputField(i), ".name");
+      if (found == op_->inputs.end()) {
+        violations_.Add(field, op_->name, " has no input ", Quoted(name), "; it takes ",
+                        InputNames(), ".");
+        continue;
+      }
+      std::optional<size_t>& position = positions_[found - op_->inputs.begin()];
+      if (position) {
+        violations_.Add(field, "The tensor ", found->name, " is given more than once.");
+      } else {
+        position = i;
+      }
+    }
+  }
+
+  std::string InputNames() const {
+    return absl::StrJoin(op_->inputs, ", ", [](std::string* out, const TensorTraits& tensor) {
+      absl::StrAppend(out, tensor.name);
+    });
+  }
+
+  // Index of the operator's input that is at `position` in the request, or -1.
+  int InputAt(size_t position) const {
+    const auto found = std::find(positions_.begin(), positions_.end(), std::optional(position));
+    return found == positions_.end() ? -1 : static_cast<int>(found - positions_.begin());
+  }
+
+  // The rules for tensor `t` of the operator, or the level's general ones for -1.
+  TensorRules RulesFor(int t, std::string field) const {
+    TensorRules rules = {.field = std::move(field), .name = "", .level = level_};
+    rules.max_dimension_count = MaxDimensionCount(level_);
+    if (t < 0) return rules;
+    rules.name = op_->tensor(t).name;
+    rules.is_output = t == op_->input_count();
+    if (support_ == nullptr) return rules;
+    rules.min_dimension_count = support_->min_dimension_count;
+    rules.max_dimension_count = support_->max_dimension_count;
+    rules.types = support_->types[t];
+    return rules;
+  }
+
+  void CheckInputs() {
+    descs_.resize(request_.inputs.size());
+    for (size_t i = 0; i < request_.inputs.size(); ++i) {
+      descs_[i] = CheckTensor(request_.inputs[i], RulesFor(InputAt(i), InputField(i)), limits_,
+                              violations_);
+    }
+  }
+
+  void CheckPayloads() {
+    if (request_.payload_bytes.size() != request_.inputs.size()) {
+      violations_.Add("payloads", "The number of payloads (", request_.payload_bytes.size(),
+                      ") differs from the number of inputs (", request_.inputs.size(), ").");
+    }
+    const size_t pairs = std::min(request_.payload_bytes.size(), descs_.size());
+    for (size_t i = 0; i < pairs; ++i) {
+      if (!descs_[i]) continue;
+      const uint64_t exact = *ExactSizeInBytes(*descs_[i]);
+      const uint64_t given = request_.payload_bytes[i];
+      if (given == exact || given == RoundUpToFour(exact)) continue;
+      violations_.Add(absl::StrCat("payloads[", i, "]"), "The payload has ", given,
+                      " bytes, but its descriptor needs ", exact,
+                      exact % 4 == 0 ? "" : absl::StrCat(" (or ", RoundUpToFour(exact), ")"), ".");
+    }
+  }
+
+  void CheckTensorsTogether() {
+    CheckSameSizes();
+    CheckSameTypes();
+    CheckOutput();
+  }
+
+  // The sizes that all tensors must have: those of the first input that is present.
+  std::optional<size_t> SizesModel() const {
+    for (const std::optional<size_t>& position : positions_) {
+      if (position) return position;
+    }
+    return std::nullopt;
+  }
+
+  void CheckSameSizes() {
+    const std::optional<size_t> model = SizesModel();
+    if (!model) return;
+    for (int i = 0; i < op_->input_count(); ++i) {
+      if (positions_[i] && *positions_[i] != *model) {
+        CompareSizes(request_.inputs[*positions_[i]].sizes, InputField(*positions_[i]),
+                     op_->inputs[i].name, *model);
+      }
+    }
+  }
+
+  void CompareSizes(std::span<const uint32_t> sizes, const std::string& field,
+                    absl::string_view name, size_t model) {
+    const std::span<const uint32_t> expected = request_.inputs[model].sizes;
+    // Faulty dimension counts have been reported, and would be long to print.
+    if (sizes.size() > kMaxDimensionCount || expected.size() > kMaxDimensionCount) return;
+    if (std::equal(sizes.begin(), sizes.end(), expected.begin(), expected.end())) return;
+    violations_.Add(absl::StrCat(field, ".sizes"), "The sizes ", SizesText(sizes), " of ", name,
+                    " differ from the sizes ", SizesText(expected), " of ",
+                    op_->inputs[InputAt(model)].name,
+                    "; they must be equal (use strides of 0 to broadcast).");
+  }
+
+  // Input that leads the same-data-type group, if there is one and it is present.
+  std::optional<size_t> TypeModel() const {
+    for (int i = 0; i < op_->input_count(); ++i) {
+      if (op_->shares_type(i)) return positions_[i];
+    }
+    return std::nullopt;
+  }
+
+  void CheckSameTypes() {
+    const std::optional<size_t> model = TypeModel();
+    if (!model) return;
+    for (int i = 0; i < op_->input_count(); ++i) {
+      if (op_->shares_type(i) && positions_[i] && *positions_[i] != *model) {
+        CompareTypes(request_.inputs[*positions_[i]].data_type, InputField(*positions_[i]),
+                     op_->inputs[i].name, *model);
+      }
+    }
+  }
+
+  void CompareTypes(int type, const std::string& field, absl::string_view name, size_t model) {
+    const std::optional<DataType> expected = DataTypeFromNumber(request_.inputs[model].data_type);
+    const std::optional<DataType> given = DataTypeFromNumber(type);
+    if (!expected || !given || *expected == *given) return;
+    violations_.Add(absl::StrCat(field, ".data_type"), "The data type ", NameOf(*given), " of ",
+                    name, " differs from the data type ", NameOf(*expected), " of ",
+                    op_->inputs[InputAt(model)].name, "; they must be equal.");
+  }
+
+  // Fills in what the request leaves open about the output, then checks it like any tensor.
+  void CheckOutput() {
+    const std::optional<size_t> model = SizesModel();
+    TensorDescView output = request_.output.value_or(TensorDescView{});
+    const bool has_own_sizes = !output.sizes.empty();
+    const bool has_own_type = output.data_type != 0;
+    if (!output.name.empty() && output.name != op_->output.name) {
+      violations_.Add("output.name", op_->name, " has no output ", Quoted(output.name),
+                      "; its output is ", op_->output.name, ".");
+    }
+    if (!has_own_sizes) {
+      if (!model || !descs_[*model]) return;  // reported with the input
+      output.sizes = request_.inputs[*model].sizes;
+    }
+    if (!has_own_type) {
+      const std::optional<DataType> type = OutputTypeByRule();
+      if (!type) return;  // reported with the input
+      output.data_type = static_cast<int>(*type);
+    }
+    const std::optional<TensorDesc> desc =
+        CheckTensor(output, RulesFor(op_->input_count(), "output"), limits_, violations_);
+    if (desc) invocation_.output = *desc;
+    if (has_own_sizes && model) CompareSizes(output.sizes, "output", op_->output.name, *model);
+    const std::optional<size_t> type_model = TypeModel();
+    if (has_own_type && type_model && op_->shares_type(op_->input_count())) {
+      CompareTypes(output.data_type, "output", op_->output.name, *type_model);
+    }
+  }
+
+  std::optional<DataType> OutputTypeByRule() const {
+    if (op_->shares_type(op_->input_count())) {
+      const std::optional<size_t> model = TypeModel();
+      return model && descs_[*model] ? std::optional(descs_[*model]->data_type) : std::nullopt;
+    }
+    if (support_ == nullptr) return std::nullopt;
+    return support_->types[op_->input_count()].first();
+  }
+
+  ValidationResult Finish() {
+    ValidationResult result;
+    result.unknown_operator = unknown_operator_;
+    result.violations = violations_.Take();
+    if (result.violations.empty()) {
+      FillInvocation();
+      result.invocation = std::make_shared<const Invocation>(invocation_);
+    }
+    return result;
+  }
+
+  void FillInvocation() {
+    std::array<TensorDesc, kMaxTensors> tensors;
+    const int input_count = op_->input_count();
+    invocation_.op = op_->id;
+    for (int i = 0; i < input_count; ++i) {
+      invocation_.payload_index[i] = -1;
+      if (!positions_[i]) continue;
+      invocation_.payload_index[i] = static_cast<int8_t>(*positions_[i]);
+      invocation_.inputs[i] = *descs_[*positions_[i]];
+      invocation_.input_bytes[i] = *ExactSizeInBytes(invocation_.inputs[i]);
+      tensors[i] = invocation_.inputs[i];
+    }
+    invocation_.lane_type = invocation_.inputs[op_->lane_input].data_type;
+    invocation_.output_bytes = *ExactSizeInBytes(invocation_.output);
+    tensors[input_count] = invocation_.output;
+    invocation_.plan = MakePlan({tensors.data(), static_cast<size_t>(input_count + 1)});
+  }
+
+  const OperatorRequest& request_;
+  const ValidationLimits& limits_;
+  ViolationList violations_;
+  FeatureLevel level_ = kHighestFeatureLevel;
+  const OpTraits* op_ = nullptr;
+  const SupportRow* support_ = nullptr;  // null where the operator came later than level_
+  bool unknown_operator_ = false;
+  InputPositions positions_;
+  std::vector<std::optional<TensorDesc>> descs_;  // per tensor of the request; nullopt: faulty
+  Invocation invocation_;
+};
+
+}  // namespace
+
+ValidationResult Validate(const OperatorRequest& request, const ValidationLimits& limits) {
+  return Validation(request, limits).Run();
+}
+
+}  // namespace opserve

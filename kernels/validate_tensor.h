@@ -1,0 +1,54 @@
+// File: kernels/validate_tensor.h
+//
+// The part of validation that looks at one tensor descriptor alone. Internal to kernels/.
+
+#ifndef OPSERVE_KERNELS_VALIDATE_TENSOR_H_
+#define OPSERVE_KERNELS_VALIDATE_TENSOR_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "kernels/tensor_desc.h"
+#include "kernels/validate.h"
+
+namespace opserve {
+
+// Collects violations.
+class ViolationList {
+ public:
+  // Adds one; `parts` are joined to its description.
+  template <class... Parts>
+  void Add(absl::string_view field, const Parts&... parts) {
+    violations_.push_back({std::string(field), absl::StrCat(parts...)});
+  }
+
+  size_t size() const { return violations_.size(); }
+  std::vector<Violation> Take() { return std::move(violations_); }
+
+ private:
+  std::vector<Violation> violations_;
+};
+
+// What a tensor is checked against.
+struct TensorRules {
+  std::string field;       // proto path of the descriptor: "inputs[1]"
+  absl::string_view name;  // DirectML's name, or empty where the operator is unknown
+  FeatureLevel level = kHighestFeatureLevel;
+  int min_dimension_count = 1;
+  int max_dimension_count = kMaxDimensionCount;
+  DataTypeSet types = {};  // empty: any
+  bool is_output = false;
+};
+
+// Checks data type, dimension count, sizes, strides and total size of one descriptor. Returns the
+// descriptor if nothing is wrong with it, and otherwise adds a violation for each fault.
+std::optional<TensorDesc> CheckTensor(const TensorDescView& view, const TensorRules& rules,
+                                      const ValidationLimits& limits, ViolationList& violations);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_KERNELS_VALIDATE_TENSOR_H_
