@@ -1,0 +1,126 @@
+# The project's verbs. Each sets up what it needs first, so any of them works on a fresh Debian 12.
+# The builds themselves are CMake's: see CMakePresets.json.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+# Debian's own interpreter: it has Debian's NumPy, another one in PATH may not.
+PYTHON ?= /usr/bin/python3
+PREFIX ?= /usr/local
+# Extra arguments of `make serve`, `make demo`, `make bench` and `make test` (the latter: of ctest).
+ARGS ?=
+# Seconds per fuzz target.
+FUZZ_SECONDS ?= 60
+
+RELEASE := build/release
+PROGRAMS := bin/opserve-server bin/opserve
+# What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
+SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/conformance/all tests/integration/all
+UNSANITIZED_LABELS := slow|bench|fuzz|ghz|package|demo
+export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS ?= print_stacktrace=1
+export TSAN_OPTIONS ?= suppressions=$(CURDIR)/deploy/sanitizers/tsan.supp:second_deadlock_stack=1
+
+.PHONY: help
+help: ## List the verbs
+	@printf 'opserve: make VERB\n\n'
+	@sed -En 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@printf '\nVariables: JOBS=%s PREFIX=%s FUZZ_SECONDS=%s ARGS=...\n' \
+	  '$(JOBS)' '$(PREFIX)' '$(FUZZ_SECONDS)'
+
+.PHONY: setup
+setup: ## Install every package that any verb needs
+	@deploy/setup.sh build test lint fuzz bench
+
+# Configures a preset. Ninja itself re-runs CMake when a CMakeLists.txt changes.
+build/%/build.ninja: CMakePresets.json
+	@echo "configure: $*"
+	@cmake --preset $* -Wno-dev >build/$*.log 2>&1 || { cat build/$*.log >&2; exit 1; }
+	@touch $@
+
+.PHONY: packages
+packages:
+	@deploy/setup.sh build test
+	@mkdir -p build
+
+.PHONY: build
+build: packages ## Build opserve-server and opserve into build/release/bin
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) $(PROGRAMS)
+
+.PHONY: demo
+demo: build ## Run all four operators through a server and check the results
+	@$(PYTHON) tests/demo/demo.py --bin $(RELEASE)/bin $(ARGS)
+
+.PHONY: test
+test: packages ## Build everything and run every test
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS)
+	@ctest --test-dir $(RELEASE) --output-on-failure --parallel $(JOBS) $(ARGS)
+
+.PHONY: serve
+serve: build ## Start a server on 127.0.0.1:50051
+	@$(RELEASE)/bin/opserve-server --listen 127.0.0.1:50051 $(ARGS)
+
+.PHONY: bench
+bench: packages ## Measure the kernels against memcpy, and against ONNX Runtime where it installs
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/bench_kernels
+	@$(RELEASE)/bin/bench_kernels $(ARGS)
+	@$(MAKE) bench-onnx
+
+.PHONY: bench-onnx
+bench-onnx: packages ## Measure the kernels side by side with ONNX Runtime
+	@deploy/setup.sh bench
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/bench_kernels
+	@if .venv/bin/python -c 'import onnxruntime' 2>/dev/null; then \
+	  .venv/bin/python tests/bench/compare_onnxruntime.py --bin $(RELEASE)/bin; \
+	else \
+	  echo 'bench-onnx: skipped, ONNX Runtime is not installed'; \
+	fi
+
+.PHONY: lint
+lint: packages ## Check format, run clang-tidy on changed files (ALL=1: on all) and shellcheck
+	@deploy/setup.sh lint
+	@$(MAKE) $(RELEASE)/build.ninja
+	@deploy/lint.sh $(if $(ALL),--all)
+
+.PHONY: format
+format: ## Format all C++ sources
+	@deploy/setup.sh lint
+	@git ls-files -z '*.h' '*.cc' | xargs -0 clang-format-14 -i
+
+.PHONY: asan
+asan: packages ## Run the tests, slow ones excepted, under AddressSanitizer and UBSan
+	@$(MAKE) build/asan/build.ninja
+	@ninja -C build/asan -j $(JOBS) $(SANITIZED_TARGETS)
+	@ctest --test-dir build/asan --output-on-failure --parallel $(JOBS) \
+	  -L 'unit|conformance|integration' -LE '$(UNSANITIZED_LABELS)' $(ARGS)
+
+.PHONY: tsan
+tsan: packages ## Run the unit and integration tests under ThreadSanitizer
+	@$(MAKE) build/tsan/build.ninja
+	@ninja -C build/tsan -j $(JOBS) $(SANITIZED_TARGETS)
+	@ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
+	  -L 'unit|integration' -LE '$(UNSANITIZED_LABELS)' $(ARGS)
+
+.PHONY: fuzz
+fuzz: packages ## Run every fuzz target for FUZZ_SECONDS
+	@deploy/setup.sh fuzz
+	@$(MAKE) build/fuzz/build.ninja
+	@ninja -C build/fuzz -j $(JOBS) tests/fuzz/all
+	@deploy/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+.PHONY: install
+install: packages ## Install programs, library and headers below PREFIX
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS)
+	@cmake --install $(RELEASE) --prefix $(PREFIX)
+
+.PHONY: clean
+clean: ## Remove all that was built
+	@rm -rf build

@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Installs what opserve needs on Debian 12, and only what is missing.
+#
+#   deploy/setup.sh [--check] [--print] [GROUP...]
+#
+#   build    compilers, CMake and the libraries the programs link
+#   test     what the tests and the demo need beside that
+#   lint     clang-format, clang-tidy, shellcheck
+#   fuzz     Clang with libFuzzer
+#   bench    a Python environment in .venv with ONNX Runtime (goes on without where pip cannot install it)
+#   runtime  the shared libraries alone, for run-time images
+#
+# Without a group: build and test. Does nothing, quickly, where nothing is missing. Needs root, or a
+# user who may use sudo. --check changes nothing and exits with 1 where a package is missing;
+# --print writes the package names of the groups.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+declare -A packages_of=(
+  [build]="ca-certificates ccache cmake g++ git make ninja-build pkg-config
+    libabsl-dev libcli11-dev libgrpc++-dev libhwy-dev libprotobuf-dev libspdlog-dev libtbb-dev
+    nlohmann-json3-dev protobuf-compiler protobuf-compiler-grpc"
+  [test]="libbenchmark-dev libgmock-dev libgtest-dev openssl python3 python3-numpy"
+  [lint]="clang-format-14 clang-tidy-14 shellcheck"
+  [fuzz]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
+  [bench]="python3 python3-venv"
+  # What opserve-server and opserve load; deploy/check-image-packages.sh compares it with them.
+  [runtime]="libabsl20220623 libfmt9 libgcc-s1 libgrpc++1.51 libgrpc29 libhwy1
+    libprotobuf32 libspdlog1.10 libssl3 libstdc++6 libtbb12"
+)
+
+say() { printf 'setup: %s\n' "$*"; }
+die() {
+  printf 'setup: %s\n' "$*" >&2
+  exit 1
+}
+
+is_installed() {
+  [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null || true) == installed ]]
+}
+
+# Runs a command as root.
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "must install packages; run it as root, or install sudo"
+  fi
+}
+
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 \
+    -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 "$@"
+}
+
+install_packages() {
+  local missing=("$@")
+  say "installing ${#missing[@]} packages: ${missing[*]}"
+  say "updating the package lists"
+  apt update >/dev/null || die "apt-get update failed; is the network reachable?"
+  # One line per package as it is unpacked and configured.
+  apt install --no-install-recommends "${missing[@]}" |
+    sed -un 's/^Unpacking \([^ ]*\).*/setup:   unpacking \1/p; s/^Setting up \([^ ]*\).*/setup:   ready: \1/p'
+}
+
+# Makes .venv with ONNX Runtime for comparing benchmarks. Optional: says so where it cannot.
+make_bench_environment() {
+  if .venv/bin/python -c 'import numpy, onnx, onnxruntime' 2>/dev/null; then
+    return
+  fi
+  say "installing ONNX Runtime into .venv"
+  if /usr/bin/python3 -m venv .venv &&
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check numpy onnx onnxruntime; then
+    say "ONNX Runtime is ready in .venv"
+  else
+    say "ONNX Runtime cannot be installed here; benchmarks run without that comparison"
+  fi
+}
+
+# Sets `missing` to the packages of the given groups that are not installed.
+find_missing() {
+  local group package
+  missing=()
+  for group in "$@"; do
+    for package in ${packages_of[$group]}; do
+      is_installed "$package" || missing+=("$package")
+    done
+  done
+}
+
+main() {
+  local mode=install groups=()
+  while (($#)); do
+    case $1 in
+      --check) mode=check ;;
+      --print) mode=print ;;
+      -h | --help)
+        sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+        return
+        ;;
+      -*) die "unknown option '$1'; see deploy/setup.sh --help" ;;
+      *)
+        [[ -v packages_of[$1] ]] || die "unknown group '$1'; see deploy/setup.sh --help"
+        groups+=("$1")
+        ;;
+    esac
+    shift
+  done
+  ((${#groups[@]})) || groups=(build test)
+
+  if [[ $mode == print ]]; then
+    local group
+    for group in "${groups[@]}"; do
+      xargs -n 1 <<<"${packages_of[$group]}"
+    done
+    return
+  fi
+  command -v dpkg-query >/dev/null || die "needs Debian 12, or a system with its packages"
+  local missing
+  find_missing "${groups[@]}"
+  if ((${#missing[@]})); then
+    [[ $mode == install ]] || die "missing: ${missing[*]}"
+    install_packages "${missing[@]}"
+  fi
+  if [[ $mode == install && " ${groups[*]} " == *" bench "* ]]; then
+    make_bench_environment
+  fi
+  say "ready (${groups[*]})"
+}
+
+main "$@"
