@@ -90,15 +90,12 @@ int EditDistance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-// Distance of what was typed to a full name, or to the name without its family prefix.
-int NameDistance(absl::string_view typed, absl::string_view name) {
-  int best = EditDistance(typed, name);
-  for (absl::string_view prefix : {"ELEMENT_WISE_", "ACTIVATION_"}) {
-    if (absl::StartsWith(name, prefix)) {
-      best = std::min(best, EditDistance(typed, name.substr(prefix.size())));
-    }
+// A name without the prefix that its whole family shares.
+absl::string_view StemOf(absl::string_view name) {
+  for (absl::string_view family : {"ELEMENT_WISE_", "ACTIVATION_"}) {
+    if (absl::StartsWith(name, family)) return name.substr(family.size());
   }
-  return best;
+  return name;
 }
 
 }  // namespace
@@ -118,18 +115,22 @@ std::vector<absl::string_view> NearestOperators(absl::string_view name) {
   constexpr size_t kMostSuggestions = 3;
   // Longer names are no typing mistakes, and would make the distance costly.
   if (name.empty() || name.size() > 64) return {};
-  const std::string typed = absl::AsciiStrToUpper(name);
+  const std::string upper = absl::AsciiStrToUpper(name);
+  const absl::string_view typed = StemOf(upper);
 
   std::vector<std::pair<int, absl::string_view>> near;
   for (const OpTraits& op : kOpTable) {
     const bool is_part = typed.size() >= 2 && absl::StrContains(op.name, typed);
-    const int distance = is_part ? 0 : NameDistance(typed, op.name);
+    // The full name counts too: the typing mistake may be in the prefix.
+    const int distance =
+        is_part ? 0 : std::min(EditDistance(typed, StemOf(op.name)), EditDistance(upper, op.name));
     if (distance * 2 <= static_cast<int>(typed.size())) near.emplace_back(distance, op.name);
   }
   std::sort(near.begin(), near.end());
   std::vector<absl::string_view> names;
-  for (size_t i = 0; i < std::min(near.size(), kMostSuggestions); ++i) {
-    names.push_back(near[i].second);
+  for (const auto& [distance, near_name] : near) {
+    const bool stands_out = distance <= near.front().first + 2;
+    if (stands_out && names.size() < kMostSuggestions) names.push_back(near_name);
   }
   return names;
 }

@@ -273,10 +273,10 @@ class Validation {
   }
 
   void CheckInputs() {
-    descs_.resize(request_.inputs.size());
+    checks_.resize(request_.inputs.size());
     for (size_t i = 0; i < request_.inputs.size(); ++i) {
-      descs_[i] = CheckTensor(request_.inputs[i], RulesFor(InputAt(i), InputField(i)), limits_,
-                              violations_);
+      checks_[i] = CheckTensor(request_.inputs[i], RulesFor(InputAt(i), InputField(i)), limits_,
+                               violations_);
     }
   }
 
@@ -285,10 +285,10 @@ class Validation {
       violations_.Add("payloads", "The number of payloads (", request_.payload_bytes.size(),
                       ") differs from the number of inputs (", request_.inputs.size(), ").");
     }
-    const size_t pairs = std::min(request_.payload_bytes.size(), descs_.size());
+    const size_t pairs = std::min(request_.payload_bytes.size(), checks_.size());
     for (size_t i = 0; i < pairs; ++i) {
-      if (!descs_[i]) continue;
-      const uint64_t exact = *ExactSizeInBytes(*descs_[i]);
+      if (!checks_[i].desc) continue;
+      const uint64_t exact = *ExactSizeInBytes(*checks_[i].desc);
       const uint64_t given = request_.payload_bytes[i];
       if (given == exact || given == RoundUpToFour(exact)) continue;
       violations_.Add(absl::StrCat("payloads[", i, "]"), "The payload has ", given,
@@ -315,18 +315,19 @@ class Validation {
     const std::optional<size_t> model = SizesModel();
     if (!model) return;
     for (int i = 0; i < op_->input_count(); ++i) {
-      if (positions_[i] && *positions_[i] != *model) {
-        CompareSizes(request_.inputs[*positions_[i]].sizes, InputField(*positions_[i]),
-                     op_->inputs[i].name, *model);
-      }
+      if (!positions_[i] || *positions_[i] == *model) continue;
+      const size_t at = *positions_[i];
+      CompareSizes(checks_[at], request_.inputs[at].sizes, InputField(at), op_->inputs[i].name,
+                   *model);
     }
   }
 
-  void CompareSizes(std::span<const uint32_t> sizes, const std::string& field,
-                    absl::string_view name, size_t model) {
+  // Compares with the sizes of the input at `model`. Says nothing where one side is faulty by
+  // itself, so that one mistake is reported once.
+  void CompareSizes(const TensorCheck& check, std::span<const uint32_t> sizes,
+                    const std::string& field, absl::string_view name, size_t model) {
+    if (!check.has_good_sizes || !checks_[model].has_good_sizes) return;
     const std::span<const uint32_t> expected = request_.inputs[model].sizes;
-    // Faulty dimension counts have been reported, and would be long to print.
-    if (sizes.size() > kMaxDimensionCount || expected.size() > kMaxDimensionCount) return;
     if (std::equal(sizes.begin(), sizes.end(), expected.begin(), expected.end())) return;
     violations_.Add(absl::StrCat(field, ".sizes"), "The sizes ", SizesText(sizes), " of ", name,
                     " differ from the sizes ", SizesText(expected), " of ",
@@ -346,55 +347,53 @@ class Validation {
     const std::optional<size_t> model = TypeModel();
     if (!model) return;
     for (int i = 0; i < op_->input_count(); ++i) {
-      if (op_->shares_type(i) && positions_[i] && *positions_[i] != *model) {
-        CompareTypes(request_.inputs[*positions_[i]].data_type, InputField(*positions_[i]),
-                     op_->inputs[i].name, *model);
-      }
+      if (!op_->shares_type(i) || !positions_[i] || *positions_[i] == *model) continue;
+      CompareTypes(checks_[*positions_[i]], InputField(*positions_[i]), op_->inputs[i].name,
+                   *model);
     }
   }
 
-  void CompareTypes(int type, const std::string& field, absl::string_view name, size_t model) {
-    const std::optional<DataType> expected = DataTypeFromNumber(request_.inputs[model].data_type);
-    const std::optional<DataType> given = DataTypeFromNumber(type);
-    if (!expected || !given || *expected == *given) return;
-    violations_.Add(absl::StrCat(field, ".data_type"), "The data type ", NameOf(*given), " of ",
-                    name, " differs from the data type ", NameOf(*expected), " of ",
+  void CompareTypes(const TensorCheck& check, const std::string& field, absl::string_view name,
+                    size_t model) {
+    const std::optional<DataType> expected = checks_[model].type;
+    if (!expected || !check.type || *expected == *check.type) return;
+    violations_.Add(absl::StrCat(field, ".data_type"), "The data type ", NameOf(*check.type),
+                    " of ", name, " differs from the data type ", NameOf(*expected), " of ",
                     op_->inputs[InputAt(model)].name, "; they must be equal.");
   }
 
-  // Fills in what the request leaves open about the output, then checks it like any tensor.
+  // Fills in what the request leaves open about the output, then checks it like any tensor. Leaves
+  // out what cannot be filled in because the inputs are at fault: that has been reported.
   void CheckOutput() {
-    const std::optional<size_t> model = SizesModel();
     TensorDescView output = request_.output.value_or(TensorDescView{});
-    const bool has_own_sizes = !output.sizes.empty();
-    const bool has_own_type = output.data_type != 0;
     if (!output.name.empty() && output.name != op_->output.name) {
       violations_.Add("output.name", op_->name, " has no output ", Quoted(output.name),
                       "; its output is ", op_->output.name, ".");
     }
-    if (!has_own_sizes) {
-      if (!model || !descs_[*model]) return;  // reported with the input
+    const std::optional<size_t> model = SizesModel();
+    if (output.sizes.empty()) {
+      if (!model || !checks_[*model].has_good_sizes) return;
       output.sizes = request_.inputs[*model].sizes;
     }
-    if (!has_own_type) {
+    if (output.data_type == 0) {
       const std::optional<DataType> type = OutputTypeByRule();
-      if (!type) return;  // reported with the input
+      if (!type) return;
       output.data_type = static_cast<int>(*type);
     }
-    const std::optional<TensorDesc> desc =
+    const TensorCheck check =
         CheckTensor(output, RulesFor(op_->input_count(), "output"), limits_, violations_);
-    if (desc) invocation_.output = *desc;
-    if (has_own_sizes && model) CompareSizes(output.sizes, "output", op_->output.name, *model);
+    if (check.desc) invocation_.output = *check.desc;
+    if (model) CompareSizes(check, output.sizes, "output", op_->output.name, *model);
     const std::optional<size_t> type_model = TypeModel();
-    if (has_own_type && type_model && op_->shares_type(op_->input_count())) {
-      CompareTypes(output.data_type, "output", op_->output.name, *type_model);
+    if (type_model && op_->shares_type(op_->input_count())) {
+      CompareTypes(check, "output", op_->output.name, *type_model);
     }
   }
 
   std::optional<DataType> OutputTypeByRule() const {
     if (op_->shares_type(op_->input_count())) {
       const std::optional<size_t> model = TypeModel();
-      return model && descs_[*model] ? std::optional(descs_[*model]->data_type) : std::nullopt;
+      return model ? checks_[*model].type : std::nullopt;
     }
     if (support_ == nullptr) return std::nullopt;
     return support_->types[op_->input_count()].first();
@@ -419,7 +418,7 @@ class Validation {
       invocation_.payload_index[i] = -1;
       if (!positions_[i]) continue;
       invocation_.payload_index[i] = static_cast<int8_t>(*positions_[i]);
-      invocation_.inputs[i] = *descs_[*positions_[i]];
+      invocation_.inputs[i] = *checks_[*positions_[i]].desc;
       invocation_.input_bytes[i] = *ExactSizeInBytes(invocation_.inputs[i]);
       tensors[i] = invocation_.inputs[i];
     }
@@ -437,7 +436,7 @@ class Validation {
   const SupportRow* support_ = nullptr;  // null where the operator came later than level_
   bool unknown_operator_ = false;
   InputPositions positions_;
-  std::vector<std::optional<TensorDesc>> descs_;  // per tensor of the request; nullopt: faulty
+  std::vector<TensorCheck> checks_;  // per tensor of the request
   Invocation invocation_;
 };
 

@@ -31,19 +31,19 @@ std::optional<DataType> CheckDataType(int number, const TensorRules& rules,
   return type;
 }
 
-// Whether the number of dimensions is one that a descriptor can hold at all.
 bool CheckDimensionCount(size_t count, const TensorRules& rules, ViolationList& violations) {
-  if (count < static_cast<size_t>(rules.min_dimension_count) ||
-      count > static_cast<size_t>(rules.max_dimension_count)) {
-    const std::string allowed =
-        rules.min_dimension_count == rules.max_dimension_count
-            ? absl::StrCat("exactly ", rules.max_dimension_count)
-            : absl::StrCat(rules.min_dimension_count, " to ", rules.max_dimension_count);
-    violations.Add(absl::StrCat(rules.field, ".sizes"), "The number of dimensions (", count,
-                   ") is not supported for ", Subject(rules), " at feature level ",
-                   NameOf(rules.level), "; allowed: ", allowed, ".");
+  if (count >= static_cast<size_t>(rules.min_dimension_count) &&
+      count <= static_cast<size_t>(rules.max_dimension_count)) {
+    return true;
   }
-  return count >= 1 && count <= kMaxDimensionCount;
+  const std::string allowed =
+      rules.min_dimension_count == rules.max_dimension_count
+          ? absl::StrCat("exactly ", rules.max_dimension_count)
+          : absl::StrCat(rules.min_dimension_count, " to ", rules.max_dimension_count);
+  violations.Add(absl::StrCat(rules.field, ".sizes"), "The number of dimensions (", count,
+                 ") is not supported for ", Subject(rules), " at feature level ",
+                 NameOf(rules.level), "; allowed: ", allowed, ".");
+  return false;
 }
 
 bool CheckNoZeroSize(std::span<const uint32_t> sizes, const TensorRules& rules,
@@ -96,39 +96,44 @@ bool CheckNoOverlap(const TensorDesc& desc, const TensorRules& rules, ViolationL
   return false;
 }
 
+bool CheckStrideCount(const TensorDescView& view, const TensorRules& rules,
+                      ViolationList& violations) {
+  if (view.strides.empty() || view.strides.size() == view.sizes.size()) return true;
+  violations.Add(absl::StrCat(rules.field, ".strides"), "The number of strides (",
+                 view.strides.size(), ") differs from the number of sizes (", view.sizes.size(),
+                 "); give one per dimension, or none for a packed tensor.");
+  return false;
+}
+
+// The descriptor that a view of sound shape stands for.
+TensorDesc DescOf(DataType type, const TensorDescView& view) {
+  TensorDesc desc = PackedDesc(type, view.sizes);
+  desc.has_strides = !view.strides.empty();
+  std::copy(view.strides.begin(), view.strides.end(), desc.strides.begin());
+  return desc;
+}
+
 }  // namespace
 
-std::optional<TensorDesc> CheckTensor(const TensorDescView& view, const TensorRules& rules,
-                                      const ValidationLimits& limits, ViolationList& violations) {
-  const size_t faults_before = violations.size();
-  const std::optional<DataType> type = CheckDataType(view.data_type, rules, violations);
-
-  TensorDesc desc;
-  // The narrowest element stands in for an unknown one, so that sizes are judged all the same.
-  desc.data_type = type.value_or(DataType::kUint8);
-  if (!CheckDimensionCount(view.sizes.size(), rules, violations)) return std::nullopt;
-  desc.dimension_count = static_cast<uint8_t>(view.sizes.size());
-  std::copy(view.sizes.begin(), view.sizes.end(), desc.sizes.begin());
-
-  desc.has_strides = !view.strides.empty();
-  const bool strides_fit = !desc.has_strides || view.strides.size() == view.sizes.size();
-  if (!strides_fit) {
-    violations.Add(absl::StrCat(rules.field, ".strides"), "The number of strides (",
-                   view.strides.size(), ") differs from the number of sizes (", view.sizes.size(),
-                   "); give one per dimension, or none for a packed tensor.");
-  }
+TensorCheck CheckTensor(const TensorDescView& view, const TensorRules& rules,
+                        const ValidationLimits& limits, ViolationList& violations) {
+  TensorCheck check;
+  check.type = CheckDataType(view.data_type, rules, violations);
+  const bool strides_fit = CheckStrideCount(view, rules, violations);
+  const bool has_good_rank = CheckDimensionCount(view.sizes.size(), rules, violations);
+  // Beyond what a descriptor can hold, single sizes are not worth listing.
+  if (view.sizes.size() > kMaxDimensionCount) return check;
   const bool sizes_ok = CheckNoZeroSize(view.sizes, rules, violations) &&
                         CheckElementCount(view.sizes, rules, limits, violations);
-  if (sizes_ok && strides_fit) {
-    if (desc.has_strides) {
-      std::copy(view.strides.begin(), view.strides.end(), desc.strides.begin());
-    } else {
-      SetPackedStrides(desc);
-    }
-    if (CheckExtent(desc, rules, limits, violations)) CheckNoOverlap(desc, rules, violations);
-  }
-  if (violations.size() != faults_before) return std::nullopt;
-  return desc;
+  check.has_good_sizes = has_good_rank && sizes_ok;
+  if (!sizes_ok || view.sizes.empty() || !strides_fit) return check;
+
+  // The narrowest element stands in for an unknown one, so that sizes are judged all the same.
+  const TensorDesc desc = DescOf(check.type.value_or(DataType::kUint8), view);
+  const bool is_sound =
+      CheckExtent(desc, rules, limits, violations) && CheckNoOverlap(desc, rules, violations);
+  if (is_sound && has_good_rank && check.type) check.desc = desc;
+  return check;
 }
 
 }  // namespace opserve

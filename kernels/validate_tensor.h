@@ -44,10 +44,17 @@ struct TensorRules {
   bool is_output = false;
 };
 
-// Checks data type, dimension count, sizes, strides and total size of one descriptor. Returns the
-// descriptor if nothing is wrong with it, and otherwise adds a violation for each fault.
-std::optional<TensorDesc> CheckTensor(const TensorDescView& view, const TensorRules& rules,
-                                      const ValidationLimits& limits, ViolationList& violations);
+// What is known about a tensor after its check.
+struct TensorCheck {
+  std::optional<TensorDesc> desc;  // if nothing is wrong with it
+  std::optional<DataType> type;    // if the data type is supported, whatever else is wrong
+  bool has_good_sizes = false;     // whether the sizes are supported, whatever else is wrong
+};
+
+// Checks data type, dimension count, sizes, strides and total size of one descriptor, and adds a
+// violation for each fault.
+TensorCheck CheckTensor(const TensorDescView& view, const TensorRules& rules,
+                        const ValidationLimits& limits, ViolationList& violations);
 
 }  // namespace opserve
 

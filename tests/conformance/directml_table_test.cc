@@ -1,0 +1,153 @@
+// Holds every cell of the operator table and of the feature levels to DirectML's documentation, as
+// restated in tests/data/directml/. Reads all operators the table has; a new row needs no change
+// here.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/feature_level.h"
+#include "kernels/op_table.h"
+
+namespace opserve {
+namespace {
+
+using nlohmann::json;
+using Names = std::set<std::string>;
+
+json ReadFacts(const std::string& name) {
+  std::ifstream file(absl::StrCat(OPSERVE_TEST_DATA, "/directml/", name));
+  EXPECT_TRUE(file.good()) << name;
+  return json::parse(file);
+}
+
+// The text behind the part that an enum value shares with its type:
+// DML_ROUNDING_MODE_TOWARD_ZERO of DML_ROUNDING_MODE is TOWARD_ZERO.
+std::string ShortEnumName(const std::string& name, const std::string& type) {
+  EXPECT_EQ(name.rfind(type + "_", 0), 0u) << name;
+  return name.substr(type.size() + 1);
+}
+
+json FactsOf(absl::string_view name) {
+  static const json& operators = *new json(ReadFacts("operators.json")["operators"]);
+  for (const json& op : operators) {
+    if (op["name"] == std::string(name)) return op;
+  }
+  return nullptr;
+}
+
+Names NamesOf(DataTypeSet types) {
+  Names names;
+  for (DataType type : kAllDataTypes) {
+    if (types.contains(type)) names.emplace(NameOf(type));
+  }
+  return names;
+}
+
+class DirectMlTableTest : public testing::TestWithParam<OpTraits> {
+ protected:
+  const OpTraits& op() const { return GetParam(); }
+  const json facts_ = FactsOf(GetParam().name);
+};
+
+TEST_P(DirectMlTableTest, IsDocumented) { ASSERT_FALSE(facts_.is_null()) << op().name; }
+
+TEST_P(DirectMlTableTest, TensorsAgree) {
+  ASSERT_EQ(op().inputs.size(), facts_["inputs"].size());
+  for (size_t i = 0; i < op().inputs.size(); ++i) {
+    EXPECT_EQ(std::string(op().inputs[i].name), facts_["inputs"][i]["name"]);
+    EXPECT_EQ(op().inputs[i].optional, facts_["inputs"][i]["optional"]);
+  }
+  ASSERT_EQ(facts_["outputs"].size(), 1u);
+  EXPECT_EQ(std::string(op().output.name), facts_["outputs"][0]);
+}
+
+TEST_P(DirectMlTableTest, AttributesAgree) {
+  ASSERT_EQ(op().attributes.size(), facts_["attributes"].size());
+  for (size_t a = 0; a < op().attributes.size(); ++a) {
+    const AttributeTraits& attribute = op().attributes[a];
+    const json& fact = facts_["attributes"][a];
+    EXPECT_EQ(std::string(attribute.name), fact["name"]);
+    EXPECT_EQ(attribute.optional, fact["optional"]);
+    ASSERT_EQ(attribute.kind == AttributeKind::kEnum, fact.contains("enum"));
+    if (attribute.kind != AttributeKind::kEnum) continue;
+    ASSERT_EQ(attribute.values.size(), fact["enum"].size());
+    for (size_t v = 0; v < attribute.values.size(); ++v) {
+      EXPECT_EQ(std::string(attribute.values[v].name),
+                ShortEnumName(fact["enum"][v]["name"], fact["type"]));
+      EXPECT_EQ(attribute.values[v].number, fact["enum"][v]["value"]);
+    }
+  }
+}
+
+TEST_P(DirectMlTableTest, AllTensorsHaveEqualSizes) {
+  // The table has no trait for it: element-wise operators are those where this holds.
+  Names all;
+  for (int t = 0; t < op().tensor_count(); ++t) all.emplace(op().tensor(t).name);
+  ASSERT_EQ(facts_["same_sizes"].size(), 1u);
+  EXPECT_EQ(facts_["same_sizes"][0].get<Names>(), all);
+}
+
+TEST_P(DirectMlTableTest, SameDataTypeAgrees) {
+  Names group;
+  for (int t = 0; t < op().tensor_count(); ++t) {
+    if (op().shares_type(t)) group.emplace(op().tensor(t).name);
+  }
+  ASSERT_EQ(facts_["same_data_type"].size(), group.empty() ? 0u : 1u);
+  if (!group.empty()) EXPECT_EQ(facts_["same_data_type"][0].get<Names>(), group);
+}
+
+TEST_P(DirectMlTableTest, InPlaceAgrees) {
+  Names in_place;
+  for (absl::string_view name : op().in_place) in_place.emplace(name);
+  EXPECT_EQ(in_place, facts_["in_place"].get<Names>());
+}
+
+TEST_P(DirectMlTableTest, EverySupportCellAgrees) {
+  EXPECT_EQ(NameOf(op().introduced()), facts_["introduced"]);
+  ASSERT_EQ(op().support.size(), facts_["support"].size());
+  for (size_t r = 0; r < op().support.size(); ++r) {
+    const SupportRow& row = op().support[r];
+    const json& fact = facts_["support"][r];
+    SCOPED_TRACE(absl::StrCat(op().name, " at ", NameOf(row.level)));
+    EXPECT_EQ(NameOf(row.level), fact["feature_level"]);
+    ASSERT_EQ(fact["tensors"].size(), static_cast<size_t>(op().tensor_count()));
+    for (int t = 0; t < op().tensor_count(); ++t) {
+      const json& cell = fact["tensors"][std::string(op().tensor(t).name)];
+      SCOPED_TRACE(std::string(op().tensor(t).name));
+      EXPECT_EQ(row.min_dimension_count, cell["dimension_counts"][0]);
+      EXPECT_EQ(row.max_dimension_count, cell["dimension_counts"][1]);
+      EXPECT_EQ(NamesOf(row.types[t]), cell["data_types"].get<Names>());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllOperators, DirectMlTableTest,
+                         testing::ValuesIn(OpTable().begin(), OpTable().end()),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+TEST(FeatureLevelFactsTest, LevelsAgree) {
+  const json facts = ReadFacts("feature_levels.json")["feature_levels"];
+  ASSERT_EQ(facts.size(), kAllFeatureLevels.size());
+  for (size_t i = 0; i < facts.size(); ++i) {
+    EXPECT_EQ(NameOf(kAllFeatureLevels[i]), facts[i]["level"]);
+    EXPECT_EQ(static_cast<uint16_t>(kAllFeatureLevels[i]),
+              std::stoi(facts[i]["value"].get<std::string>(), nullptr, 16));
+  }
+}
+
+TEST(FeatureLevelFactsTest, TheFourSeedOperatorsAreThere) {
+  for (const char* name : {"ELEMENT_WISE_IF", "ELEMENT_WISE_IS_INFINITY",
+                           "ELEMENT_WISE_MODULUS_TRUNCATE", "ELEMENT_WISE_ROUND"}) {
+    EXPECT_NE(FindOperator(name), nullptr) << name;
+  }
+}
+
+}  // namespace
+}  // namespace opserve

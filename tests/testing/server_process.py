@@ -1,0 +1,60 @@
+"""Runs opserve-server for the scripts under tests/."""
+
+import pathlib
+import signal
+import subprocess
+import time
+
+
+class ServerProcess:
+    """opserve-server on a free loopback port, for the time of a `with` block.
+
+    `folder` takes the ready file and the log. `address` is where the server listens; `exit_code` is
+    known after the block, which stops the server as an operator would: SIGTERM, then wait.
+    """
+
+    START_LIMIT_S = 60
+    STOP_LIMIT_S = 60
+
+    def __init__(self, program, folder, arguments=()):
+        self._ready_file = pathlib.Path(folder) / "ready"
+        self._log_path = pathlib.Path(folder) / "server.log"
+        self._command = [program, "--listen", "127.0.0.1:0", "--ready-file", self._ready_file,
+                         *arguments]
+        self._process = None
+        self.address = None
+        self.exit_code = None
+
+    def log(self):
+        """What the server wrote so far."""
+        return self._log_path.read_text(encoding="utf-8", errors="replace")
+
+    def __enter__(self):
+        with open(self._log_path, "wb") as log:
+            self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log,
+                                             stderr=subprocess.STDOUT)
+        deadline = time.monotonic() + self.START_LIMIT_S
+        while not self._ready():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self._stop()
+                raise RuntimeError(f"the server did not start:\n{self.log()}")
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        self._stop()
+
+    def _ready(self):
+        if self._ready_file.exists():
+            text = self._ready_file.read_text(encoding="utf-8")
+            self.address = text.split()[0] if text.endswith("\n") else None
+        return self.address is not None
+
+    def _stop(self):
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            self.exit_code = self._process.wait(self.STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self.exit_code = self._process.wait()

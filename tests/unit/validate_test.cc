@@ -1,0 +1,345 @@
+#include "kernels/validate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/testing/request_builder.h"
+
+namespace opserve {
+namespace {
+
+using opserve::testing::RequestBuilder;
+using opserve::testing::TestTensor;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Matcher;
+using ::testing::UnorderedElementsAre;
+using enum DataType;
+
+Matcher<const Violation&> IsViolation(const std::string& field, const std::string& text) {
+  return AllOf(Field(&Violation::field, field), Field(&Violation::description, HasSubstr(text)));
+}
+
+// A correct request of ELEMENT_WISE_ROUND.
+RequestBuilder& MakeRound(RequestBuilder& builder) {
+  return builder.Enum("RoundingMode", "TOWARD_ZERO").Input({kFloat32, {2, 3}});
+}
+
+TEST(ValidateTest, AcceptsTheFourOperators) {
+  RequestBuilder round("ELEMENT_WISE_ROUND");
+  const ValidationResult result = MakeRound(round).Validate();
+  EXPECT_THAT(result.violations, IsEmpty());
+  ASSERT_NE(result.invocation, nullptr);
+  EXPECT_EQ(result.invocation->op, OpId::ELEMENT_WISE_ROUND);
+  EXPECT_EQ(result.invocation->mode(), 1);
+  EXPECT_EQ(result.invocation->lane_type, kFloat32);
+  EXPECT_EQ(result.invocation->output_bytes, 24u);
+  EXPECT_TRUE(result.invocation->plan.is_packed());
+
+  RequestBuilder select("ELEMENT_WISE_IF");
+  select.Input({kUint8, {4}}).Input({kFloat64, {4}}).Input({kFloat64, {4}});
+  ASSERT_THAT(select.Validate().violations, IsEmpty());
+  EXPECT_EQ(select.Validate().invocation->lane_type, kFloat64);
+  EXPECT_EQ(select.Validate().invocation->output.data_type, kFloat64);
+
+  RequestBuilder infinity("ELEMENT_WISE_IS_INFINITY");
+  infinity.Int("InfinityMode", 2).Input({kFloat16, {5, 1, 2}});
+  ASSERT_THAT(infinity.Validate().violations, IsEmpty());
+  EXPECT_EQ(infinity.Validate().invocation->output.data_type, kUint8);
+  EXPECT_EQ(infinity.Validate().invocation->output_bytes, 10u);
+
+  RequestBuilder modulus("ELEMENT_WISE_MODULUS_TRUNCATE");
+  modulus.Input({kInt64, {2, 2}}).Input({kInt64, {2, 2}, {0, 1}});
+  EXPECT_THAT(modulus.Validate().violations, IsEmpty());
+}
+
+TEST(ValidateTest, FindsEveryFaultOnce) {
+  RequestBuilder builder("ELEMENT_WISE_ROUND");
+  builder.Enum("RoundingMode", "UP")
+      .Enum("Mode", "UP")
+      .Input({kInt32, {2, 0}})
+      .Output({kFloat32, {2, 3}, {1, 1}});
+  builder.request().payload_bytes.push_back(4);
+  EXPECT_THAT(builder.Validate().violations,
+              UnorderedElementsAre(
+                  IsViolation("attributes[0].value", "\"UP\""),
+                  IsViolation("attributes[1].name", "no attribute \"Mode\"; it has RoundingMode"),
+                  IsViolation("inputs[0].data_type",
+                              "INT32 is not supported for InputTensor at feature "
+                              "level 6_4; allowed: FLOAT32, FLOAT16."),
+                  IsViolation("inputs[0].sizes[1]", "The size (0)"),
+                  IsViolation("payloads", "(2) differs from the number of inputs (1)"),
+                  IsViolation("output.strides", "share an address")));
+}
+
+TEST(ValidateTest, UnknownOperatorOffersTheNearestAndChecksTheRest) {
+  RequestBuilder builder("ELEMENT_WISE_RUOND");
+  builder.Input({kFloat32, {0}});
+  const ValidationResult result = builder.Validate();
+  EXPECT_TRUE(result.unknown_operator);
+  EXPECT_THAT(result.violations,
+              ElementsAre(IsViolation("operator", "did you mean ELEMENT_WISE_ROUND?"),
+                          IsViolation("inputs[0].sizes[0]", "(0)")));
+  EXPECT_THAT(RequestBuilder("").Validate().violations,
+              ElementsAre(IsViolation("operator", "missing")));
+}
+
+TEST(ValidateTest, LongNamesAreCutInMessages) {
+  RequestBuilder builder(std::string(100'000, 'x'));
+  ASSERT_EQ(builder.Validate().violations.size(), 1u);
+  EXPECT_LT(builder.Validate().violations[0].description.size(), 200u);
+}
+
+TEST(ValidateTest, LevelsAreEnforced) {
+  RequestBuilder unknown("ELEMENT_WISE_ROUND");
+  EXPECT_THAT(MakeRound(unknown).Level("9_9").Validate().violations,
+              ElementsAre(IsViolation("feature_level", "\"9_9\"; known are 1_0, 2_0")));
+
+  RequestBuilder early("ELEMENT_WISE_ROUND");
+  EXPECT_THAT(MakeRound(early).Level("2_0").Validate().violations,
+              ElementsAre(IsViolation("operator", "introduced at feature level 2_1")));
+
+  RequestBuilder rank("ELEMENT_WISE_ROUND");
+  EXPECT_THAT(MakeRound(rank).Level("2_1").Validate().violations,
+              ElementsAre(IsViolation("inputs[0].sizes",
+                                      "(2) is not supported for InputTensor at "
+                                      "feature level 2_1; allowed: exactly 4")));
+
+  RequestBuilder type("ELEMENT_WISE_MODULUS_TRUNCATE");
+  type.Level("5_2").Input({kInt64, {1}}).Input({kInt64, {1}});
+  EXPECT_THAT(type.Validate().violations,
+              ElementsAre(IsViolation("inputs[0].data_type", "INT64 is not supported for ATensor"),
+                          IsViolation("inputs[1].data_type", "at feature level 5_2")));
+}
+
+// Every operator, level, type and dimension count against the traits: nothing else is accepted.
+TEST(ValidateTest, AcceptsExactlyWhatTheTableSupports) {
+  for (const OpTraits& op : OpTable()) {
+    for (FeatureLevel level : kAllFeatureLevels) {
+      for (DataType type : kAllDataTypes) {
+        for (uint8_t rank = 1; rank <= kMaxDimensionCount; ++rank) {
+          const SupportRow* row = op.SupportAt(level);
+          RequestBuilder builder{std::string(op.name)};
+          builder.Level(NameOf(level));
+          for (const AttributeTraits& attribute : op.attributes) {
+            builder.Int(std::string(attribute.name), 0);
+          }
+          for (int i = 0; i < op.input_count(); ++i) {
+            const bool varies = i == op.lane_input || op.shares_type(i);
+            const DataType fixed = op.support.back().types[i].first();
+            builder.Input({varies ? type : fixed, std::vector<uint32_t>(rank, 2)});
+          }
+          const bool expected = row != nullptr && rank >= row->min_dimension_count &&
+                                rank <= row->max_dimension_count &&
+                                row->types[op.lane_input].contains(type);
+          EXPECT_EQ(builder.Validate().violations.empty(), expected)
+              << op.name << " " << NameOf(level) << " " << NameOf(type) << " rank " << int{rank};
+        }
+      }
+    }
+  }
+}
+
+TEST(ValidateTest, Attributes) {
+  RequestBuilder missing("ELEMENT_WISE_ROUND");
+  EXPECT_THAT(missing.Input({kFloat32, {1}}).Validate().violations,
+              ElementsAre(IsViolation("attributes",
+                                      "RoundingMode is missing; allowed: "
+                                      "HALVES_TO_NEAREST_EVEN (0), TOWARD_ZERO")));
+  RequestBuilder twice("ELEMENT_WISE_ROUND");
+  EXPECT_THAT(MakeRound(twice).Int("RoundingMode", 0).Validate().violations,
+              ElementsAre(IsViolation("attributes[1].name", "more than once")));
+  for (int64_t number : {-1L, 3L, INT64_MAX, INT64_MIN}) {
+    RequestBuilder range("ELEMENT_WISE_ROUND");
+    range.Int("RoundingMode", number).Input({kFloat32, {1}});
+    EXPECT_THAT(range.Validate().violations,
+                ElementsAre(IsViolation("attributes[0].value", std::to_string(number))));
+  }
+  RequestBuilder kind("ELEMENT_WISE_ROUND");
+  kind.Input({kFloat32, {1}}).request().attributes = {{"RoundingMode", 1.0}};
+  EXPECT_THAT(kind.Validate().violations, ElementsAre(IsViolation("attributes[0].value", "1")));
+  RequestBuilder none("ELEMENT_WISE_ROUND");
+  none.Input({kFloat32, {1}}).request().attributes = {{"RoundingMode", {}}};
+  EXPECT_THAT(none.Validate().violations, ElementsAre(IsViolation("attributes[0].value", "none")));
+  RequestBuilder surplus("ELEMENT_WISE_MODULUS_TRUNCATE");
+  surplus.Int("X", 1).Input({kInt8, {1}}).Input({kInt8, {1}});
+  EXPECT_THAT(surplus.Validate().violations,
+              ElementsAre(IsViolation("attributes[0].name", "it has none")));
+}
+
+TEST(ValidateTest, MissingAndSurplusTensors) {
+  RequestBuilder few("ELEMENT_WISE_MODULUS_TRUNCATE");
+  EXPECT_THAT(few.Input({kInt8, {1}}).Validate().violations,
+              ElementsAre(IsViolation("inputs", "BTensor is missing")));
+  RequestBuilder many("ELEMENT_WISE_ROUND");
+  EXPECT_THAT(MakeRound(many).Input({kFloat32, {2, 3}}).Validate().violations,
+              ElementsAre(IsViolation("inputs[1]", "surplus")));
+  RequestBuilder absurd("ELEMENT_WISE_ROUND");
+  absurd.Int("RoundingMode", 0);
+  absurd.request().inputs.resize(1'000'000);
+  absurd.request().payload_bytes.resize(1'000'000);
+  EXPECT_THAT(
+      absurd.Validate().violations,
+      UnorderedElementsAre(IsViolation("inputs", "1000000"), IsViolation("payloads", "1000000")));
+}
+
+TEST(ValidateTest, TensorsMayBeNamedInAnyOrder) {
+  RequestBuilder named("ELEMENT_WISE_IF");
+  named.Input({kInt32, {3}, {}, "BTensor"})
+      .Input({kUint8, {3}, {}, "ConditionTensor"})
+      .Input({kInt32, {3}, {}, "ATensor"});
+  const ValidationResult result = named.Validate();
+  ASSERT_THAT(result.violations, IsEmpty());
+  EXPECT_THAT(result.invocation->payload_index, ElementsAre(1, 2, 0));
+
+  RequestBuilder wrong("ELEMENT_WISE_MODULUS_TRUNCATE");
+  wrong.Input({kInt8, {1}, {}, "ATensor"}).Input({kInt8, {1}, {}, "CTensor"});
+  EXPECT_THAT(wrong.Validate().violations,
+              UnorderedElementsAre(IsViolation("inputs[1].name", "takes ATensor, BTensor"),
+                                   IsViolation("inputs", "BTensor is missing")));
+  RequestBuilder twice("ELEMENT_WISE_MODULUS_TRUNCATE");
+  twice.Input({kInt8, {1}, {}, "ATensor"}).Input({kInt8, {1}, {}, "ATensor"});
+  EXPECT_THAT(twice.Validate().violations,
+              UnorderedElementsAre(IsViolation("inputs[1].name", "more than once"),
+                                   IsViolation("inputs", "BTensor is missing")));
+  RequestBuilder mixed("ELEMENT_WISE_MODULUS_TRUNCATE");
+  mixed.Input({kInt8, {1}, {}, "ATensor"}).Input({kInt8, {1}});
+  EXPECT_THAT(mixed.Validate().violations, ElementsAre(IsViolation("inputs", "name all or none")));
+}
+
+TEST(ValidateTest, TensorsMustAgree) {
+  RequestBuilder sizes("ELEMENT_WISE_MODULUS_TRUNCATE");
+  sizes.Input({kInt8, {2, 3}}).Input({kInt8, {2, 1}});
+  EXPECT_THAT(sizes.Validate().violations,
+              ElementsAre(IsViolation(
+                  "inputs[1].sizes", "[2, 1] of BTensor differ from the sizes [2, 3] of ATensor")));
+  RequestBuilder types("ELEMENT_WISE_MODULUS_TRUNCATE");
+  types.Input({kInt8, {2}}).Input({kUint8, {2}}).Output({kInt16});
+  EXPECT_THAT(types.Validate().violations,
+              UnorderedElementsAre(IsViolation("inputs[1].data_type", "UINT8 of BTensor differs"),
+                                   IsViolation("output.data_type", "INT16 of OutputTensor")));
+}
+
+TEST(ValidateTest, DataTypesMustExist) {
+  for (int number : {0, -5, 12, 1000}) {
+    RequestBuilder builder("ELEMENT_WISE_ROUND");
+    MakeRound(builder).request().inputs[0].data_type = number;
+    EXPECT_THAT(builder.Validate().violations,
+                ElementsAre(IsViolation("inputs[0].data_type", std::to_string(number))));
+  }
+}
+
+TEST(ValidateTest, SizesAndStridesThatOverflow) {
+  const uint32_t big = UINT32_MAX;
+  const std::map<std::vector<uint32_t>, std::string> sizes = {
+      {{big, 2}, "8589934590"},
+      {{big, big}, "(18446744065119617025) exceeds"},
+      {{big, big, big, big, big, big, big, big}, "more than 2^64 - 1"},
+      {{1u << 31, 1u << 31, 1u << 31}, "more than 2^64 - 1"},
+      {{1u << 30}, "in bytes (4294967296) exceeds the limit (1073741824)"}};
+  for (const auto& [dims, text] : sizes) {
+    RequestBuilder builder("ELEMENT_WISE_ROUND");
+    builder.Int("RoundingMode", 0).Input({kFloat32, dims});
+    EXPECT_THAT(builder.Validate().violations, ElementsAre(IsViolation("inputs[0].sizes", text)));
+  }
+  RequestBuilder strides("ELEMENT_WISE_ROUND");
+  strides.Int("RoundingMode", 0).Input({kFloat32, {2, 2}, {big, big}});
+  EXPECT_THAT(strides.Validate().violations,
+              ElementsAre(IsViolation("inputs[0].strides", "(34359738364)")));
+}
+
+TEST(ValidateTest, StridesAndDimensionCounts) {
+  RequestBuilder count("ELEMENT_WISE_ROUND");
+  count.Int("RoundingMode", 0).Input({kFloat32, {2, 2}, {1}});
+  EXPECT_THAT(
+      count.Validate().violations,
+      ElementsAre(IsViolation("inputs[0].strides", "(1) differs from the number of sizes")));
+  for (size_t rank : {size_t{0}, size_t{9}, size_t{100'000}}) {
+    RequestBuilder dims("ELEMENT_WISE_ROUND");
+    dims.Int("RoundingMode", 0).Input({kFloat32, std::vector<uint32_t>(rank, 1)});
+    EXPECT_THAT(dims.Validate().violations,
+                ElementsAre(IsViolation("inputs[0].sizes",
+                                        "(" + std::to_string(rank) + ") is not supported")));
+  }
+  RequestBuilder broadcast("ELEMENT_WISE_ROUND");
+  MakeRound(broadcast).Output({kUnknown, {}, {0, 1}});
+  EXPECT_THAT(broadcast.Validate().violations,
+              ElementsAre(IsViolation("output.strides[0]", "only inputs can be broadcast")));
+}
+
+TEST(ValidateTest, PayloadsMayBeExactOrRoundedUp) {
+  for (uint64_t bytes : {5, 8}) {
+    RequestBuilder builder("ELEMENT_WISE_MODULUS_TRUNCATE");
+    builder.Input({kInt8, {5}}).Input({kInt8, {5}}).request().payload_bytes = {bytes, 5};
+    EXPECT_THAT(builder.Validate().violations, IsEmpty()) << bytes;
+  }
+  for (uint64_t bytes : {0, 4, 6, 7, 9, 12}) {
+    RequestBuilder builder("ELEMENT_WISE_MODULUS_TRUNCATE");
+    builder.Input({kInt8, {5}}).Input({kInt8, {5}}).request().payload_bytes = {5, bytes};
+    EXPECT_THAT(builder.Validate().violations,
+                ElementsAre(IsViolation("payloads[1]", "needs 5 (or 8)")))
+        << bytes;
+  }
+}
+
+TEST(ValidateTest, OutputDefaultsFillWhatIsLeftOut) {
+  RequestBuilder builder("ELEMENT_WISE_ROUND");
+  MakeRound(builder).Output({kUnknown, {}, {4, 1}});
+  const ValidationResult result = builder.Validate();
+  ASSERT_THAT(result.violations, IsEmpty());
+  EXPECT_EQ(result.invocation->output_bytes, 28u);
+  EXPECT_TRUE(result.invocation->plan.output_has_gaps);
+  EXPECT_TRUE(result.invocation->output.has_strides);
+}
+
+// Whatever is asked, an accepted request has a plan that stays inside its payloads, and a refused
+// one has a reason. Random requests near the border between right and wrong.
+TEST(ValidateTest, RandomRequestsAreSafe) {
+  std::mt19937 random(99);
+  int accepted = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    const OpTraits& op = OpTable()[random() % OpTable().size()];
+    RequestBuilder builder{std::string(op.name)};
+    for (const AttributeTraits& attribute : op.attributes) {
+      builder.Int(std::string(attribute.name),
+                  static_cast<int64_t>(random() % 4) - (random() % 9 == 0));
+    }
+    const std::vector<uint32_t> sizes(1 + random() % 8, 1 + random() % 4);
+    const DataType type = kAllDataTypes[random() % kAllDataTypes.size()];
+    for (int i = 0; i < op.input_count(); ++i) {
+      TestTensor tensor = {op.shares_type(i) || i == op.lane_input ? type : kUint8, sizes};
+      if (random() % 2 == 0) {
+        for (size_t d = 0; d < sizes.size(); ++d) tensor.strides.push_back(random() % 6);
+      }
+      builder.Input(tensor);
+      if (random() % 16 == 0) builder.request().payload_bytes.back() += random() % 5;
+    }
+    const ValidationResult result = builder.Validate();
+    ASSERT_EQ(result.invocation == nullptr, !result.violations.empty());
+    if (result.invocation == nullptr) continue;
+    ++accepted;
+    const Plan& plan = result.invocation->plan;
+    for (int t = 0; t < plan.tensor_count; ++t) {
+      uint64_t extent = 1;
+      for (int l = 0; l < plan.loop_count; ++l) extent += (plan.sizes[l] - 1) * plan.strides[t][l];
+      const bool is_output = t == op.input_count();
+      const uint64_t bytes =
+          is_output ? result.invocation->output_bytes : builder.request().payload_bytes[t];
+      const DataType tensor_type =
+          is_output ? result.invocation->output.data_type : result.invocation->inputs[t].data_type;
+      EXPECT_LE(extent * SizeOf(tensor_type), bytes);
+    }
+  }
+  EXPECT_GT(accepted, 500);
+}
+
+}  // namespace
+}  // namespace opserve
