@@ -1,0 +1,30 @@
+# syntax=docker/dockerfile:1
+# The server and the command-line client in a small image.
+#
+#   docker build -t opserve .
+#   docker run --rm -p 50051:50051 opserve
+
+FROM debian:bookworm AS builder
+WORKDIR /src
+# The packages are a layer of their own: they change less often than the sources.
+COPY deploy/setup.sh deploy/setup.sh
+RUN deploy/setup.sh build && rm -rf /var/lib/apt/lists/*
+COPY . .
+RUN cmake --preset release -DOPSERVE_BUILD_TESTS=OFF \
+  && ninja -C build/release bin/opserve-server bin/opserve \
+  && strip build/release/bin/opserve-server build/release/bin/opserve
+
+FROM debian:bookworm-slim
+COPY deploy/setup.sh /tmp/opserve/deploy/setup.sh
+RUN /tmp/opserve/deploy/setup.sh runtime \
+  && rm -rf /tmp/opserve /var/lib/apt/lists/* \
+  && useradd --system --user-group --no-create-home --shell /usr/sbin/nologin opserve
+COPY --from=builder /src/build/release/bin/opserve-server /src/build/release/bin/opserve /usr/bin/
+USER opserve
+EXPOSE 50051
+# SIGTERM drains: the server answers what it accepted, then exits with 0.
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
+  CMD ["opserve", "health", "--address", "127.0.0.1:50051"]
+ENTRYPOINT ["opserve-server"]
+CMD ["--listen", "0.0.0.0:50051"]
