@@ -1,0 +1,60 @@
+#include "opserve/client.h"
+
+#include "client/client_impl.h"
+
+namespace opserve {
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(absl::string_view target,
+                                                        const ClientOptions& options) {
+  auto transport = client_internal::MakeGrpcTransport(target, options);
+  if (!transport.ok()) return transport.status();
+  auto impl = std::make_unique<client_internal::ClientImpl>(options, *std::move(transport),
+                                                            client_internal::MakeSteadyClock());
+  const absl::Status reached = impl->WaitForServer();
+  if (!reached.ok()) return reached;
+  return std::unique_ptr<Client>(new Client(std::move(impl)));
+}
+
+Client::Client(std::unique_ptr<client_internal::ClientImpl> impl) : impl_(std::move(impl)) {}
+
+Client::~Client() = default;
+
+absl::StatusOr<Tensor> Client::Execute(const OperatorCall& call, const CallOptions& options,
+                                       ExecutionInfo* info) {
+  return impl_->Execute(call, options, info);
+}
+
+void Client::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
+                          const CallOptions& options) {
+  impl_->ExecuteAsync(call, std::move(done), options);
+}
+
+std::future<absl::StatusOr<Tensor>> Client::ExecuteFuture(const OperatorCall& call,
+                                                          const CallOptions& options) {
+  std::promise<absl::StatusOr<Tensor>> promise;
+  std::future<absl::StatusOr<Tensor>> future = promise.get_future();
+  ExecuteAsync(
+      call,
+      [promise = std::move(promise)](absl::StatusOr<Tensor> output, const ExecutionInfo&) mutable {
+        promise.set_value(std::move(output));
+      },
+      options);
+  return future;
+}
+
+absl::StatusOr<Catalogue> Client::ListOperators(absl::string_view name,
+                                                absl::string_view feature_level,
+                                                const CallOptions& options) {
+  return impl_->ListOperators(name, feature_level, options);
+}
+
+absl::StatusOr<ServerInfo> Client::GetServerInfo(const CallOptions& options) {
+  return impl_->GetServerInfo(options);
+}
+
+absl::StatusOr<HealthStatus> Client::CheckHealth(absl::string_view service,
+                                                 const CallOptions& options) {
+  return impl_->CheckHealth(service, options);
+}
+
+}  // namespace opserve

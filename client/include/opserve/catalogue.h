@@ -1,0 +1,113 @@
+// File: opserve/catalogue.h
+//
+// What a server offers: its operators, devices and limits, as plain structs.
+
+#ifndef OPSERVE_CATALOGUE_H_
+#define OPSERVE_CATALOGUE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "kernels/data_type.h"
+
+namespace opserve {
+
+// A tensor of an operator.
+struct TensorInfo {
+  std::string name;  // DirectML's member name
+  bool optional = false;
+};
+
+// One allowed value of an enum attribute.
+struct EnumValueInfo {
+  std::string name;  // without DirectML's prefix
+  int32_t number = 0;
+  std::string meaning;
+};
+
+// An attribute of an operator.
+struct AttributeInfo {
+  std::string name;  // DirectML's member name
+  std::string kind;  // "enum", "int" or "float"
+  bool optional = false;
+  std::vector<EnumValueInfo> values;  // where kind is "enum"
+};
+
+// What one tensor may be.
+struct TensorSupport {
+  std::string name;
+  uint32_t min_dimension_count = 0;
+  uint32_t max_dimension_count = 0;
+  std::vector<DataType> data_types;
+};
+
+// What an operator supports from one feature level on.
+struct SupportInfo {
+  std::string feature_level;
+  std::vector<TensorSupport> tensors;  // inputs first, then the output
+};
+
+// One operator.
+struct OperatorInfo {
+  std::string name;        // as used in OperatorCall::operator_name
+  std::string summary;     // one sentence
+  std::string formula;     // the result, over tensor and attribute names
+  std::string introduced;  // feature level
+  std::vector<TensorInfo> inputs;
+  TensorInfo output;
+  std::vector<AttributeInfo> attributes;
+  std::vector<std::vector<std::string>> same_sizes;      // groups of tensors that must agree
+  std::vector<std::vector<std::string>> same_data_type;  // likewise
+  std::vector<std::string> in_place;                     // inputs that the output may alias
+  std::vector<SupportInfo> support;                      // ascending by feature level
+  uint32_t max_ulp = 0;                                  // largest error; 0: exact to the bit
+};
+
+// One feature level.
+struct FeatureLevelInfo {
+  std::string name;    // "6_4"
+  uint32_t value = 0;  // DML_FEATURE_LEVEL's number
+  uint32_t max_dimension_count = 0;
+};
+
+// The catalogue of a server.
+struct Catalogue {
+  std::vector<OperatorInfo> operators;           // sorted by name
+  std::vector<FeatureLevelInfo> feature_levels;  // ascending
+};
+
+// A device that runs operators.
+struct DeviceInfo {
+  std::string name;         // as in ExecutionInfo::device
+  std::string description;  // the processor's or the adapter's name
+  uint32_t threads = 0;     // that run operators; 0 where it does not apply
+};
+
+// Limits in force at a server.
+struct ServerLimits {
+  uint32_t max_dimension_count = 0;
+  uint64_t max_elements = 0;
+  uint64_t max_tensor_bytes = 0;
+  uint32_t max_request_id_bytes = 0;
+  uint64_t max_message_bytes = 0;
+  uint32_t max_concurrent_requests = 0;
+  uint64_t max_queued_bytes = 0;
+};
+
+// What a server is.
+struct ServerInfo {
+  std::string version;
+  std::string feature_level;  // highest, the default of calls
+  std::vector<DeviceInfo> devices;
+  ServerLimits limits;
+  absl::Duration uptime;
+};
+
+// Answer of a health check, with the numbers of grpc.health.v1.
+enum class HealthStatus : uint8_t { kUnknown = 0, kServing = 1, kNotServing = 2 };
+
+}  // namespace opserve
+
+#endif  // OPSERVE_CATALOGUE_H_

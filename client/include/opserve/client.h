@@ -1,0 +1,139 @@
+// File: opserve/client.h
+//
+// Runs DirectML operators on an opserve server.
+//
+//   auto client = opserve::Client::Connect("gpu-host:50051");
+//   if (!client.ok()) return client.status();
+//   std::vector<float> x = {-1.5f, 0.5f, 2.5f};
+//   auto y = (*client)->Execute({.operator_name = "ELEMENT_WISE_ROUND",
+//                                .attributes = {{"RoundingMode", "HALVES_TO_NEAREST_EVEN"}},
+//                                .inputs = {TensorView::Of<float>(x, {3})}});
+//   if (!y.ok()) return y.status();
+//   for (float value : *y->values<float>()) std::cout << value << '\n';  // -2 0 2
+//
+// No header of gRPC or protobuf is needed to use it.
+
+#ifndef OPSERVE_CLIENT_H_
+#define OPSERVE_CLIENT_H_
+
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "opserve/catalogue.h"
+#include "opserve/errors.h"
+#include "opserve/options.h"
+#include "opserve/tensor.h"
+
+namespace opserve {
+
+namespace client_internal {
+class ClientImpl;
+}  // namespace client_internal
+
+// A value of an operator's attribute.
+struct Attribute {
+  std::string name;  // DirectML's member name
+  // An enum value by name or number, an integer, or a float.
+  std::variant<std::string, int64_t, double> value;
+};
+
+// Where a call wants to run.
+enum class DevicePreference : uint8_t {
+  kAuto = 1,  // whichever device is expected to answer first
+  kGpu = 2,   // FAILED_PRECONDITION where there is none
+  kCpu = 3,
+};
+
+// A call of one operator.
+struct OperatorCall {
+  std::string operator_name;  // "ELEMENT_WISE_ROUND"
+  std::vector<Attribute> attributes = {};
+  std::vector<TensorView> inputs = {};
+  // Wanted layout of the result. Unset parts take the operator's type, the inputs' sizes and the
+  // packed layout.
+  std::optional<TensorSpec> output = {};
+  // Feature level to validate against, such as "3_0"; empty: the highest.
+  std::string feature_level = {};
+  DevicePreference device = DevicePreference::kAuto;
+  // Written to the server's logs; at most 128 bytes.
+  std::string request_id = {};
+};
+
+// How a call was run.
+struct ExecutionInfo {
+  std::string device;         // as listed by GetServerInfo
+  uint32_t batch_size = 0;    // requests that ran together with this one, itself included
+  absl::Duration queue_time;  // from acceptance until the operator started
+  absl::Duration run_time;    // of the operator
+  int attempts = 0;           // 1 unless the call was retried
+};
+
+// Receives the outcome of an asynchronous call; `info` lives until it returns.
+using ExecuteCallback =
+    absl::AnyInvocable<void(absl::StatusOr<Tensor> output, const ExecutionInfo& info) &&>;
+
+// A connection to one server. Thread-safe; one client serves a whole program, and any number of
+// calls may be in flight.
+//
+// Errors keep the server's code and message; errors.h decodes the rest. Beside those of the server,
+// calls fail with DEADLINE_EXCEEDED when their time is up, UNAVAILABLE when the server cannot be
+// reached, and DATA_LOSS when a response contradicts itself.
+class Client {
+ public:
+  // Connects to "host:port" or "unix:/path". INVALID_ARGUMENT for a malformed target or options,
+  // UNAVAILABLE or DEADLINE_EXCEEDED if there is no connection after options.connect_timeout.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view target,
+                                                         const ClientOptions& options = {});
+
+  // Waits for all calls in flight; their deadlines bound the wait. Not to be called by a callback.
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Runs `call` and waits for its result. Where `info` is given it tells how the call was run.
+  absl::StatusOr<Tensor> Execute(const OperatorCall& call, const CallOptions& options = {},
+                                 ExecutionInfo* info = nullptr);
+
+  // Starts `call`. `done` runs exactly once, on a thread of the client, possibly before this
+  // returns; it must not block. The memory behind the inputs must stay valid and unchanged until
+  // then; `call` itself need not.
+  void ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
+                    const CallOptions& options = {});
+
+  // Starts `call` and returns its future result. The memory behind the inputs must stay valid and
+  // unchanged until the future is ready.
+  std::future<absl::StatusOr<Tensor>> ExecuteFuture(const OperatorCall& call,
+                                                    const CallOptions& options = {});
+
+  // The operator called `name`, or all if that is empty; NOT_FOUND with the nearest names. A
+  // feature level leaves out what it does not offer.
+  absl::StatusOr<Catalogue> ListOperators(absl::string_view name = "",
+                                          absl::string_view feature_level = "",
+                                          const CallOptions& options = {});
+
+  // Version, devices and limits.
+  absl::StatusOr<ServerInfo> GetServerInfo(const CallOptions& options = {});
+
+  // Health of a service; empty: of the whole server. NOT_FOUND for services it does not know.
+  absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service = "",
+                                           const CallOptions& options = {});
+
+ private:
+  explicit Client(std::unique_ptr<client_internal::ClientImpl> impl);
+
+  std::unique_ptr<client_internal::ClientImpl> impl_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_CLIENT_H_

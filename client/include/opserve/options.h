@@ -1,0 +1,69 @@
+// File: opserve/options.h
+//
+// Settings of a client and of single calls. Plain structs; the defaults suit most programs.
+
+#ifndef OPSERVE_OPTIONS_H_
+#define OPSERVE_OPTIONS_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace opserve {
+
+// When failed calls are tried again. A call is retried only if its error is UNAVAILABLE or carries
+// a delay of the server (GetRetryDelay in errors.h); requests are idempotent.
+struct RetryPolicy {
+  // Attempts in all, the first included; 1 never retries.
+  int max_attempts = 5;
+  // Wait before the second attempt, doubled before each further one, up to max_backoff. A longer
+  // delay asked for by the server takes precedence.
+  absl::Duration initial_backoff = absl::Milliseconds(50);
+  absl::Duration max_backoff = absl::Seconds(5);
+  // Part of the wait that is random, 0 to 1, so that clients do not come back all at once.
+  double jitter = 0.3;
+};
+
+// Encryption. All certificates are PEM text, not file names.
+struct TlsOptions {
+  // Authorities to trust; empty: those of the system.
+  std::string root_certificates;
+  // Certificate and private key to show to the server; empty: none.
+  std::string client_certificate;
+  std::string client_key;
+  // Name that the server's certificate must carry, where it is not the target's.
+  std::string server_name;
+};
+
+// Settings of a Client.
+struct ClientOptions {
+  // Longest time to establish the connection. 0: Connect does not try, the first call does.
+  absl::Duration connect_timeout = absl::Seconds(10);
+  // Deadline of calls that set none, retries and waits included.
+  absl::Duration default_timeout = absl::Seconds(60);
+  RetryPolicy retry;
+  // Unset: plain text.
+  std::optional<TlsOptions> tls;
+  // Sent as "authorization: Bearer ..." with each call. Refused without TLS unless the server is on
+  // this machine, so that it never crosses a network in plain text.
+  std::string bearer_token;
+  // Largest message in bytes, in either direction; negative: no limit beyond the server's.
+  int max_message_bytes = -1;
+  // Interval of pings while calls are in flight, to notice a dead peer. gRPC servers refuse pings
+  // more often than every 5 minutes unless they are configured for it.
+  absl::Duration keepalive_time = absl::Minutes(6);
+  absl::Duration keepalive_timeout = absl::Seconds(20);
+};
+
+// Settings of one call.
+struct CallOptions {
+  // Replaces ClientOptions::default_timeout; absl::InfiniteDuration() waits for ever.
+  std::optional<absl::Duration> timeout;
+  // Replaces ClientOptions::retry.
+  std::optional<RetryPolicy> retry;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_OPTIONS_H_

@@ -1,0 +1,161 @@
+// File: opserve/tensor.h
+//
+// Tensors on the client's side: TensorSpec says how elements lie in memory, TensorView points at
+// memory of the caller, Tensor owns its bytes.
+//
+//   std::vector<float> values = {0.5f, 1.5f, 2.5f, 3.5f, 4.5f, 5.5f};
+//   TensorView x = TensorView::Of<float>(values, {2, 3});
+//
+// All types are values; const members are safe to call from any thread.
+
+#ifndef OPSERVE_TENSOR_H_
+#define OPSERVE_TENSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/data_type.h"
+#include "opserve/half.h"
+
+namespace opserve {
+
+// The DataType that a C++ type holds; kUnknown for types that are no element type.
+template <class T>
+inline constexpr DataType kDataTypeOf = DataType::kUnknown;
+template <>
+inline constexpr DataType kDataTypeOf<float> = DataType::kFloat32;
+template <>
+inline constexpr DataType kDataTypeOf<Half> = DataType::kFloat16;
+template <>
+inline constexpr DataType kDataTypeOf<double> = DataType::kFloat64;
+template <>
+inline constexpr DataType kDataTypeOf<uint8_t> = DataType::kUint8;
+template <>
+inline constexpr DataType kDataTypeOf<uint16_t> = DataType::kUint16;
+template <>
+inline constexpr DataType kDataTypeOf<uint32_t> = DataType::kUint32;
+template <>
+inline constexpr DataType kDataTypeOf<uint64_t> = DataType::kUint64;
+template <>
+inline constexpr DataType kDataTypeOf<int8_t> = DataType::kInt8;
+template <>
+inline constexpr DataType kDataTypeOf<int16_t> = DataType::kInt16;
+template <>
+inline constexpr DataType kDataTypeOf<int32_t> = DataType::kInt32;
+template <>
+inline constexpr DataType kDataTypeOf<int64_t> = DataType::kInt64;
+
+// A C++ type that can be an element of a tensor.
+template <class T>
+concept TensorElement = kDataTypeOf<T>
+!= DataType::kUnknown;
+
+// Element type and layout of a tensor.
+struct TensorSpec {
+  DataType data_type = DataType::kUnknown;
+  // Elements per dimension, slowest first; each at least 1.
+  std::vector<uint32_t> sizes;
+  // Distance between neighbours in elements, one per dimension. Empty: packed, last dimension
+  // fastest. 0 repeats an input along the dimension.
+  std::vector<uint32_t> strides;
+
+  bool operator==(const TensorSpec&) const = default;
+};
+
+// Product of the sizes. INVALID_ARGUMENT if there are none, if one is 0, or if it exceeds 64 bits.
+absl::StatusOr<uint64_t> ElementCount(const TensorSpec& spec);
+
+// Exact bytes of a buffer with this layout, padding between elements included. INVALID_ARGUMENT if
+// the type is unknown, the sizes are invalid, the strides do not match them, or the result exceeds
+// 64 bits.
+absl::StatusOr<uint64_t> ByteSize(const TensorSpec& spec);
+
+// Strides of the packed layout. The sizes must pass ElementCount().
+std::vector<uint32_t> PackedStrides(const std::vector<uint32_t>& sizes);
+
+// "FLOAT32 {2, 3}", with " strides {3, 1}" where strides are given.
+std::string ToString(const TensorSpec& spec);
+
+// Describes memory that somebody else owns. Nothing is checked here; the server checks everything
+// when the view is used.
+class TensorView {
+ public:
+  TensorView() = default;
+  // `bytes` must stay valid and unchanged as long as the view, or a call that uses it, lives.
+  TensorView(TensorSpec spec, std::span<const std::byte> bytes)
+      : spec_(std::move(spec)), bytes_(bytes) {}
+
+  // A view of typed values. Empty `strides` mean packed.
+  template <TensorElement T>
+  static TensorView Of(std::span<const T> values, std::vector<uint32_t> sizes,
+                       std::vector<uint32_t> strides = {}) {
+    return TensorView({kDataTypeOf<T>, std::move(sizes), std::move(strides)},
+                      std::as_bytes(values));
+  }
+
+  const TensorSpec& spec() const { return spec_; }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+  // DirectML's name of the tensor, such as "ATensor". Empty: the operator's order decides. Either
+  // all inputs of a call are named or none is.
+  const std::string& name() const { return name_; }
+  TensorView& set_name(std::string name) {
+    name_ = std::move(name);
+    return *this;
+  }
+
+ private:
+  TensorSpec spec_;
+  std::span<const std::byte> bytes_;
+  std::string name_;
+};
+
+// An immutable tensor. Copies share the bytes, which live as long as the last of them.
+class Tensor {
+ public:
+  // No tensor: unknown type, no sizes, no bytes.
+  Tensor() = default;
+
+  // Takes over `bytes`, aligned for every element type. INVALID_ARGUMENT unless there are exactly
+  // ByteSize(spec) of them.
+  static absl::StatusOr<Tensor> FromBytes(TensorSpec spec, std::string bytes);
+
+  const TensorSpec& spec() const { return spec_; }
+  DataType data_type() const { return spec_.data_type; }
+  const std::vector<uint32_t>& sizes() const { return spec_.sizes; }
+  std::span<const std::byte> bytes() const;
+
+  // The elements in memory order, padding included; they live as long as the tensor or a copy of
+  // it. INVALID_ARGUMENT if T is not the element type.
+  template <TensorElement T>
+  absl::StatusOr<std::span<const T>> values() const {
+    if (data_type() != kDataTypeOf<T>) return WrongType(kDataTypeOf<T>);
+    return std::span<const T>(reinterpret_cast<const T*>(bytes().data()),
+                              bytes().size() / sizeof(T));
+  }
+
+  // The same elements in the packed layout; itself if it has no strides.
+  Tensor Packed() const;
+
+  // A view that is valid as long as this tensor or a copy of it lives.
+  TensorView view() const { return TensorView(spec_, bytes()); }
+
+ private:
+  Tensor(TensorSpec spec, std::shared_ptr<const std::string> storage)
+      : spec_(std::move(spec)), storage_(std::move(storage)) {}
+  absl::Status WrongType(DataType wanted) const;
+
+  TensorSpec spec_;
+  std::shared_ptr<const std::string> storage_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_TENSOR_H_

@@ -1,0 +1,43 @@
+// File: client/retry.h
+//
+// Decides whether and when a failed call is tried again. Pure: no clock, no random source, no
+// waiting. Not thread-safe; each call has its own.
+
+#ifndef OPSERVE_CLIENT_RETRY_H_
+#define OPSERVE_CLIENT_RETRY_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "opserve/options.h"
+
+namespace opserve::client_internal {
+
+// The attempts of one call.
+class RetryState {
+ public:
+  RetryState(const RetryPolicy& policy, absl::Time deadline)
+      : policy_(policy), deadline_(deadline) {}
+
+  // Tells how an attempt failed. Returns the time to wait before the next one, or nullopt if there
+  // is to be none: the error is final, the attempts are used up, or the deadline comes first.
+  // `random` is uniform in [0, 1).
+  std::optional<absl::Duration> OnFailure(const absl::Status& status, absl::Time now,
+                                          double random);
+
+  // Attempts so far, the one in progress included.
+  int attempts() const { return attempts_; }
+
+  // Time left for an attempt that starts now; never negative.
+  absl::Duration TimeLeft(absl::Time now) const;
+
+ private:
+  RetryPolicy policy_;
+  absl::Time deadline_;
+  int attempts_ = 1;
+};
+
+}  // namespace opserve::client_internal
+
+#endif  // OPSERVE_CLIENT_RETRY_H_
