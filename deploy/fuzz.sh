@@ -4,7 +4,7 @@
 #   deploy/fuzz.sh BUILD_FOLDER SECONDS
 #
 # A target is a program BUILD_FOLDER/bin/fuzz_*. New inputs are kept below BUILD_FOLDER/corpus, and
-# inputs that fail below BUILD_FOLDER/artifacts; seeds come from tests/fuzz/corpus/TARGET.
+# inputs that fail below BUILD_FOLDER/artifacts; seeds are in BUILD_FOLDER/seeds/TARGET.
 set -euo pipefail
 
 build=$(realpath "$1")
@@ -22,7 +22,7 @@ for target in "${targets[@]}"; do
   name=$(basename "$target")
   corpus=$build/corpus/$name
   artifacts=$build/artifacts/$name/
-  seeds=(tests/fuzz/corpus/"$name")
+  seeds=("$build/seeds/$name")
   [[ -d ${seeds[0]} ]] || seeds=()
   mkdir -p "$corpus" "$artifacts"
   printf 'fuzz: %s for %s s\n' "$name" "$seconds"

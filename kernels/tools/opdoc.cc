@@ -1,0 +1,128 @@
+// Writes docs/operators.md from the operator table.
+//
+//   opdoc                print the page
+//   opdoc --check FILE   compare the page with FILE; exit code 1 if they differ
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/op_table.h"
+
+namespace opserve {
+namespace {
+
+std::string Anchor(const OpTraits& op) { return absl::AsciiStrToLower(op.name); }
+
+std::string TensorNames(const OpTraits& op, bool only_sharing_type) {
+  std::string names;
+  for (int t = 0; t < op.tensor_count(); ++t) {
+    if (only_sharing_type && !op.shares_type(t)) continue;
+    absl::StrAppend(&names, names.empty() ? "" : ", ", op.tensor(t).name);
+  }
+  return names;
+}
+
+std::string AttributeText(const AttributeTraits& attribute) {
+  std::string text =
+      absl::StrCat("- `", attribute.name, "`", attribute.optional ? " (optional)" : "", ": ");
+  if (attribute.kind != AttributeKind::kEnum) {
+    return absl::StrCat(text, attribute.kind == AttributeKind::kInt ? "an integer" : "a number",
+                        "\n");
+  }
+  absl::StrAppend(&text, "one of\n");
+  for (const EnumValue& value : attribute.values) {
+    absl::StrAppend(&text, "  - `", value.name, "` (", value.number, "): ", value.meaning, "\n");
+  }
+  return text;
+}
+
+std::string SupportTable(const OpTraits& op) {
+  std::string header = "| from level | dimensions |";
+  std::string rule = "|---|---|";
+  for (int t = 0; t < op.tensor_count(); ++t) {
+    absl::StrAppend(&header, " ", op.tensor(t).name, " |");
+    absl::StrAppend(&rule, "---|");
+  }
+  std::string table = absl::StrCat(header, "\n", rule, "\n");
+  for (const SupportRow& row : op.support) {
+    absl::StrAppend(&table, "| ", NameOf(row.level), " | ", row.min_dimension_count,
+                    row.min_dimension_count == row.max_dimension_count
+                        ? ""
+                        : absl::StrCat(" to ", row.max_dimension_count),
+                    " |");
+    for (DataTypeSet types : row.types) absl::StrAppend(&table, " ", types.ToString(), " |");
+    absl::StrAppend(&table, "\n");
+  }
+  return table;
+}
+
+std::string Section(const OpTraits& op) {
+  std::string text =
+      absl::StrCat("## ", op.name, "\n\n", op.summary, ".\n\n    ", op.formula, "\n\n");
+  absl::StrAppend(&text, "- Inputs: ",
+                  absl::StrJoin(op.inputs, ", ",
+                                [](std::string* out, const TensorTraits& t) {
+                                  absl::StrAppend(out, "`", t.name, "`",
+                                                  t.optional ? " (optional)" : "");
+                                }),
+                  "; output: `", op.output.name, "`\n");
+  for (const AttributeTraits& attribute : op.attributes) {
+    absl::StrAppend(&text, AttributeText(attribute));
+  }
+  absl::StrAppend(&text, "- Same sizes: ", TensorNames(op, false), "\n");
+  if (op.same_data_type != 0) {
+    absl::StrAppend(&text, "- Same data type: ", TensorNames(op, true), "\n");
+  }
+  absl::StrAppend(
+      &text, "- In place: ", op.in_place.empty() ? "no" : absl::StrJoin(op.in_place, " or "), "\n");
+  absl::StrAppend(&text, "- Precision: ",
+                  op.max_ulp == 0 ? "exact to the bit on every device"
+                                  : absl::StrCat("at most ", op.max_ulp, " ULP"),
+                  "\n\n", SupportTable(op), "\n");
+  return text;
+}
+
+std::string Page() {
+  std::string page =
+      "# Operators\n\n"
+      "Made from the operator table by `make docs`; do not edit. A row holds from its feature "
+      "level "
+      "until the next row.\nWhat the operators return for NaN, infinities, zeros and denormals is "
+      "in "
+      "[adr/0005-rounding-and-fmod.md](adr/0005-rounding-and-fmod.md).\n\n"
+      "| operator | introduced | what it does |\n|---|---|---|\n";
+  for (const OpTraits& op : OpTable()) {
+    absl::StrAppend(&page, "| [", op.name, "](#", Anchor(op), ") | ", NameOf(op.introduced()),
+                    " | ", op.summary, " |\n");
+  }
+  absl::StrAppend(&page, "\n");
+  for (const OpTraits& op : OpTable()) absl::StrAppend(&page, Section(op));
+  page.pop_back();
+  return page;
+}
+
+int Check(const char* path) {
+  std::ifstream file(path);
+  const std::string found((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (found == Page()) return 0;
+  std::cerr << "opdoc: " << path << " differs from the operator table; run 'make docs'\n";
+  return 1;
+}
+
+}  // namespace
+}  // namespace opserve
+
+int main(int argc, char** argv) {
+  if (argc == 3 && absl::string_view(argv[1]) == "--check") return opserve::Check(argv[2]);
+  if (argc != 1) {
+    std::cerr << "usage: opdoc [--check FILE]\n";
+    return 2;
+  }
+  std::cout << opserve::Page();
+  return 0;
+}

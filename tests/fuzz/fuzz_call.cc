@@ -1,0 +1,110 @@
+// Fuzzes validation, planning and the CPU kernels with calls that are built, not decoded, so that
+// most are almost right: operators, types and layouts of the table with a fault now and then.
+
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "kernels/validate.h"
+#include "tests/fuzz/run_and_compare.h"
+
+namespace opserve::fuzz {
+namespace {
+
+using Dims = std::vector<uint32_t>;
+
+// Dimensions whose product stays small, with a wild value now and then.
+Dims TakeSizes(FuzzedDataProvider& data) {
+  Dims sizes(data.ConsumeIntegralInRange<size_t>(0, 9));
+  for (uint32_t& size : sizes) {
+    const bool is_wild = data.ConsumeIntegralInRange(0, 63) == 0;
+    size = is_wild ? data.ConsumeIntegral<uint32_t>() : data.ConsumeIntegralInRange(1u, 5u);
+  }
+  if (!sizes.empty() && data.ConsumeBool()) sizes.back() = data.ConsumeIntegralInRange(1u, 300u);
+  return sizes;
+}
+
+Dims TakeStrides(FuzzedDataProvider& data, size_t count) {
+  if (data.ConsumeBool()) return {};
+  Dims strides(data.ConsumeIntegralInRange(0, 31) == 0 ? count + 1 : count);
+  for (uint32_t& stride : strides) {
+    const bool is_wild = data.ConsumeIntegralInRange(0, 63) == 0;
+    stride = is_wild ? data.ConsumeIntegral<uint32_t>() : data.ConsumeIntegralInRange(0u, 400u);
+  }
+  return strides;
+}
+
+// A request with everything its views refer to.
+class Call {
+ public:
+  explicit Call(FuzzedDataProvider& data)
+      : op_(OpTable()[data.ConsumeIntegralInRange<size_t>(0, OpTable().size() - 1)]) {
+    request_.operator_name = op_.name;
+    if (data.ConsumeBool()) {
+      const size_t level = data.ConsumeIntegralInRange<size_t>(0, kAllFeatureLevels.size() - 1);
+      texts_.push_back(NameOf(kAllFeatureLevels[level]));
+      request_.feature_level = texts_.back();
+    }
+    for (const AttributeTraits& attribute : op_.attributes) {
+      request_.attributes.push_back({attribute.name, data.ConsumeIntegralInRange<int64_t>(-1, 4)});
+    }
+    AddTensors(data);
+  }
+
+  OperatorRequest& request() { return request_; }
+
+ private:
+  void AddTensors(FuzzedDataProvider& data) {
+    const Dims& sizes = dims_.emplace_back(TakeSizes(data));
+    const int type = data.ConsumeIntegralInRange(-1, kDataTypeCount);
+    for (int i = 0; i < op_.input_count(); ++i) {
+      const bool varies = op_.shares_type(i) || i == op_.lane_input;
+      const auto fixed = static_cast<int>(op_.support.back().types[i].first());
+      request_.inputs.push_back({.name = {},
+                                 .data_type = varies ? type : fixed,
+                                 .sizes = sizes,
+                                 .strides = dims_.emplace_back(TakeStrides(data, sizes.size()))});
+      request_.payload_bytes.push_back(0);
+    }
+    if (data.ConsumeBool()) {
+      request_.output = {.strides = dims_.emplace_back(TakeStrides(data, sizes.size()))};
+    }
+  }
+
+  const OpTraits& op_;
+  std::deque<std::string> texts_;
+  std::deque<Dims> dims_;
+  OperatorRequest request_;
+};
+
+}  // namespace
+}  // namespace opserve::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  using namespace opserve;
+  constexpr ValidationLimits kLimits = {.max_elements = 1 << 16, .max_tensor_bytes = 1 << 20};
+  FuzzedDataProvider data(bytes, size);
+  fuzz::Call call(data);
+  OperatorRequest& request = call.request();
+
+  // Payload lengths are what the descriptors need, as far as those make sense.
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    const TensorDescView& tensor = request.inputs[i];
+    const auto type = DataTypeFromNumber(tensor.data_type);
+    if (!type || tensor.sizes.size() > kMaxDimensionCount) continue;
+    const TensorDesc packed = PackedDesc(*type, tensor.sizes);
+    const auto strides = tensor.strides.empty() ? packed.stride_span() : tensor.strides;
+    if (strides.size() != tensor.sizes.size()) continue;
+    request.payload_bytes[i] = ExtentInElements(tensor.sizes, strides).value_or(0) * SizeOf(*type);
+  }
+  const ValidationResult result = Validate(request, kLimits);
+  if ((result.invocation == nullptr) == result.violations.empty()) std::abort();
+  if (result.invocation == nullptr) return 0;
+  const std::vector<uint8_t> pool = data.ConsumeRemainingBytes<uint8_t>();
+  fuzz::RunAndCompare(*result.invocation, pool);
+  return 0;
+}

@@ -1,0 +1,23 @@
+// File: tests/fuzz/run_and_compare.h
+//
+// Runs a validated call on the CPU kernels and on the scalar reference, in buffers of exactly the
+// sizes that the invocation promises, and aborts where the results differ. Under AddressSanitizer a
+// single byte read or written outside of them ends the program as well.
+
+#ifndef OPSERVE_TESTS_FUZZ_RUN_AND_COMPARE_H_
+#define OPSERVE_TESTS_FUZZ_RUN_AND_COMPARE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/invocation.h"
+
+namespace opserve::fuzz {
+
+// Fills the inputs with bytes of `pool`, over and over; zeros where it is empty.
+void RunAndCompare(const Invocation& invocation, std::span<const uint8_t> pool);
+
+}  // namespace opserve::fuzz
+
+#endif  // OPSERVE_TESTS_FUZZ_RUN_AND_COMPARE_H_
