@@ -9,7 +9,6 @@ set -euo pipefail
 
 build=$(realpath "$1")
 seconds=$2
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 shopt -s nullglob
 targets=("$build"/bin/fuzz_*)

@@ -1,0 +1,71 @@
+#!/usr/bin/python3
+"""Holds the documentation to the programs: settings, error reasons, links, and the example file.
+
+Each check reads the truth where it lives (the server's own output, the list of error reasons, the file
+system) and fails with the names that the documentation lacks or has in excess.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SERVER = None
+
+
+def read(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def server_output(*arguments):
+    return subprocess.run([SERVER, *arguments], capture_output=True, text=True, check=True,
+                          timeout=60, stdin=subprocess.DEVNULL, cwd=ROOT).stdout
+
+
+class Documentation(unittest.TestCase):
+
+    def test_operations_lists_every_flag(self):
+        section = read("docs/operations.md").split("## Settings")[1].split("\n## ")[0]
+        documented = set(re.findall(r"`(--[a-z-]+)", section))
+        documented |= set(re.findall(r"`--version`, `(--help)`", section))
+        known = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)",
+                               "\n".join(re.findall(r"^ +(-.*)", server_output("--help"), re.M))))
+        self.assertTrue(known)
+        self.assertEqual(documented, known)
+
+    def test_api_lists_every_reason_with_its_code(self):
+        rows = re.findall(r"^OPSERVE_ERROR_REASON\((\w+), k(\w+),",
+                          read("proto/opserve/error_reasons.def"), re.M)
+        known = {reason: re.sub(r"(?<!^)([A-Z])", r"_\1", code).upper() for reason, code in rows}
+        documented = dict(re.findall(r"^\| `([A-Z_]+)` \| `([A-Z_]+)` \|", read("docs/api.md"), re.M))
+        self.assertTrue(known)
+        self.assertEqual(documented, known)
+
+    def test_example_file_holds_the_defaults(self):
+        self.assertEqual(server_output("--config", "deploy/opserve-server.toml", "--print-config"),
+                         server_output("--print-config"))
+        names = set(re.findall(r"^#? ?([a-z-]+) ?=", server_output("--print-config"), re.M))
+        listed = set(re.findall(r"^#? ?([a-z-]+) ?=", read("deploy/opserve-server.toml"), re.M))
+        self.assertTrue(names)
+        self.assertEqual(listed, names)
+
+    def test_links_lead_somewhere(self):
+        broken = []
+        pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md")]
+        self.assertGreater(len(pages), 5)
+        for page in pages:
+            for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+                if "://" not in target and not (page.parent / target).exists():
+                    broken.append(f"{page.relative_to(ROOT)}: {target}")
+        self.assertEqual(broken, [])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--server", type=pathlib.Path, required=True, help="opserve-server")
+    known_arguments, rest = parser.parse_known_args()
+    SERVER = known_arguments.server.resolve()
+    unittest.main(argv=[sys.argv[0], *rest])
