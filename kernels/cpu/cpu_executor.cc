@@ -1,0 +1,130 @@
+#include "kernels/cpu/cpu_executor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/tile_walk.h"
+#include "tbb/blocked_range.h"
+#include "tbb/info.h"
+#include "tbb/parallel_for.h"
+#include "tbb/task_arena.h"
+
+namespace opserve {
+namespace {
+
+// Below this many bytes read and written, waking a thread costs more than it saves.
+constexpr uint64_t kMinBytesToSplit = uint64_t{2} << 20;
+
+// Work of one task, in bytes read and written: long enough to hide what a task costs.
+constexpr uint64_t kBytesPerTask = uint64_t{256} << 10;
+
+// Tasks start at multiples of this many elements, so that two never share a cache line.
+constexpr uint64_t kElementsPerUnit = 4096;
+
+// Bytes read and written from which on results would not stay in the last-level cache anyway.
+uint64_t StreamingThreshold() {
+  constexpr long kLeast = 8l << 20;
+  constexpr long kMost = 64l << 20;
+  const long last_level_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return static_cast<uint64_t>(std::clamp(last_level_cache, kLeast, kMost));
+}
+
+// Bytes per element of the inputs, then of the output.
+std::array<size_t, kMaxTensors> ElementSizes(const Invocation& call) {
+  std::array<size_t, kMaxTensors> sizes = {};
+  const int output = call.plan.tensor_count - 1;
+  for (int t = 0; t < output; ++t) sizes[t] = SizeOf(call.inputs[t].data_type);
+  sizes[output] = SizeOf(call.output.data_type);
+  return sizes;
+}
+
+}  // namespace
+
+struct CpuExecutor::Impl {
+  explicit Impl(int thread_count) : threads(thread_count), arena(thread_count) {}
+
+  // Calls run(begin, end) for parts of 0 to `count` that together are all of it, at once where
+  // `total_bytes` is worth it.
+  template <class Function>
+  void ForParts(uint64_t count, uint64_t total_bytes, const Function& run) {
+    if (threads == 1 || count == 1 || total_bytes < kMinBytesToSplit)
+      return run(uint64_t{0}, count);
+    const uint64_t grain = std::max<uint64_t>(1, count * kBytesPerTask / total_bytes);
+    arena.execute([&] {
+      tbb::parallel_for(tbb::blocked_range<uint64_t>(0, count, grain),
+                        [&](const auto& range) { run(range.begin(), range.end()); });
+    });
+  }
+
+  void RunPacked(const Invocation& call, cpu::FlatKernel kernel,
+                 const std::array<size_t, kMaxTensors>& element_sizes,
+                 std::span<const std::byte* const> inputs, std::byte* output);
+  void RunTiles(const Invocation& call, cpu::FlatKernel kernel,
+                const std::array<size_t, kMaxTensors>& element_sizes,
+                std::span<const std::byte* const> inputs, std::byte* output);
+
+  const int threads;
+  const uint64_t streaming_threshold = StreamingThreshold();
+  tbb::task_arena arena;
+};
+
+void CpuExecutor::Impl::RunPacked(const Invocation& call, cpu::FlatKernel kernel,
+                                  const std::array<size_t, kMaxTensors>& element_sizes,
+                                  std::span<const std::byte* const> inputs, std::byte* output) {
+  const int output_index = call.plan.tensor_count - 1;
+  const uint64_t count = call.plan.element_count;
+  uint64_t bytes_per_element = 0;
+  for (size_t size : element_sizes) bytes_per_element += size;
+  const uint64_t bytes = count * bytes_per_element;
+  const auto store_mode =
+      bytes < streaming_threshold ? cpu::StoreMode::kCached : cpu::StoreMode::kStreaming;
+
+  const uint64_t units = (count + kElementsPerUnit - 1) / kElementsPerUnit;
+  ForParts(units, bytes, [&](uint64_t begin, uint64_t end) {
+    const uint64_t first = begin * kElementsPerUnit;
+    const uint64_t last = std::min(count, end * kElementsPerUnit);
+    std::array<const std::byte*, kMaxInputs> part = {};
+    for (int t = 0; t < output_index; ++t) part[t] = inputs[t] + first * element_sizes[t];
+    kernel(part.data(), output + first * element_sizes[output_index], last - first, store_mode);
+  });
+}
+
+void CpuExecutor::Impl::RunTiles(const Invocation& call, cpu::FlatKernel kernel,
+                                 const std::array<size_t, kMaxTensors>& element_sizes,
+                                 std::span<const std::byte* const> inputs, std::byte* output) {
+  if (call.plan.output_has_gaps) {
+    ForParts(call.output_bytes, call.output_bytes,
+             [&](uint64_t begin, uint64_t end) { std::memset(output + begin, 0, end - begin); });
+  }
+  uint64_t bytes = 0;
+  for (size_t size : element_sizes) bytes += size * call.plan.element_count;
+  const cpu::TileWalk walk(call.plan, {element_sizes.data(), size_t(call.plan.tensor_count)});
+  ForParts(walk.tile_count(), bytes,
+           [&](uint64_t begin, uint64_t end) { walk.Run(kernel, inputs, output, begin, end); });
+}
+
+CpuExecutor::CpuExecutor(int threads)
+    : impl_(std::make_unique<Impl>(threads > 0 ? threads : tbb::info::default_concurrency())) {}
+
+CpuExecutor::~CpuExecutor() = default;
+
+void CpuExecutor::Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
+                      std::byte* output) const {
+  const cpu::FlatKernel kernel =
+      cpu::GetKernel(invocation.op, invocation.lane_type, invocation.mode());
+  const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
+  if (invocation.plan.is_packed()) {
+    impl_->RunPacked(invocation, kernel, sizes, inputs, output);
+  } else {
+    impl_->RunTiles(invocation, kernel, sizes, inputs, output);
+  }
+}
+
+int CpuExecutor::threads() const { return impl_->threads; }
+
+}  // namespace opserve

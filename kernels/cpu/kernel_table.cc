@@ -1,0 +1,39 @@
+#include "kernels/cpu/kernel_table.h"
+
+#include <string>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/cells.h"
+#include "kernels/cpu/cpu_executor.h"
+
+namespace opserve {
+namespace cpu {
+namespace {
+
+constexpr bool kMovesBits[] = {
+#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) Shape##SHAPE::kMovesBits,
+#include "kernels/elementwise.def"
+#undef OPSERVE_OPERATOR
+};
+
+}  // namespace
+
+FlatKernel GetKernel(OpId op, DataType lane, int mode) {
+  if (mode < 0 || mode >= op_rows::kMaxModes) return nullptr;
+  if (!op_rows::LaneTypes(TraitsOf(op)).contains(lane)) return nullptr;
+  if (kMovesBits[static_cast<size_t>(op)]) lane = TypeOfWidth(lane);
+  for (auto* look_up : {&LookupFloat, &LookupHalf, &LookupSmallInt, &LookupWideInt}) {
+    if (FlatKernel kernel = look_up(op, lane, mode)) return kernel;
+  }
+  return nullptr;
+}
+
+}  // namespace cpu
+
+std::string CpuTargetName() {
+  // Lower bits are better targets.
+  const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
+  return hwy::TargetName(targets & -targets);
+}
+
+}  // namespace opserve

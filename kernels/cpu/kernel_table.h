@@ -1,0 +1,32 @@
+// File: kernels/cpu/kernel_table.h
+//
+// The SIMD kernels of all (operator, type, mode) cells, compiled once per instruction set and
+// chosen at run time. A kernel computes packed runs of elements; layouts are dealt with in
+// layout.h.
+
+#ifndef OPSERVE_KERNELS_CPU_KERNEL_TABLE_H_
+#define OPSERVE_KERNELS_CPU_KERNEL_TABLE_H_
+
+#include <cstddef>
+
+#include "kernels/data_type.h"
+#include "kernels/op_table.h"
+
+namespace opserve::cpu {
+
+// Whether results are left in the caches, or written past them to memory.
+enum class StoreMode : bool { kCached, kStreaming };
+
+// Computes output[i] from element i of every input, for i below `count`, at any alignment. Touches
+// exactly the `count` elements of each operand. The output overlaps no input. Thread-safe.
+using FlatKernel = void (*)(const std::byte* const* inputs, std::byte* output, size_t count,
+                            StoreMode store_mode);
+
+// The kernel of a cell for the best instruction set of this host; nullptr where the operator does
+// not take `lane` at any feature level or has no such mode. `lane` is the type of the operator's
+// lane input, `mode` the number of its first enum attribute (0 where it has none).
+FlatKernel GetKernel(OpId op, DataType lane, int mode);
+
+}  // namespace opserve::cpu
+
+#endif  // OPSERVE_KERNELS_CPU_KERNEL_TABLE_H_

@@ -1,0 +1,346 @@
+// Bodies of operators that are longer than an expression. Included once per target.
+//
+// A body takes a tag and vectors. It accepts every tag that it can serve; where it needs wider
+// lanes for its arithmetic it accepts only tags of which as many wide lanes fit in a vector, and
+// the drivers of shapes-inl.h hand it such a tag.
+
+#if defined(OPSERVE_KERNELS_CPU_OPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPSERVE_KERNELS_CPU_OPS_INL_H_
+#undef OPSERVE_KERNELS_CPU_OPS_INL_H_
+#else
+#define OPSERVE_KERNELS_CPU_OPS_INL_H_
+#endif
+
+#include <concepts>
+#include <limits>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace opserve::cpu::HWY_NAMESPACE {
+
+template <class D>
+concept FloatTag = std::floating_point<hn::TFromD<D>>;
+template <class D>
+concept SmallIntTag = std::integral<hn::TFromD<D>> && sizeof(hn::TFromD<D>) <= 2;
+template <class D, size_t kBytes>
+concept IntTag = std::integral<hn::TFromD<D>> && sizeof(hn::TFromD<D>) == kBytes;
+
+// ------------------------------------------------------------------ IS_INFINITY
+
+enum InfinityMode { kEither, kPositive, kNegative };
+
+template <int kMode, class D>
+requires FloatTag<D> || kIsHalf<D> HWY_INLINE hn::Mask<BitsTag<D>> IsInfinity(D /*tag*/,
+                                                                              Value<D> x) {
+  using TBits = hn::TFromD<BitsTag<D>>;
+  constexpr int kExponentBits = sizeof(TBits) == 2 ? 5 : sizeof(TBits) == 4 ? 8 : 11;
+  constexpr auto kOnes = static_cast<TBits>((TBits{1} << kExponentBits) - 1);
+  constexpr auto kInfinity = static_cast<TBits>(kOnes << (sizeof(TBits) * 8 - 1 - kExponentBits));
+  constexpr auto kSign = static_cast<TBits>(TBits{1} << (sizeof(TBits) * 8 - 1));
+
+  const BitsTag<D> du;
+  const auto bits = hn::BitCast(du, x);
+  if constexpr (kMode == kEither) {
+    // The sum drops the sign.
+    return hn::Eq(hn::Add(bits, bits), hn::Set(du, static_cast<TBits>(kInfinity << 1)));
+  } else {
+    return hn::Eq(bits, hn::Set(du, kMode == kPositive ? kInfinity : TBits{kInfinity | kSign}));
+  }
+}
+
+// ------------------------------------------------------------------ ROUND
+
+enum RoundingMode { kHalvesToNearestEven, kTowardZero, kHalvesAwayFromZero };
+
+// From this magnitude on every value is integral.
+template <class T>
+inline constexpr T kIntegralFrom = T{1} / std::numeric_limits<T>::epsilon();
+
+template <class D>
+HWY_INLINE hn::Vec<D> NearestEven([[maybe_unused]] D d, hn::Vec<D> x) {
+#if OPSERVE_HAVE_ROUNDING
+  return hn::Round(x);
+#else
+  const auto limit = hn::Set(d, kIntegralFrom<hn::TFromD<D>>);
+  const auto magnitude = hn::Abs(x);
+  // The first addition rounds to units, the second removes what it added.
+  const auto rounded = hn::CopySign(hn::Sub(hn::Add(magnitude, limit), limit), x);
+  // Adding zero changes no large value, and makes NaNs quiet.
+  return hn::IfThenElse(hn::Lt(magnitude, limit), rounded, hn::Add(x, hn::Zero(d)));
+#endif
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> TowardZero([[maybe_unused]] D d, hn::Vec<D> x) {
+#if OPSERVE_HAVE_ROUNDING
+  return hn::Trunc(x);
+#else
+  const auto magnitude = hn::Abs(x);
+  const auto nearest = NearestEven(d, magnitude);
+  const auto excess = hn::IfThenElseZero(hn::Gt(nearest, magnitude), hn::Set(d, 1));
+  return hn::CopySign(hn::Sub(nearest, excess), x);
+#endif
+}
+
+template <int kMode, class D>
+requires FloatTag<D> HWY_INLINE hn::Vec<D> Round(D d, hn::Vec<D> x) {
+  using T = hn::TFromD<D>;
+  if constexpr (kMode == kHalvesToNearestEven) {
+    return NearestEven(d, x);
+  } else if constexpr (kMode == kTowardZero) {
+    return TowardZero(d, x);
+  } else {
+    // Just below one half: the sum reaches the next integer exactly from a half on, also where
+    // it is itself rounded.
+    constexpr T kBelowHalf = T(0.5) - std::numeric_limits<T>::epsilon() / 4;
+    return TowardZero(d, hn::Add(x, hn::CopySign(hn::Set(d, kBelowHalf), x)));
+  }
+}
+
+#if OPSERVE_HAVE_BIT_MASKS
+// What rounding needs to know per FLOAT16 exponent.
+struct HalfRoundingTables {
+  constexpr HalfRoundingTables() {
+    for (int e = 0; e < 32; ++e) {
+      const int unit = e < 15 ? 0 : e < 25 ? 1 << (25 - e) : 1;
+      // Below 1, the integral part is the sign alone; at 0.5, rounding up makes it 1.0.
+      keep[e] = e < 14 ? 0x8000 : e == 14 ? 0xFC00 : static_cast<uint16_t>(-unit);
+      half[e] = e == 14 ? 0x0400 : e < 25 ? static_cast<uint16_t>(unit / 2) : 0;
+      odd[e] = e == 14 ? 0x3C00 : e < 25 ? static_cast<uint16_t>(unit) : 0;
+    }
+    truncate = keep;
+    truncate[14] = 0x8000;
+  }
+
+  alignas(64) std::array<uint16_t, 32> keep = {};      // bits of the integral part, after adding
+  alignas(64) std::array<uint16_t, 32> truncate = {};  // the same, of the value itself
+  alignas(64) std::array<uint16_t, 32> half = {};      // one half
+  alignas(64) std::array<uint16_t, 32> odd = {};       // what makes a result odd
+};
+inline constexpr HalfRoundingTables kHalfRounding;
+
+// FLOAT16, on its bits: everything follows from the exponent.
+template <int kMode, class D>
+requires kIsHalf<D> && std::same_as<D, hn::ScalableTag<hwy::float16_t>> HWY_INLINE Value<D> Round(
+    D /*tag*/, Value<D> x) {
+  const BitsTag<D> du;
+  // Look-ups use the low five bits of the index: the exponent without the sign.
+  const auto exponent = hn::ShiftRight<10>(x);
+  const auto look_up = [&](const std::array<uint16_t, 32>& table) HWY_ATTR {
+    const auto entries = hn::Load(du, table.data());
+    return hn::Vec<BitsTag<D>>{_mm512_permutexvar_epi16(exponent.raw, entries.raw)};
+  };
+
+  auto result = x;
+  if constexpr (kMode == kTowardZero) {
+    result = hn::And(x, look_up(kHalfRounding.truncate));
+  } else {
+    const auto sum = hn::Add(x, look_up(kHalfRounding.half));
+    const auto keep = look_up(kHalfRounding.keep);
+    result = hn::And(sum, keep);
+    if constexpr (kMode == kHalvesToNearestEven) {
+      const auto is_tie = hn::Eq(hn::AndNot(keep, sum), hn::Zero(du));
+      const auto even = hn::AndNot(look_up(kHalfRounding.odd), result);
+      result = hn::IfThenElse(is_tie, even, result);
+    }
+  }
+  const auto is_nan = hn::Gt(hn::Add(x, x), hn::Set(du, uint16_t{0xF800}));
+  return hn::IfThenElse(is_nan, hn::Or(x, hn::Set(du, uint16_t{0x0200})), result);
+}
+#endif  // OPSERVE_HAVE_BIT_MASKS
+
+// ------------------------------------------------------------------ MODULUS_TRUNCATE
+
+// Lanes of `x` that are too large for one division, replaced by what remains after taking off a
+// multiple of `y` that is too small by a few units in the last place of the quotient `q`.
+template <int kDivisorBits, class D>
+HWY_INLINE hn::Vec<D> ReduceOnce(D d, hn::Vec<D> x, hn::Vec<D> y, hn::Vec<D> q,
+                                 hn::Mask<D> is_large) {
+  using TBits = hn::TFromD<BitsTag<D>>;
+  const BitsTag<D> du;
+  // Without fused arithmetic, the product is exact only for shorter quotients.
+  constexpr TBits kDropped = HWY_NATIVE_FMA ? 0 : (TBits{1} << kDivisorBits) - 1;
+  const auto below = hn::Sub(hn::BitCast(du, q), hn::Set(du, TBits{1}));
+  const auto quotient = hn::BitCast(d, hn::AndNot(hn::Set(du, kDropped), below));
+  return hn::IfThenElse(is_large, hn::NegMulAdd(quotient, y, x), x);
+}
+
+// x mod y for magnitudes, exact if x and y have at most kDivisorBits significant bits and x / y
+// does not overflow. Quotients of up to the lane's precision take one division: the truncated
+// quotient is at most one too large, and the remainder is exact in either case. Larger ones are
+// reduced first.
+template <int kDivisorBits, class D>
+HWY_INLINE hn::Vec<D> RemainderOfMagnitudes(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  using T = hn::TFromD<D>;
+  constexpr int kQuotientBits =
+      std::numeric_limits<T>::digits - (HWY_NATIVE_FMA ? 0 : kDivisorBits);
+  const auto limit = hn::Set(d, static_cast<T>(uint64_t{1} << kQuotientBits));
+  auto q = hn::Div(x, y);
+  for (;;) {
+    const auto is_large = hn::And(hn::Ge(q, limit), hn::Lt(q, hn::Inf(d)));
+    if (HWY_LIKELY(hn::AllFalse(d, is_large))) break;
+    x = ReduceOnce<kDivisorBits>(d, x, y, q, is_large);
+    q = hn::Div(x, y);
+  }
+  auto r = hn::NegMulAdd(TowardZero(d, q), y, x);
+  r = hn::IfThenElse(hn::Lt(r, hn::Zero(d)), hn::Add(r, y), r);
+  return hn::IfThenElse(hn::Lt(x, y), x, r);
+}
+
+// FLOAT16, in FLOAT32 lanes.
+template <class D>
+requires kIsHalf<D> && FitsAs<D, float> HWY_INLINE Value<D> ModulusTruncate(D /*tag*/, Value<D> x,
+                                                                            Value<D> y) {
+  const hn::Rebind<float, D> df;
+  const BitsTag<D> du;
+  const auto sign = hn::And(x, hn::Set(du, uint16_t{0x8000}));
+  const auto r =
+      RemainderOfMagnitudes<11>(df, hn::Abs(PromoteHalf(df, x)), hn::Abs(PromoteHalf(df, y)));
+  return hn::Or(DemoteHalf(df, r), sign);
+}
+
+// FLOAT32 magnitudes, in FLOAT64 lanes.
+template <class D>
+requires FitsAs<D, double> HWY_INLINE hn::Vec<D> RemainderInDoubles(D d, hn::Vec<D> x,
+                                                                    hn::Vec<D> y) {
+  const hn::Rebind<double, D> dd;
+  return hn::DemoteTo(d, RemainderOfMagnitudes<24>(dd, hn::PromoteTo(dd, x), hn::PromoteTo(dd, y)));
+}
+
+#if HWY_NATIVE_FMA
+// The same for a full vector; out of line, as few vectors need it.
+template <class D>
+HWY_NOINLINE void RemainderInDoubles(D /*tag*/, const float* HWY_RESTRICT x,
+                                     const float* HWY_RESTRICT y, float* HWY_RESTRICT result) {
+  const hn::Rebind<float, hn::ScalableTag<double>> d;
+  for (size_t i = 0; i < MaxLanes(D()); i += Lanes(d)) {
+    hn::Store(RemainderInDoubles(d, hn::Load(d, x + i), hn::Load(d, y + i)), d, result + i);
+  }
+}
+
+// FLOAT32. One division in FLOAT32 lanes where quotients fit, which is the usual case.
+template <class D>
+requires std::same_as<D, hn::ScalableTag<float>> HWY_INLINE hn::Vec<D> ModulusTruncate(
+    D d, hn::Vec<D> x, hn::Vec<D> y) {
+  const auto ax = hn::Abs(x);
+  const auto ay = hn::Abs(y);
+  const auto q = hn::Trunc(hn::Div(ax, ay));
+  auto r = hn::NegMulAdd(q, ay, ax);
+  r = hn::IfThenElse(hn::Lt(r, hn::Zero(d)), hn::Add(r, ay), r);
+  r = hn::IfThenElse(hn::Lt(ax, ay), ax, r);
+  const auto is_large = hn::Ge(q, hn::Set(d, 0x1p24f));
+  if (HWY_UNLIKELY(!hn::AllFalse(d, is_large))) {
+    HWY_ALIGN float xs[MaxLanes(D())];
+    HWY_ALIGN float ys[MaxLanes(D())];
+    HWY_ALIGN float results[MaxLanes(D())];
+    hn::Store(ax, d, xs);
+    hn::Store(ay, d, ys);
+    RemainderInDoubles<D>(d, xs, ys, results);
+    r = hn::IfThenElse(is_large, hn::Load(d, results), r);
+  }
+  return hn::Or(r, hn::And(x, hn::SignBit(d)));
+}
+#else
+template <class D>
+requires std::same_as < hn::TFromD<D>,
+float > &&FitsAs<D, double> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  return hn::Or(RemainderInDoubles(d, hn::Abs(x), hn::Abs(y)), hn::And(x, hn::SignBit(d)));
+}
+#endif  // HWY_NATIVE_FMA
+
+// Remainders of a division by zero: the dividend, or all ones where unsigned.
+template <class D>
+HWY_INLINE hn::Vec<D> FixZeroDivisor(D d, hn::Vec<D> x, hn::Vec<D> y, hn::Vec<D> r) {
+  using T = hn::TFromD<D>;
+  const auto by_zero = std::is_signed_v<T> ? x : hn::Set(d, static_cast<T>(~T{0}));
+  return hn::IfThenElse(hn::Eq(y, hn::Zero(d)), by_zero, r);
+}
+
+// The remainder of integers that are exact in the lanes of D, with room for quotients: division
+// never rounds a quotient up to the next integer.
+template <class D>
+HWY_INLINE hn::Vec<D> RemainderOfIntegers(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  return hn::NegMulAdd(TowardZero(d, hn::Div(x, y)), y, x);
+}
+
+// 8 and 16-bit integers, in FLOAT32 lanes.
+template <class D>
+requires SmallIntTag<D> && FitsAs<D, float> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x,
+                                                                                  hn::Vec<D> y) {
+  const hn::Rebind<int32_t, D> di;
+  const hn::Rebind<float, D> df;
+  // A divisor of one in place of zero keeps the conversion back in range.
+  const auto divisor = hn::Max(hn::Abs(hn::PromoteTo(di, y)), hn::Set(di, 1));
+  const auto r =
+      RemainderOfIntegers(df, hn::ConvertTo(df, hn::PromoteTo(di, x)), hn::ConvertTo(df, divisor));
+  return FixZeroDivisor(d, x, y, hn::DemoteTo(d, hn::ConvertTo(di, r)));
+}
+
+// 32-bit integers to FLOAT64 lanes and back.
+template <class D, class VInt>
+HWY_INLINE hn::Vec<D> ToDouble(D dd, VInt v) {
+  const hn::Rebind<int32_t, D> di32;
+  if constexpr (std::is_same_v<VInt, hn::Vec<hn::Rebind<int32_t, D>>>) {
+    (void)di32;
+    return hn::PromoteTo(dd, v);
+  } else {
+    // 2^52 plus the value, put together from bits.
+    const BitsTag<D> du;
+    const auto bits = hn::Or(hn::PromoteTo(du, v), hn::Set(du, uint64_t{0x4330000000000000}));
+    return hn::Sub(hn::BitCast(dd, bits), hn::Set(dd, 0x1p52));
+  }
+}
+
+template <class DInt, class D>
+HWY_INLINE hn::Vec<DInt> FromDouble(DInt d, D dd, hn::Vec<D> v) {
+  if constexpr (std::is_signed_v<hn::TFromD<DInt>>) {
+    return hn::DemoteTo(d, v);
+  } else {
+    const BitsTag<D> du;
+    return hn::TruncateTo(d, hn::BitCast(du, hn::Add(v, hn::Set(dd, 0x1p52))));
+  }
+}
+
+// 32-bit integers, in FLOAT64 lanes.
+template <class D>
+requires IntTag<D, 4> && FitsAs<D, double> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x,
+                                                                                 hn::Vec<D> y) {
+  const hn::Rebind<double, D> dd;
+  const auto divisor = hn::IfThenElse(hn::Eq(y, hn::Zero(d)), hn::Set(d, 1), y);
+  const auto r = RemainderOfIntegers(dd, ToDouble(dd, x), ToDouble(dd, divisor));
+  return FixZeroDivisor(d, x, y, FromDouble(d, dd, r));
+}
+
+// One pair of 64-bit integers.
+template <class T>
+HWY_INLINE T RemainderOf(T x, T y) {
+  if (y == 0) return std::is_signed_v<T> ? x : static_cast<T>(~T{0});
+  if constexpr (std::is_signed_v<T>) {
+    // INT64_MIN / -1 overflows, and traps.
+    if (y == -1) return 0;
+  }
+  // Short operands divide faster on many processors.
+  if (((static_cast<uint64_t>(x) | static_cast<uint64_t>(y)) >> 32) == 0) {
+    return static_cast<T>(static_cast<uint32_t>(x) % static_cast<uint32_t>(y));
+  }
+  return x % y;
+}
+
+// 64-bit integers, one by one: no vector lanes hold their quotients exactly.
+template <class D>
+requires IntTag<D, 8> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  using T = hn::TFromD<D>;
+  HWY_ALIGN T xs[MaxLanes(D())];
+  HWY_ALIGN T ys[MaxLanes(D())];
+  hn::Store(x, d, xs);
+  hn::Store(y, d, ys);
+  for (size_t i = 0; i < Lanes(d); ++i) xs[i] = RemainderOf(xs[i], ys[i]);
+  return hn::Load(d, xs);
+}
+
+}  // namespace opserve::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // OPSERVE_KERNELS_CPU_OPS_INL_H_

@@ -1,0 +1,198 @@
+// Drivers of kernels: how operators of each shape walk over packed runs of elements. Included once
+// per target.
+//
+// A step loads one vector per input, calls the body and stores the results. One loop drives the
+// steps of all shapes; it never touches memory beyond the run.
+
+#if defined(OPSERVE_KERNELS_CPU_SHAPES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPSERVE_KERNELS_CPU_SHAPES_INL_H_
+#undef OPSERVE_KERNELS_CPU_SHAPES_INL_H_
+#else
+#define OPSERVE_KERNELS_CPU_SHAPES_INL_H_
+#endif
+
+#include <array>
+#include <cstring>
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace opserve::cpu::HWY_NAMESPACE {
+
+// ------------------------------------------------------------------ Choice of vectors
+
+template <class Body, class D, size_t... kInput>
+constexpr bool AcceptsInputs(std::index_sequence<kInput...>) {
+  return requires(D d, Value<D> v) { Body()(d, (static_cast<void>(kInput), v)...); };
+}
+template <class Body, class D, int kArity>
+concept Accepts = AcceptsInputs<Body, D>(std::make_index_sequence<kArity>());
+
+// The tag of the largest vectors of T that the body accepts; void if it takes no T at all.
+template <class Body, class T, int kArity>
+constexpr auto ChooseTag() {
+  using Full = hn::ScalableTag<T>;
+  using AsFloat = hn::Rebind<T, hn::ScalableTag<float>>;
+  using AsDouble = hn::Rebind<T, hn::ScalableTag<double>>;
+  if constexpr (Accepts<Body, Full, kArity>) {
+    return Full();
+  } else if constexpr (sizeof(T) < 4 && Accepts<Body, AsFloat, kArity>) {
+    return AsFloat();
+  } else if constexpr (Accepts<Body, AsDouble, kArity>) {
+    return AsDouble();
+  }
+}
+
+// Vectors of T in memory, and as the body sees them.
+template <class Body, class T, int kArity>
+struct Lanes {
+  using Tag = decltype(ChooseTag<Body, T, kArity>());
+  static HWY_INLINE Value<Tag> Load(const std::byte* from) { return LoadAt(ValueTag<Tag>(), from); }
+  template <bool kStream>
+  static HWY_INLINE void Store(Value<Tag> v, std::byte* to) {
+    StoreAt<kStream>(v, ValueTag<Tag>(), to);
+  }
+};
+
+// FLOAT16 for bodies that know only floats: promoted on the way in, demoted on the way out.
+template <class Body, int kArity>
+struct PromotedLanes {
+  using Tag = decltype(ChooseTag<Body, float, kArity>());
+  using HalfBits = hn::Rebind<uint16_t, Tag>;
+  static HWY_INLINE Value<Tag> Load(const std::byte* from) {
+    return PromoteHalf(Tag(), LoadAt(HalfBits(), from));
+  }
+  template <bool kStream>
+  static HWY_INLINE void Store(Value<Tag> v, std::byte* to) {
+    StoreAt<kStream>(DemoteHalf(Tag(), v), HalfBits(), to);
+  }
+};
+
+template <class Body, class T, int kArity>
+using LanesFor = std::conditional_t<std::is_same_v<T, hwy::float16_t> &&
+                                        std::is_void_v<decltype(ChooseTag<Body, T, kArity>())>,
+                                    PromotedLanes<Body, kArity>, Lanes<Body, T, kArity>>;
+
+// ------------------------------------------------------------------ Steps
+
+template <class Body, class T>
+struct UnaryStep {
+  using L = LanesFor<Body, T, 1>;
+  static constexpr size_t kCount = MaxLanes(typename L::Tag());
+  static constexpr std::array<size_t, 1> kInputSizes = {sizeof(T)};
+  static constexpr size_t kOutputSize = sizeof(T);
+
+  template <bool kStream>
+  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {
+    L::template Store<kStream>(Body()(typename L::Tag(), L::Load(in[0] + i * sizeof(T))),
+                               out + i * sizeof(T));
+  }
+};
+
+template <class Body, class T>
+struct BinaryStep {
+  using L = LanesFor<Body, T, 2>;
+  static constexpr size_t kCount = MaxLanes(typename L::Tag());
+  static constexpr std::array<size_t, 2> kInputSizes = {sizeof(T), sizeof(T)};
+  static constexpr size_t kOutputSize = sizeof(T);
+
+  template <bool kStream>
+  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {
+    const auto x = L::Load(in[0] + i * sizeof(T));
+    const auto y = L::Load(in[1] + i * sizeof(T));
+    L::template Store<kStream>(Body()(typename L::Tag(), x, y), out + i * sizeof(T));
+  }
+};
+
+template <class Body, class T>
+struct PredicateStep {
+  using L = LanesFor<Body, T, 1>;
+  using Bits = BitsTag<typename L::Tag>;
+  using Bytes = hn::Rebind<uint8_t, typename L::Tag>;
+  static constexpr size_t kCount = MaxLanes(typename L::Tag());
+  static constexpr std::array<size_t, 1> kInputSizes = {sizeof(T)};
+  static constexpr size_t kOutputSize = 1;
+
+  template <bool kStream>
+  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {
+    const auto holds = Body()(typename L::Tag(), L::Load(in[0] + i * sizeof(T)));
+    const auto lanes = ConvertMask(Bytes(), Bits(), hn::RebindMask(Bits(), holds));
+    StoreAt<kStream>(hn::IfThenElseZero(lanes, hn::Set(Bytes(), uint8_t{1})), Bytes(), out + i);
+  }
+};
+
+template <class Body, class T>
+struct SelectStep {
+  using D = hn::ScalableTag<T>;
+  using Bytes = hn::Rebind<uint8_t, D>;
+  static constexpr size_t kCount = MaxLanes(D());
+  static constexpr std::array<size_t, 3> kInputSizes = {1, sizeof(T), sizeof(T)};
+  static constexpr size_t kOutputSize = sizeof(T);
+
+  template <bool kStream>
+  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {
+    const auto condition = LoadAt(Bytes(), in[0] + i);
+    const auto c = ConvertMask(D(), Bytes(), hn::Ne(condition, hn::Zero(Bytes())));
+    const auto x = LoadAt(D(), in[1] + i * sizeof(T));
+    const auto y = LoadAt(D(), in[2] + i * sizeof(T));
+    StoreAt<kStream>(Body()(D(), c, x, y), D(), out + i * sizeof(T));
+  }
+};
+
+// ------------------------------------------------------------------ The loop
+
+// Runs shorter than a step: through buffers of a step's size.
+template <class Step>
+HWY_NOINLINE void RunShort(const std::byte* const* inputs, std::byte* output, size_t count) {
+  constexpr size_t kMaxBytes = Step::kCount * 8;
+  constexpr size_t kInputs = Step::kInputSizes.size();
+  alignas(64) std::byte in[kInputs][kMaxBytes] = {};
+  alignas(64) std::byte out[kMaxBytes];
+  const std::byte* pointers[kInputs];
+  for (size_t k = 0; k < kInputs; ++k) {
+    std::memcpy(in[k], inputs[k], count * Step::kInputSizes[k]);
+    pointers[k] = in[k];
+  }
+  Step::template Run<false>(pointers, out, 0);
+  std::memcpy(output, out, count * Step::kOutputSize);
+}
+
+// The first element from which on all vectors of the output are aligned, or the step's size if
+// there is none.
+template <class Step>
+HWY_INLINE size_t FirstAligned(const std::byte* output, bool& is_aligned) {
+  constexpr size_t kVectorBytes = Step::kCount * Step::kOutputSize;
+  const size_t excess = reinterpret_cast<uintptr_t>(output) % kVectorBytes;
+  is_aligned = excess % Step::kOutputSize == 0;
+  return is_aligned ? (kVectorBytes - excess) / Step::kOutputSize : Step::kCount;
+}
+
+template <class Step>
+void RunFlat(const std::byte* const* inputs, std::byte* output, size_t count,
+             StoreMode store_mode) {
+  constexpr size_t kCount = Step::kCount;
+  if (count < kCount) return RunShort<Step>(inputs, output, count);
+
+  // A local copy, so that stores to the output cannot change it.
+  std::array<const std::byte*, Step::kInputSizes.size()> in;
+  std::copy_n(inputs, in.size(), in.begin());
+  // The first and the last step overlap their neighbours instead of leaving a rest.
+  Step::template Run<false>(in.data(), output, 0);
+  bool is_aligned;
+  size_t i = FirstAligned<Step>(output, is_aligned);
+  if (store_mode == StoreMode::kStreaming && is_aligned) {
+    for (; i + kCount <= count; i += kCount) Step::template Run<true>(in.data(), output, i);
+    hwy::FlushStream();
+  } else {
+    for (; i + kCount <= count; i += kCount) Step::template Run<false>(in.data(), output, i);
+  }
+  if (i < count) Step::template Run<false>(in.data(), output, count - kCount);
+}
+
+}  // namespace opserve::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // OPSERVE_KERNELS_CPU_SHAPES_INL_H_
