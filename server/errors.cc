@@ -1,0 +1,95 @@
+#include "server/errors.h"
+
+#include <algorithm>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "opserve/rpc/status.pb.h"
+
+namespace opserve {
+namespace {
+
+// Field paths are short; the cap only matters for paths that quote what a client sent.
+constexpr size_t kMaxFieldBytes = 64;
+
+void SetDetail(absl::Status& status, absl::string_view url,
+               const google::protobuf::MessageLite& message) {
+  status.SetPayload(url, absl::Cord(message.SerializeAsString()));
+}
+
+void AddViolation(rpc::BadRequest& bad_request, const Violation& violation) {
+  auto* added = bad_request.add_field_violations();
+  added->set_field(TruncateUtf8(violation.field, kMaxFieldBytes));
+  added->set_description(
+      TruncateUtf8(violation.description, kMaxViolationBytes - added->field().size()));
+}
+
+rpc::BadRequest MakeBadRequest(std::span<const Violation> violations) {
+  rpc::BadRequest bad_request;
+  const size_t listed = std::min(violations.size(), kMaxReportedViolations);
+  for (const Violation& violation : violations.first(listed)) AddViolation(bad_request, violation);
+  if (violations.size() > listed) {
+    bad_request.add_field_violations()->set_description(
+        absl::StrCat(violations.size() - listed, " more violations."));
+  }
+  return bad_request;
+}
+
+}  // namespace
+
+std::string TruncateUtf8(absl::string_view text, size_t max_bytes) {
+  constexpr absl::string_view kEllipsis = "...";
+  if (text.size() <= max_bytes) return std::string(text);
+  size_t end = max_bytes - std::min(max_bytes, kEllipsis.size());
+  const auto continues = [&](size_t i) { return (static_cast<unsigned char>(text[i]) >> 6) == 2; };
+  while (end > 0 && continues(end)) --end;
+  return absl::StrCat(text.substr(0, end), kEllipsis.substr(0, max_bytes));
+}
+
+absl::Status MakeError(ErrorReason reason, absl::string_view message,
+                       const ErrorMetadata& metadata) {
+  rpc::ErrorInfo info;
+  info.set_reason(std::string(NameOf(reason)));
+  info.set_domain(kErrorDomain);
+  for (const auto& [key, value] : metadata) (*info.mutable_metadata())[key] = value;
+  absl::Status status(CodeOf(reason), message);
+  SetDetail(status, kErrorInfoUrl, info);
+  return status;
+}
+
+absl::Status MakeRetryableError(ErrorReason reason, absl::string_view message,
+                                std::chrono::milliseconds delay, const ErrorMetadata& metadata) {
+  absl::Status status = MakeError(reason, message, metadata);
+  rpc::RetryInfo retry;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(delay);
+  retry.mutable_retry_delay()->set_seconds(seconds.count());
+  retry.mutable_retry_delay()->set_nanos(
+      static_cast<int32_t>(std::chrono::nanoseconds(delay - seconds).count()));
+  SetDetail(status, kRetryInfoUrl, retry);
+  return status;
+}
+
+absl::Status MakeViolationError(std::span<const Violation> violations,
+                                absl::string_view unknown_operator) {
+  const bool not_found = !unknown_operator.empty() && violations.size() == 1;
+  const Violation& first = violations.front();
+  std::string message = absl::StrCat(TruncateUtf8(first.field, kMaxFieldBytes), ": ",
+                                     TruncateUtf8(first.description, kMaxViolationBytes));
+  if (violations.size() > 1) {
+    message = absl::StrCat("The request has ", violations.size(), " violations; first ", message);
+  }
+  absl::Status status =
+      MakeError(not_found ? ErrorReason::OPERATOR_NOT_FOUND : ErrorReason::INVALID_REQUEST, message,
+                {{"violations", absl::StrCat(violations.size())}});
+  SetDetail(status, kBadRequestUrl, MakeBadRequest(violations));
+  if (!unknown_operator.empty()) {
+    rpc::ResourceInfo resource;
+    resource.set_resource_type("operator");
+    resource.set_resource_name(TruncateUtf8(unknown_operator, kMaxFieldBytes));
+    if (not_found) resource.set_description(TruncateUtf8(first.description, kMaxViolationBytes));
+    SetDetail(status, kResourceInfoUrl, resource);
+  }
+  return status;
+}
+
+}  // namespace opserve

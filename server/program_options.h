@@ -1,0 +1,41 @@
+// File: server/program_options.h
+//
+// The command line and the configuration file of opserve-server.
+
+#ifndef OPSERVE_SERVER_PROGRAM_OPTIONS_H_
+#define OPSERVE_SERVER_PROGRAM_OPTIONS_H_
+
+#include <chrono>
+#include <string>
+#include <variant>
+
+#include "server/log.h"
+#include "server/server_options.h"
+
+namespace opserve {
+
+struct ProgramOptions {
+  ServerOptions server;
+  // Longest wait for accepted requests after SIGTERM or SIGINT.
+  std::chrono::milliseconds drain_timeout = std::chrono::seconds(30);
+  LogFormat log_format = LogFormat::kText;
+  LogLevel log_level = LogLevel::kInfo;
+  // Written once the server serves, one address per line; empty: none.
+  std::string ready_file;
+};
+
+// What the program does instead of serving: prints `text` and ends.
+struct EarlyExit {
+  int code = 0;  // 0: text for standard output; otherwise an error for standard error
+  std::string text;
+};
+
+// Exit code of a command line or configuration file that makes no sense.
+inline constexpr int kExitUsage = 2;
+
+// Reads the command line and the configuration file it names. Flags win over the file.
+std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char* const* argv);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_PROGRAM_OPTIONS_H_

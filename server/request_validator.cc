@@ -1,0 +1,63 @@
+#include "server/request_validator.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/errors.h"
+
+namespace opserve {
+namespace {
+
+// What is wrong with the parts of a request that describe no call.
+std::vector<Violation> CheckEnvelope(const RequestHeader& header) {
+  std::vector<Violation> violations;
+  if (header.request_id.size() > kMaxRequestIdBytes) {
+    violations.push_back(
+        {"request_id", absl::StrCat("The id has ", header.request_id.size(), " bytes; at most ",
+                                    kMaxRequestIdBytes, " are allowed.")});
+  }
+  if (!v1::DevicePreference_IsValid(header.device)) {
+    violations.push_back({"device", absl::StrCat("There is no device preference ", header.device,
+                                                 "; allowed are 0 to 3 (UNSPECIFIED, AUTO, GPU, "
+                                                 "CPU).")});
+  }
+  return violations;
+}
+
+}  // namespace
+
+RequestValidator::RequestValidator(const ValidationLimits& limits, uint64_t max_message_bytes,
+                                   size_t cache_entries)
+    : limits_(limits), max_message_bytes_(max_message_bytes), cache_(cache_entries) {}
+
+absl::StatusOr<std::shared_ptr<const Invocation>> RequestValidator::Validate(
+    const RequestHeader& header) {
+  std::vector<Violation> violations = CheckEnvelope(header);
+  std::string key = CacheKey(header.call);
+  std::shared_ptr<const Invocation> invocation = cache_.Find(key);
+  absl::string_view unknown_operator;
+  if (invocation == nullptr) {
+    ValidationResult result = opserve::Validate(header.call, limits_);
+    if (result.unknown_operator) unknown_operator = header.call.operator_name;
+    invocation = std::move(result.invocation);
+    violations.insert(violations.end(), result.violations.begin(), result.violations.end());
+    if (invocation != nullptr) cache_.Insert(std::move(key), invocation);
+  }
+  if (!violations.empty()) return MakeViolationError(violations, unknown_operator);
+  if (header.device == v1::DEVICE_PREFERENCE_GPU) {
+    return MakeError(ErrorReason::DEVICE_UNAVAILABLE, "No GPU device is available on this server.",
+                     {{"device", "gpu"}});
+  }
+  if (invocation->output_bytes + kMaxResponseHeaderBytes > max_message_bytes_) {
+    return MakeError(
+        ErrorReason::RESPONSE_TOO_LARGE,
+        absl::StrCat("The result has ", invocation->output_bytes,
+                     " bytes, too many for a message of at most ", max_message_bytes_, "."),
+        {{"limit", absl::StrCat(max_message_bytes_)}});
+  }
+  return invocation;
+}
+
+}  // namespace opserve

@@ -1,0 +1,46 @@
+// File: server/request_validator.h
+//
+// Decides whether a request may run: the checks of kernels/validate.h behind a cache, and those
+// that concern the service rather than the operator.
+
+#ifndef OPSERVE_SERVER_REQUEST_VALIDATOR_H_
+#define OPSERVE_SERVER_REQUEST_VALIDATOR_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "kernels/invocation.h"
+#include "kernels/validate.h"
+#include "server/request_cache.h"
+#include "server/wire.h"
+
+namespace opserve {
+
+// Longest request id in bytes.
+inline constexpr size_t kMaxRequestIdBytes = 128;
+
+// Thread-safe.
+class RequestValidator {
+ public:
+  // Remembers about `cache_entries` valid calls; 0 validates every request anew.
+  // `max_message_bytes`: largest response.
+  RequestValidator(const ValidationLimits& limits, uint64_t max_message_bytes,
+                   size_t cache_entries);
+
+  // The validated call. Fails with INVALID_REQUEST or OPERATOR_NOT_FOUND and every violation, with
+  // DEVICE_UNAVAILABLE, or with RESPONSE_TOO_LARGE. Only valid calls are remembered.
+  absl::StatusOr<std::shared_ptr<const Invocation>> Validate(const RequestHeader& header);
+
+  // Number of calls that are remembered.
+  size_t cached() const { return cache_.size(); }
+
+ private:
+  const ValidationLimits limits_;
+  const uint64_t max_message_bytes_;
+  RequestCache cache_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_REQUEST_VALIDATOR_H_

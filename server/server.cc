@@ -1,0 +1,266 @@
+#include "server/server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "server/admission.h"
+#include "server/cpu_device.h"
+#include "server/listen_address.h"
+#include "server/request_validator.h"
+#include "server/service.h"
+#include "server/work_queue.h"
+#include "server/worker_pool.h"
+
+namespace opserve {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr char kServiceName[] = "opserve.v1.OperatorService";
+// Streams of health and reflection never end by themselves; they are cut after this time.
+constexpr milliseconds kStreamGrace{200};
+
+// Once per process, before the first server is built.
+void InstallPlugins() {
+  static const bool installed = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+  static_cast<void>(installed);
+}
+
+int ProcessorCount() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file.is_open() || file.bad()) {
+    return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  }
+  return text;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
+    const ServerOptions& options) {
+  if (options.tls_certificate.empty() != options.tls_key.empty()) {
+    return absl::InvalidArgumentError("a TLS certificate needs a key, and a key a certificate");
+  }
+  if (options.tls_certificate.empty()) return grpc::InsecureServerCredentials();
+  absl::StatusOr<std::string> certificate = ReadFile(options.tls_certificate);
+  if (!certificate.ok()) return certificate.status();
+  absl::StatusOr<std::string> key = ReadFile(options.tls_key);
+  if (!key.ok()) return key.status();
+  grpc::SslServerCredentialsOptions tls;
+  tls.pem_key_cert_pairs.push_back({*std::move(key), *std::move(certificate)});
+  return grpc::SslServerCredentials(tls);
+}
+
+absl::Status CheckOptions(const ServerOptions& options) {
+  if (options.listen.empty()) return absl::InvalidArgumentError("there is no address to listen on");
+  if (options.workers < 0 || options.cpu_threads < 0) {
+    return absl::InvalidArgumentError("numbers of threads cannot be negative");
+  }
+  if (options.max_message_bytes <= kMaxResponseHeaderBytes ||
+      options.max_message_bytes > std::numeric_limits<int>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the largest message (", options.max_message_bytes, " bytes) must be above ",
+                     kMaxResponseHeaderBytes, " and below 2 GiB"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerOptions& options) {
+  std::vector<ListenAddress> addresses;
+  for (const std::string& text : options.listen) {
+    absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
+    if (!address.ok()) return address.status();
+    addresses.push_back(*std::move(address));
+  }
+  return addresses;
+}
+
+absl::Status CannotListen(const ListenAddress& address, const ServerOptions& options) {
+  absl::Status why = DiagnoseListen(address);
+  if (why.ok()) {
+    why = options.tls_key.empty()
+              ? absl::UnavailableError("the address was taken a moment ago")
+              : absl::InvalidArgumentError("the TLS certificate and key are not a usable pair");
+  }
+  return absl::Status(why.code(),
+                      absl::StrCat("cannot listen on ", address.ToString(), ": ", why.message()));
+}
+
+}  // namespace
+
+// Members are destroyed from the last to the first: gRPC before what its calls use, the workers
+// before the queue.
+struct Server::Impl {
+  Impl(const ServerOptions& server_options, const ServerEnvironment& environment)
+      : options(server_options),
+        clock(environment.clock != nullptr ? *environment.clock : SteadyClock()),
+        own_device(environment.device == nullptr
+                       ? std::make_unique<CpuDevice>(server_options.cpu_threads)
+                       : nullptr),
+        device(own_device != nullptr ? *own_device : *environment.device),
+        logger(environment.logger != nullptr ? *environment.logger : silent_logger),
+        validator(options.validation, options.max_message_bytes, options.request_cache_entries),
+        admission(options.admission),
+        queue(clock),
+        service(
+            MakeOperatorService({clock, device, validator, admission, queue, logger, options})) {}
+
+  absl::Status Listen();
+  absl::Status BuildServer(const std::vector<ListenAddress>& listen);
+  void LogStart() const;
+  void StopListening();
+  void RemoveSocketFiles();
+
+  const ServerOptions options;
+  const Clock& clock;
+  const std::unique_ptr<ComputeDevice> own_device;
+  const ComputeDevice& device;
+  Logger silent_logger{LogFormat::kText, LogLevel::kOff};
+  Logger& logger;
+  RequestValidator validator;
+  Admission admission;
+  WorkQueue queue;
+  std::optional<WorkerPool> workers;
+  const std::unique_ptr<grpc::Service> service;
+  std::unique_ptr<grpc::Server> server;
+  std::vector<std::string> addresses;
+  std::vector<std::string> socket_files;
+  int port = 0;
+};
+
+absl::Status Server::Impl::Listen() {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  absl::StatusOr<std::vector<ListenAddress>> listen = ParseAddresses(options);
+  if (!listen.ok()) return listen.status();
+  for (const ListenAddress& address : *listen) {
+    if (!address.is_unix()) continue;
+    if (absl::Status status = RemoveStaleSocket(address.unix_path); !status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("cannot listen on ", address.ToString(), ": ",
+                                                      status.message()));
+    }
+  }
+  workers.emplace(queue, options.workers > 0 ? options.workers : ProcessorCount());
+  return BuildServer(*listen);
+}
+
+absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen) {
+  const auto credentials = MakeCredentials(options);
+  if (!credentials.ok()) return credentials.status();
+  InstallPlugins();
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
+  builder.SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
+  // gRPC inflates a compressed message before it looks at the size, so a small one could fill the
+  // memory. Tensors hardly compress: compressed requests are refused (UNIMPLEMENTED).
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  // Otherwise a second server on the same port would silently take half of the connections.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.RegisterService(service.get());
+  std::vector<int> ports(listen.size(), 0);
+  for (size_t i = 0; i < listen.size(); ++i) {
+    builder.AddListeningPort(listen[i].ToString(), *credentials, &ports[i]);
+  }
+  server = builder.BuildAndStart();
+  for (size_t i = 0; i < listen.size(); ++i) {
+    if (ports[i] <= 0) return CannotListen(listen[i], options);
+  }
+  if (server == nullptr) return absl::InternalError("the gRPC server does not start");
+  for (size_t i = 0; i < listen.size(); ++i) {
+    ListenAddress bound = listen[i];
+    if (bound.is_unix()) {
+      socket_files.push_back(bound.unix_path);
+    } else {
+      bound.port = ports[i];
+      if (port == 0) port = bound.port;
+    }
+    addresses.push_back(bound.ToString());
+  }
+  server->GetHealthCheckService()->SetServingStatus(kServiceName, true);
+  return absl::OkStatus();
+}
+
+void Server::Impl::LogStart() const {
+  logger.Log(LogLevel::kInfo, "serving",
+             {{"version", OPSERVE_VERSION},
+              {"addresses", absl::StrJoin(addresses, ",")},
+              {"tls", options.tls_key.empty() ? "off" : "on"},
+              {"device", device.name()},
+              {"device_description", device.description()},
+              {"device_threads", device.threads()},
+              {"max_message_bytes", options.max_message_bytes},
+              {"max_concurrent_requests", options.admission.max_requests},
+              {"max_queued_bytes", options.admission.max_bytes},
+              {"max_tensor_bytes", options.validation.max_tensor_bytes},
+              {"max_elements", options.validation.max_elements},
+              {"request_cache_entries", options.request_cache_entries}});
+}
+
+void Server::Impl::StopListening() {
+  server->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
+  RemoveSocketFiles();
+}
+
+void Server::Impl::RemoveSocketFiles() {
+  for (const std::string& path : socket_files) unlink(path.c_str());
+  socket_files.clear();
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
+                                                      const ServerEnvironment& environment) {
+  auto impl = std::make_unique<Impl>(options, environment);
+  if (absl::Status status = impl->Listen(); !status.ok()) return status;
+  impl->LogStart();
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() {
+  impl_->admission.Close();
+  // Ends the workers once everything that was accepted is answered.
+  impl_->workers.reset();
+  impl_->StopListening();
+}
+
+const std::vector<std::string>& Server::addresses() const { return impl_->addresses; }
+
+int Server::port() const { return impl_->port; }
+
+DrainResult Server::Drain(milliseconds timeout) {
+  const Admission::Usage usage = impl_->admission.usage();
+  impl_->logger.Log(
+      LogLevel::kInfo, "draining",
+      {{"requests", usage.requests}, {"bytes", usage.bytes}, {"timeout_ms", timeout.count()}});
+  impl_->server->GetHealthCheckService()->SetServingStatus(false);
+  impl_->admission.Close();
+  const Admission::Wait wait = impl_->admission.WaitIdle(timeout);
+  if (wait != Admission::Wait::kIdle) {
+    impl_->RemoveSocketFiles();
+    return wait == Admission::Wait::kTimedOut ? DrainResult::kTimedOut : DrainResult::kInterrupted;
+  }
+  impl_->StopListening();
+  impl_->logger.Log(LogLevel::kInfo, "drained");
+  return DrainResult::kComplete;
+}
+
+void Server::InterruptDrain() { impl_->admission.Interrupt(); }
+
+}  // namespace opserve

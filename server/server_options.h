@@ -1,0 +1,40 @@
+// File: server/server_options.h
+//
+// The settings of a Server. docs/operations.md and --help describe them for its users.
+
+#ifndef OPSERVE_SERVER_SERVER_OPTIONS_H_
+#define OPSERVE_SERVER_SERVER_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/validate.h"
+#include "server/admission.h"
+
+namespace opserve {
+
+struct ServerOptions {
+  // Addresses to listen on, each as server/listen_address.h describes; at least one.
+  std::vector<std::string> listen = {"127.0.0.1:50051"};
+  // PEM files; both or none. With them all addresses speak TLS only.
+  std::string tls_certificate;
+  std::string tls_key;
+
+  // Threads that run requests; 0: one per processor.
+  int workers = 0;
+  // Most threads that one large tensor is spread over; 0: one per processor.
+  int cpu_threads = 0;
+
+  // Largest message in bytes, in each direction.
+  uint64_t max_message_bytes = uint64_t{256} << 20;
+  AdmissionLimits admission;
+  ValidationLimits validation = {.max_tensor_bytes = uint64_t{256} << 20};
+  // Validated calls that are remembered; 0 switches the cache off.
+  size_t request_cache_entries = 4096;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_SERVER_OPTIONS_H_

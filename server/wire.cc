@@ -1,0 +1,97 @@
+#include "server/wire.h"
+
+#include <span>
+#include <string>
+
+namespace opserve {
+namespace {
+
+absl::string_view ViewOf(const std::string& text) { return text; }
+
+std::span<const uint32_t> SpanOf(const google::protobuf::RepeatedField<uint32_t>& values) {
+  return {values.data(), static_cast<size_t>(values.size())};
+}
+
+TensorDescView ViewOf(const v1::TensorDesc& desc) {
+  return {.name = ViewOf(desc.name()),
+          .data_type = desc.data_type(),
+          .sizes = SpanOf(desc.sizes()),
+          .strides = SpanOf(desc.strides())};
+}
+
+AttributeView ViewOf(const v1::Attribute& attribute) {
+  AttributeView view{.name = ViewOf(attribute.name())};
+  switch (attribute.value_case()) {
+    case v1::Attribute::kEnumName:
+      view.value = ViewOf(attribute.enum_name());
+      break;
+    case v1::Attribute::kIntValue:
+      view.value = int64_t{attribute.int_value()};
+      break;
+    case v1::Attribute::kFloatValue:
+      view.value = attribute.float_value();
+      break;
+    case v1::Attribute::VALUE_NOT_SET:
+      break;
+  }
+  return view;
+}
+
+void WriteDesc(const TensorDesc& desc, v1::TensorDesc& out) {
+  out.set_data_type(static_cast<v1::DataType>(desc.data_type));
+  for (uint32_t size : desc.size_span()) out.add_sizes(size);
+  if (!desc.has_strides) return;
+  for (uint32_t stride : desc.stride_span()) out.add_strides(stride);
+}
+
+}  // namespace
+
+RequestHeader HeaderOf(const v1::ExecuteRequest& request) {
+  RequestHeader header;
+  header.request_id = ViewOf(request.request_id());
+  header.device = request.device();
+  OperatorRequest& call = header.call;
+  call.operator_name = ViewOf(request.operator_());
+  call.feature_level = ViewOf(request.feature_level());
+  call.attributes.reserve(request.attributes_size());
+  for (const v1::Attribute& attribute : request.attributes()) {
+    call.attributes.push_back(ViewOf(attribute));
+  }
+  call.inputs.reserve(request.inputs_size());
+  for (const v1::TensorDesc& input : request.inputs()) call.inputs.push_back(ViewOf(input));
+  if (request.has_output()) call.output = ViewOf(request.output());
+  call.payload_bytes.reserve(request.payloads_size());
+  for (const std::string& payload : request.payloads())
+    call.payload_bytes.push_back(payload.size());
+  return header;
+}
+
+std::array<const std::byte*, kMaxInputs> InputsOf(const v1::ExecuteRequest& request,
+                                                  const Invocation& invocation) {
+  std::array<const std::byte*, kMaxInputs> inputs = {};
+  for (int i = 0; i < kMaxInputs; ++i) {
+    const int payload = invocation.payload_index[i];
+    if (i >= TraitsOf(invocation.op).input_count() || payload < 0) continue;
+    inputs[i] = reinterpret_cast<const std::byte*>(request.payloads(payload).data());
+  }
+  return inputs;
+}
+
+std::byte* AllocateOutput(const Invocation& invocation, v1::ExecuteResponse& response) {
+  std::string& payload = *response.mutable_payload();
+  payload.resize(invocation.output_bytes);
+  return reinterpret_cast<std::byte*>(payload.data());
+}
+
+void WriteResponseHeader(const v1::ExecuteRequest& request, const Invocation& invocation,
+                         const RunRecord& record, v1::ExecuteResponse& response) {
+  response.set_request_id(request.request_id());
+  WriteDesc(invocation.output, *response.mutable_output());
+  v1::ExecutionInfo& execution = *response.mutable_execution();
+  execution.set_device(std::string(record.device));
+  execution.set_batch_size(1);
+  execution.set_queue_time_ns(record.queued.count());
+  execution.set_run_time_ns(record.ran.count());
+}
+
+}  // namespace opserve

@@ -1,0 +1,58 @@
+// File: server/wire.h
+//
+// Conversion between messages and the types of kernels/. Everything that knows how a request or a
+// response of Execute looks on the wire is here; payloads are spans of bytes inside the messages
+// and are never copied. All functions are stateless and safe to use from any thread.
+
+#ifndef OPSERVE_SERVER_WIRE_H_
+#define OPSERVE_SERVER_WIRE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "kernels/invocation.h"
+#include "kernels/op_table.h"
+#include "kernels/validate.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "server/clock.h"
+
+namespace opserve {
+
+// Largest share of a response that is not payload: id, descriptor, and how it was run.
+inline constexpr uint64_t kMaxResponseHeaderBytes = 1024;
+
+// A request without its payload bytes. The views point into the message.
+struct RequestHeader {
+  OperatorRequest call;
+  absl::string_view request_id;
+  int device = 0;  // number of a v1::DevicePreference, or anything
+};
+
+// How a call was run.
+struct RunRecord {
+  absl::string_view device;
+  Clock::Duration queued{};
+  Clock::Duration ran{};
+};
+
+// The header of `request`, which must outlive it.
+RequestHeader HeaderOf(const v1::ExecuteRequest& request);
+
+// Pointers to the payloads of the operator's inputs, in its order; nullptr where an input is
+// absent. `invocation` must come from the header of this very request.
+std::array<const std::byte*, kMaxInputs> InputsOf(const v1::ExecuteRequest& request,
+                                                  const Invocation& invocation);
+
+// Makes room for the result inside `response` and returns where it goes: invocation.output_bytes
+// bytes. Throws std::bad_alloc, as the allocator does, where memory is short.
+std::byte* AllocateOutput(const Invocation& invocation, v1::ExecuteResponse& response);
+
+// Fills in all of `response` but the payload.
+void WriteResponseHeader(const v1::ExecuteRequest& request, const Invocation& invocation,
+                         const RunRecord& record, v1::ExecuteResponse& response);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_WIRE_H_
