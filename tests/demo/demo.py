@@ -94,7 +94,7 @@ def find_fault(got, expected):
 
 
 def run_case(program, address, folder, case):
-    """Runs `case` through the CLI. Returns (row for the table, whether it is right)."""
+    """Runs `case` through the CLI. Returns a row for the table and what is wrong, or nothing."""
     output = folder / "output.npy"
     command = [program, "run", case.operator, "--address", address, "--json",
                "--output", output]
@@ -108,16 +108,15 @@ def run_case(program, address, folder, case):
                           check=False, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         reason = (done.stderr or done.stdout).strip()
-        return [case.operator, case.value_type, "", "", "", f"exit {done.returncode}"], reason
+        return [case.operator, case.value_type, "", "", "", "", f"exit {done.returncode}"], reason
     report = json.loads(done.stdout)
     result = np.load(output)
-    right = same_bits(result, case.expected)
-    flat = result.reshape(-1)
-    row = [case.operator, case.value_type, "x".join(map(str, result.shape)), device_of(report),
-           f"{run_time_us(report):.1f} us", " ".join(f"{v:g}" for v in flat[:6]),
-           "ok" if right else "WRONG"]
     output.unlink()
-    return row, "" if right else first_difference(result, case.expected)
+    fault = find_fault(result, case.expected)
+    row = [case.operator, case.value_type, "x".join(map(str, result.shape)), report["device"],
+           f"{report['run_time_ns'] / 1e3:.1f} us",
+           " ".join(f"{value:g}" for value in result.reshape(-1)[:6]), "WRONG" if fault else "ok"]
+    return row, fault
 
 
 def print_table(rows):
