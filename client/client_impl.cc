@@ -28,9 +28,8 @@ struct ClientImpl::AsyncCall {
 };
 
 ClientImpl::~ClientImpl() {
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(
-      +[](int* in_flight) { return *in_flight == 0; }, &in_flight_));
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [this] { return in_flight_ == 0; });
 }
 
 absl::Status ClientImpl::WaitForServer() {
@@ -78,7 +77,7 @@ absl::StatusOr<Tensor> ClientImpl::Execute(const OperatorCall& call, const CallO
 void ClientImpl::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
                               const CallOptions& options) {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     ++in_flight_;
   }
   auto retries = StartRetries(options);
@@ -107,8 +106,9 @@ void ClientImpl::OnAttemptDone(std::shared_ptr<AsyncCall> call, const absl::Stat
     ExecuteCallback done = std::move(call->done);
     std::move(done)(status.ok() ? DecodeOutput(call->response) : status, info);
   }
-  absl::MutexLock lock(&mutex_);
-  --in_flight_;
+  const std::lock_guard lock(mutex_);
+  // Still under the lock: without it the destructor could end before notify_all does.
+  if (--in_flight_ == 0) idle_.notify_all();
 }
 
 absl::StatusOr<Catalogue> ClientImpl::ListOperators(absl::string_view name,

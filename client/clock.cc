@@ -1,12 +1,10 @@
 #include "client/clock.h"
 
 #include <chrono>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <thread>
-
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 
 namespace opserve::client_internal {
 namespace {
@@ -15,9 +13,9 @@ class SteadyClock final : public Clock {
  public:
   ~SteadyClock() override {
     {
-      absl::MutexLock lock(&mutex_);
+      const std::lock_guard lock(mutex_);
       stopping_ = true;
-      changed_.Signal();
+      changed_.notify_one();
     }
     if (thread_.joinable()) thread_.join();
   }
@@ -27,39 +25,45 @@ class SteadyClock final : public Clock {
            absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
   }
 
-  void SleepFor(absl::Duration duration) override { absl::SleepFor(duration); }
+  void SleepFor(absl::Duration duration) override {
+    std::this_thread::sleep_for(absl::ToChronoNanoseconds(duration));
+  }
 
   void RunAfter(absl::Duration delay, std::function<void()> action) override {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     // Most clients never retry, so the thread starts with the first need for it.
     if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
     pending_.emplace(Now() + delay, std::move(action));
-    changed_.Signal();
+    changed_.notify_one();
   }
 
  private:
   void Run() {
-    absl::MutexLock lock(&mutex_);
+    std::unique_lock lock(mutex_);
     while (!stopping_ || !pending_.empty()) {
-      const absl::Time next = pending_.empty() ? absl::InfiniteFuture() : pending_.begin()->first;
-      const absl::Duration wait = next - Now();
+      if (pending_.empty()) {
+        changed_.wait(lock);
+        continue;
+      }
+      const absl::Duration wait = pending_.begin()->first - Now();
       if (!stopping_ && wait > absl::ZeroDuration()) {
-        changed_.WaitWithTimeout(&mutex_, wait);
+        changed_.wait_for(lock, absl::ToChronoNanoseconds(wait));
         continue;
       }
       const std::function<void()> action = std::move(pending_.begin()->second);
       pending_.erase(pending_.begin());
-      mutex_.Unlock();
+      lock.unlock();
       action();
-      mutex_.Lock();
+      lock.lock();
     }
   }
 
-  absl::Mutex mutex_;
-  absl::CondVar changed_;
-  std::multimap<absl::Time, std::function<void()>> pending_ ABSL_GUARDED_BY(mutex_);
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_ ABSL_GUARDED_BY(mutex_);
+  // mutex_ guards all that follows.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::multimap<absl::Time, std::function<void()>> pending_;
+  bool stopping_ = false;
+  std::thread thread_;
 };
 
 }  // namespace

@@ -7,11 +7,11 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include <chrono>
+#include <future>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "client/status_details.h"
 #include "client/transport.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
@@ -130,14 +130,11 @@ class GrpcTransport final : public Transport {
     google::protobuf::StringValue request;
     request.set_value(std::string(service));
     google::protobuf::Int32Value response;
-    absl::Status status;
-    absl::Notification done;
+    std::promise<absl::Status> done;
     health_.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(), &request,
-                      &response, [&](const grpc::Status& outcome) {
-                        status = ToAbsl(outcome);
-                        done.Notify();
-                      });
-    done.WaitForNotification();
+                      &response,
+                      [&](const grpc::Status& outcome) { done.set_value(ToAbsl(outcome)); });
+    const absl::Status status = done.get_future().get();
     if (!status.ok()) return status;
     const bool known = response.value() == 1 || response.value() == 2;
     return known ? static_cast<HealthStatus>(response.value()) : HealthStatus::kUnknown;

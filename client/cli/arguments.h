@@ -1,0 +1,100 @@
+// File: client/cli/arguments.h
+//
+// The command line of `opserve`, parsed into plain structs. Stateless and safe to use from any
+// thread.
+
+#ifndef OPSERVE_CLIENT_CLI_ARGUMENTS_H_
+#define OPSERVE_CLIENT_CLI_ARGUMENTS_H_
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "opserve/client.h"
+
+namespace opserve::cli {
+
+// How to reach the server.
+struct ServerArguments {
+  std::string address = "127.0.0.1:50051";
+  absl::Duration timeout = absl::Seconds(60);
+  bool tls = false;
+  std::string tls_ca_file;  // implies tls; empty: the system's authorities
+  std::string token;
+};
+
+// A list of sizes or strides, one per dimension.
+using Dimensions = std::vector<uint32_t>;
+
+// A call of an operator on tensors from files.
+struct CallArguments {
+  std::string operator_name;
+  std::vector<Attribute> attributes;
+  std::vector<std::string> input_files;
+  // Per input, in order; fewer than inputs or an empty entry: as in the file.
+  std::vector<Dimensions> sizes;
+  std::vector<Dimensions> strides;
+  Dimensions output_strides;
+  std::string feature_level;
+  DevicePreference device = DevicePreference::kAuto;
+  std::string request_id;
+};
+
+struct RunArguments {
+  ServerArguments server;
+  CallArguments call;
+  std::string output_file;
+  bool json = false;
+};
+
+struct PackArguments {
+  CallArguments call;
+  std::string output_file;
+};
+
+struct OperatorsArguments {
+  ServerArguments server;
+  std::string name;  // empty: all
+  std::string feature_level;
+  bool json = false;
+};
+
+struct InfoArguments {
+  ServerArguments server;
+  bool json = false;
+};
+
+struct HealthArguments {
+  ServerArguments server;
+  std::string service;  // empty: the whole server
+  bool json = false;
+};
+
+struct BenchArguments {
+  ServerArguments server;
+  std::string operator_name = "ELEMENT_WISE_ROUND";
+  std::vector<Attribute> attributes;  // those missing take the first allowed value
+  Dimensions shape = {256, 256};
+  DataType type = DataType::kFloat32;
+  DevicePreference device = DevicePreference::kAuto;
+  absl::Duration duration = absl::Seconds(10);
+  int concurrency = 8;
+  double rate = 0;  // calls per second; 0: closed loop
+  bool json = false;
+};
+
+using Command = std::variant<RunArguments, OperatorsArguments, InfoArguments, HealthArguments,
+                             BenchArguments, PackArguments>;
+
+// Parses `arguments`, those after the program's name. Returns the command, or the exit code if
+// there is nothing to run: help and the version go to `out`, complaints to `err`.
+std::variant<Command, int> ParseArguments(const std::vector<std::string>& arguments,
+                                          std::ostream& out, std::ostream& err);
+
+}  // namespace opserve::cli
+
+#endif  // OPSERVE_CLIENT_CLI_ARGUMENTS_H_

@@ -1,0 +1,32 @@
+// File: client/cli/calls.h
+//
+// From arguments to the client library: connections, and calls on tensors from files. Stateless.
+
+#ifndef OPSERVE_CLIENT_CLI_CALLS_H_
+#define OPSERVE_CLIENT_CLI_CALLS_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/cli/arguments.h"
+#include "opserve/client.h"
+
+namespace opserve::cli {
+
+// The options of a client; errors are about the file of certificates.
+absl::StatusOr<ClientOptions> MakeClientOptions(const ServerArguments& arguments);
+
+// A call and the tensors that its inputs view.
+struct FileCall {
+  std::vector<Tensor> tensors;
+  OperatorCall call;
+};
+
+// Reads the input files and makes the call that `arguments` describe. An input with sizes or
+// strides of its own takes the bytes of its file as they are. Errors name the file.
+absl::StatusOr<FileCall> MakeCall(const CallArguments& arguments);
+
+}  // namespace opserve::cli
+
+#endif  // OPSERVE_CLIENT_CLI_CALLS_H_

@@ -1,0 +1,23 @@
+// File: client/cli/commands.h
+//
+// The verbs of `opserve`. Each prints to the terminal and returns the exit code. Not thread-safe:
+// one command runs at a time.
+
+#ifndef OPSERVE_CLIENT_CLI_COMMANDS_H_
+#define OPSERVE_CLIENT_CLI_COMMANDS_H_
+
+#include "client/cli/arguments.h"
+#include "client/cli/terminal.h"
+
+namespace opserve::cli {
+
+int RunCommand(const RunArguments& arguments, const Terminal& terminal);
+int RunCommand(const OperatorsArguments& arguments, const Terminal& terminal);
+int RunCommand(const InfoArguments& arguments, const Terminal& terminal);
+int RunCommand(const HealthArguments& arguments, const Terminal& terminal);
+int RunCommand(const BenchArguments& arguments, const Terminal& terminal);
+int RunCommand(const PackArguments& arguments, const Terminal& terminal);
+
+}  // namespace opserve::cli
+
+#endif  // OPSERVE_CLIENT_CLI_COMMANDS_H_

@@ -1,0 +1,20 @@
+// File: client/cli/exit_code.h
+//
+// Exit codes of the `opserve` command; part of its interface, listed by --help.
+
+#ifndef OPSERVE_CLIENT_CLI_EXIT_CODE_H_
+#define OPSERVE_CLIENT_CLI_EXIT_CODE_H_
+
+namespace opserve::cli {
+
+enum ExitCode {
+  kSuccess = 0,
+  kCallFailed = 1,   // the server refused or failed the call, or is not serving
+  kUsage = 2,        // the command line is wrong
+  kUnreachable = 3,  // no connection to the server
+  kFileError = 4,    // a file cannot be read, understood or written
+};
+
+}  // namespace opserve::cli
+
+#endif  // OPSERVE_CLIENT_CLI_EXIT_CODE_H_

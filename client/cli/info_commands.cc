@@ -1,0 +1,120 @@
+// The verbs about the server itself: info and health.
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/calls.h"
+#include "client/cli/commands.h"
+#include "client/cli/report.h"
+
+namespace opserve::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The limits with the names of the wire contract and whether they count bytes.
+struct LimitRow {
+  const char* name;
+  const char* meaning;
+  uint64_t value;
+  bool is_bytes;
+};
+
+std::vector<LimitRow> RowsOf(const ServerLimits& limits) {
+  return {
+      {"max_dimension_count", "dimensions of a tensor", limits.max_dimension_count, false},
+      {"max_elements", "elements of a tensor", limits.max_elements, false},
+      {"max_tensor_bytes", "bytes of a tensor", limits.max_tensor_bytes, true},
+      {"max_request_id_bytes", "bytes of a request id", limits.max_request_id_bytes, true},
+      {"max_message_bytes", "bytes of a message", limits.max_message_bytes, true},
+      {"max_concurrent_requests", "requests in progress", limits.max_concurrent_requests, false},
+      {"max_queued_bytes", "bytes of tensors in progress", limits.max_queued_bytes, true},
+  };
+}
+
+void PrintJson(const ServerInfo& info, const Terminal& terminal) {
+  Json devices = Json::array();
+  for (const DeviceInfo& device : info.devices) {
+    devices.push_back(
+        {{"name", device.name}, {"description", device.description}, {"threads", device.threads}});
+  }
+  Json limits = Json::object();
+  for (const LimitRow& row : RowsOf(info.limits)) limits[row.name] = row.value;
+  terminal.out << Json{{"version", info.version},
+                       {"feature_level", info.feature_level},
+                       {"uptime_s", absl::ToInt64Seconds(info.uptime)},
+                       {"devices", devices},
+                       {"limits", limits}}
+                      .dump(2)
+               << '\n';
+}
+
+void PrintText(const ServerInfo& info, const std::string& address, const Terminal& terminal) {
+  terminal.out << terminal.Styled(Style::kBold, absl::StrCat("opserve-server ", info.version))
+               << " at " << address << ", up " << absl::FormatDuration(info.uptime)
+               << ", feature level " << info.feature_level << "\n\n";
+  Table devices({"device", "description", "threads"});
+  for (const DeviceInfo& device : info.devices) {
+    devices.AddRow(
+        {device.name, device.description, device.threads == 0 ? "" : absl::StrCat(device.threads)});
+  }
+  devices.Print(terminal);
+  terminal.out << '\n';
+  Table limits({"at most", ""});
+  for (const LimitRow& row : RowsOf(info.limits)) {
+    limits.AddRow({row.meaning, row.is_bytes ? ShowBytes(static_cast<double>(row.value))
+                                             : ShowCount(row.value)});
+  }
+  limits.Print(terminal);
+}
+
+const char* NameOfHealth(HealthStatus health) {
+  switch (health) {
+    case HealthStatus::kServing:
+      return "SERVING";
+    case HealthStatus::kNotServing:
+      return "NOT_SERVING";
+    case HealthStatus::kUnknown:
+      break;
+  }
+  return "UNKNOWN";
+}
+
+}  // namespace
+
+int RunCommand(const InfoArguments& arguments, const Terminal& terminal) {
+  const absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
+  if (!options.ok()) return FailFile(terminal, arguments.json, options.status());
+  const std::string& address = arguments.server.address;
+  const auto client = Client::Connect(address, *options);
+  if (!client.ok()) return FailCall(terminal, arguments.json, "info", address, client.status());
+  const absl::StatusOr<ServerInfo> info = (*client)->GetServerInfo();
+  if (!info.ok()) return FailCall(terminal, arguments.json, "info", address, info.status());
+  if (arguments.json) {
+    PrintJson(*info, terminal);
+  } else {
+    PrintText(*info, address, terminal);
+  }
+  return kSuccess;
+}
+
+int RunCommand(const HealthArguments& arguments, const Terminal& terminal) {
+  const absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
+  if (!options.ok()) return FailFile(terminal, arguments.json, options.status());
+  const std::string& address = arguments.server.address;
+  const auto client = Client::Connect(address, *options);
+  if (!client.ok()) return FailCall(terminal, arguments.json, "health", address, client.status());
+  const absl::StatusOr<HealthStatus> health = (*client)->CheckHealth(arguments.service);
+  if (!health.ok()) return FailCall(terminal, arguments.json, "health", address, health.status());
+
+  const bool serving = *health == HealthStatus::kServing;
+  const char* name = NameOfHealth(*health);
+  if (arguments.json) {
+    terminal.out << Json{{"status", name}, {"service", arguments.service}}.dump(2) << '\n';
+  } else {
+    terminal.out << terminal.Styled(serving ? Style::kGreen : Style::kRed, name) << '\n';
+  }
+  return serving ? kSuccess : kCallFailed;
+}
+
+}  // namespace opserve::cli

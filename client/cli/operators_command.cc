@@ -1,0 +1,174 @@
+// The verb operators: the catalogue as a table, or one operator in full.
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/calls.h"
+#include "client/cli/commands.h"
+#include "client/cli/report.h"
+
+namespace opserve::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string NamesOf(const std::vector<DataType>& types) {
+  return absl::StrJoin(
+      types, " ", [](std::string* text, DataType type) { absl::StrAppend(text, NameOf(type)); });
+}
+
+std::string DimensionsOf(const TensorSupport& tensor) {
+  if (tensor.min_dimension_count == tensor.max_dimension_count) {
+    return absl::StrCat(tensor.min_dimension_count);
+  }
+  return absl::StrCat(tensor.min_dimension_count, " to ", tensor.max_dimension_count);
+}
+
+Json ToJson(const TensorInfo& tensor) {
+  return {{"name", tensor.name}, {"optional", tensor.optional}};
+}
+
+Json ToJson(const AttributeInfo& attribute) {
+  Json json = {
+      {"name", attribute.name}, {"kind", attribute.kind}, {"optional", attribute.optional}};
+  for (const EnumValueInfo& value : attribute.values) {
+    json["values"].push_back(
+        {{"name", value.name}, {"number", value.number}, {"meaning", value.meaning}});
+  }
+  return json;
+}
+
+Json ToJson(const SupportInfo& row) {
+  Json tensors = Json::array();
+  for (const TensorSupport& tensor : row.tensors) {
+    Json types = Json::array();
+    for (DataType type : tensor.data_types) types.push_back(std::string(NameOf(type)));
+    tensors.push_back({{"name", tensor.name},
+                       {"min_dimension_count", tensor.min_dimension_count},
+                       {"max_dimension_count", tensor.max_dimension_count},
+                       {"data_types", types}});
+  }
+  return {{"feature_level", row.feature_level}, {"tensors", tensors}};
+}
+
+Json ToJson(const FeatureLevelInfo& level) {
+  return {{"name", level.name},
+          {"value", level.value},
+          {"max_dimension_count", level.max_dimension_count}};
+}
+
+Json ToJson(const OperatorInfo& op);
+
+// A JSON array; not null where there is nothing.
+template <class T>
+Json ArrayOf(const std::vector<T>& items) {
+  Json array = Json::array();
+  for (const T& item : items) array.push_back(ToJson(item));
+  return array;
+}
+
+Json ToJson(const OperatorInfo& op) {
+  return {{"name", op.name},
+          {"summary", op.summary},
+          {"formula", op.formula},
+          {"introduced", op.introduced},
+          {"inputs", ArrayOf(op.inputs)},
+          {"output", ToJson(op.output)},
+          {"attributes", ArrayOf(op.attributes)},
+          {"same_sizes", op.same_sizes},
+          {"same_data_type", op.same_data_type},
+          {"in_place", op.in_place},
+          {"support", ArrayOf(op.support)},
+          {"max_ulp", op.max_ulp}};
+}
+
+void PrintList(const Catalogue& catalogue, const Terminal& terminal) {
+  Table table({"operator", "since", "inputs", "attributes", "summary"});
+  for (const OperatorInfo& op : catalogue.operators) {
+    const auto name_of = [](std::string* text, const AttributeInfo& attribute) {
+      text->append(attribute.name);
+    };
+    table.AddRow({op.name, op.introduced, absl::StrCat(op.inputs.size()),
+                  absl::StrJoin(op.attributes, ", ", name_of), op.summary});
+  }
+  table.Print(terminal);
+}
+
+void PrintAttributes(const OperatorInfo& op, const Terminal& terminal) {
+  if (op.attributes.empty()) return;
+  terminal.out << '\n';
+  Table table({"attribute", "value", "number", "meaning"});
+  for (const AttributeInfo& attribute : op.attributes) {
+    const std::string name = absl::StrCat(attribute.name, attribute.optional ? " (optional)" : "");
+    if (attribute.values.empty()) table.AddRow({name, attribute.kind, "", ""});
+    for (const EnumValueInfo& value : attribute.values) {
+      table.AddRow({&value == &attribute.values.front() ? name : "", value.name,
+                    absl::StrCat(value.number), value.meaning});
+    }
+  }
+  table.Print(terminal);
+}
+
+void PrintSupport(const OperatorInfo& op, const Terminal& terminal) {
+  terminal.out << '\n';
+  Table table({"since", "tensor", "dimensions", "types"});
+  for (const SupportInfo& row : op.support) {
+    for (const TensorSupport& tensor : row.tensors) {
+      table.AddRow({&tensor == &row.tensors.front() ? row.feature_level : "", tensor.name,
+                    DimensionsOf(tensor), NamesOf(tensor.data_types)});
+    }
+  }
+  table.Print(terminal);
+}
+
+void PrintOperator(const OperatorInfo& op, const Terminal& terminal) {
+  terminal.out << terminal.Styled(Style::kBold, op.name) << ", since feature level "
+               << op.introduced << '\n'
+               << op.summary << ".\n  " << op.formula << '\n'
+               << (op.max_ulp == 0 ? "Exact to the bit."
+                                   : absl::StrCat("Within ", op.max_ulp, " ULP."))
+               << '\n';
+  PrintAttributes(op, terminal);
+  PrintSupport(op, terminal);
+  terminal.out << '\n';
+  for (const auto& group : op.same_sizes) {
+    terminal.out << "Equal sizes: " << absl::StrJoin(group, ", ") << '\n';
+  }
+  for (const auto& group : op.same_data_type) {
+    terminal.out << "Equal types: " << absl::StrJoin(group, ", ") << '\n';
+  }
+  if (!op.in_place.empty()) {
+    terminal.out << "The output may alias one of: " << absl::StrJoin(op.in_place, ", ") << '\n';
+  }
+}
+
+}  // namespace
+
+int RunCommand(const OperatorsArguments& arguments, const Terminal& terminal) {
+  const absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
+  if (!options.ok()) return FailFile(terminal, arguments.json, options.status());
+  const std::string& address = arguments.server.address;
+  const auto fail = [&](const absl::Status& status) {
+    return FailCall(terminal, arguments.json, "operators", address, status);
+  };
+  const auto client = Client::Connect(address, *options);
+  if (!client.ok()) return fail(client.status());
+  const absl::StatusOr<Catalogue> catalogue =
+      (*client)->ListOperators(arguments.name, arguments.feature_level);
+  if (!catalogue.ok()) return fail(catalogue.status());
+
+  if (arguments.json) {
+    terminal.out << Json{{"operators", ArrayOf(catalogue->operators)},
+                         {"feature_levels", ArrayOf(catalogue->feature_levels)}}
+                        .dump(2)
+                 << '\n';
+  } else if (arguments.name.empty()) {
+    PrintList(*catalogue, terminal);
+  } else {
+    for (const OperatorInfo& op : catalogue->operators) PrintOperator(op, terminal);
+  }
+  return kSuccess;
+}
+
+}  // namespace opserve::cli

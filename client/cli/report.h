@@ -1,0 +1,28 @@
+// File: client/cli/report.h
+//
+// How commands fail: the message for people, the JSON object for programs, and the exit code.
+// Stateless.
+
+#ifndef OPSERVE_CLIENT_CLI_REPORT_H_
+#define OPSERVE_CLIENT_CLI_REPORT_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/terminal.h"
+
+namespace opserve::cli {
+
+// Reports that a file, or what is in it, is at fault; returns kFileError. The message of `status`
+// names the file.
+int FailFile(const Terminal& terminal, bool json, const absl::Status& status);
+
+// Reports that `what`, such as the name of an operator, failed at the server at `address`. Returns
+// kUnreachable if the server could not be reached, else kCallFailed. Each violation that the error
+// lists gets a line of its own.
+int FailCall(const Terminal& terminal, bool json, absl::string_view what, absl::string_view address,
+             const absl::Status& status);
+
+}  // namespace opserve::cli
+
+#endif  // OPSERVE_CLIENT_CLI_REPORT_H_

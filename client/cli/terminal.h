@@ -1,0 +1,55 @@
+// File: client/cli/terminal.h
+//
+// Where a command prints, and text for people: colours, tables, units. Not thread-safe.
+
+#ifndef OPSERVE_CLIENT_CLI_TERMINAL_H_
+#define OPSERVE_CLIENT_CLI_TERMINAL_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace opserve::cli {
+
+enum class Style { kBold, kGreen, kRed, kDim };
+
+// The streams of a command. Borrows them.
+struct Terminal {
+  std::ostream& out;
+  std::ostream& err;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  bool no_color = false;  // see no-color.org
+
+  // `text` in a style where `out` is a terminal that takes colours; else unchanged.
+  std::string Styled(Style style, absl::string_view text) const;
+};
+
+// Standard output and error, with NO_COLOR honoured.
+Terminal StandardTerminal();
+
+// Rows of cells below a header, as aligned columns. Cells hold plain text in UTF-8.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) : header_(std::move(header)) {}
+  void AddRow(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void Print(const Terminal& terminal) const;
+
+ private:
+  std::vector<std::string> header_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// "1.50 ms": three significant digits in a fitting unit.
+std::string ShowDuration(absl::Duration duration);
+// "4 MiB", "1.5 GiB".
+std::string ShowBytes(double bytes);
+// "1,234,567".
+std::string ShowCount(uint64_t count);
+
+}  // namespace opserve::cli
+
+#endif  // OPSERVE_CLIENT_CLI_TERMINAL_H_
