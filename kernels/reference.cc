@@ -1,0 +1,122 @@
+#include "kernels/reference.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "kernels/op_rows.h"
+#include "kernels/reference_ops.h"
+#include "kernels/reference_shapes.h"
+
+namespace opserve {
+namespace reference {
+namespace {
+
+#define OPSERVE_STRIP(...) __VA_ARGS__
+#define OPSERVE_PARAMS_Unary T x
+#define OPSERVE_PARAMS_Predicate T x
+#define OPSERVE_PARAMS_Binary T x, T y
+#define OPSERVE_PARAMS_Select bool c, T x, T y
+#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE)                         \
+  struct Op##NAME {                                                                          \
+    static constexpr const OpTraits& kRow = op_rows::kRows[static_cast<size_t>(OpId::NAME)]; \
+    using Shape = SHAPE;                                                                     \
+    template <int kMode>                                                                     \
+    struct Body {                                                                            \
+      template <class T>                                                                     \
+      auto operator()(OPSERVE_PARAMS_##SHAPE) const {                                        \
+        return OPSERVE_STRIP REFERENCE;                                                      \
+      }                                                                                      \
+    };                                                                                       \
+  };
+#include "kernels/elementwise.def"
+#undef OPSERVE_OPERATOR
+#undef OPSERVE_PARAMS_Unary
+#undef OPSERVE_PARAMS_Predicate
+#undef OPSERVE_PARAMS_Binary
+#undef OPSERVE_PARAMS_Select
+#undef OPSERVE_STRIP
+
+// Address of the element at `coordinates`.
+template <class Byte>
+Byte* AddressOf(const TensorDesc& desc, const std::array<uint32_t, kMaxDimensionCount>& coordinates,
+                Byte* first) {
+  uint64_t offset = 0;
+  for (int d = 0; d < desc.dimension_count; ++d) {
+    offset += uint64_t{coordinates[d]} * desc.strides[d];
+  }
+  return first + offset * SizeOf(desc.data_type);
+}
+
+// Steps to the next coordinates, last dimension fastest; false after the last ones.
+bool Advance(const TensorDesc& desc, std::array<uint32_t, kMaxDimensionCount>& coordinates) {
+  for (int d = desc.dimension_count - 1; d >= 0; --d) {
+    if (++coordinates[d] < desc.sizes[d]) return true;
+    coordinates[d] = 0;
+  }
+  return false;
+}
+
+template <class Op, class T, int kMode>
+void RunCell(const Invocation& call, std::span<const std::byte* const> inputs, std::byte* output) {
+  std::array<uint32_t, kMaxDimensionCount> coordinates = {};
+  do {
+    Element at;
+    for (size_t i = 0; i < Op::kRow.inputs.size(); ++i) {
+      at.inputs[i] = AddressOf(call.inputs[i], coordinates, inputs[i]);
+    }
+    at.output = AddressOf(call.output, coordinates, output);
+    Op::Shape::template Apply<typename Op::template Body<kMode>, T>(at);
+  } while (Advance(call.output, coordinates));
+}
+
+template <class Op, DataType kType, class T, int... kMode>
+void RunMode(const Invocation& call, std::span<const std::byte* const> inputs, std::byte* output,
+             std::integer_sequence<int, kMode...>) {
+  if constexpr (op_rows::LaneTypes(Op::kRow).contains(kType)) {
+    ((call.mode() == kMode ? RunCell<Op, T, kMode>(call, inputs, output) : void()), ...);
+  }
+}
+
+template <class Op>
+void RunOperator(const Invocation& call, std::span<const std::byte* const> inputs,
+                 std::byte* output) {
+  constexpr auto kModes = std::make_integer_sequence<int, op_rows::ModeCount(Op::kRow)>();
+  switch (call.lane_type) {
+#define OPSERVE_CASE(TYPE, T) \
+  case DataType::TYPE:        \
+    return RunMode<Op, DataType::TYPE, T>(call, inputs, output, kModes);
+    OPSERVE_CASE(kFloat64, double)
+    OPSERVE_CASE(kFloat32, float)
+    OPSERVE_CASE(kFloat16, Half)
+    OPSERVE_CASE(kInt64, int64_t)
+    OPSERVE_CASE(kInt32, int32_t)
+    OPSERVE_CASE(kInt16, int16_t)
+    OPSERVE_CASE(kInt8, int8_t)
+    OPSERVE_CASE(kUint64, uint64_t)
+    OPSERVE_CASE(kUint32, uint32_t)
+    OPSERVE_CASE(kUint16, uint16_t)
+    OPSERVE_CASE(kUint8, uint8_t)
+#undef OPSERVE_CASE
+    case DataType::kUnknown:
+      break;
+  }
+}
+
+}  // namespace
+}  // namespace reference
+
+void RunReference(const Invocation& invocation, std::span<const std::byte* const> inputs,
+                  std::byte* output) {
+  std::memset(output, 0, invocation.output_bytes);
+  switch (invocation.op) {
+#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) \
+  case OpId::NAME:                                                   \
+    return reference::RunOperator<reference::Op##NAME>(invocation, inputs, output);
+#include "kernels/elementwise.def"
+#undef OPSERVE_OPERATOR
+  }
+}
+
+}  // namespace opserve

@@ -1,0 +1,179 @@
+#include "tests/conformance/call_cases.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/op_rows.h"
+#include "kernels/reference.h"
+#include "tests/conformance/special_values.h"
+#include "tests/testing/request_builder.h"
+
+namespace opserve::testing {
+namespace {
+
+struct ShapeUnary {};
+struct ShapePredicate {};
+struct ShapeBinary {};
+struct ShapeSelect {};
+
+// Operators that move elements must keep NaNs as they are.
+constexpr bool kMoves[] = {
+#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) \
+  std::is_same_v<Shape##SHAPE, ShapeSelect>,
+#include "kernels/elementwise.def"
+#undef OPSERVE_OPERATOR
+};
+
+uint64_t ReadBits(const std::byte* from, size_t size) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, from, size);
+  return bits;
+}
+
+// The type of tensor `index` where the lane input has type `lane`.
+DataType TypeOf(const Cell& cell, int index) {
+  const bool with_lane = cell.op->shares_type(index) && cell.op->shares_type(cell.op->lane_input);
+  if (index == cell.op->lane_input || with_lane) return cell.lane;
+  return cell.op->support.back().types[index].first();
+}
+
+// Zero, special values, numbers of moderate size, any bits.
+uint64_t MakeValue(DataType type, std::mt19937_64& random) {
+  const uint64_t dice = random();
+  const std::vector<uint64_t>& special = SpecialValues(type);
+  switch (dice % 8) {
+    case 0:
+      return 0;
+    case 1:
+    case 2:
+    case 3:
+      return special[(dice >> 8) % special.size()];
+    case 4:
+      return (dice >> 8) % 100;
+    default:
+      return random();
+  }
+}
+
+std::vector<uint32_t> Permuted(const std::vector<uint32_t>& sizes, uint32_t rotation) {
+  std::vector<uint32_t> strides(sizes.size());
+  uint32_t stride = 1;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const size_t d = (i + rotation) % sizes.size();
+    strides[d] = stride;
+    stride *= sizes[d];
+  }
+  return strides;
+}
+
+}  // namespace
+
+int Cell::mode_count() const { return op_rows::ModeCount(*op); }
+
+std::string Cell::name() const { return absl::StrCat(op->name, "_", NameOf(lane)); }
+
+void PrintTo(const Cell& cell, std::ostream* out) { *out << cell.name(); }
+
+std::vector<Cell> AllCells() {
+  std::vector<Cell> cells;
+  for (const OpTraits& op : OpTable()) {
+    for (DataType type : kAllDataTypes) {
+      if (op_rows::LaneTypes(op).contains(type)) cells.push_back({&op, type});
+    }
+  }
+  return cells;
+}
+
+Layout Packed(uint32_t count) { return {"packed", {count}, std::vector<std::vector<uint32_t>>(4)}; }
+
+std::vector<Layout> LayoutsOf(uint32_t count) {
+  const uint32_t rows = count < 12 ? 2 : count < 500 ? 3 : 37;
+  const uint32_t columns = (count + rows - 1) / rows;
+  const std::vector<uint32_t> plane = {rows, columns};
+  const uint32_t depth = (count + 71) / 72;
+  const std::vector<uint32_t> eight = {2, 1, 3, 2, depth, 1, 2, 3};
+  return {
+      Packed(count),
+      {"strided", {count}, {{2}, {3}, {2}, {2}}},
+      {"dense output", {count}, {{3}, {5}, {1}, {1}}},
+      {"broadcast", plane, {{0, 1}, {1, 0}, {0, 0}, {columns, 1}}},
+      {"broadcast rows", plane, {{1, 0}, {0, 1}, {columns, 1}, {columns, 1}}},
+      {"transposed", plane, {{1, rows}, {columns, 1}, {1, rows}, {columns, 1}}},
+      {"transposed output", plane, {{columns, 1}, {1, rows}, {columns, 1}, {1, rows}}},
+      {"padded", plane, {{columns + 5, 1}, {columns + 1, 1}, {columns, 1}, {columns + 3, 1}}},
+      {"short rows", {columns, 3}, {{3, 1}, {1, 0}, {4, 1}, {3, 1}}},
+      {"short padded rows", {columns, 3}, {{4, 1}, {3, 1}, {0, 1}, {5, 1}}},
+      {"8-D", eight, {Permuted(eight, 3), Permuted(eight, 5), Permuted(eight, 0), {}}},
+      {"8-D output", eight, {{}, Permuted(eight, 2), Permuted(eight, 7), Permuted(eight, 4)}},
+  };
+}
+
+std::shared_ptr<const Invocation> MakeCall(const Cell& cell, int mode, const Layout& layout) {
+  RequestBuilder builder{std::string(cell.op->name)};
+  for (int i = 0; i < cell.op->input_count(); ++i) {
+    builder.Input({TypeOf(cell, i), layout.sizes, layout.strides[i]});
+  }
+  builder.Output({TypeOf(cell, cell.op->input_count()), layout.sizes, layout.strides[3]});
+  if (!cell.op->attributes.empty()) {
+    builder.Int(std::string(cell.op->attributes[0].name), mode);
+  }
+  ValidationResult result = builder.Validate();
+  for (const Violation& violation : result.violations) {
+    ADD_FAILURE() << cell.name() << ", " << layout.name << ": " << violation.field << ": "
+                  << violation.description;
+  }
+  return result.invocation;
+}
+
+std::vector<GuardedInput> MakeInputs(const Invocation& call, std::mt19937_64& random) {
+  std::vector<GuardedInput> inputs;
+  for (int i = 0; i < TraitsOf(call.op).input_count(); ++i) {
+    GuardedInput& input = inputs.emplace_back(call.input_bytes[i]);
+    const DataType type = call.inputs[i].data_type;
+    const size_t size = SizeOf(type);
+    for (size_t at = 0; at + size <= input.size(); at += size) {
+      const uint64_t value = MakeValue(type, random);
+      std::memcpy(input.data() + at, &value, size);
+    }
+  }
+  return inputs;
+}
+
+std::vector<const std::byte*> PointersTo(const std::vector<GuardedInput>& inputs) {
+  std::vector<const std::byte*> pointers;
+  for (const GuardedInput& input : inputs) pointers.push_back(input.data());
+  return pointers;
+}
+
+std::vector<std::byte> ReferenceOutput(const Invocation& call,
+                                       const std::vector<const std::byte*>& inputs) {
+  std::vector<std::byte> output(call.output_bytes);
+  RunReference(call, inputs, output.data());
+  return output;
+}
+
+std::string Difference(const Invocation& call, const std::byte* expected, const std::byte* actual) {
+  if (std::memcmp(expected, actual, call.output_bytes) == 0 &&
+      kMoves[static_cast<size_t>(call.op)]) {
+    return "";
+  }
+  const DataType type = call.output.data_type;
+  const size_t size = SizeOf(type);
+  for (size_t at = 0; at + size <= call.output_bytes; at += size) {
+    const uint64_t want = ReadBits(expected + at, size);
+    const uint64_t have = ReadBits(actual + at, size);
+    const bool is_right = kMoves[static_cast<size_t>(call.op)] || !IsNan(type, want)
+                              ? have == want
+                              : IsNan(type, have) && !IsSignallingNan(type, have);
+    if (!is_right) {
+      return absl::StrCat("element ", at / size, ": 0x", absl::Hex(have), " instead of 0x",
+                          absl::Hex(want));
+    }
+  }
+  return "";
+}
+
+}  // namespace opserve::testing

@@ -1,0 +1,70 @@
+// File: tests/conformance/call_cases.h
+//
+// Calls of every operator in every type and layout, made from the operator table; and the check of
+// a result against the reference.
+
+#ifndef OPSERVE_TESTS_CONFORMANCE_CALL_CASES_H_
+#define OPSERVE_TESTS_CONFORMANCE_CALL_CASES_H_
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/invocation.h"
+#include "tests/conformance/buffers.h"
+
+namespace opserve::testing {
+
+// An operator in one type; has a kernel per mode.
+struct Cell {
+  const OpTraits* op = nullptr;
+  DataType lane = DataType::kUnknown;
+
+  int mode_count() const;
+  // "ELEMENT_WISE_ROUND_FLOAT16"
+  std::string name() const;
+};
+
+// Lets GoogleTest print cells.
+void PrintTo(const Cell& cell, std::ostream* out);
+
+// All cells of the operator table.
+std::vector<Cell> AllCells();
+
+// A way to lay out the tensors of a call.
+struct Layout {
+  const char* name;
+  std::vector<uint32_t> sizes;
+  // Strides per tensor, inputs first, kMaxTensors of them; empty where packed.
+  std::vector<std::vector<uint32_t>> strides;
+};
+
+// Layouts with `count` elements or a few more: packed, strided, broadcast, transposed, padded, 8-D.
+std::vector<Layout> LayoutsOf(uint32_t count);
+
+// The packed layout.
+Layout Packed(uint32_t count);
+
+// A validated call. Fails the test and returns nullptr if validation refuses it.
+std::shared_ptr<const Invocation> MakeCall(const Cell& cell, int mode, const Layout& layout);
+
+// Inputs for a call: special values, random bits and small numbers, mixed.
+std::vector<GuardedInput> MakeInputs(const Invocation& call, std::mt19937_64& random);
+
+// Pointers to inputs, as executors take them.
+std::vector<const std::byte*> PointersTo(const std::vector<GuardedInput>& inputs);
+
+// The output that the reference computes.
+std::vector<std::byte> ReferenceOutput(const Invocation& call,
+                                       const std::vector<const std::byte*>& inputs);
+
+// Empty if `actual` is what the reference says: the same bits, or a quiet NaN for a NaN where the
+// operator computes. Otherwise tells the first difference.
+std::string Difference(const Invocation& call, const std::byte* expected, const std::byte* actual);
+
+}  // namespace opserve::testing
+
+#endif  // OPSERVE_TESTS_CONFORMANCE_CALL_CASES_H_

@@ -1,0 +1,193 @@
+// Every operator in every type on every instruction set of the host: sizes around those of vectors,
+// all layouts, special values; bit for bit against the reference.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernels/cpu/cpu_executor.h"
+#include "kernels/cpu/kernel_table.h"
+#include "tests/conformance/buffers.h"
+#include "tests/conformance/call_cases.h"
+#include "tests/conformance/special_values.h"
+#include "tests/conformance/targets.h"
+
+namespace opserve::testing {
+namespace {
+
+// Around the number of lanes of every vector size, and around tiles.
+constexpr uint32_t kSizes[] = {1,  2,  3,  7,  8,  9,   15,  16,  17,   31,
+                               32, 33, 63, 64, 65, 127, 128, 129, 1025, 70001};
+
+const CpuExecutor& Executor() {
+  static const CpuExecutor& executor = *new CpuExecutor(2);
+  return executor;
+}
+
+class KernelConformanceTest : public ::testing::TestWithParam<std::tuple<Cell, int64_t>> {
+ protected:
+  const Cell& cell() const { return std::get<Cell>(GetParam()); }
+
+  // Runs one call and compares it with the reference.
+  void Check(const Invocation& call, const std::string& what, size_t misalignment) {
+    const std::vector<GuardedInput> inputs = MakeInputs(call, random_);
+    CheckInputs(call, inputs, what, misalignment);
+  }
+
+  void CheckInputs(const Invocation& call, const std::vector<GuardedInput>& inputs,
+                   const std::string& what, size_t misalignment) {
+    const std::vector<const std::byte*> pointers = PointersTo(inputs);
+    SentinelOutput output(call.output_bytes, misalignment);
+    Executor().Run(call, pointers, output.data());
+    const std::vector<std::byte> expected = ReferenceOutput(call, pointers);
+    EXPECT_EQ(Difference(call, expected.data(), output.data()), "") << what;
+    EXPECT_TRUE(output.intact()) << what;
+  }
+
+  std::mt19937_64 random_{20260801};
+
+ private:
+  ScopedTarget target_{std::get<int64_t>(GetParam())};
+};
+
+TEST_P(KernelConformanceTest, AllLayouts) {
+  for (int mode = 0; mode < cell().mode_count(); ++mode) {
+    for (uint32_t size : kSizes) {
+      for (const Layout& layout : LayoutsOf(size)) {
+        const std::shared_ptr<const Invocation> call = MakeCall(cell(), mode, layout);
+        ASSERT_NE(call, nullptr);
+        const std::string what = std::string(layout.name) + ", size " + std::to_string(size) +
+                                 ", mode " + std::to_string(mode);
+        Check(*call, what, /*misalignment=*/0);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Inputs end right before a forbidden page, so that odd sizes misalign them; the output moves
+// through all alignments.
+TEST_P(KernelConformanceTest, Misaligned) {
+  for (int mode = 0; mode < cell().mode_count(); ++mode) {
+    for (size_t misalignment = 0; misalignment < 65; ++misalignment) {
+      const uint32_t size = 200 + static_cast<uint32_t>(misalignment);
+      const auto call = MakeCall(cell(), mode, Packed(size));
+      ASSERT_NE(call, nullptr);
+      std::vector<GuardedInput> inputs;
+      for (GuardedInput& input : MakeInputs(*call, random_)) {
+        // One byte more, so that elements lie across their natural boundaries.
+        GuardedInput& moved = inputs.emplace_back(input.size() + misalignment % 8);
+        std::copy_n(input.data(), input.size(), moved.data());
+      }
+      CheckInputs(*call, inputs, "misaligned by " + std::to_string(misalignment), misalignment);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// Streaming stores are for large results only; kernels must be right with them at any size.
+TEST_P(KernelConformanceTest, StreamingStores) {
+  for (int mode = 0; mode < cell().mode_count(); ++mode) {
+    const cpu::FlatKernel kernel = cpu::GetKernel(cell().op->id, cell().lane, mode);
+    ASSERT_NE(kernel, nullptr);
+    for (size_t misalignment = 0; misalignment < 65; ++misalignment) {
+      const auto call = MakeCall(cell(), mode, Packed(1 + 9 * static_cast<uint32_t>(misalignment)));
+      ASSERT_NE(call, nullptr);
+      const std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
+      const std::vector<const std::byte*> pointers = PointersTo(inputs);
+      SentinelOutput output(call->output_bytes, misalignment);
+      kernel(pointers.data(), output.data(), call->plan.element_count, cpu::StoreMode::kStreaming);
+      const std::vector<std::byte> expected = ReferenceOutput(*call, pointers);
+      EXPECT_EQ(Difference(*call, expected.data(), output.data()), "") << misalignment;
+      EXPECT_TRUE(output.intact()) << misalignment;
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// Every special value in the lane input, with every special value in the last input.
+TEST_P(KernelConformanceTest, PairsOfSpecialValues) {
+  const std::vector<uint64_t>& special = SpecialValues(cell().lane);
+  const auto count = static_cast<uint32_t>(special.size() * special.size());
+  for (int mode = 0; mode < cell().mode_count(); ++mode) {
+    const auto call = MakeCall(cell(), mode, Packed(count));
+    ASSERT_NE(call, nullptr);
+    std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
+    const size_t size = SizeOf(cell().lane);
+    for (uint32_t i = 0; i < count; ++i) {
+      std::memcpy(inputs[cell().op->lane_input].data() + i * size, &special[i / special.size()],
+                  size);
+      std::memcpy(inputs.back().data() + i * size, &special[i % special.size()], size);
+    }
+    CheckInputs(*call, inputs, "mode " + std::to_string(mode), /*misalignment=*/0);
+  }
+}
+
+// Operators with one input of a type of at most 16 bits: all values.
+class KernelAllValuesTest : public KernelConformanceTest {};
+
+TEST_P(KernelAllValuesTest, EqualReference) {
+  const size_t size = SizeOf(cell().lane);
+  const uint32_t count = uint32_t{1} << (8 * size);
+  for (int mode = 0; mode < cell().mode_count(); ++mode) {
+    const auto call = MakeCall(cell(), mode, Packed(count));
+    ASSERT_NE(call, nullptr);
+    std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
+    for (uint32_t i = 0; i < count; ++i) std::memcpy(inputs[0].data() + i * size, &i, size);
+    CheckInputs(*call, inputs, "mode " + std::to_string(mode), /*misalignment=*/0);
+  }
+}
+
+// Operators with two inputs of one byte: all pairs.
+class KernelAllPairsTest : public KernelConformanceTest {};
+
+TEST_P(KernelAllPairsTest, EqualReference) {
+  for (int mode = 0; mode < cell().mode_count(); ++mode) {
+    const auto call = MakeCall(cell(), mode, Packed(65536));
+    ASSERT_NE(call, nullptr);
+    std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
+    for (size_t i = 0; i < 65536; ++i) {
+      inputs[0].data()[i] = static_cast<std::byte>(i >> 8);
+      inputs[1].data()[i] = static_cast<std::byte>(i & 0xFF);
+    }
+    CheckInputs(*call, inputs, "mode " + std::to_string(mode), /*misalignment=*/0);
+  }
+}
+
+// The cells with this many inputs and a lane type of at most this many bytes.
+std::vector<Cell> SmallCells(int input_count, size_t max_bytes) {
+  std::vector<Cell> cells;
+  for (const Cell& cell : AllCells()) {
+    if (cell.op->input_count() == input_count && SizeOf(cell.lane) <= max_bytes) {
+      cells.push_back(cell);
+    }
+  }
+  return cells;
+}
+
+std::string NameOfInstance(const ::testing::TestParamInfo<std::tuple<Cell, int64_t>>& instance) {
+  return std::get<Cell>(instance.param).name() + "_" +
+         TargetName(std::get<int64_t>(instance.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(AllCells, KernelConformanceTest,
+                         ::testing::Combine(::testing::ValuesIn(AllCells()),
+                                            ::testing::ValuesIn(RunnableTargets())),
+                         NameOfInstance);
+INSTANTIATE_TEST_SUITE_P(SmallCells, KernelAllValuesTest,
+                         ::testing::Combine(::testing::ValuesIn(SmallCells(1, 2)),
+                                            ::testing::ValuesIn(RunnableTargets())),
+                         NameOfInstance);
+INSTANTIATE_TEST_SUITE_P(SmallCells, KernelAllPairsTest,
+                         ::testing::Combine(::testing::ValuesIn(SmallCells(2, 1)),
+                                            ::testing::ValuesIn(RunnableTargets())),
+                         NameOfInstance);
+
+}  // namespace
+}  // namespace opserve::testing
