@@ -73,7 +73,8 @@ absl::Status MakeViolationError(std::span<const Violation> violations,
                                 absl::string_view unknown_operator) {
   const bool not_found = !unknown_operator.empty() && violations.size() == 1;
   const Violation& first = violations.front();
-  std::string message = absl::StrCat(TruncateUtf8(first.field, kMaxFieldBytes), ": ",
+  const std::string field = TruncateUtf8(first.field, kMaxFieldBytes);
+  std::string message = absl::StrCat(field, field.empty() ? "" : ": ",
                                      TruncateUtf8(first.description, kMaxViolationBytes));
   if (violations.size() > 1) {
     message = absl::StrCat("The request has ", violations.size(), " violations; first ", message);

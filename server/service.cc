@@ -51,9 +51,9 @@ absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message& mes
           .ok()) {
     return absl::OkStatus();
   }
-  return MakeError(
-      ErrorReason::MALFORMED_MESSAGE,
-      absl::StrCat("The bytes of the request are no message of type ", message.GetTypeName(), "."));
+  const Violation violation = {"", absl::StrCat("The bytes of the request are no message of type ",
+                                                message.GetTypeName(), ".")};
+  return MakeViolationError({&violation, 1}, "");
 }
 
 grpc::Status Serialize(const google::protobuf::Message& message, grpc::ByteBuffer& bytes) {

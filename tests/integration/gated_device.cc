@@ -1,0 +1,41 @@
+#include "tests/integration/gated_device.h"
+
+#include <chrono>
+
+namespace opserve::testing {
+
+void GatedDevice::Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
+                      std::byte* output) const {
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++held_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_; });
+    --held_;
+    ++runs_;
+  }
+  cpu_.Run(invocation, inputs, output);
+}
+
+void GatedDevice::Close() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  open_ = false;
+}
+
+void GatedDevice::Open() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  open_ = true;
+  changed_.notify_all();
+}
+
+bool GatedDevice::WaitForHeld(int count) const {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::minutes(1), [&] { return held_ >= count; });
+}
+
+int GatedDevice::runs() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return runs_;
+}
+
+}  // namespace opserve::testing

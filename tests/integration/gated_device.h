@@ -1,0 +1,59 @@
+// File: tests/integration/gated_device.h
+//
+// A device whose calls tests hold back, so that requests stay queued for as long as a test needs.
+
+#ifndef OPSERVE_TESTS_INTEGRATION_GATED_DEVICE_H_
+#define OPSERVE_TESTS_INTEGRATION_GATED_DEVICE_H_
+
+#include <condition_variable>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "server/cpu_device.h"
+
+namespace opserve::testing {
+
+// Computes like the processor while its gate is open, which it is at first. Thread-safe.
+class GatedDevice final : public ComputeDevice {
+ public:
+  std::string name() const override { return "gated"; }
+  std::string description() const override { return "processor behind a gate"; }
+  int threads() const override { return cpu_.threads(); }
+  void Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
+           std::byte* output) const override;
+
+  // Calls that start from now on wait until Open.
+  void Close();
+  void Open();
+
+  // Waits until `count` calls stand at the closed gate. False after a minute.
+  bool WaitForHeld(int count) const;
+
+  // Number of calls that have computed something.
+  int runs() const;
+
+ private:
+  const CpuDevice cpu_{1};
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  bool open_ = true;
+  mutable int held_ = 0;
+  mutable int runs_ = 0;
+};
+
+// Opens the gate when a test ends, however it ends, so that the server can stop.
+class GateCloser {
+ public:
+  explicit GateCloser(GatedDevice& device) : device_(device) { device_.Close(); }
+  ~GateCloser() { device_.Open(); }
+  GateCloser(const GateCloser&) = delete;
+  GateCloser& operator=(const GateCloser&) = delete;
+
+ private:
+  GatedDevice& device_;
+};
+
+}  // namespace opserve::testing
+
+#endif  // OPSERVE_TESTS_INTEGRATION_GATED_DEVICE_H_

@@ -1,0 +1,55 @@
+#include "tests/integration/test_server.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+namespace opserve::testing {
+namespace {
+
+ServerOptions OnLoopback(ServerOptions options) {
+  if (options.listen == ServerOptions().listen) options.listen = {"127.0.0.1:0"};
+  return options;
+}
+
+}  // namespace
+
+PendingCall::PendingCall(Stub& stub, v1::ExecuteRequest request, std::chrono::milliseconds timeout)
+    : state_(std::make_shared<State>()) {
+  answer_ = state_->promise.get_future();
+  state_->context.set_deadline(std::chrono::system_clock::now() + timeout);
+  state_->request = std::move(request);
+  stub.async()->Execute(&state_->context, &state_->request, &state_->answer.response,
+                        [state = state_](grpc::Status status) {
+                          state->answer.status = std::move(status);
+                          state->promise.set_value(std::move(state->answer));
+                        });
+}
+
+TestServer::TestServer(ServerOptions options, const ServerEnvironment& environment) {
+  auto server = Server::Start(OnLoopback(std::move(options)), environment);
+  if (!server.ok()) {
+    std::cerr << "The server under test cannot start: " << server.status() << "\n";
+    std::abort();
+  }
+  server_ = *std::move(server);
+  channel_ = ConnectTo(server_->addresses().front());
+  stub_ = v1::OperatorService::NewStub(channel_);
+}
+
+Answer TestServer::Execute(const v1::ExecuteRequest& request, std::chrono::milliseconds timeout) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + timeout);
+  Answer answer;
+  answer.status = stub_->Execute(&context, request, &answer.response);
+  return answer;
+}
+
+std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+}  // namespace opserve::testing
