@@ -39,7 +39,7 @@ class Case:
 def with_specials(values):
     """Puts the values that implementations get wrong in front of `values`."""
     specials = np.array(
-        [0.5, -2.5, 0.49999997, 8388609.0, -0.4, 1e30, np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-40])
+        [0.5, -np.inf, -2.5, np.inf, 0.49999997, 8388609.0, -0.4, 1e30, np.nan, 0.0, -0.0, 1e-40])
     with np.errstate(over="ignore"):
         values.reshape(-1)[:specials.size] = specials.astype(values.dtype)
     return values
@@ -57,7 +57,7 @@ def make_cases():
     condition = random.integers(0, 3, (2, 3, 32, 40), dtype=np.uint8)
     a = with_specials(random.normal(0, 100, condition.shape).astype(np.float32))
     b = random.normal(0, 100, condition.shape).astype(np.float32)
-    halves = with_specials(random.normal(0, 3e4, (5, 7, 11)).astype(np.float16))
+    halves = with_specials(random.normal(0, 1e4, (5, 7, 11)).astype(np.float16))
     rounded = with_specials((random.integers(-4000, 4000, (64, 1024)) / 4).astype(np.float32))
     dividend = with_specials(random.normal(0, 1e4, (3, 1000)).astype(np.float32))
     divisor = random.normal(0, 10, dividend.shape).astype(np.float32)
