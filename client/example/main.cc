@@ -1,0 +1,76 @@
+// Rounds numbers on an opserve server in three ways: waiting for the result, with a future, and with
+// a callback. Then asks for something that cannot work and prints why.
+//
+//   example 127.0.0.1:50051
+
+#include <opserve/client.h>
+
+#include <future>
+#include <iostream>
+#include <vector>
+
+namespace {
+
+void Print(const char* how, const absl::StatusOr<opserve::Tensor>& output) {
+  if (!output.ok()) {
+    std::cout << how << ": " << output.status().message() << '\n';
+    return;
+  }
+  const absl::StatusOr<std::span<const float>> values = output->values<float>();
+  if (!values.ok()) {
+    std::cout << how << ": " << values.status().message() << '\n';
+    return;
+  }
+  std::cout << how << ":";
+  for (float value : *values) std::cout << ' ' << value;
+  std::cout << '\n';
+}
+
+void RunAll(opserve::Client& client) {
+  const std::vector<float> x = {-1.5f, -0.25f, 0.5f, 1.5f, 2.5f, 3.75f};
+  opserve::OperatorCall call;
+  call.operator_name = "ELEMENT_WISE_ROUND";
+  call.attributes = {{"RoundingMode", "HALVES_TO_NEAREST_EVEN"}};
+  call.inputs = {opserve::TensorView::Of<float>(x, {2, 3})};
+
+  // Wait for the result.
+  opserve::ExecutionInfo info;
+  Print("rounded", client.Execute(call, {.timeout = absl::Seconds(10)}, &info));
+  std::cout << "ran on " << info.device << '\n';
+
+  // Start the call now, take the result later. `x` must stay as it is until then.
+  std::future<absl::StatusOr<opserve::Tensor>> future = client.ExecuteFuture(call);
+  Print("from a future", future.get());
+
+  // The callback runs on a thread of the client.
+  std::promise<void> called;
+  client.ExecuteAsync(
+      call, [&called](absl::StatusOr<opserve::Tensor> output, const opserve::ExecutionInfo&) {
+        Print("from a callback", output);
+        called.set_value();
+      });
+  called.get_future().wait();
+
+  // Every violation is reported, not only the first.
+  call.attributes = {{"RoundingMode", "UP"}, {"Digits", int64_t{2}}};
+  const absl::StatusOr<opserve::Tensor> refused = client.Execute(call);
+  for (const opserve::FieldViolation& violation : opserve::GetViolations(refused.status())) {
+    std::cout << violation.field << ": " << violation.description << '\n';
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: example HOST:PORT\n";
+    return 2;
+  }
+  absl::StatusOr<std::unique_ptr<opserve::Client>> client = opserve::Client::Connect(argv[1]);
+  if (!client.ok()) {
+    std::cerr << client.status() << '\n';
+    return 1;
+  }
+  RunAll(**client);
+  return 0;
+}
