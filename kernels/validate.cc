@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/validate_attributes.h"
 #include "kernels/validate_tensor.h"
 
 namespace opserve {
@@ -16,28 +17,7 @@ std::string SizesText(std::span<const uint32_t> sizes) {
   return absl::StrCat("[", absl::StrJoin(sizes, ", "), "]");
 }
 
-// Client text for messages: quoted, and cut where it is long.
-std::string Quoted(absl::string_view text) {
-  constexpr size_t kMostShown = 64;
-  if (text.size() <= kMostShown) return absl::StrCat("\"", text, "\"");
-  return absl::StrCat("\"", text.substr(0, kMostShown), "…\"");
-}
-
 std::string InputField(size_t i) { return absl::StrCat("inputs[", i, "]"); }
-
-std::string AllowedValues(const AttributeTraits& attribute) {
-  switch (attribute.kind) {
-    case AttributeKind::kEnum:
-      return absl::StrJoin(attribute.values, ", ", [](std::string* out, const EnumValue& value) {
-        absl::StrAppend(out, value.name, " (", value.number, ")");
-      });
-    case AttributeKind::kInt:
-      return "an integer";
-    case AttributeKind::kFloat:
-      return "a number";
-  }
-  return "";
-}
 
 // One validation: collects violations and, as far as they permit, the parts of the invocation.
 class Validation {
@@ -47,7 +27,9 @@ class Validation {
 
   ValidationResult Run() {
     CheckLevelAndOperator();
-    if (op_ != nullptr) CheckAttributes();
+    if (op_ != nullptr) {
+      invocation_.attributes = CheckAttributes(*op_, request_.attributes, violations_);
+    }
     if (CountsAreListable()) {
       if (op_ != nullptr) AssignInputs();
       CheckInputs();
@@ -99,83 +81,6 @@ class Validation {
                     near.empty() ? "ListOperators tells the names"
                                  : absl::StrCat("did you mean ", absl::StrJoin(near, " or "), "?"),
                     near.empty() ? "." : "");
-  }
-
-  void CheckAttributes() {
-    if (request_.attributes.size() > kMaxListedItems) {
-      violations_.Add("attributes", "The number of attributes (", request_.attributes.size(),
-                      ") exceeds what ", op_->name, " takes (", op_->attributes.size(), ").");
-      return;
-    }
-    std::array<bool, kMaxAttributes> seen = {};
-    for (size_t i = 0; i < request_.attributes.size(); ++i) CheckAttribute(i, seen);
-    for (size_t a = 0; a < op_->attributes.size(); ++a) {
-      const AttributeTraits& attribute = op_->attributes[a];
-      if (seen[a]) continue;
-      invocation_.attributes[a] = attribute.default_value;
-      if (attribute.optional) continue;
-      violations_.Add("attributes", "The attribute ", attribute.name,
-                      " is missing; allowed: ", AllowedValues(attribute), ".");
-    }
-  }
-
-  void CheckAttribute(size_t i, std::array<bool, kMaxAttributes>& seen) {
-    const AttributeView& given = request_.attributes[i];
-    const std::string field = absl::StrCat("attributes[", i, "]");
-    const AttributeTraits* const found =
-        std::find_if(op_->attributes.begin(), op_->attributes.end(),
-                     [&](const AttributeTraits& known) { return known.name == given.name; });
-    if (found == op_->attributes.end()) {
-      violations_.Add(absl::StrCat(field, ".name"), op_->name, " has no attribute ",
-                      Quoted(given.name), "; it has ", AttributeNames(), ".");
-      return;
-    }
-    const auto index = static_cast<size_t>(found - op_->attributes.begin());
-    if (seen[index]) {
-      violations_.Add(absl::StrCat(field, ".name"), "The attribute ", found->name,
-                      " is given more than once.");
-      return;
-    }
-    seen[index] = true;
-    const std::optional<double> value = ValueOf(given, *found);
-    if (value) {
-      invocation_.attributes[index] = *value;
-    } else {
-      violations_.Add(absl::StrCat(field, ".value"), "The value ", ValueText(given), " of ",
-                      found->name, " is not allowed; allowed: ", AllowedValues(*found), ".");
-    }
-  }
-
-  std::string AttributeNames() const {
-    if (op_->attributes.empty()) return "none";
-    return absl::StrJoin(op_->attributes, ", ", [](std::string* out, const AttributeTraits& a) {
-      absl::StrAppend(out, a.name);
-    });
-  }
-
-  static std::string ValueText(const AttributeView& given) {
-    if (const auto* name = std::get_if<absl::string_view>(&given.value)) return Quoted(*name);
-    if (const auto* number = std::get_if<int64_t>(&given.value)) return absl::StrCat(*number);
-    if (const auto* number = std::get_if<double>(&given.value)) return absl::StrCat(*number);
-    return "(none)";
-  }
-
-  static std::optional<double> ValueOf(const AttributeView& given, const AttributeTraits& traits) {
-    const auto* integer = std::get_if<int64_t>(&given.value);
-    if (traits.kind == AttributeKind::kEnum) {
-      const auto* name = std::get_if<absl::string_view>(&given.value);
-      for (const EnumValue& value : traits.values) {
-        if ((name != nullptr && *name == value.name) ||
-            (integer != nullptr && *integer == value.number)) {
-          return value.number;
-        }
-      }
-      return std::nullopt;
-    }
-    if (integer != nullptr) return static_cast<double>(*integer);
-    const auto* number = std::get_if<double>(&given.value);
-    return number != nullptr && traits.kind == AttributeKind::kFloat ? std::optional(*number)
-                                                                     : std::nullopt;
   }
 
   // Guards the loops below against requests with absurd numbers of items.
@@ -362,8 +267,8 @@ class Validation {
                     op_->inputs[InputAt(model)].name, "; they must be equal.");
   }
 
-  // Fills in what the request leaves open about the output, then checks it like any tensor. Leaves
-  // out what cannot be filled in because the inputs are at fault: that has been reported.
+  // Fills in what the request leaves open about the output, then checks it like any tensor. Stops
+  // where sizes cannot be filled in because those of the inputs are at fault, which was reported.
   void CheckOutput() {
     TensorDescView output = request_.output.value_or(TensorDescView{});
     if (!output.name.empty() && output.name != op_->output.name) {
@@ -375,13 +280,14 @@ class Validation {
       if (!model || !checks_[*model].has_good_sizes) return;
       output.sizes = request_.inputs[*model].sizes;
     }
+    TensorRules rules = RulesFor(op_->input_count(), "output");
     if (output.data_type == 0) {
       const std::optional<DataType> type = OutputTypeByRule();
-      if (!type) return;
-      output.data_type = static_cast<int>(*type);
+      // Where the inputs do not tell the type, sizes and strides are judged all the same.
+      output.data_type = static_cast<int>(type.value_or(DataType::kUint8));
+      if (!type) rules.types = {};
     }
-    const TensorCheck check =
-        CheckTensor(output, RulesFor(op_->input_count(), "output"), limits_, violations_);
+    const TensorCheck check = CheckTensor(output, rules, limits_, violations_);
     if (check.desc) invocation_.output = *check.desc;
     if (model) CompareSizes(check, output.sizes, "output", op_->output.name, *model);
     const std::optional<size_t> type_model = TypeModel();

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
+
+#include "absl/strings/str_cat.h"
 
 namespace opserve {
 namespace {
@@ -131,7 +134,8 @@ TensorCheck CheckTensor(const TensorDescView& view, const TensorRules& rules,
   // The narrowest element stands in for an unknown one, so that sizes are judged all the same.
   const TensorDesc desc = DescOf(check.type.value_or(DataType::kUint8), view);
   const bool fits = CheckExtent(desc, rules, limits, violations);
-  // Packed, it is the sizes that are too large, and an output that takes them over would be as well.
+  // Packed, it is the sizes that are too large, and an output that takes them over would be as
+  // well.
   if (!fits && !desc.has_strides) check.has_good_sizes = false;
   const bool is_sound = fits && CheckNoOverlap(desc, rules, violations);
   if (is_sound && has_good_rank && check.type) check.desc = desc;

@@ -7,31 +7,13 @@
 
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "kernels/tensor_desc.h"
 #include "kernels/validate.h"
+#include "kernels/violations.h"
 
 namespace opserve {
-
-// Collects violations.
-class ViolationList {
- public:
-  // Adds one; `parts` are joined to its description.
-  template <class... Parts>
-  void Add(absl::string_view field, const Parts&... parts) {
-    violations_.push_back({std::string(field), absl::StrCat(parts...)});
-  }
-
-  size_t size() const { return violations_.size(); }
-  std::vector<Violation> Take() { return std::move(violations_); }
-
- private:
-  std::vector<Violation> violations_;
-};
 
 // What a tensor is checked against.
 struct TensorRules {

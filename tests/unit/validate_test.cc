@@ -290,6 +290,14 @@ TEST(ValidateTest, PayloadsMayBeExactOrRoundedUp) {
   }
 }
 
+TEST(ValidateTest, OutputLayoutIsCheckedEvenIfItsTypeIsUnknown) {
+  RequestBuilder builder("ELEMENT_WISE_ROUND");
+  builder.Int("RoundingMode", 0).Input({kInt64, {2, 4}}).Output({kUnknown, {}, {1, 1}});
+  EXPECT_THAT(builder.Validate().violations,
+              ElementsAre(IsViolation("inputs[0].data_type", "INT64"),
+                          IsViolation("output.strides", "share an address")));
+}
+
 TEST(ValidateTest, OutputDefaultsFillWhatIsLeftOut) {
   RequestBuilder builder("ELEMENT_WISE_ROUND");
   MakeRound(builder).Output({kUnknown, {}, {4, 1}});
