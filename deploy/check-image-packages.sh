@@ -7,6 +7,7 @@
 # them, and compares these with the `runtime` group of deploy/setup.sh. A package that another one
 # of the group depends on need not be listed. Exits with 77 where dpkg or ldd cannot tell.
 set -euo pipefail
+export LC_ALL=C
 
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 for tool in dpkg-query ldd apt-cache; do
@@ -16,21 +17,16 @@ for tool in dpkg-query ldd apt-cache; do
   }
 done
 
-# The packages that own the libraries a program loads, one per line.
-packages_of() {
-  local library
-  ldd "$1" | awk '$2 == "=>" {print $3}' | while read -r library; do
-    # Debian 12 moved /lib into /usr/lib; dpkg knows some files by the old path only.
-    dpkg-query -S "$(realpath "$library")" 2>/dev/null ||
-      dpkg-query -S "$(realpath "$library" | sed 's,^/usr,,')" ||
-      echo "none:$library"
-  done | cut -d: -f1 | sort -u
+# The packages that own the libraries that programs load, one per line.
+needed_packages() {
+  local libraries
+  mapfile -t libraries < <(ldd "$@" | awk '$2 == "=>" {print $3}' | sort -u | xargs -r realpath)
+  # Debian 12 moved /lib into /usr/lib; dpkg knows some files by the old path only.
+  dpkg-query -S "${libraries[@]}" "${libraries[@]#/usr}" 2>/dev/null | cut -d: -f1 | sort -u
 }
 
-mapfile -t listed < <("$here/setup.sh" --print runtime)
-mapfile -t needed < <(for program in "$@"; do
-  packages_of "$program"
-done | sort -u)
+mapfile -t listed < <("$here/setup.sh" --print runtime | sort -u)
+mapfile -t needed < <(needed_packages "$@")
 ((${#needed[@]})) || {
   echo "no shared libraries found in: $*" >&2
   exit 1
@@ -41,18 +37,11 @@ mapfile -t closure < <(
   apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
     --no-replaces --no-enhances "${listed[@]}" | grep -E '^[a-z0-9]' | sort -u
 )
-status=0
-for package in "${needed[@]}"; do
-  if ! printf '%s\n' "${closure[@]}" | grep -qxF "$package"; then
-    echo "missing in the runtime group: $package" >&2
-    status=1
-  fi
-done
-for package in "${listed[@]}"; do
-  if ! printf '%s\n' "${needed[@]}" | grep -qxF "$package"; then
-    echo "not loaded by any program: $package" >&2
-    status=1
-  fi
-done
-((status)) || echo "the ${#listed[@]} packages of the runtime group cover all ${#needed[@]} needed"
-exit $status
+lines() { printf '%s\n' "$@"; }
+missing=$(comm -23 <(lines "${needed[@]}") <(lines "${closure[@]}"))
+unused=$(comm -23 <(lines "${listed[@]}") <(lines "${needed[@]}"))
+if [[ -n $missing || -n $unused ]]; then
+  echo "missing in the runtime group: ${missing:-none}; loaded by no program: ${unused:-none}" >&2
+  exit 1
+fi
+echo "the ${#listed[@]} packages of the runtime group cover all ${#needed[@]} needed"

@@ -56,7 +56,7 @@ check_tidy() {
   printf '%s\0' "${files[@]}" |
     xargs -0 -P "$jobs" -n 1 clang-tidy-14 --quiet -p "$build" \
       --extra-arg=-Wno-unknown-warning-option 2>&1 |
-    grep -vE '^[0-9]+ warnings? (generated|and)|^Suppressed|^Use -header-filter' ||
+    grep --line-buffered -vE '^[0-9]+ warnings? (generated|and)|^Suppressed|^Use -header-filter' ||
     ((PIPESTATUS[1] == 0)) || failed+=(clang-tidy)
 }
 
