@@ -1,5 +1,6 @@
 #include "server/admission.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +32,10 @@ Admission::~Admission() { assert(usage() == Usage()); }
 
 absl::StatusOr<Admission::Permit> Admission::Admit(uint64_t bytes) {
   MutexLock lock(mutex_);
-  if (closed_) return DrainingError();
+  if (closed_) {
+    ++refused_while_closed_;
+    return DrainingError();
+  }
   if (bytes > limits_.max_bytes) {
     return MakeError(ErrorReason::REQUEST_EXCEEDS_BUDGET,
                      absl::StrCat("The tensors of the request take ", bytes,
@@ -77,6 +81,21 @@ Admission::Wait Admission::WaitIdle(milliseconds timeout) {
   }
   if (usage_.requests == 0) return Wait::kIdle;
   return interrupted_ ? Wait::kInterrupted : Wait::kTimedOut;
+}
+
+void Admission::WaitQuiet(milliseconds quiet, milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  MutexLock lock(mutex_);
+  auto quiet_since = std::chrono::steady_clock::now();
+  uint64_t seen = refused_while_closed_;
+  while (!interrupted_) {
+    const auto wake_up = std::min(quiet_since + quiet, deadline);
+    if (std::chrono::steady_clock::now() >= wake_up) return;
+    changed_.wait_until(mutex_, wake_up);
+    if (refused_while_closed_ == seen) continue;
+    seen = refused_while_closed_;
+    quiet_since = std::chrono::steady_clock::now();
+  }
 }
 
 void Admission::Interrupt() {

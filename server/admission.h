@@ -75,6 +75,10 @@ class Admission {
   // Waits until nothing is held, for at most `timeout`, or until Interrupt. Call after Close.
   Wait WaitIdle(std::chrono::milliseconds timeout);
 
+  // Waits until no request has been refused for the length of `quiet`, for at most `timeout`, or
+  // until Interrupt. Call after Close.
+  void WaitQuiet(std::chrono::milliseconds quiet, std::chrono::milliseconds timeout);
+
   // Ends the present wait and all later ones at once.
   void Interrupt();
 
@@ -87,6 +91,7 @@ class Admission {
   mutable Mutex mutex_;
   std::condition_variable_any changed_;
   Usage usage_ ABSL_GUARDED_BY(mutex_);
+  uint64_t refused_while_closed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -27,7 +27,7 @@ std::string CacheKey(const OperatorRequest& request);
 // A bounded map that forgets what was used least recently. Thread-safe.
 class RequestCache {
  public:
-  // Holds at least `capacity` entries (0: none) and at most kShards - 1 more.
+  // Holds up to `capacity` entries (0: none), rounded up to a multiple of kShards.
   explicit RequestCache(size_t capacity);
   RequestCache(const RequestCache&) = delete;
   RequestCache& operator=(const RequestCache&) = delete;

@@ -31,6 +31,11 @@ using std::chrono::milliseconds;
 constexpr char kServiceName[] = "opserve.v1.OperatorService";
 // Streams of health and reflection never end by themselves; they are cut after this time.
 constexpr milliseconds kStreamGrace{200};
+// When gRPC stops it cancels, without a reason, requests that are under way on old connections. So
+// a drained server refuses properly until clients have heard of it and are quiet for this time, ...
+constexpr milliseconds kQuiet{50};
+// ... and does not wait longer than this for clients that never cease.
+constexpr milliseconds kMostQuietWait{1000};
 
 // Once per process, before the first server is built.
 void InstallPlugins() {
@@ -256,6 +261,7 @@ DrainResult Server::Drain(milliseconds timeout) {
     impl_->RemoveSocketFiles();
     return wait == Admission::Wait::kTimedOut ? DrainResult::kTimedOut : DrainResult::kInterrupted;
   }
+  impl_->admission.WaitQuiet(kQuiet, kMostQuietWait);
   impl_->StopListening();
   impl_->logger.Log(LogLevel::kInfo, "drained");
   return DrainResult::kComplete;

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <thread>
 #include <utility>
 
 namespace opserve::testing {
@@ -24,6 +25,17 @@ PendingCall::PendingCall(Stub& stub, v1::ExecuteRequest request, std::chrono::mi
                           state->answer.status = std::move(status);
                           state->promise.set_value(std::move(state->answer));
                         });
+}
+
+size_t WaitForAnyAfterFirst(const std::vector<PendingCall>& calls) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (std::chrono::steady_clock::now() < limit) {
+    for (size_t i = 1; i < calls.size(); ++i) {
+      if (calls[i].done()) return i;
+    }
+    std::this_thread::yield();
+  }
+  return 0;
 }
 
 TestServer::TestServer(ServerOptions options, const ServerEnvironment& environment) {

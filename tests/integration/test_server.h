@@ -9,6 +9,8 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "grpcpp/grpcpp.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
@@ -49,6 +51,9 @@ class PendingCall {
   std::shared_ptr<State> state_;
   std::future<Answer> answer_;
 };
+
+// Waits until one of `calls` but the first is answered. Its index; 0 after a minute.
+size_t WaitForAnyAfterFirst(const std::vector<PendingCall>& calls);
 
 // A server on a free loopback port.
 class TestServer {

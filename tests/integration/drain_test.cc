@@ -1,0 +1,160 @@
+// Shutting down: what was accepted is answered, what comes later is refused, and no drain waits for
+// ever.
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/gated_device.h"
+#include "tests/integration/test_server.h"
+
+namespace opserve::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Waits until the server refuses requests because it drains. Returns that status.
+grpc::Status EventuallyRefuses(TestServer& server) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  grpc::Status status;
+  do {
+    status = server.Execute(RoundRequest({1}), milliseconds(20)).status;
+  } while (status.error_code() != grpc::StatusCode::UNAVAILABLE &&
+           std::chrono::steady_clock::now() < limit);
+  return status;
+}
+
+TEST(DrainTest, AnIdleServerStopsAtOnce) {
+  TestServer server;
+  EXPECT_TRUE(server.Execute(RoundRequest({1})).status.ok());
+  EXPECT_EQ(server.server().Drain(milliseconds(0)), DrainResult::kComplete);
+  EXPECT_EQ(server.Execute(RoundRequest({1})).status.error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST(DrainTest, AnswersWhatWasAcceptedAndRefusesTheRest) {
+  GatedDevice device;
+  ServerOptions options;
+  options.workers = 1;
+  TestServer server(options, {.device = &device});
+  std::vector<PendingCall> accepted;
+  std::thread drain;
+  {
+    const GateCloser closer(device);
+    accepted.push_back(server.Start(RoundRequest({1.5f})));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    drain = std::thread([&server] {
+      EXPECT_EQ(server.server().Drain(std::chrono::minutes(1)), DrainResult::kComplete);
+    });
+    const grpc::Status refused = EventuallyRefuses(server);
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_EQ(ReasonOf(refused), "DRAINING");
+    EXPECT_TRUE(MayRetry(refused));
+  }
+  drain.join();
+  for (PendingCall& call : accepted) {
+    const Answer answer = call.Get();
+    EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+    EXPECT_EQ(ValuesOf<float>(answer.response.payload()), std::vector<float>{2});
+  }
+}
+
+TEST(DrainTest, GivesUpAfterTheTimeout) {
+  GatedDevice device;
+  TestServer server({}, {.device = &device});
+  const GateCloser closer(device);
+  PendingCall call = server.Start(RoundRequest({1}));
+  ASSERT_TRUE(device.WaitForHeld(1));
+  EXPECT_EQ(server.server().Drain(milliseconds(1)), DrainResult::kTimedOut);
+  // The request was not dropped: it is answered as soon as the device is done.
+  device.Open();
+  EXPECT_TRUE(call.Get().status.ok());
+}
+
+TEST(DrainTest, CanBeInterrupted) {
+  GatedDevice device;
+  TestServer server({}, {.device = &device});
+  const GateCloser closer(device);
+  PendingCall call = server.Start(RoundRequest({1}));
+  ASSERT_TRUE(device.WaitForHeld(1));
+  std::thread drain([&server] {
+    EXPECT_EQ(server.server().Drain(std::chrono::hours(1)), DrainResult::kInterrupted);
+  });
+  server.server().InterruptDrain();
+  drain.join();
+  device.Open();
+  EXPECT_TRUE(call.Get().status.ok());
+}
+
+// Every request that the device has run has been answered with OK, and every other with an error
+// that says that the server did not take it.
+TEST(DrainTest, LosesNothingUnderLoad) {
+  constexpr int kClients = 12;
+  GatedDevice device;
+  TestServer server({}, {.device = &device});
+  const std::string address = server.server().addresses().front();
+  std::atomic<int> answered{0};
+  std::atomic<bool> refused{false};
+  std::mutex mutex;
+  std::map<std::string, int> unexpected;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < kClients; ++i) {
+    clients.emplace_back([&] {
+      const auto stub = v1::OperatorService::NewStub(ConnectTo(address));
+      const v1::ExecuteRequest request = RoundRequest(std::vector<float>(4096, 1.5f));
+      for (;;) {
+        grpc::ClientContext context;
+        v1::ExecuteResponse response;
+        const grpc::Status status = stub->Execute(&context, request, &response);
+        if (status.ok()) {
+          ++answered;
+          continue;
+        }
+        // gRPC itself cancels what arrives on an old connection after the server has stopped.
+        if (status.error_code() != grpc::StatusCode::UNAVAILABLE &&
+            status.error_code() != grpc::StatusCode::CANCELLED) {
+          const std::lock_guard<std::mutex> lock(mutex);
+          ++unexpected[status.error_message()];
+        }
+        refused = true;
+        return;
+      }
+    });
+  }
+  while (answered < 20 * kClients && !refused) std::this_thread::yield();
+  EXPECT_EQ(server.server().Drain(std::chrono::minutes(1)), DrainResult::kComplete);
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(device.runs(), answered);
+  EXPECT_GE(answered, 20 * kClients);
+  EXPECT_THAT(unexpected, ::testing::IsEmpty());
+}
+
+TEST(DrainTest, DestructionAnswersWhatIsQueued) {
+  GatedDevice device;
+  ServerOptions options;
+  options.workers = 1;
+  options.admission.max_requests = 2;
+  std::vector<PendingCall> calls;
+  size_t refused = 0;
+  {
+    TestServer server(options, {.device = &device});
+    const GateCloser closer(device);
+    calls.push_back(server.Start(RoundRequest({1})));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    // Once one of these is refused, the other is queued.
+    calls.push_back(server.Start(RoundRequest({1})));
+    calls.push_back(server.Start(RoundRequest({1})));
+    refused = WaitForAnyAfterFirst(calls);
+    ASSERT_NE(refused, 0u);
+  }
+  EXPECT_TRUE(calls[0].Get().status.ok());
+  EXPECT_TRUE(calls[3 - refused].Get().status.ok());
+  EXPECT_EQ(device.runs(), 2);
+}
+
+}  // namespace
+}  // namespace opserve::testing

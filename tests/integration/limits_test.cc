@@ -1,0 +1,184 @@
+// Admission, deadlines and cancellation. A gate in the device keeps requests queued for as long as
+// a test needs, so nothing here depends on timing.
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/gated_device.h"
+#include "tests/integration/test_server.h"
+
+namespace opserve::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint64_t kRequestBytes = 8;  // of RoundRequest with one value: input and output
+
+ServerOptions OneWorker(AdmissionLimits admission) {
+  ServerOptions options;
+  options.workers = 1;
+  options.admission = admission;
+  return options;
+}
+
+// Waits until the server has room for a request while its worker is held: a request that is
+// admitted waits until its deadline, all others are refused at once.
+bool EventuallyAdmits(TestServer& server) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (std::chrono::steady_clock::now() < limit) {
+    const grpc::Status status = server.Execute(RoundRequest({1}), milliseconds(20)).status;
+    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return true;
+  }
+  return false;
+}
+
+// Waits until a request is answered with OK. A place is free a little after its answer has come.
+bool EventuallyServes(TestServer& server) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (std::chrono::steady_clock::now() < limit) {
+    if (server.Execute(RoundRequest({1})).status.ok()) return true;
+  }
+  return false;
+}
+
+// Fills a fresh `server`, which has room for two requests, and expects `reason` for every further
+// one. Nothing of them may stay in the counters.
+void FillAndOverfill(TestServer& server, GatedDevice& device, const std::string& reason) {
+  std::vector<PendingCall> calls;
+  {
+    const GateCloser closer(device);
+    calls.push_back(server.Start(RoundRequest({1})));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    // Which of these two comes second is up to the network; exactly one finds no room.
+    calls.push_back(server.Start(RoundRequest({2})));
+    calls.push_back(server.Start(RoundRequest({3})));
+    const size_t late = WaitForAnyAfterFirst(calls);
+    ASSERT_NE(late, 0u);
+    for (int i = 0; i < 20; ++i) {
+      const grpc::Status refused =
+          i == 0 ? calls[late].Get().status : server.Execute(RoundRequest({4})).status;
+      EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+      EXPECT_EQ(ReasonOf(refused), reason);
+      EXPECT_TRUE(MayRetry(refused));
+    }
+    calls.erase(calls.begin() + static_cast<std::ptrdiff_t>(late));
+  }
+  for (PendingCall& call : calls) EXPECT_TRUE(call.Get().status.ok());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(EventuallyServes(server));
+}
+
+TEST(LimitsTest, RefusesMoreRequestsThanAllowed) {
+  GatedDevice device;
+  TestServer server(OneWorker({.max_requests = 2}), {.device = &device});
+  FillAndOverfill(server, device, "TOO_MANY_REQUESTS");
+}
+
+TEST(LimitsTest, RefusesMoreBytesThanAllowed) {
+  GatedDevice device;
+  TestServer server(OneWorker({.max_bytes = 2 * kRequestBytes}), {.device = &device});
+  FillAndOverfill(server, device, "TOO_MANY_BYTES");
+}
+
+TEST(LimitsTest, RefusesForGoodWhatExceedsTheWholeBudget) {
+  TestServer server(OneWorker({.max_bytes = kRequestBytes}));
+  const grpc::Status status = server.Execute(RoundRequest({1, 2})).status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(status), "REQUEST_EXCEEDS_BUDGET");
+  EXPECT_FALSE(MayRetry(status));
+  EXPECT_TRUE(server.Execute(RoundRequest({1})).status.ok());
+}
+
+TEST(LimitsTest, CountsTheResponseBeforeMakingIt) {
+  ServerOptions options;
+  options.max_message_bytes = 1 << 20;
+  TestServer server(options);
+  v1::ExecuteRequest request = RoundRequest({1.5f});
+  v1::TensorDesc& input = *request.mutable_inputs(0);
+  input.set_sizes(0, 1 << 20);  // one value, broadcast to 4 MiB
+  input.add_strides(0);
+  const grpc::Status status = server.Execute(request).status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(status), "RESPONSE_TOO_LARGE");
+  EXPECT_FALSE(MayRetry(status));
+}
+
+TEST(LimitsTest, RefusesMessagesAboveTheLimit) {
+  ServerOptions options;
+  options.max_message_bytes = 1 << 16;
+  TestServer server(options);
+  const grpc::Status status = server.Execute(RoundRequest(std::vector<float>(1 << 15))).status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(server.Execute(RoundRequest(std::vector<float>(1 << 13))).status.ok());
+}
+
+// A small compressed message can inflate to any size before gRPC looks at it.
+TEST(LimitsTest, RefusesCompressedRequests) {
+  TestServer server;
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    grpc::ClientContext context;
+    context.set_compression_algorithm(algorithm);
+    v1::ExecuteResponse response;
+    const auto request = RoundRequest(std::vector<float>(1 << 20));
+    EXPECT_EQ(server.stub().Execute(&context, request, &response).error_code(),
+              grpc::StatusCode::UNIMPLEMENTED);
+    EXPECT_TRUE(server.Execute(RoundRequest({1})).status.ok());
+  }
+}
+
+TEST(LimitsTest, NeverStartsWhatMissedItsDeadline) {
+  GatedDevice device;
+  TestServer server(OneWorker({.max_requests = 2}), {.device = &device});
+  {
+    const GateCloser closer(device);
+    PendingCall first = server.Start(RoundRequest({1}));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    const grpc::Status status = server.Execute(RoundRequest({2}), milliseconds(30)).status;
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+    // Its place is free again although the worker is still busy.
+    EXPECT_TRUE(EventuallyAdmits(server));
+    EXPECT_TRUE(EventuallyAdmits(server));
+    device.Open();
+    EXPECT_TRUE(first.Get().status.ok());
+  }
+  ASSERT_TRUE(EventuallyServes(server));
+  EXPECT_EQ(device.runs(), 2);
+}
+
+TEST(LimitsTest, NeverStartsWhatIsCancelled) {
+  GatedDevice device;
+  TestServer server(OneWorker({.max_requests = 2}), {.device = &device});
+  {
+    const GateCloser closer(device);
+    PendingCall first = server.Start(RoundRequest({1}));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    PendingCall second = server.Start(RoundRequest({2}));
+    second.TryCancel();
+    EXPECT_EQ(second.Get().status.error_code(), grpc::StatusCode::CANCELLED);
+    EXPECT_TRUE(EventuallyAdmits(server));
+    EXPECT_TRUE(EventuallyAdmits(server));
+    device.Open();
+    EXPECT_TRUE(first.Get().status.ok());
+  }
+  ASSERT_TRUE(EventuallyServes(server));
+  EXPECT_EQ(device.runs(), 2);
+}
+
+// The request is already in the device: it runs to its end, and its place is free again.
+TEST(LimitsTest, SurvivesTheCancellationOfWhatIsRunning) {
+  GatedDevice device;
+  TestServer server(OneWorker({.max_requests = 1}), {.device = &device});
+  {
+    const GateCloser closer(device);
+    PendingCall call = server.Start(RoundRequest({1}));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    call.TryCancel();
+    EXPECT_EQ(call.Get().status.error_code(), grpc::StatusCode::CANCELLED);
+  }
+  EXPECT_TRUE(EventuallyServes(server));
+}
+
+}  // namespace
+}  // namespace opserve::testing
