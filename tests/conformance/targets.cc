@@ -4,11 +4,16 @@
 
 namespace opserve::testing {
 
-std::vector<int64_t> RunnableTargets() { return hwy::SupportedAndGeneratedTargets(); }
+const std::vector<int64_t>& RunnableTargets() {
+  static const auto& targets = *new std::vector<int64_t>(hwy::SupportedAndGeneratedTargets());
+  return targets;
+}
 
 std::string TargetName(int64_t target) { return hwy::TargetName(target); }
 
 ScopedTarget::ScopedTarget(int64_t target) {
+  // The list must not be made while only one target seems to be supported.
+  RunnableTargets();
   hwy::SetSupportedTargetsForTest(target);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }

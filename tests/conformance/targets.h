@@ -12,7 +12,7 @@
 namespace opserve::testing {
 
 // All targets that kernels are compiled for and that this host can run, best first.
-std::vector<int64_t> RunnableTargets();
+const std::vector<int64_t>& RunnableTargets();
 
 // "AVX2".
 std::string TargetName(int64_t target);

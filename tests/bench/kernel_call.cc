@@ -1,0 +1,103 @@
+#include "tests/bench/kernel_call.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <random>
+#include <string>
+
+#include "kernels/reference_ops.h"
+#include "tests/testing/request_builder.h"
+
+namespace opserve::bench {
+namespace {
+
+// A float of up to a few thousand with a fraction, or a divisor of one to a hundred.
+float UsualFloat(uint64_t bits, bool is_divisor) {
+  const float unit = static_cast<float>(bits >> 40) * 0x1p-24f;
+  if (is_divisor) return 1.0f + unit * 99.0f;
+  return (unit - 0.5f) * 4000.0f;
+}
+
+void StoreValue(DataType type, uint64_t bits, bool is_divisor, std::byte* to) {
+  if (type == DataType::kFloat32) {
+    const float value = UsualFloat(bits, is_divisor);
+    std::memcpy(to, &value, sizeof(value));
+  } else if (type == DataType::kFloat16) {
+    const reference::Half value = reference::ToHalf(UsualFloat(bits, is_divisor));
+    std::memcpy(to, &value, sizeof(value));
+  } else {
+    const uint64_t value = is_divisor ? bits % 100 + 1 : bits;
+    std::memcpy(to, &value, SizeOf(type));
+  }
+}
+
+void FillInput(DataType type, Values values, bool is_divisor, Buffer& buffer) {
+  // Large buffers repeat a block: making random numbers takes longer than measuring.
+  constexpr size_t kBlockBytes = size_t{1} << 20;
+  const size_t block = buffer.size() < kBlockBytes ? buffer.size() : kBlockBytes;
+  const size_t size = SizeOf(type);
+  std::mt19937_64 random(is_divisor ? 2 : 1);
+  for (size_t at = 0; at + size <= block; at += size) {
+    const uint64_t bits = random();
+    if (values == Values::kUsual) {
+      StoreValue(type, bits, is_divisor, buffer.data() + at);
+    } else {
+      std::memcpy(buffer.data() + at, &bits, size);
+    }
+  }
+  for (size_t at = block; at < buffer.size(); at += block) {
+    std::memcpy(buffer.data() + at, buffer.data(), std::min(block, buffer.size() - at));
+  }
+}
+
+DataType TypeOf(const OpTraits& op, DataType lane, int index) {
+  if (index == op.lane_input || (op.shares_type(index) && op.shares_type(op.lane_input))) {
+    return lane;
+  }
+  return op.support.back().types[index].first();
+}
+
+}  // namespace
+
+std::shared_ptr<const Invocation> MakePackedCall(OpId op, DataType lane, int mode, uint32_t count) {
+  const OpTraits& traits = TraitsOf(op);
+  testing::RequestBuilder builder{std::string(traits.name)};
+  for (int i = 0; i < traits.input_count(); ++i) {
+    builder.Input({.type = TypeOf(traits, lane, i), .sizes = {count}});
+  }
+  builder.Output({.type = TypeOf(traits, lane, traits.input_count()), .sizes = {count}});
+  if (!traits.attributes.empty()) builder.Int(std::string(traits.attributes[0].name), mode);
+  return builder.Validate({.max_tensor_bytes = UINT64_MAX}).invocation;
+}
+
+void Buffer::Free::operator()(std::byte* data) const { std::free(data); }
+
+Buffer::Buffer(size_t bytes) : size_(bytes) {
+  constexpr size_t kAlignment = 4096;
+  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  data_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
+  if (data_ == nullptr) throw std::bad_alloc();
+  std::memset(data_.get(), 1, rounded);
+}
+
+CallBuffers::CallBuffers(const Invocation& call, Values values) : output(call.output_bytes) {
+  total_bytes = call.output_bytes;
+  const OpTraits& op = TraitsOf(call.op);
+  for (int i = 0; i < op.input_count(); ++i) {
+    Buffer& input = inputs.emplace_back(call.input_bytes[i]);
+    const DataType type = call.inputs[i].data_type;
+    // Conditions are drawn from all bytes' lowest bit, so that both values are frequent.
+    if (op.input_count() == 3 && i == 0) {
+      FillInput(type, Values::kAnyBits, false, input);
+      for (size_t at = 0; at < input.size(); ++at) input.data()[at] &= std::byte{1};
+    } else {
+      FillInput(type, values, /*is_divisor=*/i == 1 && op.input_count() == 2, input);
+    }
+    input_pointers.push_back(input.data());
+    total_bytes += input.size();
+  }
+}
+
+}  // namespace opserve::bench
