@@ -266,6 +266,9 @@ std::variant<Command, int> ParseArguments(const std::vector<std::string>& argume
   } catch (const CLI::Success& success) {
     return app.exit(success, out, err);
   } catch (const CLI::ParseError& error) {
+    // CLI11 would only say that a verb is missing.
+    const bool unknown = app.get_subcommands().empty() && !arguments.empty();
+    if (unknown) err << "opserve: unknown: " << arguments[0] << ". ";
     app.exit(error, out, err);
     return kUsage;
   }

@@ -28,12 +28,12 @@ struct RetryPolicy {
 // Encryption. All certificates are PEM text, not file names.
 struct TlsOptions {
   // Authorities to trust; empty: those of the system.
-  std::string root_certificates;
+  std::string root_certificates = {};
   // Certificate and private key to show to the server; empty: none.
-  std::string client_certificate;
-  std::string client_key;
+  std::string client_certificate = {};
+  std::string client_key = {};
   // Name that the server's certificate must carry, where it is not the target's.
-  std::string server_name;
+  std::string server_name = {};
 };
 
 // Settings of a Client.
@@ -42,12 +42,12 @@ struct ClientOptions {
   absl::Duration connect_timeout = absl::Seconds(10);
   // Deadline of calls that set none, retries and waits included.
   absl::Duration default_timeout = absl::Seconds(60);
-  RetryPolicy retry;
+  RetryPolicy retry = {};
   // Unset: plain text.
-  std::optional<TlsOptions> tls;
+  std::optional<TlsOptions> tls = {};
   // Sent as "authorization: Bearer ..." with each call. Refused without TLS unless the server is on
   // this machine, so that it never crosses a network in plain text.
-  std::string bearer_token;
+  std::string bearer_token = {};
   // Largest message in bytes, in either direction; negative: no limit beyond the server's.
   int max_message_bytes = -1;
   // Interval of pings while calls are in flight, to notice a dead peer. gRPC servers refuse pings
@@ -59,9 +59,9 @@ struct ClientOptions {
 // Settings of one call.
 struct CallOptions {
   // Replaces ClientOptions::default_timeout; absl::InfiniteDuration() waits for ever.
-  std::optional<absl::Duration> timeout;
+  std::optional<absl::Duration> timeout = {};
   // Replaces ClientOptions::retry.
-  std::optional<RetryPolicy> retry;
+  std::optional<RetryPolicy> retry = {};
 };
 
 }  // namespace opserve

@@ -61,10 +61,10 @@ concept TensorElement = kDataTypeOf<T>
 struct TensorSpec {
   DataType data_type = DataType::kUnknown;
   // Elements per dimension, slowest first; each at least 1.
-  std::vector<uint32_t> sizes;
+  std::vector<uint32_t> sizes = {};
   // Distance between neighbours in elements, one per dimension. Empty: packed, last dimension
   // fastest. 0 repeats an input along the dimension.
-  std::vector<uint32_t> strides;
+  std::vector<uint32_t> strides = {};
 
   bool operator==(const TensorSpec&) const = default;
 };
