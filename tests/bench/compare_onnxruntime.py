@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Times ONNX Runtime's CPU kernels and opserve's side by side, in one process, on the same buffers.
+
+Prints a table of ratios: how many times faster opserve is. Exits with 77 where ONNX Runtime or NumPy
+is not installed. Timings are medians of interleaved batches; goals are marked, never enforced.
+"""
+
+import argparse
+import ctypes
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+try:
+    import numpy as np
+    import onnxruntime as ort
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+OPSET = 16
+
+# Per NumPy type: number in ONNX's TensorProto.DataType, number in DML_TENSOR_DATA_TYPE.
+TYPES = {
+    "float32": (1, 1), "uint8": (2, 5), "int8": (3, 8), "uint16": (4, 4), "int16": (5, 7),
+    "int32": (6, 6), "int64": (7, 11), "bool": (9, 5), "float16": (10, 2), "uint32": (12, 3),
+    "uint64": (13, 10),
+}
+
+
+# ---------------------------------------------------------------- ONNX models, written by hand
+
+def varint(value):
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def field(number, value):
+    """One protobuf field: an integer, or bytes or text with their length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def value_info(name, dtype):
+    """ValueInfoProto of a one-dimensional tensor of any length."""
+    shape = field(1, field(2, "n"))
+    tensor = field(1, TYPES[dtype][0]) + field(2, shape)
+    return field(1, name) + field(2, field(1, tensor))
+
+
+def model_of(op, input_types, output_type, attributes, opset):
+    """A ModelProto with one node; attributes are integers."""
+    names = [f"x{i}" for i in range(len(input_types))]
+    node = b"".join(field(1, name) for name in names) + field(2, "y") + field(4, op)
+    for key, number in attributes.items():
+        node += field(5, field(1, key) + field(3, number) + field(20, 2))
+    graph = field(1, node) + field(2, "g")
+    for name, dtype in zip(names, input_types):
+        graph += field(11, value_info(name, dtype))
+    graph += field(12, value_info("y", output_type))
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, opset))
+
+
+# ---------------------------------------------------------------- The two competitors
+
+class Library:
+    def __init__(self, folder):
+        self.lib = ctypes.CDLL(str(pathlib.Path(folder) / "libopserve_bench_c.so"))
+        self.lib.opserve_bench_open.restype = ctypes.c_void_p
+        self.lib.opserve_bench_run.argtypes = [ctypes.c_void_p] * 3
+        self.lib.opserve_bench_close.argtypes = [ctypes.c_void_p]
+
+    def prepare(self, op, dtype, mode, inputs, output, threads):
+        """Returns a function that runs the call, and the handle that it needs."""
+        handle = self.lib.opserve_bench_open(
+            op.encode(), TYPES[dtype][1], mode, ctypes.c_uint32(output.size), threads)
+        if not handle:
+            raise RuntimeError(f"opserve has no {op} for {dtype}")
+        pointers = (ctypes.c_void_p * len(inputs))(*(x.ctypes.data for x in inputs))
+        target = ctypes.c_void_p(output.ctypes.data)
+        return lambda: self.lib.opserve_bench_run(handle, pointers, target), handle
+
+
+def prepare_ort(model, inputs, output, threads):
+    """Returns a function that runs the model on the arrays in place, and what must stay alive."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    for i, array in enumerate(inputs):
+        binding.bind_input(f"x{i}", "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+    binding.bind_output("y", "cpu", 0, output.dtype, output.shape, output.ctypes.data)
+    return lambda: session.run_with_iobinding(binding), (session, binding)
+
+
+def batch(run, runs):
+    start = time.perf_counter()
+    for _ in range(runs):
+        run()
+    return (time.perf_counter() - start) / runs
+
+
+def medians(competitors, repeats):
+    """Median seconds per run of each competitor; their batches take turns."""
+    runs = []
+    for run in competitors:
+        run()
+        runs.append(max(1, int(0.01 / max(batch(run, 1), 1e-7))))
+    seconds = [[] for _ in competitors]
+    for _ in range(repeats):
+        for i, run in enumerate(competitors):
+            seconds[i].append(batch(run, runs[i]))
+    return [statistics.median(each) for each in seconds]
+
+
+# ---------------------------------------------------------------- Cases
+
+def random_array(rng, dtype, count, divisor=False):
+    if dtype == "bool":
+        return rng.integers(0, 2, count, dtype=np.uint8).view(np.bool_)
+    if dtype.startswith("float"):
+        values = rng.uniform(1, 100, count) if divisor else rng.uniform(-2000, 2000, count)
+        return values.astype(dtype)
+    limits = np.iinfo(dtype)
+    # ONNX Runtime is inexact on 64-bit integers beyond 2^53.
+    low, high = (1, 100) if divisor else (max(limits.min // 2, -(1 << 52)),
+                                          min(limits.max // 2, 1 << 52))
+    return rng.integers(low, high, count, dtype=dtype)
+
+
+def cases():
+    """Yields (opserve's operator, ONNX operator, type, mode, ONNX attributes, opset, goal)."""
+    for dtype in ("float32", "float16", "uint8", "int32", "int64"):
+        yield "ELEMENT_WISE_IF", "Where", dtype, 0, {}, OPSET, 2.0
+    yield "ELEMENT_WISE_IS_INFINITY", "IsInf", "float32", 0, {}, 10, 1.0
+    yield "ELEMENT_WISE_IS_INFINITY", "IsInf", "float16", 0, {}, 20, 2.0
+    yield "ELEMENT_WISE_ROUND", "Round", "float32", 0, {}, OPSET, 1.0
+    yield "ELEMENT_WISE_ROUND", "Round", "float16", 0, {}, OPSET, 2.0
+    for dtype in ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32",
+                  "int64", "uint64"):
+        yield "ELEMENT_WISE_MODULUS_TRUNCATE", "Mod", dtype, 0, {"fmod": 1}, OPSET, 10.0
+
+
+def make_arrays(rng, op, dtype, count):
+    if op == "ELEMENT_WISE_IF":
+        inputs = [random_array(rng, "bool", count)] + [random_array(rng, dtype, count)
+                                                       for _ in range(2)]
+        return inputs, dtype
+    if op == "ELEMENT_WISE_IS_INFINITY":
+        array = random_array(rng, dtype, count)
+        array[::7] = np.inf
+        return [array], "bool"
+    if op == "ELEMENT_WISE_MODULUS_TRUNCATE":
+        return [random_array(rng, dtype, count), random_array(rng, dtype, count, True)], dtype
+    return [random_array(rng, dtype, count)], dtype
+
+
+def same(left, right):
+    """The same bits, or NaN in both."""
+    if left.dtype.kind == "f":
+        return np.array_equal(left, right, equal_nan=True)
+    return np.array_equal(left, right)
+
+
+def measure(library, case, count, threads, repeats):
+    op, onnx_op, dtype, mode, attributes, opset, goal = case
+    rng = np.random.default_rng(1)
+    inputs, output_type = make_arrays(rng, op, dtype, count)
+    ours = np.ones(count, output_type)
+    theirs = np.ones(count, output_type)
+    model = model_of(onnx_op, [str(x.dtype) for x in inputs], output_type, attributes, opset)
+    run_ours, handle = library.prepare(op, dtype, mode, inputs, ours, threads)
+    try:
+        run_theirs, alive = prepare_ort(model, inputs, theirs, threads)
+    except Exception as error:  # ONNX Runtime has no kernel for every type.
+        library.lib.opserve_bench_close(handle)
+        return {"op": op, "type": dtype, "skipped": str(error).split(" : ")[-1][:60]}
+    seconds = medians([run_ours, run_theirs], repeats)
+    del alive
+    library.lib.opserve_bench_close(handle)
+    return {"op": op, "type": dtype, "elements": count, "threads": threads,
+            "opserve_us": seconds[0] * 1e6, "onnxruntime_us": seconds[1] * 1e6,
+            "ratio": seconds[1] / seconds[0], "goal": goal, "same": bool(same(ours, theirs))}
+
+
+def print_row(row):
+    name = f"{row['op']:<30} {row['type']:<8}"
+    if "skipped" in row:
+        print(f"{name} ONNX Runtime has no such kernel: {row['skipped']}")
+        return
+    verdict = "ok" if row["ratio"] >= row["goal"] else "below"
+    differs = "" if row["same"] else "  results differ"
+    print(f"{name} {row['elements']:>9} {row['threads']:>7} {row['opserve_us']:>11.1f} "
+          f"{row['onnxruntime_us']:>11.1f} {row['ratio']:>7.1f}  >= {row['goal']:<4.0f} "
+          f"{verdict}{differs}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", default="build/release/bin",
+                        help="folder of libopserve_bench_c.so (default: %(default)s)")
+    parser.add_argument("--filter", default="", help="only operators whose name and type contain this")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2],
+                        help="threads of both sides (default: 1 2)")
+    parser.add_argument("--elements", type=int, nargs="+", default=[1 << 14, 1 << 20, 1 << 24],
+                        help="tensor sizes (default: 2^14 2^20 2^24)")
+    parser.add_argument("--repeats", type=int, default=7, help="batches per row (default: 7)")
+    parser.add_argument("--json", help="also write the rows to this file")
+    options = parser.parse_args()
+
+    library = Library(options.bin)
+    print(f"opserve against ONNX Runtime {ort.__version__} on the CPU, same process and buffers; "
+          "ratio above 1: opserve is faster\n")
+    print(f"{'operator':<30} {'type':<8} {'elements':>9} {'threads':>7} {'opserve us':>11} "
+          f"{'ORT us':>11} {'ratio':>7}  goal")
+    rows = []
+    for case in cases():
+        if options.filter not in f"{case[0]} {case[2]}":
+            continue
+        for count in options.elements:
+            for threads in options.threads:
+                row = measure(library, case, count, threads, options.repeats)
+                print_row(row)
+                rows.append(row)
+                if "skipped" in row:
+                    break
+            if "skipped" in rows[-1]:
+                break
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
