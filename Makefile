@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
 # What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
-SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/conformance/all tests/integration/all
+SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/integration/all
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|package|demo
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
@@ -37,14 +37,13 @@ setup: ## Install every package that any verb needs
 
 # Configures a preset. Ninja itself re-runs CMake when a CMakeLists.txt changes.
 build/%/build.ninja: CMakePresets.json
-	@echo "configure: $*"
+	@mkdir -p build && echo "configure: $*"
 	@cmake --preset $* -Wno-dev >build/$*.log 2>&1 || { cat build/$*.log >&2; exit 1; }
 	@touch $@
 
 .PHONY: packages
 packages:
 	@deploy/setup.sh build test
-	@mkdir -p build
 
 .PHONY: build
 build: packages ## Build opserve-server and opserve into build/release/bin
@@ -97,7 +96,7 @@ format: ## Format all C++ sources
 .PHONY: asan
 asan: packages ## Run the tests, slow ones excepted, under AddressSanitizer and UBSan
 	@$(MAKE) build/asan/build.ninja
-	@ninja -C build/asan -j $(JOBS) $(SANITIZED_TARGETS)
+	@ninja -C build/asan -j $(JOBS) $(SANITIZED_TARGETS) tests/conformance/all
 	@ctest --test-dir build/asan --output-on-failure --parallel $(JOBS) \
 	  -L 'unit|conformance|integration' -LE '$(UNSANITIZED_LABELS)' $(ARGS)
 
