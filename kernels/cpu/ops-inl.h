@@ -22,8 +22,6 @@ namespace opserve::cpu::HWY_NAMESPACE {
 
 template <class D>
 concept FloatTag = std::floating_point<hn::TFromD<D>>;
-template <class D>
-concept SmallIntTag = std::integral<hn::TFromD<D>> && sizeof(hn::TFromD<D>) <= 2;
 template <class D, size_t kBytes>
 concept IntTag = std::integral<hn::TFromD<D>> && sizeof(hn::TFromD<D>) == kBytes;
 
@@ -265,10 +263,44 @@ HWY_INLINE hn::Vec<D> RemainderOfIntegers(D d, hn::Vec<D> x, hn::Vec<D> y) {
   return hn::NegMulAdd(TowardZero(d, hn::Div(x, y)), y, x);
 }
 
-// 8 and 16-bit integers, in FLOAT32 lanes.
+// x mod y for unsigned lanes of 8 bits, as long division: takes off y * 2^k where that leaves
+// no less than zero. Gives x for a divisor of zero. Multiples saturate at the largest value, where
+// they must exceed every x.
 template <class D>
-requires SmallIntTag<D> && FitsAs<D, float> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x,
-                                                                                  hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> RemainderByLongDivision(D /*tag*/, hn::Vec<D> x, hn::Vec<D> y) {
+  constexpr int kBits = 8;
+  hn::Vec<D> multiples[kBits];
+  multiples[0] = y;
+  for (int k = 1; k < kBits; ++k) {
+    multiples[k] = hn::SaturatedAdd(multiples[k - 1], multiples[k - 1]);
+  }
+  // A difference below zero wraps to a large number.
+  for (int k = kBits - 1; k >= 0; --k) x = hn::Min(x, hn::Sub(x, multiples[k]));
+  return x;
+}
+
+// 8 and 16-bit integers.
+template <class D>
+requires SmallIntTag<D> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  using T = hn::TFromD<D>;
+  const BitsTag<D> du;
+  if constexpr (std::is_signed_v<T>) {
+    const auto r =
+        RemainderByLongDivision(du, hn::BitCast(du, hn::Abs(x)), hn::BitCast(du, hn::Abs(y)));
+    const auto sign = hn::BroadcastSignBit(x);
+    return hn::Sub(hn::Xor(hn::BitCast(d, r), sign), sign);
+  } else {
+    const auto largest = hn::Set(d, static_cast<T>(~T{0}));
+    // Takes y off the largest value, which saturated multiples would not exceed.
+    const auto below = hn::Sub(x, hn::IfThenElseZero(hn::Eq(x, largest), y));
+    return FixZeroDivisor(d, x, y, RemainderByLongDivision(d, below, y));
+  }
+}
+
+// 16-bit integers, in FLOAT32 lanes.
+template <class D>
+requires IntTag<D, 2> && FitsAs<D, float> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x,
+                                                                                hn::Vec<D> y) {
   const hn::Rebind<int32_t, D> di;
   const hn::Rebind<float, D> df;
   // A divisor of one in place of zero keeps the conversion back in range.
@@ -313,6 +345,42 @@ requires IntTag<D, 4> && FitsAs<D, double> HWY_INLINE hn::Vec<D> ModulusTruncate
   return FixZeroDivisor(d, x, y, FromDouble(d, dd, r));
 }
 
+#if OPSERVE_HAVE_BIT_MASKS
+// Takes off as many y as the FLOAT64 product of x and the inverse says, which is never too many.
+template <class D>
+HWY_INLINE hn::Vec<D> ReduceByInverse(D /*tag*/, hn::Vec<D> x, hn::Vec<D> y,
+                                      hn::Vec<hn::Rebind<double, D>> inverse) {
+  const __m512d quotient = _mm512_mul_pd(_mm512_cvtepu64_pd(x.raw), inverse.raw);
+  const hn::Vec<D> whole{_mm512_cvttpd_epu64(quotient)};
+  return hn::Sub(x, hn::Mul(whole, y));
+}
+
+// x mod y for unsigned 64-bit lanes; anything for a divisor of zero. The inverse is too small by
+// some 2^-50, more than all roundings together. So the first step leaves less than 2^15 times y,
+// the second less than twice y.
+template <class D>
+HWY_INLINE hn::Vec<D> RemainderByInverse(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  const hn::Rebind<double, D> dd;
+  const hn::Vec<decltype(dd)> divisor{_mm512_cvtepu64_pd(y.raw)};
+  const auto inverse = hn::Div(hn::Set(dd, 1.0 - 0x1p-50), divisor);
+  x = ReduceByInverse(d, x, y, inverse);
+  x = ReduceByInverse(d, x, y, inverse);
+  return hn::Min(x, hn::Sub(x, y));
+}
+
+// 64-bit integers, by quotients that FLOAT64 lanes estimate.
+template <class D>
+requires IntTag<D, 8> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  const BitsTag<D> du;
+  if constexpr (std::is_signed_v<hn::TFromD<D>>) {
+    const auto r = RemainderByInverse(du, hn::BitCast(du, hn::Abs(x)), hn::BitCast(du, hn::Abs(y)));
+    const auto sign = hn::BroadcastSignBit(x);
+    return FixZeroDivisor(d, x, y, hn::Sub(hn::Xor(hn::BitCast(d, r), sign), sign));
+  } else {
+    return FixZeroDivisor(d, x, y, RemainderByInverse(d, x, y));
+  }
+}
+#else
 // One pair of 64-bit integers.
 template <class T>
 HWY_INLINE T RemainderOf(T x, T y) {
@@ -328,7 +396,7 @@ HWY_INLINE T RemainderOf(T x, T y) {
   return x % y;
 }
 
-// 64-bit integers, one by one: no vector lanes hold their quotients exactly.
+// 64-bit integers, one by one: without instructions to convert them, vectors are no faster.
 template <class D>
 requires IntTag<D, 8> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
   using T = hn::TFromD<D>;
@@ -339,6 +407,7 @@ requires IntTag<D, 8> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, h
   for (size_t i = 0; i < Lanes(d); ++i) xs[i] = RemainderOf(xs[i], ys[i]);
   return hn::Load(d, xs);
 }
+#endif  // OPSERVE_HAVE_BIT_MASKS
 
 }  // namespace opserve::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -24,7 +24,7 @@ struct Options {
   std::string json_path;
   bool quick = false;
   bool smoke = false;
-  int repeats = 15;
+  int repeats = 31;
 };
 
 // A row of the table to be.
@@ -201,7 +201,7 @@ bool WriteJson(const std::string& path, const std::vector<Result>& rows) {
 
 int Run(const Options& options) {
   const Effort effort = options.smoke ? Effort{.repeats = 1, .batch_seconds = 0}
-                                      : Effort{.repeats = options.quick ? 5 : options.repeats};
+                                      : Effort{.repeats = options.quick ? 11 : options.repeats};
   std::vector<size_t> sizes = {64 * kKiB, 4 * kMiB, 256 * kMiB};
   if (options.quick) sizes = {64 * kKiB, 64 * kMiB};
   if (options.smoke) sizes = {64 * kKiB, 4 * kMiB};

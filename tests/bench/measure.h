@@ -23,9 +23,10 @@ struct Competitor {
 
 // How long to measure.
 struct Effort {
-  int repeats = 15;
-  // Each repeat runs a competitor as often as fits in this time, at least once.
-  double batch_seconds = 0.004;
+  int repeats = 31;
+  // Each repeat runs a competitor as often as fits in this time, at least once. Shorter than a time
+  // slice of the scheduler, so that most batches run undisturbed.
+  double batch_seconds = 0.0005;
 };
 
 // Median seconds per run of every competitor, from batches that take turns.
