@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "server/grpc_log.h"
+#include "server/library_log.h"
 #include "server/log.h"
 #include "server/program_options.h"
 #include "server/ready_file.h"
@@ -66,6 +66,6 @@ int main(int argc, char** argv) {
   }
   const auto& options = std::get<opserve::ProgramOptions>(parsed);
   static opserve::Logger logger(options.log_format, options.log_level);
-  opserve::RouteGrpcLog(logger);
+  opserve::RouteLibraryLogs(logger);
   return opserve::Serve(options, logger);
 }

@@ -11,6 +11,7 @@
 #include <future>
 #include <thread>
 
+#include "client/npy.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/server.h"
@@ -63,7 +64,7 @@ TEST_F(ClientTest, ExecuteReturnsTheResultAndHowItWasRun) {
   const auto output = client_->Execute(Round(kValues), {}, &info);
   ASSERT_TRUE(output.ok()) << output.status();
   EXPECT_EQ(output->spec(), (TensorSpec{DataType::kFloat32, {3}, {}}));
-  EXPECT_THAT(*output->values<float>(), ElementsAre(-2, 0, 2));
+  EXPECT_THAT(output->values<float>(), ElementsAre(-2, 0, 2));
   EXPECT_THAT(info.device, HasSubstr("cpu"));
   EXPECT_EQ(info.batch_size, 1u);
   EXPECT_EQ(info.attempts, 1);
@@ -79,13 +80,13 @@ TEST_F(ClientTest, TheOtherOperators) {
                         .inputs = {TensorView::Of<uint8_t>(condition, {3}),
                                    TensorView::Of<Half>(a, {3}), TensorView::Of<Half>(b, {3})}});
   ASSERT_TRUE(selected.ok()) << selected.status();
-  EXPECT_THAT(*selected->values<Half>(), ElementsAre(Half(-1), Half(2), Half(3)));
+  EXPECT_THAT(selected->values<Half>(), ElementsAre(Half(-1), Half(2), Half(3)));
 
   const auto infinite = client_->Execute({.operator_name = "ELEMENT_WISE_IS_INFINITY",
                                           .attributes = {{"InfinityMode", int64_t{2}}},
                                           .inputs = {TensorView::Of<Half>(b, {3})}});
   ASSERT_TRUE(infinite.ok()) << infinite.status();
-  EXPECT_THAT(*infinite->values<uint8_t>(), ElementsAre(0, 0, 1));
+  EXPECT_THAT(infinite->values<uint8_t>(), ElementsAre(0, 0, 1));
 
   const std::vector<int32_t> dividend = {7, -7, INT32_MIN};
   const std::vector<int32_t> divisor = {4, 4, -1};
@@ -93,7 +94,7 @@ TEST_F(ClientTest, TheOtherOperators) {
       {.operator_name = "ELEMENT_WISE_MODULUS_TRUNCATE",
        .inputs = {TensorView::Of<int32_t>(dividend, {3}), TensorView::Of<int32_t>(divisor, {3})}});
   ASSERT_TRUE(rest.ok()) << rest.status();
-  EXPECT_THAT(*rest->values<int32_t>(), ElementsAre(3, -3, 0));
+  EXPECT_THAT(rest->values<int32_t>(), ElementsAre(3, -3, 0));
 }
 
 TEST_F(ClientTest, StridesGoBothWays) {
@@ -103,8 +104,8 @@ TEST_F(ClientTest, StridesGoBothWays) {
   const auto output = client_->Execute(call);
   ASSERT_TRUE(output.ok()) << output.status();
   EXPECT_EQ(output->spec(), (TensorSpec{DataType::kFloat32, {2, 3}, {4, 1}}));
-  EXPECT_THAT(*output->values<float>(), ElementsAre(-2, 0, 2, 0, -2, 0, 2));
-  EXPECT_THAT(*output->Packed().values<float>(), ElementsAre(-2, 0, 2, -2, 0, 2));
+  EXPECT_THAT(output->values<float>(), ElementsAre(-2, 0, 2, 0, -2, 0, 2));
+  EXPECT_THAT(output->Packed().values<float>(), ElementsAre(-2, 0, 2, -2, 0, 2));
 }
 
 TEST_F(ClientTest, ManyCallsInFlightEachGetTheirOwnAnswer) {
@@ -118,8 +119,8 @@ TEST_F(ClientTest, ManyCallsInFlightEachGetTheirOwnAnswer) {
   for (int i = 0; i < kCalls; ++i) {
     const auto output = futures[i].get();
     ASSERT_TRUE(output.ok()) << output.status();
-    ASSERT_THAT(*output->values<float>(), SizeIs(1 + i % 50));
-    for (float value : *output->values<float>()) ASSERT_EQ(value, static_cast<float>(i));
+    ASSERT_THAT(output->values<float>(), SizeIs(1 + i % 50));
+    for (float value : output->values<float>()) ASSERT_EQ(value, static_cast<float>(i));
   }
 }
 
@@ -131,7 +132,7 @@ TEST_F(ClientTest, OneClientServesManyThreads) {
       const std::vector<float> input(100, static_cast<float>(t) + 0.75f);
       for (int i = 0; i < 25; ++i) {
         const auto output = client_->Execute(Round(input));
-        if (output.ok() && (*output->values<float>())[99] == static_cast<float>(t) + 1) ++right;
+        if (output.ok() && output->values<float>()[99] == static_cast<float>(t) + 1) ++right;
       }
     });
   }
@@ -155,7 +156,7 @@ TEST_F(ClientTest, LargeTensorsTravelWhole) {
   for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<float>(i) + 0.125f;
   const auto output = client_->Execute(Round(large));
   ASSERT_TRUE(output.ok()) << output.status();
-  const std::span<const float> values = *output->values<float>();
+  const std::span<const float> values = output->values<float>();
   ASSERT_EQ(values.size(), large.size());
   for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], std::nearbyint(large[i]));
 }
@@ -220,6 +221,25 @@ TEST_F(ClientTest, UnixSockets) {
       std::filesystem::path(::testing::TempDir()) / ("opserve_client_" + std::to_string(getpid()));
   const std::unique_ptr<Server> server = Start("unix:" + path);
   EXPECT_TRUE(Connect("unix:" + path)->Execute(Round(kValues)).ok());
+}
+
+TEST_F(ClientTest, TlsTrustsTheGivenAuthorityOnly) {
+  const std::string folder = OPSERVE_TEST_DATA "/tls/";
+  ServerOptions options;
+  options.listen = {"127.0.0.1:0"};
+  options.tls_certificate = folder + "certificate.pem";
+  options.tls_key = folder + "key.pem";
+  const auto server = Server::Start(options);
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string address = (*server)->addresses()[0];
+
+  ClientOptions trusting = {.tls = TlsOptions{}, .bearer_token = "secret"};
+  trusting.tls->root_certificates = *ReadFile(options.tls_certificate);
+  EXPECT_TRUE(Connect(address, trusting)->Execute(Round(kValues)).ok());
+  trusting.tls->server_name = "somebody.else";
+  EXPECT_EQ(Client::Connect(address, trusting).status().code(), absl::StatusCode::kUnavailable);
+  const ClientOptions plain;
+  EXPECT_EQ(Client::Connect(address, plain).status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(ClientTest, ADeadlineThatCannotBeMet) {

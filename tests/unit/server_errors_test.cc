@@ -89,6 +89,14 @@ TEST(ErrorsTest, CutsTextBetweenCharacters) {
   EXPECT_EQ(TruncateUtf8("aééé", 5), "a...");
   EXPECT_EQ(TruncateUtf8("abcdef", 2), "..");
   EXPECT_EQ(TruncateUtf8("abcdef", 0), "");
+  EXPECT_EQ(TruncateUtf8("a🧮b", 9), "a🧮b");
+  EXPECT_EQ(TruncateUtf8("a🧮bcdef", 7), "a...");
+}
+
+TEST(ErrorsTest, LeavesOutPartsOfCharacters) {
+  EXPECT_EQ(TruncateUtf8("a\xc3\"b", 9), "a\"b");
+  EXPECT_EQ(TruncateUtf8("a\xa9z", 9), "az");
+  EXPECT_EQ(TruncateUtf8("z\xf0\x9f\xa7", 9), "z");
 }
 
 TEST(RpcStatusTest, CarriesCodeMessageAndDetailsInOrder) {

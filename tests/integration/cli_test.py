@@ -1,0 +1,328 @@
+#!/usr/bin/python3
+"""Runs the real `opserve` against a real server: results, reports, errors and exit codes."""
+
+import argparse
+import json
+import os
+import pathlib
+import pty
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "testing"))
+from server_process import ServerProcess  # pylint: disable=wrong-import-position
+
+CALL_LIMIT_S = 60
+OPSERVE = None
+ADDRESS = None
+
+SUCCESS, CALL_FAILED, USAGE, UNREACHABLE, FILE_ERROR = range(5)
+ROUND_AWAY = ["ELEMENT_WISE_ROUND", "--attr", "RoundingMode=TOWARD_INFINITY"]
+
+
+def environment(**changes):
+    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "OPSERVE_TOKEN")}
+    return {**kept, "OPSERVE_ADDRESS": ADDRESS, **changes}
+
+
+def opserve(*arguments, **changes):
+    return subprocess.run([OPSERVE, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=CALL_LIMIT_S, check=False, stdin=subprocess.DEVNULL,
+                          env=environment(**changes))
+
+
+def on_terminal(*arguments, **changes):
+    """What opserve prints to a terminal."""
+    parent, child = pty.openpty()
+    with subprocess.Popen([OPSERVE, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=child,
+                          stderr=child, env=environment(**changes)) as process:
+        os.close(child)
+        printed = b""
+        while True:
+            try:
+                part = os.read(parent, 65536)
+            except OSError:  # the other side is closed
+                break
+            if not part:
+                break
+            printed += part
+        os.close(parent)
+        process.wait(CALL_LIMIT_S)
+    return process.returncode, printed.decode()
+
+
+def round_half_away(x):
+    wide = x.astype(np.float64)
+    return np.copysign(np.floor(np.abs(wide) + 0.5), wide).astype(x.dtype)
+
+
+def bits(x):
+    return np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}")
+
+
+class CliTest(unittest.TestCase):
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="opserve-cli-")
+        self.addCleanup(self._folder.cleanup)
+        self.folder = pathlib.Path(self._folder.name)
+        self.random = np.random.default_rng(7)
+
+    def save(self, name, tensor):
+        np.save(self.folder / name, tensor)
+        return self.folder / name
+
+    def run_operator(self, operator, tensors, *options):
+        """The result of an operator on `tensors`, through files."""
+        inputs = []
+        for i, tensor in enumerate(tensors):
+            inputs += ["--input", self.save(f"in{i}.npy", tensor)]
+        output = self.folder / "out.npy"
+        done = opserve("run", *operator, *inputs, "--output", output, *options)
+        self.assertEqual(done.returncode, SUCCESS, done.stderr)
+        return np.load(output)
+
+    def assert_same(self, got, expected):
+        self.assertEqual((got.dtype, got.shape), (expected.dtype, expected.shape))
+        np.testing.assert_array_equal(bits(got), bits(expected))
+
+    def test_all_operators_with_one_to_eight_dimensions(self):
+        for rank in range(1, 9):
+            shape = tuple(self.random.integers(1, 4, rank))
+            for kind in (np.float32, np.float16):
+                a = self.random.normal(0, 50, shape).astype(kind)
+                b = self.random.normal(0, 5, shape).astype(kind)
+                a.reshape(-1)[0] = np.inf
+                condition = self.random.integers(0, 3, shape, dtype=np.uint8)
+                with self.subTest(shape=shape, type=kind.__name__):
+                    self.assert_same(self.run_operator(ROUND_AWAY, [a]), round_half_away(a))
+                    self.assert_same(self.run_operator(["ELEMENT_WISE_IF"], [condition, a, b]),
+                                     np.where(condition, a, b))
+                    self.assert_same(
+                        self.run_operator(
+                            ["ELEMENT_WISE_IS_INFINITY", "--attr", "InfinityMode=EITHER"], [a]),
+                        np.isinf(a).astype(np.uint8))
+                    self.assert_same(
+                        self.run_operator(["ELEMENT_WISE_MODULUS_TRUNCATE"], [b, b + kind(1.5)]),
+                        np.fmod(b, b + kind(1.5)))
+
+    def test_files_of_every_order(self):
+        x = self.random.normal(0, 9, (3, 4, 5)).astype(np.float32)
+        for stored in (np.asfortranarray(x), x.astype(">f4")):
+            self.assert_same(self.run_operator(ROUND_AWAY, [stored]), round_half_away(x))
+        condition = self.random.integers(0, 2, 6).astype(bool)
+        a, b = np.arange(6, dtype=np.int64), -np.arange(6, dtype=np.int64)
+        self.assert_same(self.run_operator(["ELEMENT_WISE_IF"], [condition, a, b]),
+                         np.where(condition, a, b))
+        self.assert_same(self.run_operator(ROUND_AWAY, [np.float32(2.5)]),
+                         np.array([3], np.float32))
+
+    def test_strides_broadcast_and_pad(self):
+        x = np.array([0.5, 1.5, 2.5], np.float32)
+        rows = self.run_operator(ROUND_AWAY, [x], "--sizes", "2,3", "--strides", "0,1",
+                                 "--output-strides", "4,1")
+        self.assert_same(rows, np.array([[1, 2, 3], [1, 2, 3]], np.float32))
+        # The second input is broadcast, the first stays as it is in its file.
+        a = np.arange(6, dtype=np.float32).reshape(2, 3)
+        rest = self.run_operator(["ELEMENT_WISE_MODULUS_TRUNCATE"], [a, x], "--sizes", "-",
+                                 "--sizes", "2x3", "--strides", "-", "--strides", "0,1")
+        self.assert_same(rest, np.fmod(a, x))
+
+    def test_report_for_programs(self):
+        x = self.save("x.npy", np.array([[0.1, np.nan], [np.inf, 2.5]], np.float32))
+        done = opserve("run", *ROUND_AWAY, "--input", x, "--json", "--request-id", "id")
+        self.assertEqual(done.returncode, SUCCESS, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual(report["operator"], "ELEMENT_WISE_ROUND")
+        self.assertTrue(report["device"].startswith("cpu/"))
+        self.assertEqual((report["batch_size"], report["attempts"]), (1, 1))
+        self.assertGreater(report["run_time_ns"], 0)
+        self.assertGreater(report["round_trip_ns"], report["run_time_ns"])
+        self.assertEqual(report["output"], {
+            "data_type": "FLOAT32", "sizes": [2, 2], "strides": [], "bytes": 16,
+            "first_values": [0, "NaN", "Infinity", 3]})
+
+    def test_report_for_people(self):
+        x = self.save("x.npy", np.array([[0.5, 1.5], [2.5, -1]], np.float16))
+        done = opserve("run", *ROUND_AWAY, "--input", x)
+        self.assertEqual(done.returncode, SUCCESS, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertRegex(lines[0], r"^ELEMENT_WISE_ROUND on cpu/\S+ in .* \(queued .*\)$")
+        self.assertEqual(lines[1:], ["FLOAT16 {2, 2}, 8 B", "[[ 1.  2.]", " [ 3. -1.]]"])
+
+    def test_every_violation_is_a_line_that_names_its_file(self):
+        x = self.save("x.npy", np.zeros(4, np.float32))
+        done = opserve("run", "ELEMENT_WISE_ROUND", "--attr", "RoundingMode=UP", "--attr", "X=1",
+                       "--input", x, "--strides", "2", "--json")
+        self.assertEqual(done.returncode, CALL_FAILED)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("  - ")]
+        self.assertEqual(len(lines), 3, done.stderr)
+        self.assertTrue(lines[0].startswith("  - attributes[0].value: "), lines[0])
+        self.assertTrue(lines[1].startswith("  - attributes[1].name: "), lines[1])
+        self.assertTrue(lines[2].startswith(f"  - payloads[0] ({x}): "), lines[2])
+        error = json.loads(done.stdout)["error"]
+        self.assertEqual((error["code"], error["reason"]), ("INVALID_ARGUMENT", "INVALID_REQUEST"))
+        self.assertEqual([v["field"] for v in error["violations"]],
+                         ["attributes[0].value", "attributes[1].name", "payloads[0]"])
+
+    def test_files_that_are_at_fault(self):
+        bad = self.folder / "bad.npy"
+        bad.write_text("1 2 3", encoding="utf-8")
+        good = self.save("good.npy", np.zeros(2, np.float32))
+        cases = [
+            (["run", *ROUND_AWAY, "--input", self.folder / "none.npy"],
+             f"cannot open {self.folder}/none.npy: No such file"),
+            (["run", *ROUND_AWAY, "--input", bad], f"{bad}: not a .npy file"),
+            (["run", *ROUND_AWAY, "--input", self.save("c.npy", np.zeros(2, np.complex64))],
+             "convert with astype()"),
+            (["run", *ROUND_AWAY, "--input", good, "--output", "/nowhere/y.npy"],
+             "cannot create /nowhere/y.npy"),
+            (["pack", *ROUND_AWAY, "--input", good, "--output", "/nowhere/y.bin"],
+             "cannot create /nowhere/y.bin"),
+            (["info", "--tls-ca", "/nowhere/ca.pem"], "cannot open /nowhere/ca.pem"),
+        ]
+        for arguments, words in cases:
+            done = opserve(*arguments)
+            self.assertEqual(done.returncode, FILE_ERROR, done)
+            self.assertIn(words, done.stderr)
+
+    def test_wrong_command_lines(self):
+        for arguments in ([], ["dance"], ["run"], ["info", "--nonsense"]):
+            done = opserve(*arguments)
+            self.assertEqual(done.returncode, USAGE, done)
+            self.assertIn("--help", done.stderr)
+
+    def test_no_server(self):
+        nobody = f"unix:{self.folder}/nobody"
+        for verb in (["health"], ["info"], ["operators"], ["bench"]):
+            done = opserve(*verb, "--address", nobody, "--json")
+            self.assertEqual(done.returncode, UNREACHABLE, done)
+            self.assertIn(f"no answer from {nobody}", done.stderr)
+            self.assertEqual(json.loads(done.stdout)["error"]["code"], "UNAVAILABLE")
+
+    def test_health(self):
+        done = opserve("health")
+        self.assertEqual((done.returncode, done.stdout), (SUCCESS, "SERVING\n"))
+        done = opserve("health", "--json", "--service", "opserve.v1.OperatorService")
+        self.assertEqual(json.loads(done.stdout)["status"], "SERVING")
+        self.assertEqual(opserve("health", "--service", "none").returncode, CALL_FAILED)
+
+    def test_info(self):
+        done = opserve("info")
+        self.assertEqual(done.returncode, SUCCESS, done.stderr)
+        self.assertIn("feature level 6_4", done.stdout)
+        report = json.loads(opserve("info", "--json").stdout)
+        self.assertEqual(report["limits"]["max_dimension_count"], 8)
+        self.assertIn(report["devices"][0]["name"], done.stdout)
+
+    def test_operators(self):
+        done = opserve("operators")
+        self.assertEqual(done.returncode, SUCCESS, done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 5)
+        report = json.loads(opserve("operators", "--json").stdout)
+        self.assertEqual(len(report["operators"]), 4)
+        self.assertEqual(len(report["feature_levels"]), 15)
+        one = opserve("operators", "ELEMENT_WISE_ROUND").stdout
+        for words in ("RoundingMode", "TOWARD_ZERO", "FLOAT16", "since", "1 to 8"):
+            self.assertIn(words, one)
+        missing = opserve("operators", "ELEMENT_WISE_ROUNDS")
+        self.assertEqual(missing.returncode, CALL_FAILED)
+        self.assertIn("ELEMENT_WISE_ROUND", missing.stderr)
+
+    def test_pack_writes_the_request(self):
+        x = self.save("x.npy", np.array([1.5], np.float32))
+        request = self.folder / "request.bin"
+        done = opserve("pack", *ROUND_AWAY, "--input", x, "--output", request)
+        self.assertEqual(done.returncode, SUCCESS, done.stderr)
+        text = subprocess.run(
+            ["protoc", f"--proto_path={ROOT}/proto", "--decode=opserve.v1.ExecuteRequest",
+             "opserve/v1/operator_service.proto"], input=request.read_bytes(), check=True,
+            capture_output=True, timeout=CALL_LIMIT_S).stdout.decode()
+        self.assertIn('operator: "ELEMENT_WISE_ROUND"', text)
+        self.assertIn('enum_name: "TOWARD_INFINITY"', text)
+        self.assertIn(r'payloads: "\000\000\300?"', text)
+
+    def check_bench(self, report):
+        self.assertEqual(report["errors"], {})
+        self.assertGreater(report["calls"], 0)
+        latency = report["latency_ns"]
+        order = [latency[k] for k in ("min", "p50", "p90", "p95", "p99", "p99.9", "max")]
+        self.assertEqual(order, sorted(order))
+        self.assertAlmostEqual(report["calls_per_s"], report["calls"] / report["duration_s"],
+                               delta=0.001 * report["calls_per_s"])
+
+    def test_bench_closed_and_open_loop(self):
+        for operator in ("ELEMENT_WISE_IF", "ELEMENT_WISE_IS_INFINITY",
+                         "ELEMENT_WISE_MODULUS_TRUNCATE", "ELEMENT_WISE_ROUND"):
+            done = opserve("bench", operator, "--duration", "200ms", "--shape", "16x16", "--type",
+                           "FLOAT16", "--concurrency", 2, "--json")
+            self.assertEqual(done.returncode, SUCCESS, done.stderr)
+            self.check_bench(json.loads(done.stdout))
+        done = opserve("bench", "--duration", "500ms", "--shape", "8", "--rate", 20, "--json")
+        self.assertEqual(done.returncode, SUCCESS, done.stderr)
+        report = json.loads(done.stdout)
+        self.check_bench(report)
+        self.assertEqual(report["calls"] + report["not_started"], 10)
+
+    def test_bench_refuses_what_cannot_work(self):
+        self.assertEqual(opserve("bench", "NONE").returncode, CALL_FAILED)
+        done = opserve("bench", "ELEMENT_WISE_ROUND", "--type", "INT8")
+        self.assertEqual(done.returncode, CALL_FAILED)
+        self.assertIn("can be INT8", done.stderr)
+
+    def test_interrupted_bench_prints_what_it_has(self):
+        with subprocess.Popen([OPSERVE, "bench", "--duration", "300s", "--shape", "8", "--json"],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                              env=environment()) as bench:
+            # It measures once it catches the signal.
+            status = pathlib.Path(f"/proc/{bench.pid}/status")
+            deadline = time.monotonic() + CALL_LIMIT_S
+            caught = 0
+            while not caught & (1 << (signal.SIGINT - 1)) and time.monotonic() < deadline:
+                caught = int(status.read_text().split("SigCgt:")[1].split()[0], 16)
+            bench.send_signal(signal.SIGINT)
+            printed, _ = bench.communicate(timeout=CALL_LIMIT_S)
+        self.assertEqual(bench.returncode, SUCCESS)
+        self.assertLess(json.loads(printed)["duration_s"], 250)
+
+    def test_colours_and_bars_are_for_terminals_only(self):
+        code, printed = on_terminal("health")
+        self.assertEqual((code, printed), (SUCCESS, "\033[32mSERVING\033[0m\r\n"))
+        code, printed = on_terminal("health", NO_COLOR="1")
+        self.assertEqual((code, printed), (SUCCESS, "SERVING\r\n"))
+        bench = ["bench", "--duration", "300ms", "--shape", "8"]
+        code, printed = on_terminal(*bench)
+        self.assertEqual(code, SUCCESS, printed)
+        self.assertIn("###", printed)
+        self.assertIn("300 ms", printed)
+        piped = opserve(*bench)
+        self.assertNotIn("###", piped.stdout)
+        self.assertNotIn("\033", piped.stdout + piped.stderr)
+
+
+def main():
+    global OPSERVE, ADDRESS  # pylint: disable=global-statement
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True,
+                        help="folder of opserve-server and opserve")
+    programs, rest = parser.parse_known_args()
+    OPSERVE = programs.bin / "opserve"
+    with tempfile.TemporaryDirectory(prefix="opserve-cli-server-") as folder:
+        with ServerProcess(programs.bin / "opserve-server", folder) as server:
+            ADDRESS = server.address
+            tests = unittest.main(argv=[sys.argv[0], *rest], exit=False)
+    if not tests.result.wasSuccessful():
+        sys.exit(1)
+    if server.exit_code != 0:
+        sys.exit(f"the server ended with exit code {server.exit_code}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+// The program as its users run it: start, signals, files, exit codes.
+
+#include <signal.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "gtest/gtest.h"
+#include "tests/integration/server_process.h"
+#include "tests/integration/test_server.h"
+
+namespace opserve::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// Ids of the requests that the log, in JSON at level debug, calls answered.
+std::set<std::string> AnsweredIds(const std::string& log) {
+  std::set<std::string> ids;
+  for (absl::string_view line : absl::StrSplit(log, '\n')) {
+    const std::string text(line);
+    if (text.find("\"request answered\"") == std::string::npos) continue;
+    const std::string key = "\"id\":\"";
+    const size_t begin = text.find(key) + key.size();
+    ids.insert(text.substr(begin, text.find('"', begin) - begin));
+  }
+  return ids;
+}
+
+// Clients that send requests without pause until the server refuses them.
+class Load {
+ public:
+  Load(const std::string& address, int clients) {
+    for (int i = 0; i < clients; ++i) {
+      threads_.emplace_back([this, address, i] { Run(address, i); });
+    }
+  }
+  ~Load() { Join(); }
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+
+  void Join() {
+    for (std::thread& thread : threads_) {
+      if (thread.joinable()) thread.join();
+    }
+  }
+  // Waits until `count` requests are answered, or a client has ended.
+  void WaitAnswered(size_t count) {
+    while (answered_count_ < count && !ended_) std::this_thread::yield();
+  }
+  const std::set<std::string>& answered() const { return answered_; }
+  const std::set<grpc::StatusCode>& errors() const { return errors_; }
+
+ private:
+  void Run(const std::string& address, int client) {
+    const auto stub = v1::OperatorService::NewStub(ConnectTo(address));
+    v1::ExecuteRequest request = RoundRequest(std::vector<float>(100'000, 1.5f));
+    for (int i = 0;; ++i) {
+      request.set_request_id(absl::StrCat(client, "/", i));
+      grpc::ClientContext context;
+      v1::ExecuteResponse response;
+      const grpc::Status status = stub->Execute(&context, request, &response);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (status.ok()) {
+        answered_.insert(response.request_id());
+        ++answered_count_;
+        continue;
+      }
+      errors_.insert(status.error_code());
+      ended_ = true;
+      return;
+    }
+  }
+
+  std::mutex mutex_;
+  std::set<std::string> answered_;
+  std::set<grpc::StatusCode> errors_;
+  std::atomic<size_t> answered_count_{0};
+  std::atomic<bool> ended_{false};
+  std::vector<std::thread> threads_;
+};
+
+// A call whose client does not read the answer, which is too large for the buffers in between: it
+// is accepted and stays unanswered as long as this object lives.
+class StuckCall {
+ public:
+  explicit StuckCall(const std::string& address) : stub_(ConnectTo(address)) {
+    v1::ExecuteRequest request = RoundRequest({1.5f});
+    request.mutable_inputs(0)->set_sizes(0, 16 << 20);
+    request.mutable_inputs(0)->add_strides(0);
+    const grpc::Slice slice(request.SerializeAsString());
+    call_ = stub_.PrepareCall(&context_, "/opserve.v1.OperatorService/Execute", &queue_);
+    call_->StartCall(nullptr);
+    Wait();
+    call_->WriteLast(grpc::ByteBuffer(&slice, 1), {}, nullptr);
+    Wait();
+  }
+  ~StuckCall() {
+    context_.TryCancel();
+    grpc::Status status;
+    call_->Finish(&status, nullptr);
+    Wait();
+    queue_.Shutdown();
+    Wait();
+  }
+  StuckCall(const StuckCall&) = delete;
+  StuckCall& operator=(const StuckCall&) = delete;
+
+ private:
+  void Wait() {
+    void* tag = nullptr;
+    bool ok = false;
+    queue_.Next(&tag, &ok);
+  }
+
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+};
+
+TEST(ProcessTest, EndsWithThreeIfTheDrainTimesOut) {
+  const TemporaryFolder folder;
+  ServerProcess server(ServerProcess::Serving(folder.path()) +
+                       std::vector<std::string>{"--drain-timeout", "0", "--log-level", "debug"});
+  const std::vector<std::string> addresses = server.WaitReady(folder.path());
+  ASSERT_THAT(addresses, SizeIs(1));
+  const StuckCall call(addresses[0]);
+  ASSERT_TRUE(server.WaitOutput("request answered"));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.WaitExit(), 3) << server.Output();
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(ProcessTest, EndsWithFourAtTheSecondSignal) {
+  const TemporaryFolder folder;
+  const std::string socket = "unix:" + (folder.path() / "socket").string();
+  ServerProcess server(ServerProcess::Serving(folder.path()) +
+                       std::vector<std::string>{"--listen", socket, "--log-level", "debug"});
+  const std::vector<std::string> addresses = server.WaitReady(folder.path());
+  ASSERT_THAT(addresses, SizeIs(2));
+  const StuckCall call(addresses[0]);
+  ASSERT_TRUE(server.WaitOutput("request answered"));
+  server.Signal(SIGTERM);
+  ASSERT_TRUE(server.WaitOutput("draining requests=1"));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.WaitExit(), 4) << server.Output();
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(ProcessTest, SigtermUnderLoadLosesNothing) {
+  const TemporaryFolder folder;
+  ServerProcess server(ServerProcess::Serving(folder.path()) +
+                       std::vector<std::string>{"--log-format", "json", "--log-level", "debug"});
+  const std::vector<std::string> addresses = server.WaitReady(folder.path());
+  ASSERT_THAT(addresses, SizeIs(1)) << server.Output();
+  Load load(addresses[0], 12);
+  load.WaitAnswered(100);
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.WaitExit(), 0) << server.Output();
+  load.Join();
+  EXPECT_GE(load.answered().size(), 100u);
+  // What the server ran and answered is what the clients got.
+  EXPECT_EQ(AnsweredIds(server.Output()), load.answered());
+  for (const grpc::StatusCode code : load.errors()) {
+    // CANCELLED comes from gRPC for requests that reach an old connection after the end.
+    EXPECT_TRUE(code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::CANCELLED)
+        << code;
+  }
+  EXPECT_THAT(server.Output(), HasSubstr("\"event\":\"drained\""));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(ProcessTest, SigintStopsAnIdleServer) {
+  const TemporaryFolder folder;
+  const std::string socket = "unix:" + (folder.path() / "socket").string();
+  ServerProcess server(ServerProcess::Serving(folder.path()) +
+                       std::vector<std::string>{"--listen", socket});
+  EXPECT_THAT(server.WaitReady(folder.path()), ElementsAre(StartsWith("127.0.0.1:"), socket));
+  server.Signal(SIGINT);
+  EXPECT_EQ(server.WaitExit(), 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// A killed server leaves its socket file behind; the next one takes it over.
+TEST(ProcessTest, TakesOverTheSocketOfADeadServer) {
+  const TemporaryFolder folder;
+  const std::string socket = "unix:" + (folder.path() / "socket").string();
+  const auto arguments = std::vector<std::string>{"--listen", socket, "--ready-file",
+                                                  (folder.path() / "ready").string()};
+  ServerProcess first(arguments);
+  ASSERT_THAT(first.WaitReady(folder.path()), ElementsAre(socket));
+  first.Signal(SIGKILL);
+  EXPECT_EQ(first.WaitExit(), -SIGKILL);
+  ASSERT_TRUE(std::filesystem::exists(folder.path() / "socket"));
+  std::filesystem::remove(folder.path() / "ready");
+
+  ServerProcess second(arguments);
+  ASSERT_THAT(second.WaitReady(folder.path()), ElementsAre(socket)) << second.Output();
+  const auto stub = v1::OperatorService::NewStub(ConnectTo(socket));
+  grpc::ClientContext context;
+  v1::ExecuteResponse response;
+  EXPECT_TRUE(stub->Execute(&context, RoundRequest({1}), &response).ok());
+}
+
+TEST(ProcessTest, EndsWithOneIfItCannotStart) {
+  const TemporaryFolder folder;
+  ServerProcess first(ServerProcess::Serving(folder.path()));
+  const std::vector<std::string> addresses = first.WaitReady(folder.path());
+  ASSERT_THAT(addresses, SizeIs(1));
+  ServerProcess second({"--listen", addresses[0], "--log-format", "json"});
+  EXPECT_EQ(second.WaitExit(), 1);
+  EXPECT_THAT(second.Output(), HasSubstr("Address already in use"));
+
+  ServerProcess third({"--listen", "127.0.0.1:0", "--ready-file", "/no/such/folder/ready"});
+  EXPECT_EQ(third.WaitExit(), 1);
+  EXPECT_THAT(third.Output(), HasSubstr("/no/such/folder/ready"));
+}
+
+TEST(ProcessTest, EndsWithTwoForWrongUsage) {
+  for (const char* argument : {"--no-such-flag", "--workers=many", "--listen=nowhere", "word"}) {
+    ServerProcess server({argument});
+    EXPECT_EQ(server.WaitExit(), 2) << argument;
+    EXPECT_THAT(server.Output(), HasSubstr("--help"));
+  }
+}
+
+TEST(ProcessTest, EndsWithZeroForInformation) {
+  for (const char* argument : {"--help", "--version", "--print-config"}) {
+    ServerProcess server({argument});
+    EXPECT_EQ(server.WaitExit(), 0) << argument;
+    EXPECT_FALSE(server.Output().empty());
+  }
+}
+
+// Logs are JSON lines from the first to the last, those of gRPC included.
+TEST(ProcessTest, JsonLogsHoldNothingElse) {
+  ServerProcess server({"--listen", "192.0.2.1:1", "--log-format", "json"});
+  EXPECT_EQ(server.WaitExit(), 1);
+  const std::string output = server.Output();
+  for (absl::string_view line : absl::StrSplit(output, '\n', absl::SkipEmpty())) {
+    EXPECT_THAT(std::string(line), StartsWith("{\"time\":\""));
+    EXPECT_EQ(line.back(), '}');
+  }
+}
+
+}  // namespace
+}  // namespace opserve::testing

@@ -1,0 +1,104 @@
+#include "tests/integration/server_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+namespace opserve::testing {
+namespace {
+
+// Polls `condition`; what it waits for happens in another process.
+template <class Condition>
+bool WaitFor(Condition condition) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > limit) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+std::filesystem::path TemporaryFile() {
+  std::string name = (std::filesystem::temp_directory_path() / "opserve-XXXXXX").string();
+  close(mkstemp(name.data()));
+  return name;
+}
+
+}  // namespace
+
+ServerProcess::ServerProcess(const std::vector<std::string>& arguments) : output_(TemporaryFile()) {
+  std::vector<char*> argv = {const_cast<char*>(OPSERVE_SERVER_PROGRAM)};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output_.c_str(), O_WRONLY | O_APPEND,
+                                   0);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  if (posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ) != 0) pid_ = -1;
+  posix_spawn_file_actions_destroy(&actions);
+}
+
+ServerProcess::~ServerProcess() {
+  if (!exit_ && pid_ > 0) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  std::filesystem::remove(output_);
+}
+
+std::vector<std::string> ServerProcess::Serving(const std::filesystem::path& folder) {
+  return {"--listen", "127.0.0.1:0", "--ready-file", (folder / "ready").string()};
+}
+
+std::vector<std::string> ServerProcess::WaitReady(const std::filesystem::path& folder) {
+  const std::filesystem::path ready = folder / "ready";
+  WaitFor([&] {
+    int status = 0;
+    if (!exit_ && waitpid(pid_, &status, WNOHANG) == pid_) exit_ = WEXITSTATUS(status);
+    return exit_ || std::filesystem::exists(ready);
+  });
+  std::vector<std::string> lines;
+  std::ifstream file(ready);
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+void ServerProcess::Signal(int signal) const { kill(pid_, signal); }
+
+std::optional<int> ServerProcess::WaitExit() {
+  WaitFor([this] {
+    int status = 0;
+    if (!exit_ && waitpid(pid_, &status, WNOHANG) == pid_) {
+      exit_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+    return exit_.has_value();
+  });
+  return exit_;
+}
+
+bool ServerProcess::WaitOutput(const std::string& text) const {
+  return WaitFor([&] { return Output().find(text) != std::string::npos; });
+}
+
+std::string ServerProcess::Output() const {
+  std::ifstream file(output_);
+  return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "opserve-XXXXXX").string();
+  path_ = mkdtemp(name.data());
+}
+
+TemporaryFolder::~TemporaryFolder() { std::filesystem::remove_all(path_); }
+
+}  // namespace opserve::testing
