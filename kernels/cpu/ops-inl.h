@@ -279,9 +279,9 @@ HWY_INLINE hn::Vec<D> RemainderByLongDivision(D /*tag*/, hn::Vec<D> x, hn::Vec<D
   return x;
 }
 
-// 8 and 16-bit integers.
+// 8-bit integers.
 template <class D>
-requires SmallIntTag<D> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+requires IntTag<D, 1> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
   using T = hn::TFromD<D>;
   const BitsTag<D> du;
   if constexpr (std::is_signed_v<T>) {
