@@ -93,6 +93,12 @@ format: ## Format all C++ sources
 	@deploy/setup.sh lint
 	@git ls-files -z '*.h' '*.cc' | xargs -0 clang-format-14 -i
 
+.PHONY: docs
+docs: packages ## Write docs/operators.md from the operator table
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opdoc
+	@$(RELEASE)/bin/opdoc >docs/operators.md
+
 .PHONY: asan
 asan: packages ## Run the tests, slow ones excepted, under AddressSanitizer and UBSan
 	@$(MAKE) build/asan/build.ninja
