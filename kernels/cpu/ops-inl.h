@@ -20,18 +20,33 @@
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
 
+// Kinds of tags. Those named "in" some type have as few lanes as fit in a vector of that type.
 template <class D>
 concept FloatTag = std::floating_point<hn::TFromD<D>>;
+template <class D>
+concept FloatOrHalfTag = FloatTag<D> || kIsHalf<D>;
+template <class D>
+concept FullHalfTag = std::same_as<D, hn::ScalableTag<hwy::float16_t>>;
+template <class D>
+concept FullFloatTag = std::same_as<D, hn::ScalableTag<float>>;
+template <class D>
+concept HalfInFloatTag = kIsHalf<D> && FitsAs<D, float>;
+template <class D>
+concept FloatInDoubleTag = std::same_as < hn::TFromD<D>,
+float > &&FitsAs<D, double>;
 template <class D, size_t kBytes>
 concept IntTag = std::integral<hn::TFromD<D>> && sizeof(hn::TFromD<D>) == kBytes;
+template <class D>
+concept Int16InFloatTag = IntTag<D, 2> && FitsAs<D, float>;
+template <class D>
+concept Int32InDoubleTag = IntTag<D, 4> && FitsAs<D, double>;
 
 // ------------------------------------------------------------------ IS_INFINITY
 
 enum InfinityMode { kEither, kPositive, kNegative };
 
-template <int kMode, class D>
-requires FloatTag<D> || kIsHalf<D> HWY_INLINE hn::Mask<BitsTag<D>> IsInfinity(D /*tag*/,
-                                                                              Value<D> x) {
+template <int kMode, FloatOrHalfTag D>
+HWY_INLINE hn::Mask<BitsTag<D>> IsInfinity(D /*tag*/, Value<D> x) {
   using TBits = hn::TFromD<BitsTag<D>>;
   constexpr int kExponentBits = sizeof(TBits) == 2 ? 5 : sizeof(TBits) == 4 ? 8 : 11;
   constexpr auto kOnes = static_cast<TBits>((TBits{1} << kExponentBits) - 1);
@@ -82,8 +97,8 @@ HWY_INLINE hn::Vec<D> TowardZero([[maybe_unused]] D d, hn::Vec<D> x) {
 #endif
 }
 
-template <int kMode, class D>
-requires FloatTag<D> HWY_INLINE hn::Vec<D> Round(D d, hn::Vec<D> x) {
+template <int kMode, FloatTag D>
+HWY_INLINE hn::Vec<D> Round(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
   if constexpr (kMode == kHalvesToNearestEven) {
     return NearestEven(d, x);
@@ -120,9 +135,8 @@ struct HalfRoundingTables {
 inline constexpr HalfRoundingTables kHalfRounding;
 
 // FLOAT16, on its bits: everything follows from the exponent.
-template <int kMode, class D>
-requires kIsHalf<D> && std::same_as<D, hn::ScalableTag<hwy::float16_t>> HWY_INLINE Value<D> Round(
-    D /*tag*/, Value<D> x) {
+template <int kMode, FullHalfTag D>
+HWY_INLINE Value<D> Round(D /*tag*/, Value<D> x) {
   const BitsTag<D> du;
   // Look-ups use the low five bits of the index: the exponent without the sign.
   const auto exponent = hn::ShiftRight<10>(x);
@@ -188,9 +202,8 @@ HWY_INLINE hn::Vec<D> RemainderOfMagnitudes(D d, hn::Vec<D> x, hn::Vec<D> y) {
 }
 
 // FLOAT16, in FLOAT32 lanes.
-template <class D>
-requires kIsHalf<D> && FitsAs<D, float> HWY_INLINE Value<D> ModulusTruncate(D /*tag*/, Value<D> x,
-                                                                            Value<D> y) {
+template <HalfInFloatTag D>
+HWY_INLINE Value<D> ModulusTruncate(D /*tag*/, Value<D> x, Value<D> y) {
   const hn::Rebind<float, D> df;
   const BitsTag<D> du;
   const auto sign = hn::And(x, hn::Set(du, uint16_t{0x8000}));
@@ -200,9 +213,8 @@ requires kIsHalf<D> && FitsAs<D, float> HWY_INLINE Value<D> ModulusTruncate(D /*
 }
 
 // FLOAT32 magnitudes, in FLOAT64 lanes.
-template <class D>
-requires FitsAs<D, double> HWY_INLINE hn::Vec<D> RemainderInDoubles(D d, hn::Vec<D> x,
-                                                                    hn::Vec<D> y) {
+template <FloatInDoubleTag D>
+HWY_INLINE hn::Vec<D> RemainderInDoubles(D d, hn::Vec<D> x, hn::Vec<D> y) {
   const hn::Rebind<double, D> dd;
   return hn::DemoteTo(d, RemainderOfMagnitudes<24>(dd, hn::PromoteTo(dd, x), hn::PromoteTo(dd, y)));
 }
@@ -219,9 +231,8 @@ HWY_NOINLINE void RemainderInDoubles(D /*tag*/, const float* HWY_RESTRICT x,
 }
 
 // FLOAT32. One division in FLOAT32 lanes where quotients fit, which is the usual case.
-template <class D>
-requires std::same_as<D, hn::ScalableTag<float>> HWY_INLINE hn::Vec<D> ModulusTruncate(
-    D d, hn::Vec<D> x, hn::Vec<D> y) {
+template <FullFloatTag D>
+HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
   const auto ax = hn::Abs(x);
   const auto ay = hn::Abs(y);
   const auto q = hn::Trunc(hn::Div(ax, ay));
@@ -241,9 +252,8 @@ requires std::same_as<D, hn::ScalableTag<float>> HWY_INLINE hn::Vec<D> ModulusTr
   return hn::Or(r, hn::And(x, hn::SignBit(d)));
 }
 #else
-template <class D>
-requires std::same_as < hn::TFromD<D>,
-float > &&FitsAs<D, double> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+template <FloatInDoubleTag D>
+HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
   return hn::Or(RemainderInDoubles(d, hn::Abs(x), hn::Abs(y)), hn::And(x, hn::SignBit(d)));
 }
 #endif  // HWY_NATIVE_FMA
@@ -280,8 +290,8 @@ HWY_INLINE hn::Vec<D> RemainderByLongDivision(D /*tag*/, hn::Vec<D> x, hn::Vec<D
 }
 
 // 8-bit integers.
-template <class D>
-requires IntTag<D, 1> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+template <IntTag<1> D>
+HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
   using T = hn::TFromD<D>;
   const BitsTag<D> du;
   if constexpr (std::is_signed_v<T>) {
@@ -298,9 +308,8 @@ requires IntTag<D, 1> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, h
 }
 
 // 16-bit integers, in FLOAT32 lanes.
-template <class D>
-requires IntTag<D, 2> && FitsAs<D, float> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x,
-                                                                                hn::Vec<D> y) {
+template <Int16InFloatTag D>
+HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
   const hn::Rebind<int32_t, D> di;
   const hn::Rebind<float, D> df;
   // A divisor of one in place of zero keeps the conversion back in range.
@@ -336,9 +345,8 @@ HWY_INLINE hn::Vec<DInt> FromDouble(DInt d, D dd, hn::Vec<D> v) {
 }
 
 // 32-bit integers, in FLOAT64 lanes.
-template <class D>
-requires IntTag<D, 4> && FitsAs<D, double> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x,
-                                                                                 hn::Vec<D> y) {
+template <Int32InDoubleTag D>
+HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
   const hn::Rebind<double, D> dd;
   const auto divisor = hn::IfThenElse(hn::Eq(y, hn::Zero(d)), hn::Set(d, 1), y);
   const auto r = RemainderOfIntegers(dd, ToDouble(dd, x), ToDouble(dd, divisor));
@@ -369,8 +377,8 @@ HWY_INLINE hn::Vec<D> RemainderByInverse(D d, hn::Vec<D> x, hn::Vec<D> y) {
 }
 
 // 64-bit integers, by quotients that FLOAT64 lanes estimate.
-template <class D>
-requires IntTag<D, 8> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+template <IntTag<8> D>
+HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
   const BitsTag<D> du;
   if constexpr (std::is_signed_v<hn::TFromD<D>>) {
     const auto r = RemainderByInverse(du, hn::BitCast(du, hn::Abs(x)), hn::BitCast(du, hn::Abs(y)));
@@ -397,8 +405,8 @@ HWY_INLINE T RemainderOf(T x, T y) {
 }
 
 // 64-bit integers, one by one: without instructions to convert them, vectors are no faster.
-template <class D>
-requires IntTag<D, 8> HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+template <IntTag<8> D>
+HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
   using T = hn::TFromD<D>;
   HWY_ALIGN T xs[MaxLanes(D())];
   HWY_ALIGN T ys[MaxLanes(D())];
