@@ -118,9 +118,4 @@ Tensor Tensor::Packed() const {
   return Tensor({data_type(), sizes(), {}}, std::make_shared<const std::string>(std::move(packed)));
 }
 
-absl::Status Tensor::WrongType(DataType wanted) const {
-  return absl::InvalidArgumentError(
-      absl::StrCat("the tensor holds ", NameOf(data_type()), ", not ", NameOf(wanted)));
-}
-
 }  // namespace opserve

@@ -2,19 +2,35 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "opserve/errors.h"
 
 namespace opserve::cli {
 namespace {
 
+using Files = std::vector<std::string>;
+
+// " (x.npy)" where `field` is about the tensor or the bytes of that input.
+std::string FileOf(absl::string_view field, const Files& input_files) {
+  for (size_t i = 0; i < input_files.size(); ++i) {
+    for (absl::string_view list : {"inputs[", "payloads["}) {
+      if (absl::StartsWith(field, absl::StrCat(list, i, "]"))) {
+        return absl::StrCat(" (", input_files[i], ")");
+      }
+    }
+  }
+  return "";
+}
+
 int Fail(const Terminal& terminal, bool json, ExitCode code, absl::string_view text,
-         const absl::Status& status) {
+         const absl::Status& status, const Files& input_files) {
   const std::vector<FieldViolation> violations = GetViolations(status);
   const std::string reason = GetErrorReason(status);
   terminal.err << "opserve: " << text << '\n';
   for (const FieldViolation& violation : violations) {
-    terminal.err << "  - " << violation.field << ": " << violation.description << '\n';
+    terminal.err << "  - " << violation.field << FileOf(violation.field, input_files) << ": "
+                 << violation.description << '\n';
   }
   if (!json) return code;
 
@@ -35,21 +51,21 @@ int Fail(const Terminal& terminal, bool json, ExitCode code, absl::string_view t
 }  // namespace
 
 int FailFile(const Terminal& terminal, bool json, const absl::Status& status) {
-  return Fail(terminal, json, kFileError, status.message(), status);
+  return Fail(terminal, json, kFileError, status.message(), status, {});
 }
 
 int FailCall(const Terminal& terminal, bool json, absl::string_view what, absl::string_view address,
-             const absl::Status& status) {
+             const absl::Status& status, const std::vector<std::string>& input_files) {
   if (absl::IsUnavailable(status)) {
     return Fail(terminal, json, kUnreachable,
                 absl::StrCat("no answer from ", address, ": ", status.message(),
                              "; is opserve-server running there? See --address"),
-                status);
+                status, input_files);
   }
   return Fail(
       terminal, json, kCallFailed,
       absl::StrCat(what, ": ", absl::StatusCodeToString(status.code()), ": ", status.message()),
-      status);
+      status, input_files);
 }
 
 }  // namespace opserve::cli

@@ -6,6 +6,9 @@
 #ifndef OPSERVE_CLIENT_CLI_REPORT_H_
 #define OPSERVE_CLIENT_CLI_REPORT_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/exit_code.h"
@@ -19,9 +22,9 @@ int FailFile(const Terminal& terminal, bool json, const absl::Status& status);
 
 // Reports that `what`, such as the name of an operator, failed at the server at `address`. Returns
 // kUnreachable if the server could not be reached, else kCallFailed. Each violation that the error
-// lists gets a line of its own.
+// lists gets a line of its own, with the file where it is about one of `input_files`.
 int FailCall(const Terminal& terminal, bool json, absl::string_view what, absl::string_view address,
-             const absl::Status& status);
+             const absl::Status& status, const std::vector<std::string>& input_files = {});
 
 }  // namespace opserve::cli
 

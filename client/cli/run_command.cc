@@ -81,7 +81,8 @@ int RunCommand(const RunArguments& arguments, const Terminal& terminal) {
 
   const std::string& address = arguments.server.address;
   const auto fail = [&](const absl::Status& status) {
-    return FailCall(terminal, arguments.json, arguments.call.operator_name, address, status);
+    return FailCall(terminal, arguments.json, arguments.call.operator_name, address, status,
+                    arguments.call.input_files);
   };
   const auto client = Client::Connect(address, *options);
   if (!client.ok()) return fail(client.status());

@@ -1,5 +1,5 @@
-// Rounds numbers on an opserve server in three ways: waiting for the result, with a future, and with
-// a callback. Then asks for something that cannot work and prints why.
+// Rounds numbers on an opserve server in three ways: waiting for the result, with a future, and
+// with a callback. Then asks for something that cannot work and prints why.
 //
 //   example 127.0.0.1:50051
 
@@ -16,13 +16,8 @@ void Print(const char* how, const absl::StatusOr<opserve::Tensor>& output) {
     std::cout << how << ": " << output.status().message() << '\n';
     return;
   }
-  const absl::StatusOr<std::span<const float>> values = output->values<float>();
-  if (!values.ok()) {
-    std::cout << how << ": " << values.status().message() << '\n';
-    return;
-  }
   std::cout << how << ":";
-  for (float value : *values) std::cout << ' ' << value;
+  for (float value : output->values<float>()) std::cout << ' ' << value;
   std::cout << '\n';
 }
 

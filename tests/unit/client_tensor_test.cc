@@ -12,7 +12,6 @@ namespace opserve {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // The value of a half by definition, without the code under test.
 double Meaning(uint16_t bits) {
@@ -97,10 +96,9 @@ TEST(TensorTest, GivesTypedValuesOfItsOwnTypeOnly) {
   const auto tensor = Tensor::FromBytes({DataType::kFloat32, {2}, {}},
                                         std::string(reinterpret_cast<const char*>(values), 8));
   ASSERT_TRUE(tensor.ok());
-  EXPECT_THAT(*tensor->values<float>(), ElementsAre(1.5f, -2.0f));
-  const auto wrong = tensor->values<int32_t>();
-  EXPECT_EQ(wrong.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(wrong.status().message(), HasSubstr("FLOAT32, not INT32"));
+  EXPECT_THAT(tensor->values<float>(), ElementsAre(1.5f, -2.0f));
+  EXPECT_TRUE(tensor->values<int32_t>().empty());
+  EXPECT_TRUE(Tensor().values<float>().empty());
 }
 
 TEST(TensorTest, CopiesShareTheBytesAndOutliveTheOriginal) {
@@ -113,7 +111,7 @@ TEST(TensorTest, CopiesShareTheBytesAndOutliveTheOriginal) {
     data = tensor->bytes().data();
   }
   EXPECT_EQ(copy.bytes().data(), data);
-  EXPECT_EQ((*copy.values<uint8_t>())[99], 'x');
+  EXPECT_EQ(copy.values<uint8_t>()[99], 'x');
 }
 
 TEST(TensorTest, PackedFollowsStrides) {
@@ -123,7 +121,7 @@ TEST(TensorTest, PackedFollowsStrides) {
   ASSERT_TRUE(tensor.ok());
   const Tensor packed = tensor->Packed();
   EXPECT_EQ(packed.spec(), (TensorSpec{DataType::kUint8, {2, 3}, {}}));
-  EXPECT_THAT(*packed.values<uint8_t>(), ElementsAre(0, 3, 6, 1, 4, 7));
+  EXPECT_THAT(packed.values<uint8_t>(), ElementsAre(0, 3, 6, 1, 4, 7));
 }
 
 TEST(TensorViewTest, PointsAtTheCallersMemory) {

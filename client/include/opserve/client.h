@@ -9,7 +9,7 @@
 //                                .attributes = {{"RoundingMode", "HALVES_TO_NEAREST_EVEN"}},
 //                                .inputs = {TensorView::Of<float>(x, {3})}});
 //   if (!y.ok()) return y.status();
-//   for (float value : *y->values<float>()) std::cout << value << '\n';  // -2 0 2
+//   for (float value : y->values<float>()) std::cout << value << '\n';  // -2 0 2
 //
 // No header of gRPC or protobuf is needed to use it.
 

@@ -133,12 +133,12 @@ class Tensor {
   std::span<const std::byte> bytes() const;
 
   // The elements in memory order, padding included; they live as long as the tensor or a copy of
-  // it. INVALID_ARGUMENT if T is not the element type.
+  // it. Empty if T is not the element type: see data_type(). Of its own type, a tensor has at least
+  // one element.
   template <TensorElement T>
-  absl::StatusOr<std::span<const T>> values() const {
-    if (data_type() != kDataTypeOf<T>) return WrongType(kDataTypeOf<T>);
-    return std::span<const T>(reinterpret_cast<const T*>(bytes().data()),
-                              bytes().size() / sizeof(T));
+  std::span<const T> values() const {
+    if (data_type() != kDataTypeOf<T>) return {};
+    return {reinterpret_cast<const T*>(bytes().data()), bytes().size() / sizeof(T)};
   }
 
   // The same elements in the packed layout; itself if it has no strides.
@@ -150,7 +150,6 @@ class Tensor {
  private:
   Tensor(TensorSpec spec, std::shared_ptr<const std::string> storage)
       : spec_(std::move(spec)), storage_(std::move(storage)) {}
-  absl::Status WrongType(DataType wanted) const;
 
   TensorSpec spec_;
   std::shared_ptr<const std::string> storage_;
