@@ -249,11 +249,13 @@ const std::vector<std::string>& Server::addresses() const { return impl_->addres
 
 int Server::port() const { return impl_->port; }
 
+Admission::Usage Server::usage() const { return impl_->admission.usage(); }
+
 DrainResult Server::Drain(milliseconds timeout) {
-  const Admission::Usage usage = impl_->admission.usage();
+  const Admission::Usage held = usage();
   impl_->logger.Log(
       LogLevel::kInfo, "draining",
-      {{"requests", usage.requests}, {"bytes", usage.bytes}, {"timeout_ms", timeout.count()}});
+      {{"requests", held.requests}, {"bytes", held.bytes}, {"timeout_ms", timeout.count()}});
   impl_->server->GetHealthCheckService()->SetServingStatus(false);
   impl_->admission.Close();
   const Admission::Wait wait = impl_->admission.WaitIdle(timeout);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/admission.h"
 #include "server/clock.h"
 #include "server/compute_device.h"
 #include "server/log.h"
@@ -56,6 +57,10 @@ class Server {
 
   // Port of the first TCP address; 0 if there is none.
   int port() const;
+
+  // What the server holds now: requests accepted and not yet answered, and the bytes of their
+  // tensors. A request leaves a moment after its answer has been sent.
+  Admission::Usage usage() const;
 
   // Reports NOT_SERVING, refuses new requests with UNAVAILABLE, and waits until every accepted
   // request is answered, for at most `timeout`. Socket files are gone afterwards. After kComplete

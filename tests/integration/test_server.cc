@@ -49,6 +49,15 @@ TestServer::TestServer(ServerOptions options, const ServerEnvironment& environme
   stub_ = v1::OperatorService::NewStub(channel_);
 }
 
+bool TestServer::WaitForRequests(uint64_t count) const {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (server_->usage().requests != count) {
+    if (std::chrono::steady_clock::now() > limit) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 Answer TestServer::Execute(const v1::ExecuteRequest& request, std::chrono::milliseconds timeout) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + timeout);

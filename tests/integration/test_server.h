@@ -6,6 +6,7 @@
 #define OPSERVE_TESTS_INTEGRATION_TEST_SERVER_H_
 
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <string>
@@ -64,6 +65,9 @@ class TestServer {
   Server& server() { return *server_; }
   Stub& stub() { return *stub_; }
   std::shared_ptr<grpc::Channel> channel() { return channel_; }
+
+  // Waits until the server holds exactly `count` requests. False after a minute.
+  bool WaitForRequests(uint64_t count) const;
 
   // Calls Execute and waits, for a minute unless told otherwise.
   Answer Execute(const v1::ExecuteRequest& request,
