@@ -113,24 +113,27 @@ HWY_INLINE hn::Vec<D> Round(D d, hn::Vec<D> x) {
 }
 
 #if OPSERVE_HAVE_BIT_MASKS
-// What rounding needs to know per FLOAT16 exponent.
+// What rounding needs to know per FLOAT16 exponent, as bits of the value.
 struct HalfRoundingTables {
+  using Table = std::array<uint16_t, 32>;
+
   constexpr HalfRoundingTables() {
     for (int e = 0; e < 32; ++e) {
-      const int unit = e < 15 ? 0 : e < 25 ? 1 << (25 - e) : 1;
-      // Below 1, the integral part is the sign alone; at 0.5, rounding up makes it 1.0.
-      keep[e] = e < 14 ? 0x8000 : e == 14 ? 0xFC00 : static_cast<uint16_t>(-unit);
-      half[e] = e == 14 ? 0x0400 : e < 25 ? static_cast<uint16_t>(unit / 2) : 0;
-      odd[e] = e == 14 ? 0x3C00 : e < 25 ? static_cast<uint16_t>(unit) : 0;
+      const int one = e < 15 || e > 24 ? 0 : 1 << (25 - e);
+      // Below 1, the integral part is the sign alone; from 0.5 on, rounding up makes it 1.0.
+      truncated[e] = static_cast<uint16_t>(e < 15 ? 0x8000 : one == 0 ? 0xFFFF : -one);
+      rounded[e] = e == 14 ? 0xFC00 : truncated[e];
+      half[e] = static_cast<uint16_t>(e == 14 ? 0x0400 : one / 2);
+      below_half[e] = static_cast<uint16_t>(half[e] == 0 ? 0 : half[e] - 1);
+      unit[e] = static_cast<uint16_t>(one);
     }
-    truncate = keep;
-    truncate[14] = 0x8000;
   }
 
-  alignas(64) std::array<uint16_t, 32> keep = {};      // bits of the integral part, after adding
-  alignas(64) std::array<uint16_t, 32> truncate = {};  // the same, of the value itself
-  alignas(64) std::array<uint16_t, 32> half = {};      // one half
-  alignas(64) std::array<uint16_t, 32> odd = {};       // what makes a result odd
+  alignas(64) Table truncated = {};   // mask of the integral part
+  alignas(64) Table rounded = {};     // the same, after adding a half
+  alignas(64) Table half = {};        // one half
+  alignas(64) Table below_half = {};  // the largest number below it
+  alignas(64) Table unit = {};        // the bit that makes a value odd
 };
 inline constexpr HalfRoundingTables kHalfRounding;
 
@@ -138,27 +141,29 @@ inline constexpr HalfRoundingTables kHalfRounding;
 template <int kMode, FullHalfTag D>
 HWY_INLINE Value<D> Round(D /*tag*/, Value<D> x) {
   const BitsTag<D> du;
-  // Look-ups use the low five bits of the index: the exponent without the sign.
-  const auto exponent = hn::ShiftRight<10>(x);
-  const auto look_up = [&](const std::array<uint16_t, 32>& table) HWY_ATTR {
+  const auto one = hn::Set(du, uint16_t{1});
+  // Look-ups use the low five bits of the index: the exponent without the sign. Powers of two count
+  // as the largest values of the binade below where halves go to even. Nothing changes for them,
+  // but 0.5 goes to zero.
+  const auto index = hn::ShiftRight<10>(kMode == kHalvesToNearestEven ? hn::Sub(x, one) : x);
+  const auto look_up = [&](const HalfRoundingTables::Table& table) HWY_ATTR {
     const auto entries = hn::Load(du, table.data());
-    return hn::Vec<BitsTag<D>>{_mm512_permutexvar_epi16(exponent.raw, entries.raw)};
+    return hn::Vec<BitsTag<D>>{_mm512_permutexvar_epi16(index.raw, entries.raw)};
   };
 
   auto result = x;
   if constexpr (kMode == kTowardZero) {
-    result = hn::And(x, look_up(kHalfRounding.truncate));
+    result = hn::And(x, look_up(kHalfRounding.truncated));
+  } else if constexpr (kMode == kHalvesAwayFromZero) {
+    result = hn::And(hn::Add(x, look_up(kHalfRounding.half)), look_up(kHalfRounding.rounded));
   } else {
-    const auto sum = hn::Add(x, look_up(kHalfRounding.half));
-    const auto keep = look_up(kHalfRounding.keep);
-    result = hn::And(sum, keep);
-    if constexpr (kMode == kHalvesToNearestEven) {
-      const auto is_tie = hn::Eq(hn::AndNot(keep, sum), hn::Zero(du));
-      const auto even = hn::AndNot(look_up(kHalfRounding.odd), result);
-      result = hn::IfThenElse(is_tie, even, result);
-    }
+    const auto is_odd = hn::TestBit(x, look_up(kHalfRounding.unit));
+    const auto sum = hn::Add(x, look_up(kHalfRounding.below_half));
+    result =
+        hn::And(hn::IfThenElse(is_odd, hn::Add(sum, one), sum), look_up(kHalfRounding.rounded));
   }
   const auto is_nan = hn::Gt(hn::Add(x, x), hn::Set(du, uint16_t{0xF800}));
+  if (HWY_LIKELY(hn::AllFalse(du, is_nan))) return result;
   return hn::IfThenElse(is_nan, hn::Or(x, hn::Set(du, uint16_t{0x0200})), result);
 }
 #endif  // OPSERVE_HAVE_BIT_MASKS
