@@ -7,29 +7,12 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "kernels/op_rows.h"
 
 namespace opserve {
 namespace {
 
-using enum DataType;
-
-// Type groups of DirectML's support tables.
-constexpr DataTypeSet kF16 = {kFloat16};
-constexpr DataTypeSet kU8 = {kUint8};
-constexpr DataTypeSet kFloat32And16 = {kFloat32, kFloat16};
-constexpr DataTypeSet kNumeric8 = {kFloat32, kFloat16, kInt32,  kInt16,
-                                   kInt8,    kUint32,  kUint16, kUint8};
-constexpr DataTypeSet kNumeric10 = kNumeric8 | DataTypeSet{kInt64, kUint64};
-constexpr DataTypeSet kAll11 = kNumeric10 | DataTypeSet{kFloat64};
-
-#define OPSERVE_STRIP(...) __VA_ARGS__
-constexpr OpTraits kOpTable[] = {
-#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) \
-  OpTraits{.id = OpId::NAME, .name = #NAME, OPSERVE_STRIP TRAITS},
-#include "kernels/elementwise.def"
-#undef OPSERVE_OPERATOR
-};
-#undef OPSERVE_STRIP
+using op_rows::kRows;
 
 constexpr bool IsOneSentence(absl::string_view text) {
   return !text.empty() && text.size() <= 90 && text.back() != '.' &&
@@ -65,10 +48,10 @@ constexpr bool AttributesAreSound(const OpTraits& op) {
 }
 
 constexpr bool TableIsSound() {
-  for (size_t i = 0; i < std::size(kOpTable); ++i) {
-    const OpTraits& op = kOpTable[i];
+  for (size_t i = 0; i < std::size(kRows); ++i) {
+    const OpTraits& op = kRows[i];
     if (op.id != static_cast<OpId>(i)) return false;
-    if (i > 0 && !(kOpTable[i - 1].name < op.name)) return false;
+    if (i > 0 && !(kRows[i - 1].name < op.name)) return false;
     if (!IsOneSentence(op.summary) || op.formula.empty()) return false;
     if (op.inputs.empty() || op.lane_input >= op.inputs.size()) return false;
     if (!SupportIsSound(op) || !AttributesAreSound(op)) return false;
@@ -100,15 +83,15 @@ absl::string_view StemOf(absl::string_view name) {
 
 }  // namespace
 
-std::span<const OpTraits> OpTable() { return kOpTable; }
+std::span<const OpTraits> OpTable() { return kRows; }
 
-const OpTraits& TraitsOf(OpId id) { return kOpTable[static_cast<size_t>(id)]; }
+const OpTraits& TraitsOf(OpId id) { return kRows[static_cast<size_t>(id)]; }
 
 const OpTraits* FindOperator(absl::string_view name) {
   const auto* found =
-      std::lower_bound(std::begin(kOpTable), std::end(kOpTable), name,
+      std::lower_bound(std::begin(kRows), std::end(kRows), name,
                        [](const OpTraits& op, absl::string_view key) { return op.name < key; });
-  return found != std::end(kOpTable) && found->name == name ? found : nullptr;
+  return found != std::end(kRows) && found->name == name ? found : nullptr;
 }
 
 std::vector<absl::string_view> NearestOperators(absl::string_view name) {
@@ -119,7 +102,7 @@ std::vector<absl::string_view> NearestOperators(absl::string_view name) {
   const absl::string_view typed = StemOf(upper);
 
   std::vector<std::pair<int, absl::string_view>> near;
-  for (const OpTraits& op : kOpTable) {
+  for (const OpTraits& op : kRows) {
     const bool is_part = typed.size() >= 2 && absl::StrContains(op.name, typed);
     // The full name counts too: the typing mistake may be in the prefix.
     const int distance =

@@ -39,9 +39,10 @@ void Write(T value, std::byte* to) {
   std::memcpy(to, &value, sizeof(T));
 }
 inline void WriteNumber(float value, std::byte* to, Half) { Write(ToHalf(value), to); }
-template <class T>
-void WriteNumber(T value, std::byte* to, T) {
-  Write(value, to);
+// Integers of fewer than 32 bits are computed as int, and wrap when they are written.
+template <class TResult, class T>
+void WriteNumber(TResult value, std::byte* to, T) {
+  Write(static_cast<T>(value), to);
 }
 
 // The shapes: Apply computes one element of type T with the functor Body.

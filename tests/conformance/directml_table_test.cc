@@ -100,7 +100,8 @@ TEST_P(DirectMlTableTest, SameDataTypeAgrees) {
     if (op().shares_type(t)) group.emplace(op().tensor(t).name);
   }
   ASSERT_EQ(facts_["same_data_type"].size(), group.empty() ? 0u : 1u);
-  if (!group.empty()) EXPECT_EQ(facts_["same_data_type"][0].get<Names>(), group);
+  if (group.empty()) return;
+  EXPECT_EQ(facts_["same_data_type"][0].get<Names>(), group);
 }
 
 TEST_P(DirectMlTableTest, InPlaceAgrees) {
