@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "kernels/utf8.h"
 #include "kernels/validate.h"
 
 namespace opserve {
@@ -35,8 +36,7 @@ class ViolationList {
 // Client text for messages: quoted, and cut where it is long.
 inline std::string Quoted(absl::string_view text) {
   constexpr size_t kMostShown = 64;
-  if (text.size() <= kMostShown) return absl::StrCat("\"", text, "\"");
-  return absl::StrCat("\"", text.substr(0, kMostShown), "…\"");
+  return absl::StrCat("\"", TruncateUtf8(text, kMostShown), "\"");
 }
 
 }  // namespace opserve

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/feature_level.h"
 #include "kernels/op_table.h"
+#include "kernels/utf8.h"
 #include "kernels/validate.h"
 #include "server/errors.h"
 

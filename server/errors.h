@@ -48,10 +48,6 @@ absl::Status MakeRetryableError(ErrorReason reason, absl::string_view message,
 absl::Status MakeViolationError(std::span<const Violation> violations,
                                 absl::string_view unknown_operator);
 
-// The first `max_bytes` of UTF-8 text; ends with "..." where cut. Never holds a part of a
-// character, even if `text` does: proto3 cannot carry one, and the client would lose all details.
-std::string TruncateUtf8(absl::string_view text, size_t max_bytes);
-
 }  // namespace opserve
 
 #endif  // OPSERVE_SERVER_ERRORS_H_

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/grpcpp.h"
+#include "kernels/utf8.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
 #include "server/catalogue.h"
 #include "server/errors.h"

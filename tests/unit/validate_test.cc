@@ -98,6 +98,14 @@ TEST(ValidateTest, LongNamesAreCutInMessages) {
   EXPECT_LT(builder.Validate().violations[0].description.size(), 200u);
 }
 
+TEST(ValidateTest, LongNamesAreCutBetweenCharacters) {
+  std::string name = "a";
+  for (int i = 0; i < 100; ++i) name += "é";
+  const ValidationResult result = RequestBuilder(name).Validate();
+  ASSERT_EQ(result.violations.size(), 1u);
+  EXPECT_THAT(result.violations[0].description, HasSubstr("é...\""));
+}
+
 TEST(ValidateTest, LevelsAreEnforced) {
   RequestBuilder unknown("ELEMENT_WISE_ROUND");
   EXPECT_THAT(MakeRound(unknown).Level("9_9").Validate().violations,
