@@ -53,7 +53,7 @@ constexpr size_t kKiB = 1024;
 constexpr size_t kMiB = 1024 * kKiB;
 
 // From this size on a call is spread over the threads; below, each thread makes its own calls.
-constexpr size_t kSplitFrom = 4 * kMiB;
+constexpr size_t kSplitFrom = 64 * kMiB;
 
 std::vector<Case> AllCases() {
   using enum DataType;
@@ -209,7 +209,7 @@ int Run(const Options& options) {
   absl::PrintF(
       "CPU kernels on %s, against libc memcpy moving the same bytes in the same run.\n"
       "GB/s count bytes read and written; size is that of the widest input. With two threads, one\n"
-      "call is split from 4 MiB on, and each thread makes its own calls below.\n\n"
+      "call is split from 64 MiB on, and each thread makes its own calls below.\n\n"
       "%-47s %-8s %8s %8s %8s %8s %7s  %s\n",
       CpuTargetName(), "operator", "type", "size", "threads", "GB/s", "peer", "ratio", "goal");
 
