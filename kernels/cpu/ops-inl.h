@@ -113,58 +113,65 @@ HWY_INLINE hn::Vec<D> Round(D d, hn::Vec<D> x) {
 }
 
 #if OPSERVE_HAVE_BIT_MASKS
-// What rounding needs to know per FLOAT16 exponent, as bits of the value.
+// What rounding needs to know per FLOAT16 exponent, as bits of the value. Infinities and NaNs have
+// the sign bit in `fraction`, which no number has.
 struct HalfRoundingTables {
   using Table = std::array<uint16_t, 32>;
 
   constexpr HalfRoundingTables() {
-    for (int e = 0; e < 32; ++e) {
+    for (int e = 0; e < 31; ++e) {
       const int one = e < 15 || e > 24 ? 0 : 1 << (25 - e);
-      // Below 1, the integral part is the sign alone; from 0.5 on, rounding up makes it 1.0.
-      truncated[e] = static_cast<uint16_t>(e < 15 ? 0x8000 : one == 0 ? 0xFFFF : -one);
-      rounded[e] = e == 14 ? 0xFC00 : truncated[e];
+      // Below 1, the integral part is the sign alone; from 0.5 on, adding a half makes it 1.0.
+      fraction[e] = static_cast<uint16_t>(e < 15 ? 0x7FFF : one == 0 ? 0 : one - 1);
+      rounded_off[e] = e == 14 ? 0x03FF : fraction[e];
       half[e] = static_cast<uint16_t>(e == 14 ? 0x0400 : one / 2);
-      below_half[e] = static_cast<uint16_t>(half[e] == 0 ? 0 : half[e] - 1);
-      unit[e] = static_cast<uint16_t>(one);
+      odd[e] = static_cast<uint16_t>(e == 14 ? 0x3C00 : one);
     }
+    fraction[31] = rounded_off[31] = 0x8000;
   }
 
-  alignas(64) Table truncated = {};   // mask of the integral part
-  alignas(64) Table rounded = {};     // the same, after adding a half
-  alignas(64) Table half = {};        // one half
-  alignas(64) Table below_half = {};  // the largest number below it
-  alignas(64) Table unit = {};        // the bit that makes a value odd
+  alignas(64) Table fraction = {};     // bits below one
+  alignas(64) Table rounded_off = {};  // the same, after adding a half
+  alignas(64) Table half = {};         // one half
+  alignas(64) Table odd = {};          // what makes a sum of a tie odd
 };
 inline constexpr HalfRoundingTables kHalfRounding;
 
-// FLOAT16, on its bits: everything follows from the exponent.
+// FLOAT16, on its bits: everything follows from the exponent. Plain AVX-512, as Highway has neither
+// look-ups in 16-bit lanes nor zeroing by mask in one instruction with them.
 template <int kMode, FullHalfTag D>
 HWY_INLINE Value<D> Round(D /*tag*/, Value<D> x) {
   const BitsTag<D> du;
-  const auto one = hn::Set(du, uint16_t{1});
-  // Look-ups use the low five bits of the index: the exponent without the sign. Powers of two count
-  // as the largest values of the binade below where halves go to even. Nothing changes for them,
-  // but 0.5 goes to zero.
-  const auto index = hn::ShiftRight<10>(kMode == kHalvesToNearestEven ? hn::Sub(x, one) : x);
+  // Look-ups use the low five bits of the index: the exponent without the sign.
+  const __m512i exponent = hn::ShiftRight<10>(x).raw;
   const auto look_up = [&](const HalfRoundingTables::Table& table) HWY_ATTR {
-    const auto entries = hn::Load(du, table.data());
-    return hn::Vec<BitsTag<D>>{_mm512_permutexvar_epi16(index.raw, entries.raw)};
+    return _mm512_permutexvar_epi16(exponent, hn::Load(du, table.data()).raw);
   };
 
-  auto result = x;
+  __m512i result = x.raw;
+  __m512i cleared;
   if constexpr (kMode == kTowardZero) {
-    result = hn::And(x, look_up(kHalfRounding.truncated));
-  } else if constexpr (kMode == kHalvesAwayFromZero) {
-    result = hn::And(hn::Add(x, look_up(kHalfRounding.half)), look_up(kHalfRounding.rounded));
+    cleared = look_up(kHalfRounding.fraction);
+    result = _mm512_andnot_si512(cleared, result);
   } else {
-    const auto is_odd = hn::TestBit(x, look_up(kHalfRounding.unit));
-    const auto sum = hn::Add(x, look_up(kHalfRounding.below_half));
-    result =
-        hn::And(hn::IfThenElse(is_odd, hn::Add(sum, one), sum), look_up(kHalfRounding.rounded));
+    cleared = look_up(kHalfRounding.rounded_off);
+    const __m512i sum = _mm512_add_epi16(result, look_up(kHalfRounding.half));
+    if constexpr (kMode == kHalvesAwayFromZero) {
+      result = _mm512_andnot_si512(cleared, sum);
+    } else {
+      // Only a tie leaves no fraction behind. An odd sum of one becomes the even value below.
+      const __mmask32 is_tie = _mm512_testn_epi16_mask(sum, cleared);
+      const __m512i odd = _mm512_maskz_permutexvar_epi16(
+          is_tie, exponent, hn::Load(du, kHalfRounding.odd.data()).raw);
+      constexpr int kFirstAndNeitherOther = 0x10;
+      result = _mm512_ternarylogic_epi64(sum, cleared, odd, kFirstAndNeitherOther);
+    }
   }
+  const __mmask32 is_special = _mm512_movepi16_mask(cleared);
+  if (HWY_LIKELY(is_special == 0)) return hn::Vec<BitsTag<D>>{result};
   const auto is_nan = hn::Gt(hn::Add(x, x), hn::Set(du, uint16_t{0xF800}));
-  if (HWY_LIKELY(hn::AllFalse(du, is_nan))) return result;
-  return hn::IfThenElse(is_nan, hn::Or(x, hn::Set(du, uint16_t{0x0200})), result);
+  const auto special = hn::IfThenElse(is_nan, hn::Or(x, hn::Set(du, uint16_t{0x0200})), x);
+  return hn::Vec<BitsTag<D>>{_mm512_mask_mov_epi16(result, is_special, special.raw)};
 }
 #endif  // OPSERVE_HAVE_BIT_MASKS
 
