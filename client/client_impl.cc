@@ -35,7 +35,7 @@ ClientImpl::~ClientImpl() {
 absl::Status ClientImpl::WaitForServer() {
   if (options_.connect_timeout <= absl::ZeroDuration()) return absl::OkStatus();
   // Any answer proves that there is a server, also one that has no health service.
-  const absl::Status status = transport_->CheckHealth("", options_.connect_timeout).status();
+  absl::Status status = transport_->CheckHealth("", options_.connect_timeout).status();
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) return status;
   return absl::OkStatus();
 }
@@ -53,7 +53,7 @@ std::optional<absl::Duration> ClientImpl::OnFailure(RetryState& retries,
 absl::Status ClientImpl::Retry(RetryState& retries,
                                absl::FunctionRef<absl::Status(absl::Duration timeout)> attempt) {
   while (true) {
-    const absl::Status status = attempt(retries.TimeLeft(clock_->Now()));
+    absl::Status status = attempt(retries.TimeLeft(clock_->Now()));
     if (status.ok()) return status;
     const std::optional<absl::Duration> wait = OnFailure(retries, status);
     if (!wait) return status;
@@ -80,9 +80,8 @@ void ClientImpl::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
     const std::lock_guard lock(mutex_);
     ++in_flight_;
   }
-  auto retries = StartRetries(options);
   StartAttempt(std::make_shared<AsyncCall>(
-      AsyncCall{EncodeCall(call), {}, std::move(retries), std::move(done)}));
+      AsyncCall{EncodeCall(call), {}, StartRetries(options), std::move(done)}));
 }
 
 void ClientImpl::StartAttempt(std::shared_ptr<AsyncCall> call) {

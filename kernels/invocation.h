@@ -26,7 +26,7 @@ struct Invocation {
   // Inputs in operator order; data_type is kUnknown where an optional input is absent.
   std::array<TensorDesc, kMaxInputs> inputs = {};
   // Which payload of the request holds input i. -1 where the input is absent.
-  std::array<int8_t, kMaxInputs> payload_index = {};
+  std::array<int, kMaxInputs> payload_index = {};
   TensorDesc output;
   // Exact bytes that the buffers of the inputs and of the output must have; no kernel touches more.
   std::array<uint64_t, kMaxInputs> input_bytes = {};

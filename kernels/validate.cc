@@ -323,7 +323,7 @@ class Validation {
     for (int i = 0; i < input_count; ++i) {
       invocation_.payload_index[i] = -1;
       if (!positions_[i]) continue;
-      invocation_.payload_index[i] = static_cast<int8_t>(*positions_[i]);
+      invocation_.payload_index[i] = static_cast<int>(*positions_[i]);
       invocation_.inputs[i] = *checks_[*positions_[i]].desc;
       invocation_.input_bytes[i] = *ExactSizeInBytes(invocation_.inputs[i]);
       tensors[i] = invocation_.inputs[i];

@@ -125,7 +125,7 @@ absl::Status DiagnoseListen(const ListenAddress& address) {
   if (error != 0) return absl::NotFoundError(gai_strerror(error));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
   for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
-    const absl::Status status = TryBind(*candidate);
+    absl::Status status = TryBind(*candidate);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

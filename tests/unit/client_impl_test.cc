@@ -95,7 +95,7 @@ class ScriptedTransport final : public Transport {
     timeouts.push_back(timeout);
     clock_.Advance(time_per_attempt);
     if (script_.empty()) return absl::OkStatus();
-    const absl::Status status = script_.front();
+    absl::Status status = script_.front();
     script_.pop_front();
     return status;
   }
@@ -179,7 +179,7 @@ TEST(ClientImplTest, AsynchronousCallsRetryOnTheClock) {
   Fixture f({kGone, kGone});
   int calls = 0;
   f.impl->ExecuteAsync(kCall,
-                       [&](absl::StatusOr<Tensor> output, const ExecutionInfo& info) {
+                       [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo& info) {
                          ++calls;
                          EXPECT_TRUE(output.ok()) << output.status();
                          EXPECT_EQ(info.attempts, 3);
@@ -193,7 +193,8 @@ TEST(ClientImplTest, AsynchronousCallsGiveTheLastError) {
   Fixture f({kGone, kGone, kGone, kGone});
   absl::Status status;
   f.impl->ExecuteAsync(
-      kCall, [&](absl::StatusOr<Tensor> output, const ExecutionInfo&) { status = output.status(); },
+      kCall,
+      [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo&) { status = output.status(); },
       {});
   EXPECT_EQ(status, kGone);
 }
@@ -202,8 +203,8 @@ TEST(ClientImplTest, DestructionWaitsForCallsInFlight) {
   Fixture f({});
   f.transport->answers_late = true;
   std::atomic<bool> answered = false;
-  f.impl->ExecuteAsync(kCall,
-                       [&](absl::StatusOr<Tensor>, const ExecutionInfo&) { answered = true; }, {});
+  f.impl->ExecuteAsync(
+      kCall, [&](const absl::StatusOr<Tensor>&, const ExecutionInfo&) { answered = true; }, {});
   std::thread late([&] { f.transport->AnswerLate(); });
   f.impl.reset();
   EXPECT_TRUE(answered);
@@ -239,7 +240,8 @@ TEST(ClientImplTest, AContradictoryResponseIsDataLoss) {
   EXPECT_EQ(impl.Execute(kCall, {}, nullptr).status().code(), absl::StatusCode::kDataLoss);
   absl::Status status;
   impl.ExecuteAsync(
-      kCall, [&](absl::StatusOr<Tensor> output, const ExecutionInfo&) { status = output.status(); },
+      kCall,
+      [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo&) { status = output.status(); },
       {});
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
 }
