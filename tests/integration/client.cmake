@@ -3,7 +3,7 @@
 
 opserve_test(client_integration_test
   SRCS client_test.cc
-  DEPS opserve::client opserve::npy opserve::server
+  DEPS opserve::client opserve::npy opserve_integration
   LABELS integration)
 target_compile_definitions(client_integration_test PRIVATE
   OPSERVE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")

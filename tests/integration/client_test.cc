@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/server.h"
+#include "tests/integration/gated_device.h"
 
 namespace opserve {
 namespace {
@@ -242,10 +243,17 @@ TEST_F(ClientTest, TlsTrustsTheGivenAuthorityOnly) {
   EXPECT_EQ(Client::Connect(address, plain).status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(ClientTest, ADeadlineThatCannotBeMet) {
+TEST_F(ClientTest, DeadlinePassesWhileTheDeviceIsBusy) {
+  testing::GatedDevice device;
+  ServerOptions options;
+  options.listen = {"127.0.0.1:0"};
+  const auto server = Server::Start(options, {.device = &device});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto client = Connect((*server)->addresses()[0]);
+  const testing::GateCloser closed(device);
   const absl::Status status =
-      client_->Execute(Round(kValues), {.timeout = absl::Nanoseconds(1)}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+      client->Execute(Round(kValues), {.timeout = absl::Milliseconds(50)}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
 }
 
 TEST_F(ClientTest, AServerThatIsGoneIsUnavailableAndOneThatIsBackServesAgain) {
