@@ -94,6 +94,8 @@ def prepare_ort(model, inputs, output, threads):
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
+    # Its threads would spin on after a run, on the processors that the other side is timed on.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     binding = session.io_binding()
     for i, array in enumerate(inputs):
