@@ -1,0 +1,27 @@
+// File: server/d3d12/vulkan_adapters.h
+//
+// The adapters that a Vulkan instance sees. Direct3D 12 over Vulkan has no enumeration of its own.
+
+#ifndef OPSERVE_SERVER_D3D12_VULKAN_ADAPTERS_H_
+#define OPSERVE_SERVER_D3D12_VULKAN_ADAPTERS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/d3d12/adapter_info.h"
+#include "server/d3d12/shared_library.h"
+
+namespace opserve::d3d12 {
+
+struct VulkanAdapter {
+  AdapterInfo info;
+  void* physical_device = nullptr;  // a VkPhysicalDevice; lives as long as the instance
+};
+
+// All adapters of `instance`, a VkInstance, in the driver's order. `vulkan`: the Vulkan loader.
+absl::StatusOr<std::vector<VulkanAdapter>> EnumerateVulkanAdapters(const SharedLibrary& vulkan,
+                                                                   void* instance);
+
+}  // namespace opserve::d3d12
+
+#endif  // OPSERVE_SERVER_D3D12_VULKAN_ADAPTERS_H_
