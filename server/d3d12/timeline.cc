@@ -21,14 +21,27 @@ Timeline::~Timeline() {
   fence_.reset();
 }
 
+uint64_t Timeline::Completed() {
+  const uint64_t value = fence_->CompletedValue();
+  if (value == kLost) return kLost;
+  NoteCompleted(value);
+  return completed_;
+}
+
+void Timeline::NoteCompleted(uint64_t value) {
+  uint64_t known = completed_;
+  while (known < value && !completed_.compare_exchange_weak(known, value)) {
+  }
+}
+
 bool Timeline::IsCompleted(Serial serial) {
-  const uint64_t completed = fence_->CompletedValue();
+  const uint64_t completed = Completed();
   return completed != kLost && completed >= static_cast<uint64_t>(serial);
 }
 
 absl::Status Timeline::Wait(Serial serial, std::chrono::nanoseconds timeout) {
   const auto value = static_cast<uint64_t>(serial);
-  if (const uint64_t completed = fence_->CompletedValue(); completed >= value) {
+  if (const uint64_t completed = Completed(); completed >= value) {
     return completed == kLost ? Lost() : absl::OkStatus();
   }
   std::unique_ptr<Event> event = TakeEvent();
@@ -39,12 +52,13 @@ absl::Status Timeline::Wait(Serial serial, std::chrono::nanoseconds timeout) {
     (is_set ? idle_ : abandoned_).push_back(std::move(event));
   }
   OPSERVE_RETURN_IF_ERROR(status);
-  const uint64_t completed = fence_->CompletedValue();
+  if (is_set) NoteCompleted(value);
+  const uint64_t completed = Completed();
   if (completed == kLost) return Lost();
   if (completed >= value) return absl::OkStatus();
-  return absl::DeadlineExceededError(
-      absl::StrCat("The device has not finished submission ", value, " within ",
-                   std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(), " ms."));
+  return absl::DeadlineExceededError(absl::StrCat(
+      "The device has not finished submission ", value, " within ",
+      std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(), " ms."));
 }
 
 std::unique_ptr<Event> Timeline::TakeEvent() {

@@ -26,7 +26,8 @@ class Fence {
  public:
   virtual ~Fence() = default;
 
-  // The last value reached; UINT64_MAX when the device is lost.
+  // A value reached; UINT64_MAX when the device is lost. May fall back for a moment: libvkd3d reports
+  // submissions in the order in which it hears of their end.
   virtual uint64_t CompletedValue() = 0;
   // Sets `event`, which must outlive the fence, once the fence has reached `value`.
   virtual absl::Status NotifyAt(uint64_t value, Event& event) = 0;
@@ -53,10 +54,14 @@ class Timeline {
   absl::Status Wait(Serial serial, std::chrono::nanoseconds timeout);
 
  private:
+  // The highest value known to be reached; UINT64_MAX when the device is lost.
+  uint64_t Completed();
+  void NoteCompleted(uint64_t value);
   std::unique_ptr<Event> TakeEvent();
 
   std::unique_ptr<Fence> fence_;
   std::atomic<uint64_t> last_ = 0;
+  std::atomic<uint64_t> completed_ = 0;
   Mutex mutex_;
   // Events of finished waits, to be used again.
   std::vector<std::unique_ptr<Event>> idle_ ABSL_GUARDED_BY(mutex_);
