@@ -56,9 +56,9 @@ absl::Status Timeline::Wait(Serial serial, std::chrono::nanoseconds timeout) {
   const uint64_t completed = Completed();
   if (completed == kLost) return Lost();
   if (completed >= value) return absl::OkStatus();
-  return absl::DeadlineExceededError(absl::StrCat(
-      "The device has not finished submission ", value, " within ",
-      std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(), " ms."));
+  return absl::DeadlineExceededError(
+      absl::StrCat("The device has not finished submission ", value, " within ",
+                   std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(), " ms."));
 }
 
 std::unique_ptr<Event> Timeline::TakeEvent() {

@@ -26,8 +26,8 @@ class Fence {
  public:
   virtual ~Fence() = default;
 
-  // A value reached; UINT64_MAX when the device is lost. May fall back for a moment: libvkd3d reports
-  // submissions in the order in which it hears of their end.
+  // A value reached; UINT64_MAX when the device is lost. May fall back for a moment: libvkd3d
+  // reports submissions in the order in which it hears of their end.
   virtual uint64_t CompletedValue() = 0;
   // Sets `event`, which must outlive the fence, once the fence has reached `value`.
   virtual absl::Status NotifyAt(uint64_t value, Event& event) = 0;
