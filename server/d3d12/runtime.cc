@@ -49,6 +49,7 @@ Runtime::~Runtime() = default;
 absl::StatusOr<std::shared_ptr<const Runtime>> Runtime::Load(const RuntimeLibraries& libraries) {
   const absl::StatusOr<SharedLibrary> vulkan = SharedLibrary::Load(libraries.vulkan);
   if (!vulkan.ok()) return vulkan.status();
+  OPSERVE_RETURN_IF_ERROR(CheckVulkanDriver(*vulkan));
   const absl::StatusOr<SharedLibrary> vkd3d_library = SharedLibrary::Load(libraries.vkd3d);
   if (!vkd3d_library.ok()) return vkd3d_library.status();
 

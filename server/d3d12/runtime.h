@@ -27,8 +27,8 @@ class Runtime {
   // Internals that may include Direct3D 12's headers: server/d3d12/runtime_impl.h.
   struct Impl;
 
-  // NOT_FOUND: a library or a function of it is missing; it names which. INTERNAL or UNAVAILABLE:
-  // no Vulkan driver works.
+  // NOT_FOUND: a library, a function of it, or any Vulkan driver is missing; it names which.
+  // INTERNAL or UNAVAILABLE: they are there and do not work.
   static absl::StatusOr<std::shared_ptr<const Runtime>> Load(
       const RuntimeLibraries& libraries = {});
   ~Runtime();

@@ -22,8 +22,11 @@ struct Functions {
   PFN_vkGetPhysicalDeviceProperties2 properties2 = nullptr;  // optional
 };
 
+// vkGetInstanceProcAddr.
+using GetInstanceProcAddr = std::remove_pointer_t<PFN_vkGetInstanceProcAddr>;
+
 absl::StatusOr<Functions> FunctionsOf(const SharedLibrary& vulkan, VkInstance instance) {
-  std::remove_pointer_t<PFN_vkGetInstanceProcAddr>* get = nullptr;
+  GetInstanceProcAddr* get = nullptr;
   if (absl::Status found = vulkan.Find("vkGetInstanceProcAddr", get); !found.ok()) return found;
   Functions functions;
   const auto find = [&](const char* name, auto& function) {
@@ -81,6 +84,26 @@ AdapterInfo Describe(const Functions& functions, VkPhysicalDevice device, int in
 }
 
 }  // namespace
+
+absl::Status CheckVulkanDriver(const SharedLibrary& vulkan) {
+  GetInstanceProcAddr* get = nullptr;
+  if (absl::Status found = vulkan.Find("vkGetInstanceProcAddr", get); !found.ok()) return found;
+  const auto create = reinterpret_cast<PFN_vkCreateInstance>(get(nullptr, "vkCreateInstance"));
+  if (create == nullptr) return absl::InternalError("The Vulkan loader has no vkCreateInstance.");
+  VkInstanceCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+  VkInstance instance = nullptr;
+  const VkResult result = create(&info, nullptr, &instance);
+  if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
+    return absl::NotFoundError("Vulkan has no driver on this machine.");
+  }
+  if (result != VK_SUCCESS) {
+    return absl::InternalError(absl::StrCat("vkCreateInstance failed: ", result, "."));
+  }
+  const auto destroy = reinterpret_cast<PFN_vkDestroyInstance>(get(instance, "vkDestroyInstance"));
+  destroy(instance, nullptr);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::vector<VulkanAdapter>> EnumerateVulkanAdapters(const SharedLibrary& vulkan,
                                                                    void* instance) {

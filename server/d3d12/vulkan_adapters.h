@@ -7,18 +7,23 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/d3d12/adapter_info.h"
 #include "server/d3d12/shared_library.h"
 
 namespace opserve::d3d12 {
 
+// NOT_FOUND where Vulkan has no driver on this machine, which libvkd3d would not tell from other
+// failures. `vulkan`: the Vulkan loader.
+absl::Status CheckVulkanDriver(const SharedLibrary& vulkan);
+
 struct VulkanAdapter {
   AdapterInfo info;
   void* physical_device = nullptr;  // a VkPhysicalDevice; lives as long as the instance
 };
 
-// All adapters of `instance`, a VkInstance, in the driver's order. `vulkan`: the Vulkan loader.
+// All adapters of `instance`, a VkInstance, in the driver's order.
 absl::StatusOr<std::vector<VulkanAdapter>> EnumerateVulkanAdapters(const SharedLibrary& vulkan,
                                                                    void* instance);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
@@ -92,6 +93,13 @@ TEST(RuntimeTest, MissingLibraryIsNamed) {
   const auto no_vulkan = Runtime::Load({.vulkan = "libno-such-vulkan.so.1"});
   EXPECT_EQ(no_vulkan.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(no_vulkan.status().message()), HasSubstr("libno-such-vulkan.so.1"));
+}
+
+// Drivers are looked for where these variables say.
+TEST(RuntimeTest, MissingDriverIsTold) {
+  for (const char* name : {"VK_ICD_FILENAMES", "VK_DRIVER_FILES"}) setenv(name, "/nonexistent", 1);
+  EXPECT_EQ(Runtime::Load().status().code(), absl::StatusCode::kNotFound);
+  for (const char* name : {"VK_ICD_FILENAMES", "VK_DRIVER_FILES"}) unsetenv(name);
 }
 
 TEST_F(GpuDeviceTest, AdaptersAreDescribed) {
