@@ -18,10 +18,12 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 declare -A packages_of=(
-  [build]="ca-certificates ccache cmake g++ git make ninja-build pkg-config
+  [build]="ca-certificates ccache cmake directx-headers-dev g++ git make ninja-build pkg-config
     libabsl-dev libcli11-dev libgrpc++-dev libhwy-dev libprotobuf-dev libspdlog-dev libtbb-dev
-    nlohmann-json3-dev protobuf-compiler protobuf-compiler-grpc"
-  [test]="libbenchmark-dev libgmock-dev libgtest-dev openssl python3 python3-numpy"
+    libvulkan-dev nlohmann-json3-dev protobuf-compiler protobuf-compiler-grpc"
+  # The last three are a Direct3D 12 device in software.
+  [test]="libbenchmark-dev libgmock-dev libgtest-dev openssl python3 python3-numpy
+    libvkd3d1 libvulkan1 mesa-vulkan-drivers"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [fuzz]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
   [bench]="python3 python3-venv"

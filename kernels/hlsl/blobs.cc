@@ -1,0 +1,71 @@
+#include "kernels/hlsl/blobs.h"
+
+#include <algorithm>
+#include <vector>
+
+// The archive becomes read-only data of the program, between two symbols.
+asm(".pushsection .rodata\n"
+    ".balign 16\n"
+    "opserve_kernel_archive:\n"
+    ".incbin \"" OPSERVE_KERNEL_ARCHIVE
+    "\"\n"
+    "opserve_kernel_archive_end:\n"
+    ".popsection\n");
+extern "C" const std::byte opserve_kernel_archive[];
+extern "C" const std::byte opserve_kernel_archive_end[];
+
+namespace opserve::hlsl {
+namespace {
+
+using enum DataType;
+using enum LayoutClass;
+
+struct Entry {
+  KernelKey key;
+  uint64_t source_hash;
+  size_t offset;
+  size_t size;
+};
+
+constexpr Entry kEntries[] = {
+#define OPSERVE_BLOB_COMPILER(VERSION)
+#define OPSERVE_BLOB(OP, TYPE, MODE, LAYOUT, HASH, OFFSET, SIZE) \
+  {{OpId::OP, TYPE, MODE, LAYOUT}, HASH, OFFSET, SIZE},
+#include "kernels/hlsl/blobs/index.inc"
+#undef OPSERVE_BLOB
+#undef OPSERVE_BLOB_COMPILER
+};
+
+constexpr absl::string_view kCompiler =
+#define OPSERVE_BLOB_COMPILER(VERSION) VERSION;
+#define OPSERVE_BLOB(...)
+#include "kernels/hlsl/blobs/index.inc"
+#undef OPSERVE_BLOB
+#undef OPSERVE_BLOB_COMPILER
+
+    std::vector<Blob> ReadArchive() {
+  const std::span archive(opserve_kernel_archive, opserve_kernel_archive_end);
+  std::vector<Blob> blobs;
+  for (const Entry& entry : kEntries) {
+    blobs.push_back({entry.key, entry.source_hash, archive.subspan(entry.offset, entry.size)});
+  }
+  return blobs;
+}
+
+}  // namespace
+
+std::span<const Blob> AllBlobs() {
+  static const std::vector<Blob>& blobs = *new std::vector<Blob>(ReadArchive());
+  return blobs;
+}
+
+const Blob* FindBlob(const KernelKey& key) {
+  const std::span<const Blob> blobs = AllBlobs();
+  const auto found = std::find_if(blobs.begin(), blobs.end(),
+                                  [&key](const Blob& blob) { return blob.key == key; });
+  return found == blobs.end() ? nullptr : &*found;
+}
+
+absl::string_view BlobCompiler() { return kCompiler; }
+
+}  // namespace opserve::hlsl

@@ -1,0 +1,72 @@
+// File: kernels/hlsl/kernel_key.h
+//
+// What names a GPU kernel. Values; safe to use from any thread.
+
+#ifndef OPSERVE_KERNELS_HLSL_KERNEL_KEY_H_
+#define OPSERVE_KERNELS_HLSL_KERNEL_KEY_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "kernels/op_table.h"
+
+namespace opserve::hlsl {
+
+// Threads of a thread group of every kernel.
+inline constexpr uint32_t kThreadsPerGroup = 256;
+
+// How a kernel walks its tensors.
+enum class LayoutClass : uint8_t {
+  kPacked,   // all tensors packed: blocks of 16 bytes
+  kStrided,  // any plan: one word of the output after the other
+};
+
+// "packed" or "strided".
+constexpr absl::string_view NameOf(LayoutClass layout) {
+  return layout == LayoutClass::kPacked ? "packed" : "strided";
+}
+
+struct KernelKey {
+  OpId op = {};
+  DataType lane = DataType::kUnknown;
+  int mode = 0;
+  LayoutClass layout = LayoutClass::kPacked;
+
+  bool operator==(const KernelKey&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const KernelKey& key) {
+    return H::combine(std::move(h), key.op, key.lane, key.mode, key.layout);
+  }
+};
+
+// The type of tensor `index` (inputs in order, then the output) of an operator whose lane has the
+// type `lane`.
+constexpr DataType TypeOfTensor(const OpTraits& op, int index, DataType lane) {
+  const bool with_lane = op.shares_type(index) && op.shares_type(op.lane_input);
+  if (index == op.lane_input || with_lane) return lane;
+  return op.support[op.support.size() - 1].types[index].first();
+}
+
+// Elements that one thread of a packed kernel computes at a time: 16 bytes of the widest tensor,
+// and at least one whole word of the output.
+constexpr uint32_t ElementsPerBlock(const OpTraits& op, DataType lane) {
+  uint32_t widest = 1;
+  for (int t = 0; t < op.tensor_count(); ++t) {
+    const auto size = static_cast<uint32_t>(SizeOf(TypeOfTensor(op, t, lane)));
+    widest = size > widest ? size : widest;
+  }
+  const auto out = static_cast<uint32_t>(SizeOf(TypeOfTensor(op, op.input_count(), lane)));
+  const uint32_t elements = 16 / widest;
+  return elements * out < 4 ? 4 / out : elements;
+}
+
+// Elements of the output's address range that one thread of a strided kernel writes at a time: a
+// word, or one element of 64 bits.
+constexpr uint32_t SlotsPerWord(const OpTraits& op, DataType lane) {
+  const auto out = static_cast<uint32_t>(SizeOf(TypeOfTensor(op, op.input_count(), lane)));
+  return out < 4 ? 4 / out : 1;
+}
+
+}  // namespace opserve::hlsl
+
+#endif  // OPSERVE_KERNELS_HLSL_KERNEL_KEY_H_

@@ -1,0 +1,327 @@
+#include "kernels/hlsl/render.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/op_rows.h"
+
+namespace opserve::hlsl {
+namespace {
+
+// What the text of a kernel depends on beside its shape.
+struct ShapeText {
+  absl::string_view name;
+  // Names of the operands, one letter per input.
+  absl::string_view operands;
+  // Whether elements are moved, not computed: their type is then that of unsigned bits.
+  bool moves = false;
+};
+
+constexpr ShapeText kShapes[] = {
+    {"Unary", "x"}, {"Predicate", "x"}, {"Binary", "xy"}, {"Select", "cxy", /*moves=*/true}};
+
+struct HlslRow {
+  absl::string_view shape;
+  absl::string_view expression;  // in parentheses
+};
+
+constexpr HlslRow kHlslRows[] = {
+#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) {#SHAPE, #HLSL},
+#include "kernels/elementwise.def"
+#undef OPSERVE_OPERATOR
+};
+
+const HlslRow& RowOf(OpId op) { return kHlslRows[static_cast<size_t>(op)]; }
+
+const ShapeText& ShapeOf(OpId op) {
+  const ShapeText* found = kShapes;
+  while (found->name != RowOf(op).shape) ++found;
+  return *found;
+}
+
+bool IsSigned(DataType type) {
+  return type == DataType::kInt8 || type == DataType::kInt16 || type == DataType::kInt32 ||
+         type == DataType::kInt64;
+}
+
+// The unsigned type of as many bits.
+DataType BitsOf(DataType type) {
+  switch (SizeOf(type)) {
+    case 1:
+      return DataType::kUint8;
+    case 2:
+      return DataType::kUint16;
+    case 4:
+      return DataType::kUint32;
+    default:
+      return DataType::kUint64;
+  }
+}
+
+// One operand or the result of a kernel.
+struct Tensor {
+  char letter;
+  DataType type;
+  size_t size() const { return SizeOf(type); }
+  // HLSL's type of one element.
+  absl::string_view value_type() const { return size() == 8 ? "uint2" : "uint"; }
+};
+
+struct Kernel {
+  const OpTraits& op;
+  const ShapeText& shape;
+  KernelKey key;
+  std::vector<Tensor> inputs;
+  Tensor output;
+};
+
+Kernel KernelOf(const KernelKey& key) {
+  const OpTraits& op = TraitsOf(key.op);
+  const ShapeText& shape = ShapeOf(key.op);
+  const auto type_of = [&](int index) {
+    const DataType type = TypeOfTensor(op, index, key.lane);
+    return shape.moves ? BitsOf(type) : type;
+  };
+  Kernel kernel{op, shape, key, {}, {'z', type_of(op.input_count())}};
+  for (int i = 0; i < op.input_count(); ++i) {
+    kernel.inputs.push_back({shape.operands[i], type_of(i)});
+  }
+  return kernel;
+}
+
+// Macros that the bodies look at.
+std::string LaneMacros(const Kernel& kernel) {
+  const DataType lane = kernel.inputs[kernel.op.lane_input].type;
+  std::string text = absl::StrCat("#define LANE_BITS ", SizeOf(lane) * 8, "\n",
+                                  "#define LANE_IS_SIGNED ", IsSigned(lane) ? 1 : 0, "\n");
+  if (lane == DataType::kFloat32) absl::StrAppend(&text, "#define MANTISSA_BITS 23\n");
+  if (lane == DataType::kFloat16) absl::StrAppend(&text, "#define MANTISSA_BITS 10\n");
+  return absl::StrCat(text, "#define kMode ", kernel.key.mode, "\n\n");
+}
+
+std::string Bindings(const Kernel& kernel) {
+  std::string text =
+      "cbuffer Constants : register(b0) {\n"
+      "  uint block_count;\n"
+      "  uint thread_count;\n"
+      "  uint loop_count;\n"
+      "};\n";
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    absl::StrAppend(&text, "ByteAddressBuffer Input", i, " : register(t", i, ");\n");
+  }
+  if (kernel.key.layout == LayoutClass::kStrided) {
+    absl::StrAppend(&text, "ByteAddressBuffer Plan : register(t", kMaxInputs, ");\n");
+  }
+  return absl::StrCat(text, "RWByteAddressBuffer Output : register(u0);\n\n");
+}
+
+// A function that computes one element from its operands.
+std::string ElementFunction(const Kernel& kernel) {
+  const std::string operands =
+      absl::StrJoin(kernel.inputs, ", ", [](std::string* out, const Tensor& input) {
+        absl::StrAppend(out, input.letter == 'c' ? "bool" : input.value_type(), " ",
+                        absl::string_view(&input.letter, 1));
+      });
+  const bool is_predicate = kernel.shape.name == "Predicate";
+  return absl::StrCat(kernel.output.value_type(), " Element(", operands, ") { return ",
+                      RowOf(kernel.key.op).expression, is_predicate ? " ? 1 : 0" : "", "; }\n\n");
+}
+
+// The element of `tensor` that begins at bit `shift` of the word, or the two words, given.
+std::string Extract(const Tensor& tensor, absl::string_view words, absl::string_view shift) {
+  std::string value(words);
+  if (tensor.size() < 4) {
+    value = absl::StrCat(IsSigned(tensor.type) ? "Int" : "Uint", tensor.size() * 8, "(", words,
+                         ", ", shift, ")");
+  }
+  return tensor.letter == 'c' ? absl::StrCat(value, " != 0") : value;
+}
+
+// The word that holds the given elements of the output.
+std::string Pack(const Tensor& output, const std::vector<std::string>& elements) {
+  if (output.size() >= 4) return elements[0];
+  return absl::StrCat("Pack", output.size() * 8, "(", absl::StrJoin(elements, ",\n          "),
+                      ")");
+}
+
+// Names of words 4 * i to 4 * i + 3 of a tensor of a block: x0.x, x0.y, ...
+std::string WordName(const Tensor& tensor, size_t word) {
+  return absl::StrCat(absl::string_view(&tensor.letter, 1), word / 4, ".",
+                      absl::string_view("xyzw").substr(word % 4, 1));
+}
+
+// The suffix of a load or store of `words` words: none, 2, 3 or 4.
+std::string Width(size_t words) { return words == 1 ? "" : absl::StrCat(words); }
+
+// Reads what one block has of `input`.
+std::string LoadBlock(const Tensor& input, size_t index, size_t elements) {
+  const size_t bytes = elements * input.size();
+  const absl::string_view letter(&input.letter, 1);
+  if (bytes < 4) {
+    return absl::StrCat("    const uint ", letter, "0 = Input", index, ".Load(block * ", bytes,
+                        " & ~3u) >> (block * ", bytes, " & 3) * 8;\n");
+  }
+  std::string text;
+  for (size_t word = 0; word < bytes / 4; word += 4) {
+    const size_t count = std::min<size_t>(4, bytes / 4 - word);
+    absl::StrAppend(&text, "    const uint", Width(count), " ", letter, word / 4, " = Input", index,
+                    ".Load", Width(count), "(block * ", bytes,
+                    word == 0 ? "" : absl::StrCat(" + ", word * 4), ");\n");
+  }
+  return text;
+}
+
+// Element `index` of what LoadBlock read.
+std::string ElementOfBlock(const Tensor& input, size_t index) {
+  const size_t at = index * input.size();
+  std::string words = WordName(input, at / 4);
+  if (input.size() == 8) {
+    words = absl::StrCat("uint2(", words, ", ", WordName(input, at / 4 + 1), ")");
+  }
+  return Extract(input, words, absl::StrCat(at % 4 * 8));
+}
+
+std::string CallOfBlock(const Kernel& kernel, size_t index) {
+  return absl::StrCat("Element(",
+                      absl::StrJoin(kernel.inputs, ", ",
+                                    [index](std::string* out, const Tensor& input) {
+                                      absl::StrAppend(out, ElementOfBlock(input, index));
+                                    }),
+                      ")");
+}
+
+std::string StoreBlock(const Kernel& kernel, size_t elements) {
+  const size_t bytes = elements * kernel.output.size();
+  const size_t per_item = std::max<size_t>(1, 4 / kernel.output.size());
+  const size_t items_per_store = std::min<size_t>(16, bytes) / (per_item * kernel.output.size());
+  std::string text;
+  size_t element = 0;
+  for (size_t at = 0; at < bytes; at += 16) {
+    std::vector<std::string> items;
+    for (size_t item = 0; item < items_per_store; ++item) {
+      std::vector<std::string> packed;
+      for (size_t i = 0; i < per_item; ++i) packed.push_back(CallOfBlock(kernel, element++));
+      items.push_back(Pack(kernel.output, packed));
+    }
+    const size_t words = std::min<size_t>(16, bytes) / 4;
+    const std::string value =
+        items.size() == 1
+            ? items[0]
+            : absl::StrCat("uint", words, "(\n        ", absl::StrJoin(items, ",\n        "), ")");
+    absl::StrAppend(&text, "    Output.Store", Width(words), "(block * ", bytes,
+                    at == 0 ? "" : absl::StrCat(" + ", at), ", ", value, ");\n");
+  }
+  return text;
+}
+
+// The loop over the blocks of a thread around `body`.
+std::string Main(absl::string_view body) {
+  return absl::StrCat("[numthreads(", kThreadsPerGroup,
+                      ", 1, 1)]\n"
+                      "void main(uint3 id : SV_DispatchThreadID) {\n"
+                      "  for (uint block = id.x; block < block_count; block += thread_count) {\n",
+                      body, "  }\n}\n");
+}
+
+std::string PackedMain(const Kernel& kernel) {
+  const uint32_t elements = ElementsPerBlock(kernel.op, kernel.key.lane);
+  std::string body;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    absl::StrAppend(&body, LoadBlock(kernel.inputs[i], i, elements));
+  }
+  return Main(absl::StrCat(body, StoreBlock(kernel, elements)));
+}
+
+// The element of `input` at the offset that a strided kernel has found.
+std::string ElementAtOffset(const Tensor& input, size_t index) {
+  const absl::string_view component = absl::string_view("xyz").substr(index, 1);
+  const std::string byte = absl::StrCat("offset.", component, " * ", input.size());
+  if (input.size() == 8) return absl::StrCat("Input", index, ".Load2(", byte, ")");
+  if (input.size() == 4) return absl::StrCat("Input", index, ".Load(", byte, ")");
+  return Extract(input, absl::StrCat("Input", index, ".Load(", byte, " & ~3u)"),
+                 absl::StrCat("(", byte, " & 3) * 8"));
+}
+
+// A function that finds the coordinates of a place in the output, and computes what belongs there.
+// A loop of the plan has 32 bytes: size, stride of the output, strides of the inputs.
+std::string SlotFunction(const Kernel& kernel) {
+  std::vector<std::string> operands;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    operands.push_back(ElementAtOffset(kernel.inputs[i], i));
+  }
+  const absl::string_view type = kernel.output.value_type();
+  return absl::StrCat(type,
+                      " Slot(uint rest) {\n"
+                      "  bool is_gap = false;\n"
+                      "  uint3 offset = 0;\n"
+                      "  for (uint i = 0; i < loop_count; ++i) {\n"
+                      "    const uint4 nest = Plan.Load4(i * 32);\n"
+                      "    const uint index = rest / nest.y;\n"
+                      "    rest -= index * nest.y;\n"
+                      "    is_gap = is_gap || index >= nest.x;\n"
+                      "    offset += index * uint3(nest.zw, Plan.Load(i * 32 + 16));\n"
+                      "  }\n"
+                      "  ",
+                      type,
+                      " value = 0;\n"
+                      "  if (!is_gap && rest == 0) {\n"
+                      "    value = Element(",
+                      absl::StrJoin(operands, ",\n                    "),
+                      ");\n"
+                      "  }\n"
+                      "  return value;\n"
+                      "}\n\n");
+}
+
+std::string StridedMain(const Kernel& kernel) {
+  const uint32_t slots = SlotsPerWord(kernel.op, kernel.key.lane);
+  std::vector<std::string> elements;
+  for (uint32_t i = 0; i < slots; ++i) {
+    elements.push_back(slots == 1 ? "Slot(block)"
+                                  : absl::StrCat("Slot(block * ", slots, " + ", i, ")"));
+  }
+  const bool is_wide = kernel.output.size() == 8;
+  return absl::StrCat(
+      SlotFunction(kernel),
+      Main(absl::StrCat("    Output.Store", is_wide ? "2(block * 8, " : "(block * 4, ",
+                        Pack(kernel.output, elements), ");\n")));
+}
+
+}  // namespace
+
+std::vector<KernelKey> AllKernelKeys() {
+  std::vector<KernelKey> keys;
+  for (const OpTraits& op : OpTable()) {
+    if (RowOf(op.id).expression == "()") continue;
+    for (DataType type : kAllDataTypes) {
+      if (!op_rows::LaneTypes(op).contains(type)) continue;
+      for (int mode = 0; mode < op_rows::ModeCount(op); ++mode) {
+        keys.push_back({op.id, type, mode, LayoutClass::kPacked});
+        keys.push_back({op.id, type, mode, LayoutClass::kStrided});
+      }
+    }
+  }
+  return keys;
+}
+
+std::string RenderKernel(const KernelKey& key, absl::string_view bodies) {
+  const Kernel kernel = KernelOf(key);
+  return absl::StrCat(
+      LaneMacros(kernel), bodies, Bindings(kernel), ElementFunction(kernel),
+      key.layout == LayoutClass::kPacked ? PackedMain(kernel) : StridedMain(kernel));
+}
+
+std::string ReadBodies(const std::string& folder) {
+  std::string text;
+  for (const char* name : {"/elements.hlsli", "/operators.hlsli"}) {
+    std::ifstream file(folder + name, std::ios::binary);
+    if (!file) return "";
+    text.append(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  return text;
+}
+
+}  // namespace opserve::hlsl

@@ -1,0 +1,36 @@
+// File: kernels/hlsl/render.h
+//
+// Writes the HLSL text of GPU kernels from the operator table, for shader model 5.1. Used by the
+// tool that builds the blobs and by tests; the server needs only kernels/hlsl/blobs.h.
+//
+// A kernel binds:
+//   b0         block count, thread count, loop count (root constants)
+//   t0, t1, .. the inputs, raw (root SRVs)
+//   t3         the plan, raw; strided kernels only (root SRV)
+//   u0         the output, raw (root UAV)
+
+#ifndef OPSERVE_KERNELS_HLSL_RENDER_H_
+#define OPSERVE_KERNELS_HLSL_RENDER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "kernels/hlsl/kernel_key.h"
+
+namespace opserve::hlsl {
+
+// All kernels of the operator table whose row has an HLSL body, in the order of the table.
+std::vector<KernelKey> AllKernelKeys();
+
+// The complete source of a kernel, which must be one of AllKernelKeys(). `bodies`: the text of
+// elements.hlsli and operators.hlsli. Kernels that do the same have the same text: moves, for
+// example, depend on the size of an element only.
+std::string RenderKernel(const KernelKey& key, absl::string_view bodies);
+
+// The bodies in `folder`, which is kernels/hlsl of the sources; empty where they cannot be read.
+std::string ReadBodies(const std::string& folder);
+
+}  // namespace opserve::hlsl
+
+#endif  // OPSERVE_KERNELS_HLSL_RENDER_H_

@@ -1,0 +1,140 @@
+// File: server/d3d12/buffer_pool.h
+//
+// Buffers that are used again, in classes of similar sizes, within a budget of bytes. Knows nothing
+// of what a buffer is.
+
+#ifndef OPSERVE_SERVER_D3D12_BUFFER_POOL_H_
+#define OPSERVE_SERVER_D3D12_BUFFER_POOL_H_
+
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "server/mutex.h"
+
+namespace opserve::d3d12 {
+
+// Bytes of the least class.
+inline constexpr uint64_t kMinBufferBytes = 4096;
+
+// The size of the buffers that serve requests for `bytes` bytes: four classes per power of two, so
+// that at most a fifth is wasted above kMinBufferBytes.
+constexpr uint64_t SizeClassOf(uint64_t bytes) {
+  if (bytes <= kMinBufferBytes) return kMinBufferBytes;
+  const uint64_t step = std::bit_floor(bytes - 1) / 4;
+  return (bytes + step - 1) / step * step;
+}
+
+// Thread-safe. Buffer is a movable handle that frees its buffer when destroyed.
+template <class Buffer>
+class BufferPool {
+ public:
+  using Create = std::function<absl::StatusOr<Buffer>(uint64_t bytes)>;
+
+  // A buffer on loan, at least as large as asked for; goes back when destroyed. The device must be
+  // done with it by then. Must not outlive the pool.
+  class Lease {
+   public:
+    Lease() = default;
+    Lease(Lease&& other) noexcept { *this = std::move(other); }
+    Lease& operator=(Lease&& other) noexcept {
+      std::swap(pool_, other.pool_);
+      std::swap(bytes_, other.bytes_);
+      std::swap(buffer_, other.buffer_);
+      return *this;
+    }
+    ~Lease() {
+      if (pool_ != nullptr) pool_->GiveBack(bytes_, std::move(buffer_));
+    }
+
+    Buffer& operator*() { return buffer_; }
+    Buffer* operator->() { return std::addressof(buffer_); }
+    // Bytes of the buffer.
+    uint64_t bytes() const { return bytes_; }
+
+   private:
+    friend class BufferPool;
+    Lease(BufferPool* pool, uint64_t bytes, Buffer buffer)
+        : pool_(pool), bytes_(bytes), buffer_(std::move(buffer)) {}
+
+    BufferPool* pool_ = nullptr;
+    uint64_t bytes_ = 0;
+    Buffer buffer_ = {};
+  };
+
+  // Keeps at most `budget` bytes of buffers, on loan or idle.
+  BufferPool(uint64_t budget, Create create) : budget_(budget), create_(std::move(create)) {}
+
+  // An idle buffer, or a new one, for which idle ones of other sizes make room. RESOURCE_EXHAUSTED
+  // where the budget does not allow it, else the error of `create`. Never waits.
+  absl::StatusOr<Lease> Acquire(uint64_t bytes) {
+    const uint64_t size = SizeClassOf(bytes);
+    std::vector<Buffer> dropped;  // destroyed outside the lock
+    {
+      MutexLock lock(mutex_);
+      if (auto idle = idle_.find(size); idle != idle_.end()) {
+        Buffer buffer = std::move(idle->second);
+        idle_.erase(idle);
+        return Lease(this, size, std::move(buffer));
+      }
+      if (size > budget_ || !MakeRoom(size, dropped)) return OverBudget(size);
+      total_ += size;
+    }
+    dropped.clear();
+    absl::StatusOr<Buffer> buffer = create_(size);
+    if (!buffer.ok()) {
+      MutexLock lock(mutex_);
+      total_ -= size;
+      return buffer.status();
+    }
+    return Lease(this, size, *std::move(buffer));
+  }
+
+  // Bytes of all buffers, on loan or idle.
+  uint64_t total_bytes() const {
+    MutexLock lock(mutex_);
+    return total_;
+  }
+
+ private:
+  // Drops idle buffers, the largest first, until `size` bytes fit. False if they never will.
+  bool MakeRoom(uint64_t size, std::vector<Buffer>& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    while (total_ + size > budget_) {
+      if (idle_.empty()) return false;
+      const auto largest = std::prev(idle_.end());
+      total_ -= largest->first;
+      dropped.push_back(std::move(largest->second));
+      idle_.erase(largest);
+    }
+    return true;
+  }
+
+  absl::Status OverBudget(uint64_t size) const {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("A buffer of ", size, " bytes exceeds what is left of the device's budget (",
+                     budget_, " bytes)."));
+  }
+
+  void GiveBack(uint64_t size, Buffer buffer) {
+    MutexLock lock(mutex_);
+    idle_.emplace(size, std::move(buffer));
+  }
+
+  const uint64_t budget_;
+  const Create create_;
+  mutable Mutex mutex_;
+  std::multimap<uint64_t, Buffer> idle_ ABSL_GUARDED_BY(mutex_);
+  uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace opserve::d3d12
+
+#endif  // OPSERVE_SERVER_D3D12_BUFFER_POOL_H_

@@ -1,0 +1,72 @@
+// File: server/d3d12/d3d12_device.h
+//
+// A Direct3D 12 adapter as a GpuDevice. The header is free of Direct3D 12's own headers.
+
+#ifndef OPSERVE_SERVER_D3D12_D3D12_DEVICE_H_
+#define OPSERVE_SERVER_D3D12_D3D12_DEVICE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/d3d12/runtime.h"
+#include "server/gpu_device.h"
+
+namespace opserve::d3d12 {
+
+// Limits of one device.
+struct DeviceOptions {
+  // Bytes of the buffers in the device's memory, in use or kept for the next call.
+  uint64_t memory_budget = uint64_t{1} << 30;
+  // Bytes of mapped memory per direction; multiples of 256. Larger calls get memory of their own.
+  uint64_t staging_bytes = uint64_t{64} << 20;
+  // How long a submission may take before the device counts as hung.
+  std::chrono::nanoseconds timeout = std::chrono::seconds(30);
+};
+
+// Thread-safe: calls of several threads are under way on the device at the same time. After the
+// first calls of a kind, a call allocates no device memory and makes no pipelines.
+//
+// A device that hangs or is lost refuses all further calls with UNAVAILABLE; make a new one.
+class D3D12Device final : public GpuDevice {
+ public:
+  // `adapter`: a position in runtime->adapters(). Fails where the driver cannot make a device of
+  // feature level 11_0, or has no memory for `options`.
+  static absl::StatusOr<std::unique_ptr<D3D12Device>> Create(std::shared_ptr<const Runtime> runtime,
+                                                             int adapter,
+                                                             const DeviceOptions& options = {});
+  // Waits, within the time-out, for what is under way. What a hung device may still touch is not
+  // freed.
+  ~D3D12Device() override;
+  D3D12Device(const D3D12Device&) = delete;
+  D3D12Device& operator=(const D3D12Device&) = delete;
+
+  std::string name() const override;
+  std::string description() const override;
+  bool Supports(OpId op, DataType lane) const override;
+  absl::Status Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
+                   std::byte* output) override;
+
+  // Makes the pipelines of all kernels now instead of at their first calls. The first error, if
+  // any.
+  absl::Status WarmUp();
+
+  // OK, or why the device is lost.
+  absl::Status status() const;
+  // Bytes of buffers in the device's memory.
+  uint64_t pooled_bytes() const;
+
+ private:
+  struct Impl;
+  explicit D3D12Device(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace opserve::d3d12
+
+#endif  // OPSERVE_SERVER_D3D12_D3D12_DEVICE_H_

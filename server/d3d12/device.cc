@@ -1,0 +1,122 @@
+#include "server/d3d12/device.h"
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/d3d12/hresult.h"
+#include "server/d3d12/runtime_impl.h"
+
+namespace opserve::d3d12 {
+namespace {
+
+D3D12_ROOT_PARAMETER RootDescriptor(D3D12_ROOT_PARAMETER_TYPE type, UINT shader_register) {
+  D3D12_ROOT_PARAMETER parameter{};
+  parameter.ParameterType = type;
+  parameter.Descriptor.ShaderRegister = shader_register;
+  return parameter;
+}
+
+absl::StatusOr<ComPtr<ID3D12RootSignature>> CreateRootSignature(const Runtime::Impl& runtime,
+                                                                ID3D12Device& device) {
+  std::array<D3D12_ROOT_PARAMETER, kRootParameterCount> parameters{};
+  parameters[kRootConstants].ParameterType = D3D12_ROOT_PARAMETER_TYPE_32BIT_CONSTANTS;
+  parameters[kRootConstants].Constants.Num32BitValues = kRootConstantCount;
+  // t0 to t2 are the inputs, t3 is the plan.
+  for (UINT i = kRootInputs; i <= kRootPlan; ++i) {
+    parameters[i] = RootDescriptor(D3D12_ROOT_PARAMETER_TYPE_SRV, i - kRootInputs);
+  }
+  parameters[kRootOutput] = RootDescriptor(D3D12_ROOT_PARAMETER_TYPE_UAV, 0);
+  const D3D12_ROOT_SIGNATURE_DESC desc{kRootParameterCount, parameters.data(), 0, nullptr,
+                                       D3D12_ROOT_SIGNATURE_FLAG_NONE};
+  ComPtr<ID3DBlob> blob;
+  ComPtr<ID3DBlob> error;
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(runtime.serialize_root_signature(
+      &desc, D3D_ROOT_SIGNATURE_VERSION_1, blob.GetAddressOf(), error.GetAddressOf())));
+  ComPtr<ID3D12RootSignature> root_signature;
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device.CreateRootSignature(
+      0, blob->GetBufferPointer(), blob->GetBufferSize(), IID_ID3D12RootSignature,
+      reinterpret_cast<void**>(root_signature.GetAddressOf()))));
+  return root_signature;
+}
+
+D3D12_HEAP_TYPE HeapOf(BufferKind kind) {
+  if (kind == BufferKind::kUpload) return D3D12_HEAP_TYPE_UPLOAD;
+  if (kind == BufferKind::kReadback) return D3D12_HEAP_TYPE_READBACK;
+  return D3D12_HEAP_TYPE_DEFAULT;
+}
+
+// Upload and readback heaps allow one state only.
+D3D12_RESOURCE_STATES StateOf(BufferKind kind) {
+  if (kind == BufferKind::kUpload) return D3D12_RESOURCE_STATE_GENERIC_READ;
+  if (kind == BufferKind::kReadback) return D3D12_RESOURCE_STATE_COPY_DEST;
+  return D3D12_RESOURCE_STATE_COMMON;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Device>> Device::Create(std::shared_ptr<const Runtime> runtime,
+                                                       int adapter) {
+  if (adapter < 0 || static_cast<size_t>(adapter) >= runtime->adapters().size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Adapter ", adapter, " does not exist; there are ", runtime->adapters().size(), "."));
+  }
+  std::unique_ptr<Device> device(new Device(std::move(runtime), adapter));
+  OPSERVE_RETURN_IF_ERROR(device->Initialize());
+  return device;
+}
+
+absl::Status Device::Initialize() {
+  const Runtime::Impl& runtime = runtime_->impl();
+  OPSERVE_RETURN_IF_ERROR(runtime.CreateDevice(adapter_.index, device_));
+  absl::StatusOr<ComPtr<ID3D12RootSignature>> root_signature =
+      CreateRootSignature(runtime, *device_.Get());
+  if (!root_signature.ok()) return root_signature.status();
+  root_signature_ = *std::move(root_signature);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ComPtr<ID3D12Resource>> Device::CreateBuffer(BufferKind kind, uint64_t bytes) const {
+  D3D12_HEAP_PROPERTIES heap{};
+  heap.Type = HeapOf(kind);
+  heap.CreationNodeMask = 1;
+  heap.VisibleNodeMask = 1;
+  D3D12_RESOURCE_DESC desc{};
+  desc.Dimension = D3D12_RESOURCE_DIMENSION_BUFFER;
+  desc.Width = bytes;
+  desc.Height = 1;
+  desc.DepthOrArraySize = 1;
+  desc.MipLevels = 1;
+  desc.SampleDesc.Count = 1;
+  desc.Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR;
+  desc.Flags = kind == BufferKind::kDefault ? D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
+                                            : D3D12_RESOURCE_FLAG_NONE;
+  ComPtr<ID3D12Resource> buffer;
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_->CreateCommittedResource(
+      &heap, D3D12_HEAP_FLAG_NONE, &desc, StateOf(kind), nullptr, IID_ID3D12Resource,
+      reinterpret_cast<void**>(buffer.GetAddressOf()))));
+  return buffer;
+}
+
+absl::StatusOr<ComPtr<ID3D12PipelineState>> Device::CreatePipeline(
+    std::span<const std::byte> code) const {
+  D3D12_COMPUTE_PIPELINE_STATE_DESC desc{};
+  desc.pRootSignature = root_signature_.Get();
+  desc.CS = {code.data(), code.size()};
+  ComPtr<ID3D12PipelineState> pipeline;
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_->CreateComputePipelineState(
+      &desc, IID_ID3D12PipelineState, reinterpret_cast<void**>(pipeline.GetAddressOf()))));
+  return pipeline;
+}
+
+absl::Status Device::status() const {
+  MutexLock lock(mutex_);
+  return lost_;
+}
+
+void Device::MarkLost(const absl::Status& reason) {
+  MutexLock lock(mutex_);
+  if (lost_.ok()) lost_ = reason;
+}
+
+}  // namespace opserve::d3d12

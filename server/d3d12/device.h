@@ -1,0 +1,75 @@
+// File: server/d3d12/device.h
+//
+// An ID3D12Device with the one root signature of all kernels, and whether it is lost. Internal to
+// server/d3d12.
+
+#ifndef OPSERVE_SERVER_D3D12_DEVICE_H_
+#define OPSERVE_SERVER_D3D12_DEVICE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/d3d12/api.h"
+#include "server/d3d12/runtime.h"
+#include "server/mutex.h"
+
+namespace opserve::d3d12 {
+
+// Parameters of the root signature; kernels/hlsl/render.h says what is bound to them.
+enum RootParameter : UINT {
+  kRootConstants = 0,
+  kRootInputs = 1,  // and one more per further input
+  kRootPlan = kRootInputs + 3,
+  kRootOutput = kRootPlan + 1,
+  kRootParameterCount = kRootOutput + 1,
+};
+// Number of 32-bit values of kRootConstants.
+inline constexpr UINT kRootConstantCount = 3;
+
+// What a buffer is for.
+enum class BufferKind { kUpload, kReadback, kDefault };
+
+// Thread-safe.
+class Device {
+ public:
+  // `adapter`: a position in runtime->adapters().
+  static absl::StatusOr<std::unique_ptr<Device>> Create(std::shared_ptr<const Runtime> runtime,
+                                                        int adapter);
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  ID3D12Device& api() const { return *device_.Get(); }
+  ID3D12RootSignature& root_signature() const { return *root_signature_.Get(); }
+  const AdapterInfo& adapter() const { return adapter_; }
+
+  // A buffer of `bytes` bytes. Those of kind kDefault can be written by kernels.
+  absl::StatusOr<ComPtr<ID3D12Resource>> CreateBuffer(BufferKind kind, uint64_t bytes) const;
+
+  // A compute pipeline of the shader `code`.
+  absl::StatusOr<ComPtr<ID3D12PipelineState>> CreatePipeline(std::span<const std::byte> code) const;
+
+  // OK, or why the device is lost. A lost device never recovers.
+  absl::Status status() const;
+  // Declares the device lost; the first reason stays.
+  void MarkLost(const absl::Status& reason);
+
+ private:
+  Device(std::shared_ptr<const Runtime> runtime, int adapter)
+      : runtime_(std::move(runtime)), adapter_(runtime_->adapters()[adapter]) {}
+  absl::Status Initialize();
+
+  // Outlives the device: it is destroyed after the members that follow.
+  const std::shared_ptr<const Runtime> runtime_;
+  const AdapterInfo adapter_;
+  ComPtr<ID3D12Device> device_;
+  ComPtr<ID3D12RootSignature> root_signature_;
+  mutable Mutex mutex_;
+  absl::Status lost_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace opserve::d3d12
+
+#endif  // OPSERVE_SERVER_D3D12_DEVICE_H_

@@ -1,0 +1,105 @@
+#include "server/d3d12/queue.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/d3d12/hresult.h"
+
+namespace opserve::d3d12 {
+namespace {
+
+// Submissions that may be under way before a thread waits for the oldest.
+constexpr size_t kMaxSubmissions = 32;
+
+// An ID3D12Fence as a Fence.
+class DeviceFence final : public Fence {
+ public:
+  explicit DeviceFence(ComPtr<ID3D12Fence> fence) : fence_(std::move(fence)) {}
+
+  uint64_t CompletedValue() override { return fence_->GetCompletedValue(); }
+  absl::Status NotifyAt(uint64_t value, Event& event) override {
+    return OPSERVE_HRESULT(fence_->SetEventOnCompletion(value, &event));
+  }
+
+ private:
+  ComPtr<ID3D12Fence> fence_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Queue>> Queue::Create(const Device& device) {
+  std::unique_ptr<Queue> queue(new Queue(device));
+  OPSERVE_RETURN_IF_ERROR(queue->Initialize());
+  return queue;
+}
+
+absl::Status Queue::Initialize() {
+  D3D12_COMMAND_QUEUE_DESC desc{};
+  desc.Type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_.api().CreateCommandQueue(
+      &desc, IID_ID3D12CommandQueue, reinterpret_cast<void**>(queue_.GetAddressOf()))));
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_.api().CreateFence(
+      0, D3D12_FENCE_FLAG_NONE, IID_ID3D12Fence, reinterpret_cast<void**>(fence_.GetAddressOf()))));
+  timeline_ = std::make_unique<Timeline>(std::make_unique<DeviceFence>(fence_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Serial> Queue::Submit(absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record,
+                                     std::chrono::nanoseconds timeout) {
+  absl::StatusOr<std::unique_ptr<Slot>> slot = TakeSlot(timeout);
+  if (!slot.ok()) return slot.status();
+  // A slot that cannot record is dropped: what state its list is in is not known.
+  OPSERVE_RETURN_IF_ERROR(Record(**slot, record));
+  const absl::Status executed = Execute(**slot);
+  const Serial serial = (*slot)->serial;
+  MutexLock lock(slots_mutex_);
+  (executed.ok() ? slots_ : broken_).push_back(*std::move(slot));
+  if (executed.ok()) return serial;
+  // The device may be at work on something whose end nobody will hear of.
+  return absl::UnavailableError(absl::StrCat("The device is lost: ", executed.message()));
+}
+
+absl::StatusOr<std::unique_ptr<Queue::Slot>> Queue::CreateSlot() const {
+  auto slot = std::make_unique<Slot>();
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_.api().CreateCommandAllocator(
+      D3D12_COMMAND_LIST_TYPE_COMPUTE, IID_ID3D12CommandAllocator,
+      reinterpret_cast<void**>(slot->allocator.GetAddressOf()))));
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_.api().CreateCommandList(
+      0, D3D12_COMMAND_LIST_TYPE_COMPUTE, slot->allocator.Get(), nullptr,
+      IID_ID3D12GraphicsCommandList, reinterpret_cast<void**>(slot->list.GetAddressOf()))));
+  // Lists are made open; every use begins with a reset of a closed one.
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(slot->list->Close()));
+  return slot;
+}
+
+absl::StatusOr<std::unique_ptr<Queue::Slot>> Queue::TakeSlot(std::chrono::nanoseconds timeout) {
+  std::unique_ptr<Slot> slot;
+  {
+    MutexLock lock(slots_mutex_);
+    const bool may_wait = slots_.size() >= kMaxSubmissions;
+    if (!slots_.empty() && (may_wait || timeline_->IsCompleted(slots_.front()->serial))) {
+      slot = std::move(slots_.front());
+      slots_.erase(slots_.begin());
+    }
+  }
+  if (slot == nullptr) return CreateSlot();
+  OPSERVE_RETURN_IF_ERROR(timeline_->Wait(slot->serial, timeout));
+  return slot;
+}
+
+absl::Status Queue::Record(Slot& slot, absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(slot.allocator->Reset()));
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(slot.list->Reset(slot.allocator.Get(), nullptr)));
+  record(*slot.list.Get());
+  return OPSERVE_HRESULT(slot.list->Close());
+}
+
+absl::Status Queue::Execute(Slot& slot) {
+  MutexLock lock(submit_mutex_);
+  slot.serial = timeline_->Next();
+  ID3D12CommandList* lists[] = {slot.list.Get()};
+  queue_->ExecuteCommandLists(1, lists);
+  return OPSERVE_HRESULT(queue_->Signal(fence_.Get(), static_cast<uint64_t>(slot.serial)));
+}
+
+}  // namespace opserve::d3d12

@@ -1,0 +1,68 @@
+// File: server/d3d12/queue.h
+//
+// The compute queue of a device. Internal to server/d3d12.
+
+#ifndef OPSERVE_SERVER_D3D12_QUEUE_H_
+#define OPSERVE_SERVER_D3D12_QUEUE_H_
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "server/d3d12/api.h"
+#include "server/d3d12/device.h"
+#include "server/d3d12/timeline.h"
+#include "server/mutex.h"
+
+namespace opserve::d3d12 {
+
+// Thread-safe: threads record at the same time, and submit one after the other.
+class Queue {
+ public:
+  // `device` must outlive the queue.
+  static absl::StatusOr<std::unique_ptr<Queue>> Create(const Device& device);
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  // Has `record` write a command list, and submits it. The serial is completed when the device is
+  // done. Waits up to `timeout` where too many submissions are under way. UNAVAILABLE where the
+  // device is lost, DEADLINE_EXCEEDED where it hangs.
+  absl::StatusOr<Serial> Submit(absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record,
+                                std::chrono::nanoseconds timeout);
+
+  Timeline& timeline() { return *timeline_; }
+
+ private:
+  // A command list with its memory, free for use once `serial` is completed.
+  struct Slot {
+    ComPtr<ID3D12CommandAllocator> allocator;
+    ComPtr<ID3D12GraphicsCommandList> list;
+    Serial serial{};
+  };
+
+  explicit Queue(const Device& device) : device_(device) {}
+  absl::Status Initialize();
+  absl::StatusOr<std::unique_ptr<Slot>> CreateSlot() const;
+  // A slot that the device is done with, the oldest one or a new one.
+  absl::StatusOr<std::unique_ptr<Slot>> TakeSlot(std::chrono::nanoseconds timeout);
+  absl::Status Record(Slot& slot, absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
+  absl::Status Execute(Slot& slot);
+
+  const Device& device_;
+  ComPtr<ID3D12CommandQueue> queue_;
+  ComPtr<ID3D12Fence> fence_;
+  std::unique_ptr<Timeline> timeline_;
+  // Serials must be signalled in order.
+  Mutex submit_mutex_;
+  Mutex slots_mutex_;
+  // Slots that no thread holds, oldest serial first.
+  std::vector<std::unique_ptr<Slot>> slots_ ABSL_GUARDED_BY(slots_mutex_);
+  // Slots that the device may still use, for ever.
+  std::vector<std::unique_ptr<Slot>> broken_ ABSL_GUARDED_BY(slots_mutex_);
+};
+
+}  // namespace opserve::d3d12
+
+#endif  // OPSERVE_SERVER_D3D12_QUEUE_H_

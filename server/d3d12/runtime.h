@@ -1,0 +1,54 @@
+// File: server/d3d12/runtime.h
+//
+// Direct3D 12 as it is found at run time: on Linux libvkd3d over Vulkan. The libraries are loaded,
+// never linked; where they are missing, loading fails with a clear status and nothing else happens.
+
+#ifndef OPSERVE_SERVER_D3D12_RUNTIME_H_
+#define OPSERVE_SERVER_D3D12_RUNTIME_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/d3d12/adapter_info.h"
+
+namespace opserve::d3d12 {
+
+// File names of the libraries.
+struct RuntimeLibraries {
+  std::string vkd3d = "libvkd3d.so.1";
+  std::string vulkan = "libvulkan.so.1";
+};
+
+// Must outlive its devices: they hold a share of it. Thread-safe.
+class Runtime {
+ public:
+  // Internals that may include Direct3D 12's headers: server/d3d12/runtime_impl.h.
+  struct Impl;
+
+  // NOT_FOUND: a library, a function of it, or any Vulkan driver is missing; it names which.
+  // INTERNAL or UNAVAILABLE: they are there and do not work.
+  static absl::StatusOr<std::shared_ptr<const Runtime>> Load(
+      const RuntimeLibraries& libraries = {});
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  // "vkd3d"
+  const char* name() const { return "vkd3d"; }
+  // All adapters, in the driver's order.
+  const std::vector<AdapterInfo>& adapters() const { return adapters_; }
+
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  explicit Runtime(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+  std::vector<AdapterInfo> adapters_;
+};
+
+}  // namespace opserve::d3d12
+
+#endif  // OPSERVE_SERVER_D3D12_RUNTIME_H_

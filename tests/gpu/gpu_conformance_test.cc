@@ -1,0 +1,121 @@
+// Every operator in every type and layout on a Direct3D 12 device, bit for bit against the scalar
+// reference: the same calls and inputs that hold the CPU's kernels to it.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/hlsl/render.h"
+#include "tests/conformance/buffers.h"
+#include "tests/conformance/call_cases.h"
+#include "tests/conformance/special_values.h"
+#include "tests/gpu/test_device.h"
+
+namespace opserve::testing {
+namespace {
+
+// Around words, blocks of 16 bytes, thread groups, and more than one group.
+constexpr uint32_t kSizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 255, 256, 257, 1025, 5000};
+
+class GpuConformanceTest : public GpuTest, public ::testing::WithParamInterface<Cell> {
+ protected:
+  const Cell& cell() const { return GetParam(); }
+
+  void Check(const Invocation& call, const std::string& what) {
+    CheckInputs(call, MakeInputs(call, random_), what);
+  }
+
+  void CheckInputs(const Invocation& call, const std::vector<GuardedInput>& inputs,
+                   const std::string& what) {
+    const std::vector<const std::byte*> pointers = PointersTo(inputs);
+    SentinelOutput output(call.output_bytes, /*misalignment=*/1);
+    const absl::Status status = device().Run(call, pointers, output.data());
+    ASSERT_TRUE(status.ok()) << what << ": " << status;
+    const std::vector<std::byte> expected = ReferenceOutput(call, pointers);
+    EXPECT_EQ(Difference(call, expected.data(), output.data()), "") << what;
+    EXPECT_TRUE(output.intact()) << what;
+  }
+
+  std::mt19937_64 random_{20260801};
+};
+
+TEST_P(GpuConformanceTest, IsSupported) {
+  EXPECT_TRUE(device().Supports(cell().op->id, cell().lane));
+}
+
+TEST_P(GpuConformanceTest, AllLayouts) {
+  for (int mode = 0; mode < cell().mode_count(); ++mode) {
+    for (uint32_t size : kSizes) {
+      for (const Layout& layout : LayoutsOf(size)) {
+        const std::shared_ptr<const Invocation> call = MakeCall(cell(), mode, layout);
+        ASSERT_NE(call, nullptr);
+        Check(*call, std::string(layout.name) + ", size " + std::to_string(size) + ", mode " +
+                         std::to_string(mode));
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Outputs whose elements interleave without overlapping: no loop of the nest lies inside another.
+TEST_P(GpuConformanceTest, InterleavedOutput) {
+  const Layout layouts[] = {
+      {"2 by 3", {2, 3}, {{}, {}, {}, {3, 2}}},
+      {"4 by 5 by 2", {4, 5, 2}, {{}, {0, 1, 5}, {}, {5, 4, 41}}},
+  };
+  for (const Layout& layout : layouts) {
+    const std::shared_ptr<const Invocation> call = MakeCall(cell(), 0, layout);
+    ASSERT_NE(call, nullptr);
+    Check(*call, layout.name);
+  }
+}
+
+// Several MiB: every thread takes more than one block on the packed path.
+TEST_P(GpuConformanceTest, LargeTensors) {
+  const uint32_t bytes = 9u << 20;
+  const auto count = bytes / static_cast<uint32_t>(SizeOf(cell().lane)) + 3;
+  for (const Layout& layout : {Packed(count), LayoutsOf(count / 8)[5]}) {
+    const std::shared_ptr<const Invocation> call = MakeCall(cell(), 0, layout);
+    ASSERT_NE(call, nullptr);
+    Check(*call, layout.name);
+  }
+}
+
+// Every special value in the lane input, with every special value in the last input.
+TEST_P(GpuConformanceTest, PairsOfSpecialValues) {
+  const std::vector<uint64_t>& special = SpecialValues(cell().lane);
+  const auto count = static_cast<uint32_t>(special.size() * special.size());
+  const size_t size = SizeOf(cell().lane);
+  for (int mode = 0; mode < cell().mode_count(); ++mode) {
+    const std::shared_ptr<const Invocation> call = MakeCall(cell(), mode, Packed(count));
+    ASSERT_NE(call, nullptr);
+    std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
+    for (uint32_t i = 0; i < count; ++i) {
+      std::memcpy(inputs[cell().op->lane_input].data() + i * size, &special[i / special.size()],
+                  size);
+      std::memcpy(inputs.back().data() + i * size, &special[i % special.size()], size);
+    }
+    CheckInputs(*call, inputs, "mode " + std::to_string(mode));
+  }
+}
+
+// The cells of the operators that have an HLSL body.
+std::vector<Cell> CellsWithKernels() {
+  std::vector<Cell> cells;
+  for (const hlsl::KernelKey& key : hlsl::AllKernelKeys()) {
+    if (key.mode == 0 && key.layout == hlsl::LayoutClass::kPacked) {
+      cells.push_back({&TraitsOf(key.op), key.lane});
+    }
+  }
+  return cells;
+}
+
+INSTANTIATE_TEST_SUITE_P(AllCells, GpuConformanceTest, ::testing::ValuesIn(CellsWithKernels()),
+                         [](const auto& instance) { return instance.param.name(); });
+
+}  // namespace
+}  // namespace opserve::testing

@@ -1,0 +1,244 @@
+// Devices as a whole: adapters, threads, faults, several devices on one adapter, missing libraries.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/d3d12/hresult.h"
+#include "tests/conformance/call_cases.h"
+#include "tests/gpu/test_device.h"
+
+namespace opserve::testing {
+namespace {
+
+using d3d12::D3D12Device;
+using d3d12::DeviceOptions;
+using d3d12::Runtime;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr int32_t kDeviceRemoved = static_cast<int32_t>(0x887A0005);
+constexpr int32_t kOutOfMemory = static_cast<int32_t>(0x8007000E);
+
+// Fails calls whose text contains a word, as long as it is armed.
+class FailingCall final : public d3d12::FaultInjector {
+ public:
+  FailingCall(std::string word, int32_t result) : word_(std::move(word)), result_(result) {}
+
+  std::optional<int32_t> Fail(absl::string_view call) override {
+    if (!armed || std::string(call).find(word_) == std::string::npos) return std::nullopt;
+    ++failures;
+    return result_;
+  }
+
+  std::atomic<bool> armed = true;
+  std::atomic<int> failures = 0;
+
+ private:
+  const std::string word_;
+  const int32_t result_;
+};
+
+// A call, its inputs, and what it must answer.
+struct Example {
+  std::shared_ptr<const Invocation> call;
+  std::vector<GuardedInput> inputs;
+  std::vector<std::byte> expected;
+};
+
+Example MakeExample(uint32_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Example example;
+  example.call =
+      MakeCall({FindOperator("ELEMENT_WISE_ROUND"), DataType::kFloat16}, 2, Packed(count));
+  example.inputs = MakeInputs(*example.call, random);
+  example.expected = ReferenceOutput(*example.call, PointersTo(example.inputs));
+  return example;
+}
+
+// Runs the example; a wrong answer is a failure of the test.
+absl::Status RunExample(D3D12Device& device, const Example& example) {
+  std::vector<std::byte> output(example.call->output_bytes);
+  const absl::Status status = device.Run(*example.call, PointersTo(example.inputs), output.data());
+  if (status.ok()) {
+    EXPECT_EQ(Difference(*example.call, example.expected.data(), output.data()), "");
+  }
+  return status;
+}
+
+class GpuDeviceTest : public GpuTest {
+ protected:
+  // A device of the test's own, on the adapter of device().
+  std::unique_ptr<D3D12Device> MakeDevice(const DeviceOptions& options = {}) {
+    for (const d3d12::AdapterInfo& adapter : (*TestRuntime())->adapters()) {
+      if ("d3d12/" + adapter.name != device().name()) continue;
+      auto made = D3D12Device::Create(*TestRuntime(), adapter.index, options);
+      EXPECT_TRUE(made.ok()) << made.status();
+      return made.ok() ? *std::move(made) : nullptr;
+    }
+    return nullptr;
+  }
+};
+
+TEST(RuntimeTest, MissingLibraryIsNamed) {
+  const auto no_vkd3d = Runtime::Load({.vkd3d = "libno-such-vkd3d.so.1"});
+  EXPECT_EQ(no_vkd3d.status().code(), absl::StatusCode::kNotFound);
+  const auto no_vulkan = Runtime::Load({.vulkan = "libno-such-vulkan.so.1"});
+  EXPECT_EQ(no_vulkan.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(no_vulkan.status().message()), HasSubstr("libno-such-vulkan.so.1"));
+}
+
+// Drivers are looked for where these variables say.
+TEST(RuntimeTest, MissingDriverIsTold) {
+  for (const char* name : {"VK_ICD_FILENAMES", "VK_DRIVER_FILES"}) setenv(name, "/nonexistent", 1);
+  EXPECT_EQ(Runtime::Load().status().code(), absl::StatusCode::kNotFound);
+  for (const char* name : {"VK_ICD_FILENAMES", "VK_DRIVER_FILES"}) unsetenv(name);
+}
+
+TEST_F(GpuDeviceTest, AdaptersAreDescribed) {
+  for (const d3d12::AdapterInfo& adapter : (*TestRuntime())->adapters()) {
+    EXPECT_FALSE(adapter.name.empty());
+    EXPECT_FALSE(adapter.driver.empty());
+    EXPECT_GT(adapter.memory_bytes, 0u);
+    EXPECT_GE(adapter.max_buffer_bytes, 65536u * 4);  // what Vulkan guarantees
+  }
+  EXPECT_THAT(device().name(), StartsWith("d3d12/"));
+}
+
+TEST_F(GpuDeviceTest, UnknownAdapterIsRefused) {
+  EXPECT_EQ(D3D12Device::Create(*TestRuntime(), 1000).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(GpuDeviceTest, WarmUpMakesAllPipelines) {
+  const std::unique_ptr<D3D12Device> device = MakeDevice();
+  ASSERT_NE(device, nullptr);
+  ASSERT_TRUE(device->WarmUp().ok());
+  // No call needs to make one any more.
+  FailingCall fault("CreateComputePipelineState", kOutOfMemory);
+  d3d12::ScopedFaultInjector injector(fault);
+  EXPECT_TRUE(RunExample(*device, MakeExample(1000, 1)).ok());
+  EXPECT_EQ(fault.failures, 0);
+}
+
+// What is done again and again makes nothing new: whatever would be made fails.
+TEST_F(GpuDeviceTest, WarmCallsAllocateNothing) {
+  const std::unique_ptr<D3D12Device> device = MakeDevice();
+  ASSERT_NE(device, nullptr);
+  const Example example = MakeExample(5000, 1);
+  ASSERT_TRUE(RunExample(*device, example).ok());
+  FailingCall fault("Create", kOutOfMemory);
+  d3d12::ScopedFaultInjector injector(fault);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(RunExample(*device, example).ok());
+  EXPECT_EQ(fault.failures, 0);
+}
+
+TEST_F(GpuDeviceTest, ThreadsShareADevice) {
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 8; ++t) {
+    threads.emplace_back([this, t] {
+      for (uint64_t i = 0; i < 50; ++i) {
+        const Example example =
+            MakeExample(static_cast<uint32_t>(1 + i * 997 % 20000), t * 100 + i);
+        const absl::Status status = RunExample(device(), example);
+        EXPECT_TRUE(status.ok()) << status;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Calls that wait for staging memory, and calls that are larger than all of it.
+TEST_F(GpuDeviceTest, SmallStagingMemoryIsShared) {
+  const std::unique_ptr<D3D12Device> device = MakeDevice({.staging_bytes = 16384});
+  ASSERT_NE(device, nullptr);
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 6; ++t) {
+    threads.emplace_back([&device, t] {
+      for (uint64_t i = 0; i < 20; ++i) {
+        const Example example = MakeExample(static_cast<uint32_t>(3000 + 1000 * (t + i)), t + i);
+        const absl::Status status = RunExample(*device, example);
+        EXPECT_TRUE(status.ok()) << status;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(GpuDeviceTest, SeveralDevicesOnOneAdapter) {
+  const std::unique_ptr<D3D12Device> first = MakeDevice();
+  std::unique_ptr<D3D12Device> second = MakeDevice();
+  ASSERT_NE(first, nullptr);
+  ASSERT_NE(second, nullptr);
+  EXPECT_TRUE(RunExample(*first, MakeExample(1000, 1)).ok());
+  EXPECT_TRUE(RunExample(*second, MakeExample(1000, 2)).ok());
+  second.reset();
+  EXPECT_TRUE(RunExample(*first, MakeExample(1000, 3)).ok());
+}
+
+TEST_F(GpuDeviceTest, BudgetIsKept) {
+  const std::unique_ptr<D3D12Device> device = MakeDevice({.memory_budget = 1 << 20});
+  ASSERT_NE(device, nullptr);
+  for (uint32_t count : {1000u, 100000u, 3000u, 200000u, 50000u}) {
+    const absl::Status status = RunExample(*device, MakeExample(count, count));
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_LE(device->pooled_bytes(), uint64_t{1} << 20);
+  }
+  EXPECT_EQ(RunExample(*device, MakeExample(1 << 20, 1)).code(),
+            absl::StatusCode::kResourceExhausted);
+  // It did no harm.
+  EXPECT_TRUE(RunExample(*device, MakeExample(1000, 1)).ok());
+}
+
+TEST_F(GpuDeviceTest, ShortMemoryIsNoLoss) {
+  const std::unique_ptr<D3D12Device> device = MakeDevice();
+  ASSERT_NE(device, nullptr);
+  FailingCall fault("CreateCommittedResource", kOutOfMemory);
+  d3d12::ScopedFaultInjector injector(fault);
+  EXPECT_EQ(RunExample(*device, MakeExample(1000, 1)).code(), absl::StatusCode::kResourceExhausted);
+  fault.armed = false;
+  EXPECT_TRUE(RunExample(*device, MakeExample(1000, 1)).ok());
+}
+
+TEST_F(GpuDeviceTest, LossIsForEver) {
+  const std::unique_ptr<D3D12Device> device = MakeDevice();
+  ASSERT_NE(device, nullptr);
+  ASSERT_TRUE(RunExample(*device, MakeExample(1000, 1)).ok());
+  FailingCall fault("allocator->Reset", kDeviceRemoved);
+  d3d12::ScopedFaultInjector injector(fault);
+  EXPECT_EQ(RunExample(*device, MakeExample(1000, 1)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(fault.failures, 1);
+  fault.armed = false;
+  const absl::Status later = RunExample(*device, MakeExample(1000, 1));
+  EXPECT_EQ(later.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(later.message()), HasSubstr("DXGI_ERROR_DEVICE_REMOVED"));
+  EXPECT_EQ(device->status().code(), absl::StatusCode::kUnavailable);
+  // Another device of the same adapter works.
+  const std::unique_ptr<D3D12Device> other = MakeDevice();
+  ASSERT_NE(other, nullptr);
+  EXPECT_TRUE(RunExample(*other, MakeExample(1000, 1)).ok());
+}
+
+// A submission whose end is never signalled.
+TEST_F(GpuDeviceTest, HangIsALoss) {
+  std::unique_ptr<D3D12Device> device = MakeDevice({.timeout = std::chrono::milliseconds(300)});
+  ASSERT_NE(device, nullptr);
+  FailingCall fault("->Signal", 0);  // succeeds without doing anything
+  d3d12::ScopedFaultInjector injector(fault);
+  const absl::Status status = RunExample(*device, MakeExample(1000, 1));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("300 ms"));
+  EXPECT_EQ(fault.failures, 1);
+  fault.armed = false;
+  EXPECT_EQ(RunExample(*device, MakeExample(1000, 1)).code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace opserve::testing

@@ -1,0 +1,168 @@
+// Many values on a Direct3D 12 device: all FLOAT16 values of the operators with one input, all
+// pairs of bytes, and more than ten million FLOAT32 remainders, random and adversarial, against the
+// CPU's kernels, which tests/conformance holds to the C library.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/cpu/cpu_executor.h"
+#include "tests/conformance/buffers.h"
+#include "tests/conformance/call_cases.h"
+#include "tests/gpu/test_device.h"
+
+namespace opserve::testing {
+namespace {
+
+class GpuExhaustiveTest : public GpuTest {
+ protected:
+  // Runs a packed call on device and processor, and compares.
+  void Check(const Invocation& call, const std::vector<GuardedInput>& inputs) {
+    const std::vector<const std::byte*> pointers = PointersTo(inputs);
+    std::vector<std::byte> output(call.output_bytes);
+    const absl::Status status = device().Run(call, pointers, output.data());
+    ASSERT_TRUE(status.ok()) << status;
+    std::vector<std::byte> expected(call.output_bytes);
+    executor_.Run(call, pointers, expected.data());
+    EXPECT_EQ(Difference(call, expected.data(), output.data()), "");
+  }
+
+  // Runs FLOAT remainders of pairs made by make(random); bits of both in the low end.
+  void CheckRemainders(DataType type, uint32_t count,
+                       const std::function<std::pair<uint32_t, uint32_t>()>& make) {
+    const Cell cell = {FindOperator("ELEMENT_WISE_MODULUS_TRUNCATE"), type};
+    const auto call = MakeCall(cell, 0, Packed(count));
+    ASSERT_NE(call, nullptr);
+    const size_t size = SizeOf(type);
+    std::vector<GuardedInput> inputs;
+    inputs.emplace_back(count * size);
+    inputs.emplace_back(count * size);
+    for (uint32_t i = 0; i < count; ++i) {
+      const auto [x, y] = make();
+      std::memcpy(inputs[0].data() + i * size, &x, size);
+      std::memcpy(inputs[1].data() + i * size, &y, size);
+    }
+    Check(*call, inputs);
+  }
+
+  std::mt19937_64 random_{20260901};
+
+ private:
+  CpuExecutor executor_{1};
+};
+
+// All values of every type of at most 16 bits, in every operator with one input.
+TEST_F(GpuExhaustiveTest, AllSmallValues) {
+  int calls = 0;
+  for (const Cell& cell : AllCells()) {
+    const size_t size = SizeOf(cell.lane);
+    if (cell.op->input_count() != 1 || size > 2) continue;
+    const uint32_t count = uint32_t{1} << (8 * size);
+    for (int mode = 0; mode < cell.mode_count(); ++mode) {
+      SCOPED_TRACE(cell.name() + ", mode " + std::to_string(mode));
+      const auto call = MakeCall(cell, mode, Packed(count));
+      ASSERT_NE(call, nullptr);
+      std::vector<GuardedInput> inputs;
+      inputs.emplace_back(count * size);
+      for (uint32_t i = 0; i < count; ++i) std::memcpy(inputs[0].data() + i * size, &i, size);
+      Check(*call, inputs);
+      ++calls;
+    }
+  }
+  EXPECT_GE(calls, 6);  // ROUND and IS_INFINITY of FLOAT16 have three modes each
+}
+
+// All pairs of bytes, in every operator with two inputs.
+TEST_F(GpuExhaustiveTest, AllPairsOfBytes) {
+  int calls = 0;
+  for (const Cell& cell : AllCells()) {
+    if (cell.op->input_count() != 2 || SizeOf(cell.lane) != 1) continue;
+    SCOPED_TRACE(cell.name());
+    const auto call = MakeCall(cell, 0, Packed(65536));
+    ASSERT_NE(call, nullptr);
+    std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
+    for (size_t i = 0; i < 65536; ++i) {
+      inputs[0].data()[i] = static_cast<std::byte>(i >> 8);
+      inputs[1].data()[i] = static_cast<std::byte>(i & 0xFF);
+    }
+    Check(*call, inputs);
+    ++calls;
+  }
+  EXPECT_GE(calls, 2);
+}
+
+// FLOAT32 values of ROUND and IS_INFINITY: every 97th bit pattern, 44 million in each mode.
+TEST_F(GpuExhaustiveTest, Float32Values) {
+  constexpr uint64_t kStride = 97;
+  constexpr uint32_t kCount = 4 << 20;
+  for (const char* name : {"ELEMENT_WISE_ROUND", "ELEMENT_WISE_IS_INFINITY"}) {
+    const Cell cell = {FindOperator(name), DataType::kFloat32};
+    for (int mode = 0; mode < cell.mode_count(); ++mode) {
+      SCOPED_TRACE(cell.name() + ", mode " + std::to_string(mode));
+      const auto call = MakeCall(cell, mode, Packed(kCount));
+      ASSERT_NE(call, nullptr);
+      std::vector<GuardedInput> inputs;
+      inputs.emplace_back(call->input_bytes[0]);
+      for (uint64_t first = 0; first < uint64_t{1} << 32; first += kStride * kCount) {
+        for (uint64_t i = 0; i < kCount; ++i) {
+          const auto bits = static_cast<uint32_t>(first + i * kStride);
+          std::memcpy(inputs[0].data() + i * sizeof(bits), &bits, sizeof(bits));
+        }
+        Check(*call, inputs);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+constexpr uint32_t kPairs = 1 << 22;
+
+TEST_F(GpuExhaustiveTest, RemaindersOfAnyBits) {
+  CheckRemainders(DataType::kFloat32, kPairs, [this] {
+    const uint64_t bits = random_();
+    return std::pair(static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32));
+  });
+}
+
+// Dividends next to multiples of the divisor.
+TEST_F(GpuExhaustiveTest, RemaindersNearMultiples) {
+  CheckRemainders(DataType::kFloat32, kPairs, [this] {
+    const uint64_t bits = random_();
+    const auto y = static_cast<uint32_t>(bits);
+    const auto quotient = static_cast<float>(random_() >> (38 + bits % 24));
+    const auto multiple = std::bit_cast<uint32_t>(std::bit_cast<float>(y) * quotient);
+    return std::pair(multiple + static_cast<uint32_t>(random_() % 5) - 2, y);
+  });
+}
+
+// Large quotients, divisors with few bits, denormals on either side.
+TEST_F(GpuExhaustiveTest, RemaindersWithLargeQuotientsAndDenormals) {
+  CheckRemainders(DataType::kFloat32, kPairs, [this] {
+    const uint64_t bits = random_();
+    const auto divisor = static_cast<uint32_t>(bits) >> (bits >> 60) << (bits >> 60);
+    const uint32_t exponent = ((divisor >> 23 & 0xFF) + 20 + (bits >> 32) % 230) & 0xFF;
+    const auto mantissa = static_cast<uint32_t>(random_());
+    const uint32_t x =
+        bits % 4 == 0 ? mantissa & 0x80FFFFFF : (mantissa & 0x807FFFFF) | exponent << 23;
+    return std::pair(x, bits % 8 < 3 ? divisor & 0x81FFFFFF : divisor);
+  });
+}
+
+TEST_F(GpuExhaustiveTest, RemaindersOfHalves) {
+  CheckRemainders(DataType::kFloat16, kPairs, [this] {
+    const uint64_t bits = random_();
+    return std::pair(static_cast<uint32_t>(bits & 0xFFFF), static_cast<uint32_t>(bits >> 48));
+  });
+}
+
+}  // namespace
+}  // namespace opserve::testing

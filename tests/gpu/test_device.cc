@@ -1,0 +1,43 @@
+#include "tests/gpu/test_device.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace opserve::testing {
+namespace {
+
+using d3d12::AdapterInfo;
+using d3d12::D3D12Device;
+using d3d12::Runtime;
+
+absl::StatusOr<std::unique_ptr<D3D12Device>> MakeDevice() {
+  const auto& runtime = TestRuntime();
+  if (!runtime.ok()) return runtime.status();
+  const std::vector<AdapterInfo>& adapters = (*runtime)->adapters();
+  if (adapters.empty()) return absl::NotFoundError("Vulkan has no adapters.");
+  const auto hardware =
+      std::find_if(adapters.begin(), adapters.end(),
+                   [](const AdapterInfo& adapter) { return !adapter.is_software; });
+  return D3D12Device::Create(*runtime, hardware == adapters.end() ? 0 : hardware->index);
+}
+
+}  // namespace
+
+const absl::StatusOr<std::shared_ptr<const Runtime>>& TestRuntime() {
+  static const auto& runtime = *new absl::StatusOr<std::shared_ptr<const Runtime>>(Runtime::Load());
+  return runtime;
+}
+
+const absl::StatusOr<std::unique_ptr<D3D12Device>>& TestDevice() {
+  static const auto& device = *new absl::StatusOr<std::unique_ptr<D3D12Device>>(MakeDevice());
+  return device;
+}
+
+void GpuTest::SetUp() {
+  const auto& made = TestDevice();
+  if (made.ok()) return;
+  if (absl::IsNotFound(made.status())) GTEST_SKIP() << made.status();
+  FAIL() << made.status();
+}
+
+}  // namespace opserve::testing
