@@ -66,7 +66,7 @@ Example MakeExample(uint32_t count, uint64_t seed) {
 // Runs the example; a wrong answer is a failure of the test.
 absl::Status RunExample(D3D12Device& device, const Example& example) {
   std::vector<std::byte> output(example.call->output_bytes);
-  const absl::Status status = device.Run(*example.call, PointersTo(example.inputs), output.data());
+  absl::Status status = device.Run(*example.call, PointersTo(example.inputs), output.data());
   if (status.ok()) {
     EXPECT_EQ(Difference(*example.call, example.expected.data(), output.data()), "");
   }
