@@ -37,7 +37,7 @@ check_format() {
 check_scripts() {
   local file scripts=()
   while read -r file; do
-    [[ -f $file && $(head -c 64 "$file" | head -n 1) =~ ^#!.*(bash|/sh)$ ]] && scripts+=("$file")
+    [[ -f $file && $(head -c 64 "$file" | tr -d '\0' | head -n 1) =~ ^#!.*(bash|/sh)$ ]] && scripts+=("$file")
   done < <(tracked)
   stage "shellcheck: ${#scripts[@]} files"
   shellcheck "${scripts[@]}" || failed+=(shellcheck)
