@@ -144,9 +144,10 @@ TEST_F(ClientTest, OneClientServesManyThreads) {
 TEST_F(ClientTest, TheCallbackRunsOnceAndDestructionWaitsForIt) {
   std::atomic<int> calls = 0;
   for (int i = 0; i < 20; ++i) {
-    client_->ExecuteAsync(Round(kValues), [&](absl::StatusOr<Tensor> output, const ExecutionInfo&) {
-      if (output.ok()) ++calls;
-    });
+    client_->ExecuteAsync(Round(kValues),
+                          [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo&) {
+                            if (output.ok()) ++calls;
+                          });
   }
   client_.reset();
   EXPECT_EQ(calls, 20);
