@@ -7,9 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string>
 
 #include "kernels/cpu/cpu_executor.h"
 #include "kernels/reference.h"
+#include "server/d3d12/dispatch.h"
+#include "tests/conformance/dispatch_model.h"
 
 namespace opserve::fuzz {
 namespace {
@@ -43,9 +46,21 @@ bool Agree(DataType type, const std::byte* a, const std::byte* b, uint64_t bytes
   return true;
 }
 
+// Aborts where the GPU kernel of the call would touch what it must not.
+void CheckGpuBounds(const Invocation& invocation) {
+  const auto dispatch = d3d12::LayOut(invocation, d3d12::kMaxKernelBytes);
+  if (!dispatch.ok()) return;  // too large for any device
+  const std::string problem = testing::FirstOutOfBounds(invocation, *dispatch);
+  if (problem.empty()) return;
+  std::fprintf(stderr, "%s: GPU kernel: %s\n", std::string(TraitsOf(invocation.op).name).c_str(),
+               problem.c_str());
+  std::abort();
+}
+
 }  // namespace
 
 void RunAndCompare(const Invocation& invocation, std::span<const uint8_t> pool) {
+  CheckGpuBounds(invocation);
   static const CpuExecutor& executor = *new CpuExecutor(1);
   const size_t input_count = TraitsOf(invocation.op).inputs.size();
   std::array<Buffer, kMaxInputs> buffers;

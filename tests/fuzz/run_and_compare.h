@@ -2,7 +2,8 @@
 //
 // Runs a validated call on the CPU kernels and on the scalar reference, in buffers of exactly the
 // sizes that the invocation promises, and aborts where the results differ. Under AddressSanitizer a
-// single byte read or written outside of them ends the program as well.
+// single byte read or written outside of them ends the program as well. What the GPU kernel of the
+// call would touch is held to a model, since devices check no bounds.
 
 #ifndef OPSERVE_TESTS_FUZZ_RUN_AND_COMPARE_H_
 #define OPSERVE_TESTS_FUZZ_RUN_AND_COMPARE_H_

@@ -1,80 +1,38 @@
 // Layout of calls on the device. The device checks no bounds, so a model of what kernels touch is
 // held against the buffers, byte by byte, for calls of every operator, type and layout.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <array>
 #include <memory>
 #include <random>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "server/d3d12/dispatch.h"
 #include "tests/conformance/call_cases.h"
+#include "tests/conformance/dispatch_model.h"
 
 namespace opserve::d3d12 {
 namespace {
 
 using opserve::testing::AllCells;
 using opserve::testing::Cell;
+using opserve::testing::FirstOutOfBounds;
 using opserve::testing::Layout;
 using opserve::testing::LayoutsOf;
 using opserve::testing::MakeCall;
 using opserve::testing::Packed;
+using ::testing::ElementsAre;
 
 constexpr uint64_t kNoLimit = uint64_t{1} << 40;
-
-// A loop as strided kernels read it.
-struct PlanRow {
-  uint32_t size;
-  uint32_t output;
-  uint32_t inputs[3];
-  uint32_t padding[3];
-};
-
-std::vector<PlanRow> ReadPlan(const Invocation& call, const Dispatch& dispatch) {
-  std::vector<PlanRow> rows(kMaxDimensionCount);
-  static_assert(sizeof(PlanRow) * kMaxDimensionCount == kPlanBytes);
-  WritePlan(call, dispatch, reinterpret_cast<std::byte*>(rows.data()));
-  rows.resize(dispatch.loop_count);
-  return rows;
-}
-
-// End of what the kernel reads of input `i`, as an offset in its tensor.
-uint64_t EndOfReads(const Invocation& call, const Dispatch& dispatch, int i) {
-  const uint64_t size = SizeOf(call.inputs[i].data_type);
-  if (dispatch.kernel.layout == hlsl::LayoutClass::kPacked) {
-    const uint64_t block = hlsl::ElementsPerBlock(TraitsOf(call.op), call.lane_type) * size;
-    // Blocks of fewer bytes than a word are cut out of whole words.
-    return (dispatch.block_count * block + 3) / 4 * 4;
-  }
-  uint64_t last = 0;
-  for (const PlanRow& row : ReadPlan(call, dispatch)) {
-    last += uint64_t{row.size - 1} * row.inputs[i];
-  }
-  return (last * size + std::max<uint64_t>(size, 1) + 3) / 4 * 4;
-}
 
 void CheckBounds(const Invocation& call) {
   const auto dispatch = LayOut(call, kNoLimit);
   ASSERT_TRUE(dispatch.ok()) << dispatch.status();
-  const int inputs = TraitsOf(call.op).input_count();
-  const bool is_strided = dispatch->kernel.layout == hlsl::LayoutClass::kStrided;
-  for (int i = 0; i < inputs; ++i) {
-    const uint64_t end = i + 1 < inputs ? dispatch->input_offsets[i + 1] : dispatch->plan_offset;
-    EXPECT_EQ(dispatch->input_offsets[i] % kTensorAlignment, 0u);
-    // What is uploaded, and what is read, stays inside the place of the tensor.
-    EXPECT_LE(dispatch->input_offsets[i] + call.input_bytes[i], end);
-    EXPECT_LE(dispatch->input_offsets[i] + EndOfReads(call, *dispatch, i), end);
-  }
-  EXPECT_EQ(dispatch->plan_offset % kTensorAlignment, 0u);
-  EXPECT_EQ(dispatch->plan_offset + (is_strided ? kPlanBytes : 0), dispatch->input_buffer_bytes);
-  // Every block is written by some thread, and no byte after the last one.
-  const OpTraits& op = TraitsOf(call.op);
-  const uint64_t per_block = is_strided ? hlsl::SlotsPerWord(op, call.lane_type)
-                                        : hlsl::ElementsPerBlock(op, call.lane_type);
-  EXPECT_EQ(dispatch->block_count * per_block * SizeOf(call.output.data_type),
-            dispatch->output_buffer_bytes);
-  EXPECT_LE(dispatch->result_bytes, dispatch->output_buffer_bytes);
+  EXPECT_EQ(FirstOutOfBounds(call, *dispatch), "");
   EXPECT_GT(dispatch->group_count, 0u);
   EXPECT_EQ(dispatch->thread_count, dispatch->group_count * hlsl::kThreadsPerGroup);
 }
@@ -160,13 +118,34 @@ TEST(DispatchTest, NestedOutputsAreWrittenByTheDevice) {
   ASSERT_TRUE(dispatch.ok());
   EXPECT_FALSE(dispatch->is_dense);
   EXPECT_EQ(dispatch->result_bytes, call->output_bytes);
-  const std::vector<PlanRow> plan = ReadPlan(*call, *dispatch);
-  ASSERT_EQ(plan.size(), 2u);
-  EXPECT_EQ(plan[0].size, 2u);
-  EXPECT_EQ(plan[0].output, 5u);
-  EXPECT_EQ(plan[0].inputs[0], 3u);
-  EXPECT_EQ(plan[1].size, 3u);
-  EXPECT_EQ(plan[1].output, 1u);
+  std::array<uint32_t, kPlanBytes / 4> plan;
+  WritePlan(*call, *dispatch, reinterpret_cast<std::byte*>(plan.data()));
+  // Size, stride of the output, stride of the input.
+  EXPECT_THAT(std::span(plan).subspan(0, 3), ElementsAre(2, 5, 3));
+  EXPECT_THAT(std::span(plan).subspan(8, 3), ElementsAre(3, 1, 1));
+  EXPECT_EQ(dispatch->loop_count, 2u);
+}
+
+// The model itself must see what is wrong.
+TEST(DispatchModelTest, SeesWhatIsOutOfBounds) {
+  for (const Layout& layout : {Packed(1000), LayoutsOf(1000)[5]}) {
+    const auto call = RoundCall(layout);
+    const auto good = LayOut(*call, kNoLimit);
+    ASSERT_TRUE(good.ok());
+    EXPECT_EQ(FirstOutOfBounds(*call, *good), "");
+    Dispatch more_blocks = *good;
+    more_blocks.block_count += 1024;
+    EXPECT_NE(FirstOutOfBounds(*call, more_blocks), "");
+    Dispatch short_output = *good;
+    short_output.output_buffer_bytes -= 4;
+    EXPECT_NE(FirstOutOfBounds(*call, short_output), "");
+    Dispatch short_input = *good;
+    short_input.plan_offset -= kTensorAlignment;
+    EXPECT_NE(FirstOutOfBounds(*call, short_input), "");
+    Dispatch misplaced = *good;
+    misplaced.input_offsets[0] += 4;
+    EXPECT_NE(FirstOutOfBounds(*call, misplaced), "");
+  }
 }
 
 }  // namespace
