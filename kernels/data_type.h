@@ -49,6 +49,23 @@ constexpr size_t SizeOf(DataType type) {
   return kSizes[static_cast<size_t>(type)];
 }
 
+// The unsigned integer type of as many bytes, whose moves serve every type of that size. kUnknown
+// for kUnknown.
+constexpr DataType UnsignedOfSameSize(DataType type) {
+  switch (SizeOf(type)) {
+    case 1:
+      return DataType::kUint8;
+    case 2:
+      return DataType::kUint16;
+    case 4:
+      return DataType::kUint32;
+    case 8:
+      return DataType::kUint64;
+    default:
+      return DataType::kUnknown;
+  }
+}
+
 // DirectML's name without its prefix, such as "FLOAT32"; "UNKNOWN" for kUnknown.
 constexpr absl::string_view NameOf(DataType type) {
   constexpr std::array<absl::string_view, kDataTypeCount> kNames = {

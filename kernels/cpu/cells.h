@@ -60,31 +60,15 @@ inline constexpr DataType kLaneType<uint32_t> = DataType::kUint32;
 template <>
 inline constexpr DataType kLaneType<uint64_t> = DataType::kUint64;
 
-// The unsigned type of the same width, whose kernels move any type of that width.
-constexpr DataType TypeOfWidth(DataType type) {
-  switch (SizeOf(type)) {
-    case 1:
-      return DataType::kUint8;
-    case 2:
-      return DataType::kUint16;
-    case 4:
-      return DataType::kUint32;
-    case 8:
-      return DataType::kUint64;
-    default:
-      return DataType::kUnknown;
-  }
-}
-
 // Whether a kernel is instantiated for the cell.
 constexpr bool HasCell(OpId op, bool moves_bits, DataType lane, int mode) {
   const OpTraits& row = op_rows::kRows[static_cast<size_t>(op)];
   if (mode >= op_rows::ModeCount(row)) return false;
   const DataTypeSet types = op_rows::LaneTypes(row);
   if (!moves_bits) return types.contains(lane);
-  if (lane != TypeOfWidth(lane)) return false;
+  if (lane != UnsignedOfSameSize(lane)) return false;
   for (DataType type : kAllDataTypes) {
-    if (types.contains(type) && TypeOfWidth(type) == lane) return true;
+    if (types.contains(type) && UnsignedOfSameSize(type) == lane) return true;
   }
   return false;
 }

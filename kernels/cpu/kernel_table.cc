@@ -21,7 +21,7 @@ constexpr bool kMovesBits[] = {
 FlatKernel GetKernel(OpId op, DataType lane, int mode) {
   if (mode < 0 || mode >= op_rows::kMaxModes) return nullptr;
   if (!op_rows::LaneTypes(TraitsOf(op)).contains(lane)) return nullptr;
-  if (kMovesBits[static_cast<size_t>(op)]) lane = TypeOfWidth(lane);
+  if (kMovesBits[static_cast<size_t>(op)]) lane = UnsignedOfSameSize(lane);
   for (auto* look_up : {&LookupFloat, &LookupHalf, &LookupSmallInt, &LookupWideInt}) {
     if (FlatKernel kernel = look_up(op, lane, mode)) return kernel;
   }

@@ -47,20 +47,6 @@ bool IsSigned(DataType type) {
          type == DataType::kInt64;
 }
 
-// The unsigned type of as many bits.
-DataType BitsOf(DataType type) {
-  switch (SizeOf(type)) {
-    case 1:
-      return DataType::kUint8;
-    case 2:
-      return DataType::kUint16;
-    case 4:
-      return DataType::kUint32;
-    default:
-      return DataType::kUint64;
-  }
-}
-
 // One operand or the result of a kernel.
 struct Tensor {
   char letter;
@@ -83,7 +69,7 @@ Kernel KernelOf(const KernelKey& key) {
   const ShapeText& shape = ShapeOf(key.op);
   const auto type_of = [&](int index) {
     const DataType type = TypeOfTensor(op, index, key.lane);
-    return shape.moves ? BitsOf(type) : type;
+    return shape.moves ? UnsignedOfSameSize(type) : type;
   };
   Kernel kernel{op, shape, key, {}, {'z', type_of(op.input_count())}};
   for (int i = 0; i < op.input_count(); ++i) {
