@@ -16,7 +16,7 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "server/admission.h"
-#include "server/cpu_device.h"
+#include "server/device/cpu_device.h"
 #include "server/listen_address.h"
 #include "server/request_validator.h"
 #include "server/service.h"
@@ -136,7 +136,7 @@ struct Server::Impl {
   const ServerOptions options;
   const Clock& clock;
   const std::unique_ptr<ComputeDevice> own_device;
-  const ComputeDevice& device;
+  ComputeDevice& device;
   Logger silent_logger{LogFormat::kText, LogLevel::kOff};
   Logger& logger;
   RequestValidator validator;
@@ -207,9 +207,9 @@ void Server::Impl::LogStart() const {
              {{"version", OPSERVE_VERSION},
               {"addresses", absl::StrJoin(addresses, ",")},
               {"tls", options.tls_key.empty() ? "off" : "on"},
-              {"device", device.name()},
-              {"device_description", device.description()},
-              {"device_threads", device.threads()},
+              {"device", device.profile().name},
+              {"device_description", device.profile().description},
+              {"device_threads", device.profile().threads},
               {"max_message_bytes", options.max_message_bytes},
               {"max_concurrent_requests", options.admission.max_requests},
               {"max_queued_bytes", options.admission.max_bytes},

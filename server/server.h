@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "server/admission.h"
 #include "server/clock.h"
-#include "server/compute_device.h"
+#include "server/device/compute_device.h"
 #include "server/log.h"
 #include "server/server_options.h"
 
@@ -34,7 +34,7 @@ enum class DrainResult {
 // processor, no log.
 struct ServerEnvironment {
   const Clock* clock = nullptr;
-  const ComputeDevice* device = nullptr;
+  ComputeDevice* device = nullptr;
   Logger* logger = nullptr;
 };
 

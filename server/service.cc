@@ -26,7 +26,7 @@ struct Shared {
   explicit Shared(const ServiceParts& service_parts)
       : parts(service_parts),
         started(parts.clock.Now()),
-        device_name(parts.device.name()),
+        device_name(parts.device.profile().name),
         refusals(parts.clock, seconds(1)) {}
 
   const ServiceParts parts;
@@ -87,11 +87,16 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Work {
                                 "There is not enough memory for the result.", seconds(1)));
       return;
     }
-    const auto inputs = InputsOf(request_, *invocation_);
-    const auto input_count = static_cast<size_t>(TraitsOf(invocation_->op).input_count());
+    const DeviceCall call = {invocation_.get(), InputsOf(request_, *invocation_), output};
     const Clock::TimePoint start = parts.clock.Now();
-    parts.device.Run(*invocation_, std::span(inputs).first(input_count), output);
-    const RunRecord record = {shared_.device_name, queued, parts.clock.Now() - start};
+    if (absl::Status status = parts.device.Run({&call, 1}); !status.ok()) {
+      Refuse(status);
+      return;
+    }
+    RunRecord record;
+    record.device = shared_.device_name;
+    record.queued = queued;
+    record.ran = parts.clock.Now() - start;
     WriteResponseHeader(request_, *invocation_, record, response);
     LogAnswer(record);
     Finish(Serialize(response, response_));
@@ -217,8 +222,8 @@ class OperatorService final : public RawService {
     info.set_feature_level(NameOf(kHighestFeatureLevel));
     v1::DeviceInfo& device = *info.add_devices();
     device.set_name(shared_.device_name);
-    device.set_description(parts.device.description());
-    device.set_threads(static_cast<uint32_t>(parts.device.threads()));
+    device.set_description(parts.device.profile().description);
+    device.set_threads(static_cast<uint32_t>(parts.device.profile().threads));
     v1::LimitsInfo& limits = *info.mutable_limits();
     limits.set_max_dimension_count(kMaxDimensionCount);
     limits.set_max_elements(parts.options.validation.max_elements);

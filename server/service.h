@@ -11,7 +11,7 @@
 #include "grpcpp/impl/codegen/service_type.h"
 #include "server/admission.h"
 #include "server/clock.h"
-#include "server/compute_device.h"
+#include "server/device/compute_device.h"
 #include "server/log.h"
 #include "server/request_validator.h"
 #include "server/server_options.h"
@@ -22,7 +22,7 @@ namespace opserve {
 // What the service works with. Everything must outlive the service and its calls.
 struct ServiceParts {
   const Clock& clock;
-  const ComputeDevice& device;
+  ComputeDevice& device;
   RequestValidator& validator;
   Admission& admission;
   WorkQueue& queue;

@@ -89,9 +89,11 @@ void WriteResponseHeader(const v1::ExecuteRequest& request, const Invocation& in
   WriteDesc(invocation.output, *response.mutable_output());
   v1::ExecutionInfo& execution = *response.mutable_execution();
   execution.set_device(std::string(record.device));
-  execution.set_batch_size(1);
+  execution.set_batch_size(static_cast<uint32_t>(record.batch_size));
   execution.set_queue_time_ns(record.queued.count());
   execution.set_run_time_ns(record.ran.count());
+  execution.set_attempts(static_cast<uint32_t>(record.attempts));
+  execution.set_verified(record.is_verified);
 }
 
 }  // namespace opserve

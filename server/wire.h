@@ -16,7 +16,7 @@
 #include "kernels/op_table.h"
 #include "kernels/validate.h"
 #include "opserve/v1/operator_service.pb.h"
-#include "server/clock.h"
+#include "server/batch/job.h"
 
 namespace opserve {
 
@@ -28,13 +28,6 @@ struct RequestHeader {
   OperatorRequest call;
   absl::string_view request_id;
   int device = 0;  // number of a v1::DevicePreference, or anything
-};
-
-// How a call was run.
-struct RunRecord {
-  absl::string_view device;
-  Clock::Duration queued{};
-  Clock::Duration ran{};
 };
 
 // The header of `request`, which must outlive it.

@@ -71,12 +71,25 @@ void Record(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature
                         dispatch.result_bytes);
 }
 
+DeviceProfile ProfileOf(const AdapterInfo& adapter) {
+  DeviceProfile profile;
+  profile.kind = DeviceKind::kGpu;
+  profile.name = absl::StrCat("d3d12/", adapter.name);
+  profile.description = adapter.name;
+  profile.runtime = "vkd3d";
+  profile.driver = adapter.driver;
+  profile.memory_bytes = adapter.memory_bytes;
+  profile.is_software = adapter.is_software;
+  return profile;
+}
+
 }  // namespace
 
 struct D3D12Device::Impl {
   Impl(std::unique_ptr<Device> made, const DeviceOptions& limits)
       : options(limits),
         device(std::move(made)),
+        profile(ProfileOf(device->adapter())),
         buffers(
             limits.memory_budget,
             [this](uint64_t bytes) { return device->CreateBuffer(BufferKind::kDefault, bytes); }),
@@ -97,6 +110,7 @@ struct D3D12Device::Impl {
 
   const DeviceOptions options;
   const std::unique_ptr<Device> device;
+  const DeviceProfile profile;
   // By code, which several kernels may share.
   std::map<const std::byte*, std::span<const std::byte>> codes;
   std::unique_ptr<Queue> queue;
@@ -185,22 +199,23 @@ D3D12Device::~D3D12Device() {
   if (!is_idle) static_cast<void>(impl_.release());
 }
 
-std::string D3D12Device::name() const {
-  return absl::StrCat("d3d12/", impl_->device->adapter().name);
-}
-
-std::string D3D12Device::description() const {
-  const AdapterInfo& adapter = impl_->device->adapter();
-  return absl::StrCat("Direct3D 12 over vkd3d, ", adapter.driver,
-                      adapter.is_software ? ", in software" : "");
-}
+const DeviceProfile& D3D12Device::profile() const { return impl_->profile; }
 
 bool D3D12Device::Supports(OpId op, DataType lane) const {
   return hlsl::FindBlob({op, lane, 0, hlsl::LayoutClass::kPacked}) != nullptr;
 }
 
-absl::Status D3D12Device::Run(const Invocation& invocation,
-                              std::span<const std::byte* const> inputs, std::byte* output) {
+absl::Status D3D12Device::Run(std::span<const DeviceCall> calls) {
+  for (const DeviceCall& call : calls) {
+    const auto inputs = static_cast<size_t>(TraitsOf(call.invocation->op).input_count());
+    OPSERVE_RETURN_IF_ERROR(
+        RunOne(*call.invocation, std::span(call.inputs).first(inputs), call.output));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status D3D12Device::RunOne(const Invocation& invocation,
+                                 std::span<const std::byte* const> inputs, std::byte* output) {
   OPSERVE_RETURN_IF_ERROR(impl_->device->status());
   // A buffer of the pool may be a quarter larger than what it was asked for.
   const absl::StatusOr<Dispatch> dispatch =

@@ -1,6 +1,6 @@
 // File: server/d3d12/d3d12_device.h
 //
-// A Direct3D 12 adapter as a GpuDevice. The header is free of Direct3D 12's own headers.
+// A Direct3D 12 adapter as a ComputeDevice. The header is free of Direct3D 12's own headers.
 
 #ifndef OPSERVE_SERVER_D3D12_D3D12_DEVICE_H_
 #define OPSERVE_SERVER_D3D12_D3D12_DEVICE_H_
@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/d3d12/runtime.h"
-#include "server/gpu_device.h"
+#include "server/device/compute_device.h"
 
 namespace opserve::d3d12 {
 
@@ -32,7 +32,7 @@ struct DeviceOptions {
 // first calls of a kind, a call allocates no device memory and makes no pipelines.
 //
 // A device that hangs or is lost refuses all further calls with UNAVAILABLE; make a new one.
-class D3D12Device final : public GpuDevice {
+class D3D12Device final : public ComputeDevice {
  public:
   // `adapter`: a position in runtime->adapters(). Fails where the driver cannot make a device of
   // feature level 11_0, or has no memory for `options`.
@@ -45,11 +45,9 @@ class D3D12Device final : public GpuDevice {
   D3D12Device(const D3D12Device&) = delete;
   D3D12Device& operator=(const D3D12Device&) = delete;
 
-  std::string name() const override;
-  std::string description() const override;
+  const DeviceProfile& profile() const override;
   bool Supports(OpId op, DataType lane) const override;
-  absl::Status Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
-                   std::byte* output) override;
+  absl::Status Run(std::span<const DeviceCall> calls) override;
 
   // Makes the pipelines of all kernels now instead of at their first calls. The first error, if
   // any.
@@ -63,6 +61,9 @@ class D3D12Device final : public GpuDevice {
  private:
   struct Impl;
   explicit D3D12Device(std::unique_ptr<Impl> impl);
+
+  absl::Status RunOne(const Invocation& invocation, std::span<const std::byte* const> inputs,
+                      std::byte* output);
 
   std::unique_ptr<Impl> impl_;
 };

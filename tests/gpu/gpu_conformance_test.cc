@@ -33,7 +33,7 @@ class GpuConformanceTest : public GpuTest, public ::testing::WithParamInterface<
                    const std::string& what) {
     const std::vector<const std::byte*> pointers = PointersTo(inputs);
     SentinelOutput output(call.output_bytes, /*misalignment=*/1);
-    const absl::Status status = device().Run(call, pointers, output.data());
+    const absl::Status status = RunOne(device(), call, pointers, output.data());
     ASSERT_TRUE(status.ok()) << what << ": " << status;
     const std::vector<std::byte> expected = ReferenceOutput(call, pointers);
     EXPECT_EQ(Difference(call, expected.data(), output.data()), "") << what;

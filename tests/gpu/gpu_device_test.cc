@@ -66,7 +66,7 @@ Example MakeExample(uint32_t count, uint64_t seed) {
 // Runs the example; a wrong answer is a failure of the test.
 absl::Status RunExample(D3D12Device& device, const Example& example) {
   std::vector<std::byte> output(example.call->output_bytes);
-  absl::Status status = device.Run(*example.call, PointersTo(example.inputs), output.data());
+  absl::Status status = RunOne(device, *example.call, PointersTo(example.inputs), output.data());
   if (status.ok()) {
     EXPECT_EQ(Difference(*example.call, example.expected.data(), output.data()), "");
   }
@@ -78,7 +78,7 @@ class GpuDeviceTest : public GpuTest {
   // A device of the test's own, on the adapter of device().
   std::unique_ptr<D3D12Device> MakeDevice(const DeviceOptions& options = {}) {
     for (const d3d12::AdapterInfo& adapter : (*TestRuntime())->adapters()) {
-      if ("d3d12/" + adapter.name != device().name()) continue;
+      if ("d3d12/" + adapter.name != device().profile().name) continue;
       auto made = D3D12Device::Create(*TestRuntime(), adapter.index, options);
       EXPECT_TRUE(made.ok()) << made.status();
       return made.ok() ? *std::move(made) : nullptr;
@@ -109,7 +109,7 @@ TEST_F(GpuDeviceTest, AdaptersAreDescribed) {
     EXPECT_GT(adapter.memory_bytes, 0u);
     EXPECT_GE(adapter.max_buffer_bytes, 65536u * 4);  // what Vulkan guarantees
   }
-  EXPECT_THAT(device().name(), StartsWith("d3d12/"));
+  EXPECT_THAT(device().profile().name, StartsWith("d3d12/"));
 }
 
 TEST_F(GpuDeviceTest, UnknownAdapterIsRefused) {

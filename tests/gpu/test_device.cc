@@ -33,6 +33,19 @@ const absl::StatusOr<std::unique_ptr<D3D12Device>>& TestDevice() {
   return device;
 }
 
+DeviceCall CallOf(const Invocation& invocation, std::span<const std::byte* const> inputs,
+                  std::byte* output) {
+  DeviceCall call = {&invocation, {}, output};
+  std::copy(inputs.begin(), inputs.end(), call.inputs.begin());
+  return call;
+}
+
+absl::Status RunOne(ComputeDevice& device, const Invocation& invocation,
+                    std::span<const std::byte* const> inputs, std::byte* output) {
+  const DeviceCall call = CallOf(invocation, inputs, output);
+  return device.Run({&call, 1});
+}
+
 void GpuTest::SetUp() {
   const auto& made = TestDevice();
   if (made.ok()) return;

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <span>
 
 #include "absl/status/statusor.h"
 #include "server/d3d12/d3d12_device.h"
@@ -20,6 +21,14 @@ const absl::StatusOr<std::shared_ptr<const d3d12::Runtime>>& TestRuntime();
 
 // A device on the first hardware adapter, else on the first software adapter, made once.
 const absl::StatusOr<std::unique_ptr<d3d12::D3D12Device>>& TestDevice();
+
+// The call with its buffers, as devices take it.
+DeviceCall CallOf(const Invocation& invocation, std::span<const std::byte* const> inputs,
+                  std::byte* output);
+
+// Runs one call alone.
+absl::Status RunOne(ComputeDevice& device, const Invocation& invocation,
+                    std::span<const std::byte* const> inputs, std::byte* output);
 
 // Skips its tests, with the reason, where the machine has no run time or no adapter. A machine that
 // has them and cannot make a device fails the tests.

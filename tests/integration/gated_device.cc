@@ -4,8 +4,7 @@
 
 namespace opserve::testing {
 
-void GatedDevice::Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
-                      std::byte* output) const {
+absl::Status GatedDevice::Run(std::span<const DeviceCall> calls) {
   {
     std::unique_lock<std::mutex> lock(mutex_);
     ++held_;
@@ -14,7 +13,7 @@ void GatedDevice::Run(const Invocation& invocation, std::span<const std::byte* c
     --held_;
     ++runs_;
   }
-  cpu_.Run(invocation, inputs, output);
+  return cpu_.Run(calls);
 }
 
 void GatedDevice::Close() {

@@ -10,18 +10,21 @@
 #include <span>
 #include <string>
 
-#include "server/cpu_device.h"
+#include "server/device/cpu_device.h"
 
 namespace opserve::testing {
 
 // Computes like the processor while its gate is open, which it is at first. Thread-safe.
 class GatedDevice final : public ComputeDevice {
  public:
-  std::string name() const override { return "gated"; }
-  std::string description() const override { return "processor behind a gate"; }
-  int threads() const override { return cpu_.threads(); }
-  void Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
-           std::byte* output) const override;
+  GatedDevice() {
+    profile_.name = "gated";
+    profile_.description = "processor behind a gate";
+  }
+
+  const DeviceProfile& profile() const override { return profile_; }
+  bool Supports(OpId, DataType) const override { return true; }
+  absl::Status Run(std::span<const DeviceCall> calls) override;
 
   // Calls that start from now on wait until Open.
   void Close();
@@ -34,7 +37,8 @@ class GatedDevice final : public ComputeDevice {
   int runs() const;
 
  private:
-  const CpuDevice cpu_{1};
+  CpuDevice cpu_{1};
+  DeviceProfile profile_ = cpu_.profile();
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   bool open_ = true;

@@ -1,0 +1,94 @@
+// File: server/batch/job.h
+//
+// An accepted request on its way through queues and devices.
+
+#ifndef OPSERVE_SERVER_BATCH_JOB_H_
+#define OPSERVE_SERVER_BATCH_JOB_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/batch/lane_key.h"
+#include "server/clock.h"
+#include "server/device/compute_device.h"
+
+namespace opserve {
+
+// Where a request may run.
+enum class Placement : uint8_t {
+  kAuto,  // whichever device is expected to finish it first
+  kGpu,   // a GPU; the processor only where no GPU can
+  kCpu,   // the processor
+};
+
+// Requests of a more urgent class always go first.
+enum class Priority : uint8_t { kHigh, kNormal, kLow };
+inline constexpr int kPriorityCount = 3;
+
+// What queues and devices need to know of a request. Does not change once it is queued.
+struct JobTraits {
+  LaneKey lane;
+  // Bytes of the inputs and of the output.
+  uint64_t bytes = 0;
+  // Who sent it; queues are fair between clients.
+  std::string client;
+  Priority priority = Priority::kNormal;
+  Placement placement = Placement::kAuto;
+  // Whether a GPU's result must be compared with the processor's.
+  bool verify = false;
+  Clock::TimePoint accepted = {};
+  Clock::TimePoint deadline = Clock::kNever;
+};
+
+// How a job was run.
+struct RunRecord {
+  absl::string_view device;
+  // From acceptance to the start of the run that succeeded.
+  Clock::Duration queued{};
+  // Of that run, the whole batch.
+  Clock::Duration ran{};
+  // Jobs of that run, this one included.
+  size_t batch_size = 1;
+  // Runs that were started, failed ones included.
+  int attempts = 1;
+  // Whether the result was compared with the processor's.
+  bool is_verified = false;
+};
+
+// Exactly one of Answer and Refuse is called, once, with no lock held; whoever holds the job does
+// not touch it after that call has started.
+class Job {
+ public:
+  explicit Job(JobTraits traits) : traits_(std::move(traits)) {}
+  Job() = default;
+  virtual ~Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  const JobTraits& traits() const { return traits_; }
+
+  // The call to run, with room for its result. May be called again, by one thread at a time, and
+  // returns the same then. An error refuses the job.
+  virtual absl::StatusOr<DeviceCall> Prepare() = 0;
+
+  // The output of the prepared call holds the result.
+  virtual void Answer(const RunRecord& record) = 0;
+
+  // Gives the job up.
+  virtual void Refuse(const absl::Status& why) = 0;
+
+ protected:
+  // Only before the job is queued.
+  void set_traits(JobTraits traits) { traits_ = std::move(traits); }
+
+ private:
+  JobTraits traits_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_BATCH_JOB_H_

@@ -1,0 +1,89 @@
+// File: server/device/compute_device.h
+//
+// What runs operators: the seam between the server and its devices.
+
+#ifndef OPSERVE_SERVER_DEVICE_COMPUTE_DEVICE_H_
+#define OPSERVE_SERVER_DEVICE_COMPUTE_DEVICE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/invocation.h"
+
+namespace opserve {
+
+enum class DeviceKind : uint8_t { kCpu, kGpu };
+
+// What a device is. Constant for the life of the server.
+struct DeviceProfile {
+  DeviceKind kind = DeviceKind::kCpu;
+  // Unique among the devices of a server, as responses tell it: "cpu/AVX3_DL", "d3d12/NVIDIA H100".
+  std::string name;
+  // The processor or adapter, in words.
+  std::string description;
+  // What stands between opserve and the hardware: "vkd3d"; empty for the processor.
+  std::string runtime;
+  // The driver and its version; empty for the processor.
+  std::string driver;
+  // Direct3D feature level, "11_0"; empty for the processor.
+  std::string feature_level;
+  // Bytes of memory that it has to itself; 0: it works in the machine's memory.
+  uint64_t memory_bytes = 0;
+  // A GPU whose work is done by the processor.
+  bool is_software = false;
+  // Threads that one call is spread over at most (processor).
+  int threads = 0;
+};
+
+// One call of an operator: what to compute, and where the bytes are.
+struct DeviceCall {
+  const Invocation* invocation = nullptr;
+  // One pointer per input of the operator, in its order (nullptr where it is absent), each to
+  // invocation->input_bytes[i] bytes.
+  std::array<const std::byte*, kMaxInputs> inputs = {};
+  // invocation->output_bytes bytes that overlap no input of any call.
+  std::byte* output = nullptr;
+};
+
+// Thread-safe.
+class ComputeDevice {
+ public:
+  virtual ~ComputeDevice() = default;
+
+  virtual const DeviceProfile& profile() const = 0;
+
+  // Whether it has a kernel for the operator in this lane type.
+  virtual bool Supports(OpId op, DataType lane) const = 0;
+
+  // Computes `calls`, at least one, all of the same lane (server/batch/lane_key.h), and writes
+  // every byte of each output. Where it fails, the outputs hold nothing of use, and the calls may
+  // run again, here or elsewhere:
+  //   UNIMPLEMENTED       no kernel for them, or a tensor too large for this device
+  //   RESOURCE_EXHAUSTED  out of device memory now; fewer calls at a time may succeed
+  //   UNAVAILABLE         the device is lost, now and for ever; also after a hang
+  //   INTERNAL            anything else
+  // The processor never fails.
+  virtual absl::Status Run(std::span<const DeviceCall> calls) = 0;
+};
+
+// Makes a device, the first time and again after each loss; called by one thread at a time. Fails
+// with any code where there is none now.
+using DeviceFactory = std::function<absl::StatusOr<std::unique_ptr<ComputeDevice>>()>;
+
+// A device that a server is to use.
+struct DeviceSource {
+  // The same as the profile of every device that `create` makes.
+  DeviceProfile profile;
+  DeviceFactory create;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_DEVICE_COMPUTE_DEVICE_H_

@@ -1,0 +1,112 @@
+// File: server/pool/device_pool.h
+//
+// All devices of the server: places jobs, runs them, and sees to it that each is answered once and
+// rightly, whatever its device does.
+
+#ifndef OPSERVE_SERVER_POOL_DEVICE_POOL_H_
+#define OPSERVE_SERVER_POOL_DEVICE_POOL_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/batch/batch_policy.h"
+#include "server/batch/job.h"
+#include "server/clock.h"
+#include "server/device/compute_device.h"
+#include "server/log.h"
+#include "server/pool/device_health.h"
+
+namespace opserve {
+
+struct PoolOptions {
+  // Batches of GPUs. The processor takes jobs one by one.
+  BatchLimits batch;
+  // Threads that run jobs on the processor, at least 1.
+  int cpu_workers = 1;
+  // Share of the GPU results that is compared with the processor's, 0 to 1.
+  double verify_rate = 0;
+  HealthOptions health;
+};
+
+// A device as it is now.
+struct DeviceStatus {
+  DeviceProfile profile;
+  DeviceState state = DeviceState::kReady;
+  // Why it is in a state other than kReady; empty otherwise.
+  std::string reason;
+  // Work.
+  size_t pending = 0;
+  uint64_t pending_bytes = 0;
+  int in_flight = 0;
+  // Since the server started.
+  uint64_t requests = 0;               // answered by it
+  std::map<size_t, uint64_t> batches;  // batches by the number of their requests
+  uint64_t verified = 0;               // results compared with the processor's
+  uint64_t mismatches = 0;             // of these, wrong ones
+  uint64_t faults = 0;                 // runs that failed
+  uint64_t losses = 0;                 // devices that were lost
+  uint64_t moved = 0;                  // jobs that had to run elsewhere
+};
+
+// Outcome of a known-answer test of a device.
+struct SelfTestResult {
+  std::string device;
+  int cases = 0;
+  // OK, or the first thing that went wrong.
+  absl::Status status;
+  Clock::Duration took{};
+};
+
+// Thread-safe.
+class DevicePool {
+ public:
+  // Makes the devices, tests and calibrates them, and starts the threads. A GPU that cannot be made
+  // is tried again later. `clock` and `logger` must outlive the pool.
+  DevicePool(const PoolOptions& options, const Clock& clock, Logger& logger,
+             std::unique_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus);
+  // Close, then waits until every accepted job is answered.
+  ~DevicePool();
+  DevicePool(const DevicePool&) = delete;
+  DevicePool& operator=(const DevicePool&) = delete;
+
+  // Accepts a job, which is then answered or refused in another thread, or in this one before
+  // Submit returns. False after Close, which leaves the job alone.
+  bool Submit(Job& job);
+
+  // Refuses the job with REQUEST_CANCELLED if it still waits. Returns whether it did.
+  bool Cancel(Job& job);
+
+  // Accepts no more jobs.
+  void Close();
+
+  // Whether the server has GPUs, in whatever state.
+  bool has_gpus() const;
+  // Whether a GPU takes jobs now.
+  bool gpu_ready() const;
+
+  // The processor first, then the GPUs in the order in which they were given.
+  std::vector<DeviceStatus> Status() const;
+
+  // The GPUs (by name) that have a kernel for the operator in this lane type, and the processor.
+  std::vector<std::string> DevicesFor(OpId op, DataType lane) const;
+
+  // Runs the known-answer test on the GPU called `device`, or on all (empty name), while they
+  // serve. NOT_FOUND for an unknown name; RESOURCE_EXHAUSTED while another test runs. Takes a
+  // second or so: do not call it from a reactor.
+  absl::StatusOr<std::vector<SelfTestResult>> SelfTest(absl::string_view device);
+
+ private:
+  struct Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_POOL_DEVICE_POOL_H_
