@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/listen_address.h"
 
@@ -18,6 +21,7 @@ constexpr uint64_t kTiB = uint64_t{1} << 40;
 
 // Texts of enumerators, in their order.
 const std::vector<std::string> kLogFormats = {"text", "json"};
+const std::vector<std::string> kPlacements = {"auto", "gpu", "cpu"};
 const std::vector<std::string> kLogLevels = {"debug", "info", "warn", "error", "off"};
 
 template <class Enum>
@@ -44,6 +48,10 @@ struct RawValues {
   uint64_t drain_timeout_s = 30;
   std::string log_format = "text";
   std::string log_level = "info";
+  std::string placement = "auto";
+  uint64_t device_timeout_s = 10;
+  uint64_t max_batch_delay_us = 500;
+  std::vector<std::string> client_weights;
   bool print_config = false;
 };
 
@@ -67,7 +75,7 @@ void AddNetworkOptions(CLI::App& app, ServerOptions& server) {
 
 void AddThreadOptions(CLI::App& app, ServerOptions& server) {
   app.add_option("--workers", server.workers,
-                 "Threads that run requests, up to 1024; 0: one per processor")
+                 "Threads that run requests on the processor, up to 1024; 0: one per processor")
       ->capture_default_str()
       ->check(Between(0, 1024));
   app.add_option("--cpu-threads", server.cpu_threads,
@@ -131,6 +139,91 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server) {
       ->check(Between(size_t{0}, size_t{1000000}));
 }
 
+void AddDeviceOptions(CLI::App& app, ProgramOptions& options, RawValues& raw) {
+  GpuOptions& gpu = options.gpu;
+  app.add_option("--devices", gpu.devices,
+                 "GPUs to use, by number or part of the name, separated by commas; auto: all "
+                 "hardware adapters; none: the processor alone")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->default_str("auto");
+  app.add_flag("--allow-software-adapters", gpu.allow_software,
+               "Also use adapters whose work is done by the processor; slower than opserve's own "
+               "CPU kernels, for tests");
+  app.add_option("--device-instances", gpu.instances, "Devices made for each adapter, up to 16")
+      ->capture_default_str()
+      ->check(Between(1, 16));
+  AddSize(app, "--device-memory", gpu.memory_bytes, "1GiB", kMiB, kTiB,
+          "Memory that the tensors of one device may take, 1MiB to 1TiB");
+  app.add_option("--device-timeout", raw.device_timeout_s,
+                 "Time after which a device that does not finish counts as lost, plus one that "
+                 "grows with the bytes, up to 3600")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(Between(uint64_t{1}, uint64_t{3600}));
+  app.add_option("--placement", raw.placement,
+                 "Where requests run that do not say: auto (where the answer is expected first), "
+                 "gpu or cpu")
+      ->type_name("PLACEMENT")
+      ->capture_default_str()
+      ->check(CLI::IsMember(kPlacements).description(""));
+  app.add_flag("--list-devices", options.list_devices,
+               "Print the adapters that --devices can name, and exit")
+      ->configurable(false);
+}
+
+// The client and the weight of "CLIENT=WEIGHT"; nullopt if that is not what `text` is.
+std::optional<std::pair<std::string, double>> ParseClientWeight(const std::string& text) {
+  constexpr double kMostWeight = 1e6;
+  const size_t equals = text.rfind('=');
+  double weight = 0;
+  if (equals == std::string::npos || equals == 0) return std::nullopt;
+  if (!absl::SimpleAtod(text.substr(equals + 1), &weight)) return std::nullopt;
+  if (!(weight > 0 && weight <= kMostWeight)) return std::nullopt;
+  return std::pair(text.substr(0, equals), weight);
+}
+
+CLI::Validator IsClientWeight() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return ParseClientWeight(text)
+                   ? std::string()
+                   : absl::StrCat("Value ", text,
+                                  " is no CLIENT=WEIGHT with a weight above 0 and up to 1000000");
+      },
+      "");
+}
+
+void AddBatchOptions(CLI::App& app, PoolOptions& pool, RawValues& raw) {
+  app.add_option("--max-batch-requests", pool.batch.max_requests,
+                 "Most requests that run as one batch on a GPU, up to 65536; 1: no batches")
+      ->capture_default_str()
+      ->check(Between(size_t{1}, size_t{65536}));
+  AddSize(app, "--max-batch-bytes", pool.batch.max_bytes, "64MiB", 4 * kKiB, kTiB,
+          "Most bytes of inputs and outputs of a batch, 4KiB to 1TiB; a larger request runs alone");
+  app.add_option("--max-batch-delay", raw.max_batch_delay_us,
+                 "Longest that a busy GPU lets a request wait for company, up to 1000000; an idle "
+                 "one starts at once")
+      ->type_name("MICROSECONDS")
+      ->capture_default_str()
+      ->check(Between(uint64_t{0}, uint64_t{1000000}));
+  app.add_option("--client-weight", raw.client_weights,
+                 "Share of a client, as HOST=WEIGHT or HOST/NAME=WEIGHT; others have 1; may be "
+                 "repeated")
+      ->type_name("CLIENT=WEIGHT")
+      ->check(IsClientWeight());
+  app.add_option("--verify", pool.verify_rate,
+                 "Share of the GPU results that is compared with the processor's, 0 to 1")
+      ->type_name("RATE")
+      ->capture_default_str()
+      ->check(Between(0.0, 1.0));
+  app.add_option("--quarantine-after", pool.health.max_mismatches,
+                 "Wrong results after which a GPU takes no requests until it passes a test, up to "
+                 "1000000")
+      ->capture_default_str()
+      ->check(Between(1, 1000000));
+}
+
 void AddProcessOptions(CLI::App& app, ProgramOptions& options, RawValues& raw) {
   app.add_option("--drain-timeout", raw.drain_timeout_s,
                  "Longest wait in seconds for accepted requests after SIGTERM or SIGINT, up to "
@@ -174,6 +267,8 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   app.allow_config_extras(CLI::config_extras_mode::error);
   AddNetworkOptions(app, options.server);
   AddThreadOptions(app, options.server);
+  AddDeviceOptions(app, options, raw);
+  AddBatchOptions(app, options.server.pool, raw);
   AddLimitOptions(app, options.server);
   AddProcessOptions(app, options, raw);
   try {
@@ -189,6 +284,12 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   if (raw.print_config) return EarlyExit{0, app.config_to_str(true, true)};
   options.drain_timeout = std::chrono::seconds(raw.drain_timeout_s);
   options.log_format = EnumOf<LogFormat>(kLogFormats, raw.log_format);
+  options.server.placement = EnumOf<Placement>(kPlacements, raw.placement);
+  options.server.pool.batch.max_delay = std::chrono::microseconds(raw.max_batch_delay_us);
+  for (const std::string& text : raw.client_weights) {
+    options.server.pool.batch.client_weights.insert(*ParseClientWeight(text));
+  }
+  options.gpu.timeout = std::chrono::seconds(raw.device_timeout_s);
   options.log_level = EnumOf<LogLevel>(kLogLevels, raw.log_level);
   return options;
 }

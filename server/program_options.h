@@ -9,6 +9,7 @@
 #include <string>
 #include <variant>
 
+#include "server/gpu_options.h"
 #include "server/log.h"
 #include "server/server_options.h"
 
@@ -16,6 +17,9 @@ namespace opserve {
 
 struct ProgramOptions {
   ServerOptions server;
+  GpuOptions gpu;
+  // Print the adapters of this machine instead of serving.
+  bool list_devices = false;
   // Longest wait for accepted requests after SIGTERM or SIGINT.
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(30);
   LogFormat log_format = LogFormat::kText;

@@ -23,14 +23,22 @@ std::vector<Violation> CheckEnvelope(const RequestHeader& header) {
                                                  "; allowed are 0 to 3 (UNSPECIFIED, AUTO, GPU, "
                                                  "CPU).")});
   }
+  if (!v1::Priority_IsValid(header.priority)) {
+    violations.push_back({"priority", absl::StrCat("There is no priority ", header.priority,
+                                                   "; allowed are 0 to 3 (UNSPECIFIED, LOW, "
+                                                   "NORMAL, HIGH).")});
+  }
   return violations;
 }
 
 }  // namespace
 
 RequestValidator::RequestValidator(const ValidationLimits& limits, uint64_t max_message_bytes,
-                                   size_t cache_entries)
-    : limits_(limits), max_message_bytes_(max_message_bytes), cache_(cache_entries) {}
+                                   size_t cache_entries, bool has_gpus)
+    : limits_(limits),
+      max_message_bytes_(max_message_bytes),
+      has_gpus_(has_gpus),
+      cache_(cache_entries) {}
 
 absl::StatusOr<std::shared_ptr<const Invocation>> RequestValidator::Validate(
     const RequestHeader& header) {
@@ -46,8 +54,8 @@ absl::StatusOr<std::shared_ptr<const Invocation>> RequestValidator::Validate(
     if (invocation != nullptr) cache_.Insert(std::move(key), invocation);
   }
   if (!violations.empty()) return MakeViolationError(violations, unknown_operator);
-  if (header.device == v1::DEVICE_PREFERENCE_GPU) {
-    return MakeError(ErrorReason::DEVICE_UNAVAILABLE, "No GPU device is available on this server.",
+  if (header.device == v1::DEVICE_PREFERENCE_GPU && !has_gpus_) {
+    return MakeError(ErrorReason::DEVICE_UNAVAILABLE, "This server has no GPU device.",
                      {{"device", "gpu"}});
   }
   if (invocation->output_bytes + kMaxResponseHeaderBytes > max_message_bytes_) {

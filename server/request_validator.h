@@ -24,9 +24,9 @@ inline constexpr size_t kMaxRequestIdBytes = 128;
 class RequestValidator {
  public:
   // Remembers about `cache_entries` valid calls; 0 validates every request anew.
-  // `max_message_bytes`: largest response.
-  RequestValidator(const ValidationLimits& limits, uint64_t max_message_bytes,
-                   size_t cache_entries);
+  // `max_message_bytes`: largest response. `has_gpus`: whether requests may ask for one.
+  RequestValidator(const ValidationLimits& limits, uint64_t max_message_bytes, size_t cache_entries,
+                   bool has_gpus);
 
   // The validated call. Fails with INVALID_REQUEST or OPERATOR_NOT_FOUND and every violation, with
   // DEVICE_UNAVAILABLE, or with RESPONSE_TOO_LARGE. Only valid calls are remembered.
@@ -38,6 +38,7 @@ class RequestValidator {
  private:
   const ValidationLimits limits_;
   const uint64_t max_message_bytes_;
+  const bool has_gpus_;
   RequestCache cache_;
 };
 

@@ -20,8 +20,6 @@
 #include "server/listen_address.h"
 #include "server/request_validator.h"
 #include "server/service.h"
-#include "server/work_queue.h"
-#include "server/worker_pool.h"
 
 namespace opserve {
 namespace {
@@ -36,6 +34,7 @@ constexpr milliseconds kStreamGrace{200};
 constexpr milliseconds kQuiet{50};
 // ... and does not wait longer than this for clients that never cease.
 constexpr milliseconds kMostQuietWait{1000};
+constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 
 // Once per process, before the first server is built.
 void InstallPlugins() {
@@ -48,6 +47,12 @@ void InstallPlugins() {
 }
 
 int ProcessorCount() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
+PoolOptions MakePoolOptions(const ServerOptions& options) {
+  PoolOptions pool = options.pool;
+  pool.cpu_workers = options.workers > 0 ? options.workers : ProcessorCount();
+  return pool;
+}
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -84,6 +89,9 @@ absl::Status CheckOptions(const ServerOptions& options) {
         absl::StrCat("the largest message (", options.max_message_bytes, " bytes) must be above ",
                      kMaxResponseHeaderBytes, " and below 2 GiB"));
   }
+  if (!(options.pool.verify_rate >= 0 && options.pool.verify_rate <= 1)) {
+    return absl::InvalidArgumentError("the share of results to verify must be from 0 to 1");
+  }
   return absl::OkStatus();
 }
 
@@ -110,22 +118,20 @@ absl::Status CannotListen(const ListenAddress& address, const ServerOptions& opt
 
 }  // namespace
 
-// Members are destroyed from the last to the first: gRPC before what its calls use, the workers
-// before the queue.
+// Members are destroyed from the last to the first: gRPC before what its calls use.
 struct Server::Impl {
   Impl(const ServerOptions& server_options, const ServerEnvironment& environment)
       : options(server_options),
         clock(environment.clock != nullptr ? *environment.clock : SteadyClock()),
-        own_device(environment.device == nullptr
-                       ? std::make_unique<CpuDevice>(server_options.cpu_threads)
-                       : nullptr),
-        device(own_device != nullptr ? *own_device : *environment.device),
         logger(environment.logger != nullptr ? *environment.logger : silent_logger),
-        validator(options.validation, options.max_message_bytes, options.request_cache_entries),
+        validator(options.validation, options.max_message_bytes, options.request_cache_entries,
+                  !environment.gpus.empty()),
         admission(options.admission),
-        queue(clock),
-        service(
-            MakeOperatorService({clock, device, validator, admission, queue, logger, options})) {}
+        pool(MakePoolOptions(options), clock, logger,
+             environment.cpu != nullptr ? environment.cpu
+                                        : std::make_shared<CpuDevice>(options.cpu_threads),
+             environment.gpus),
+        service(MakeOperatorService({clock, pool, validator, admission, logger, options})) {}
 
   absl::Status Listen();
   absl::Status BuildServer(const std::vector<ListenAddress>& listen);
@@ -135,14 +141,11 @@ struct Server::Impl {
 
   const ServerOptions options;
   const Clock& clock;
-  const std::unique_ptr<ComputeDevice> own_device;
-  ComputeDevice& device;
   Logger silent_logger{LogFormat::kText, LogLevel::kOff};
   Logger& logger;
   RequestValidator validator;
   Admission admission;
-  WorkQueue queue;
-  std::optional<WorkerPool> workers;
+  DevicePool pool;
   const std::unique_ptr<grpc::Service> service;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::string> addresses;
@@ -161,7 +164,6 @@ absl::Status Server::Impl::Listen() {
                                                       status.message()));
     }
   }
-  workers.emplace(queue, options.workers > 0 ? options.workers : ProcessorCount());
   return BuildServer(*listen);
 }
 
@@ -202,14 +204,20 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   return absl::OkStatus();
 }
 
+std::string DeviceNames(const DevicePool& pool) {
+  return absl::StrJoin(pool.Status(), ",", [](std::string* out, const DeviceStatus& device) {
+    absl::StrAppend(out, device.profile.name);
+  });
+}
+
 void Server::Impl::LogStart() const {
   logger.Log(LogLevel::kInfo, "serving",
              {{"version", OPSERVE_VERSION},
               {"addresses", absl::StrJoin(addresses, ",")},
               {"tls", options.tls_key.empty() ? "off" : "on"},
-              {"device", device.profile().name},
-              {"device_description", device.profile().description},
-              {"device_threads", device.profile().threads},
+              {"devices", DeviceNames(pool)},
+              {"placement", NameOf(options.placement)},
+              {"verify", options.pool.verify_rate},
               {"max_message_bytes", options.max_message_bytes},
               {"max_concurrent_requests", options.admission.max_requests},
               {"max_queued_bytes", options.admission.max_bytes},
@@ -240,8 +248,7 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() {
   impl_->admission.Close();
-  // Ends the workers once everything that was accepted is answered.
-  impl_->workers.reset();
+  impl_->admission.WaitIdle(kForever);
   impl_->StopListening();
 }
 

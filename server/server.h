@@ -30,12 +30,15 @@ enum class DrainResult {
   kInterrupted,  // InterruptDrain was called before
 };
 
-// What a server takes from outside; everything must outlive it. Defaults: real time, this machine's
-// processor, no log.
+// What a server takes from outside; clock and logger must outlive it. Defaults: real time, no log,
+// this machine's processor, no GPU.
 struct ServerEnvironment {
   const Clock* clock = nullptr;
-  ComputeDevice* device = nullptr;
   Logger* logger = nullptr;
+  // In place of the machine's processor.
+  std::shared_ptr<ComputeDevice> cpu = nullptr;
+  // The GPUs.
+  std::vector<DeviceSource> gpus = {};
 };
 
 // Thread-safe, except for destruction.

@@ -12,6 +12,8 @@
 
 #include "kernels/validate.h"
 #include "server/admission.h"
+#include "server/batch/job.h"
+#include "server/pool/device_pool.h"
 
 namespace opserve {
 
@@ -22,10 +24,15 @@ struct ServerOptions {
   std::string tls_certificate;
   std::string tls_key;
 
-  // Threads that run requests; 0: one per processor.
+  // Threads that run requests on the processor; 0: one per processor.
   int workers = 0;
   // Most threads that one large tensor is spread over; 0: one per processor.
   int cpu_threads = 0;
+
+  // Where requests run that do not say.
+  Placement placement = Placement::kAuto;
+  // Batches, verification and recovery of devices. cpu_workers follows `workers`.
+  PoolOptions pool;
 
   // Largest message in bytes, in each direction.
   uint64_t max_message_bytes = uint64_t{256} << 20;

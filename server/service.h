@@ -1,7 +1,6 @@
 // File: server/service.h
 //
-// The gRPC service. Its reactors decode, validate, admit and enqueue, and never block; worker
-// threads run what is queued and answer.
+// The gRPC service. Its reactors never block: devices answer what they queue.
 
 #ifndef OPSERVE_SERVER_SERVICE_H_
 #define OPSERVE_SERVER_SERVICE_H_
@@ -11,21 +10,19 @@
 #include "grpcpp/impl/codegen/service_type.h"
 #include "server/admission.h"
 #include "server/clock.h"
-#include "server/device/compute_device.h"
 #include "server/log.h"
+#include "server/pool/device_pool.h"
 #include "server/request_validator.h"
 #include "server/server_options.h"
-#include "server/work_queue.h"
 
 namespace opserve {
 
 // What the service works with. Everything must outlive the service and its calls.
 struct ServiceParts {
   const Clock& clock;
-  ComputeDevice& device;
+  DevicePool& pool;
   RequestValidator& validator;
   Admission& admission;
-  WorkQueue& queue;
   Logger& logger;
   const ServerOptions& options;
 };

@@ -50,6 +50,8 @@ RequestHeader HeaderOf(const v1::ExecuteRequest& request) {
   RequestHeader header;
   header.request_id = ViewOf(request.request_id());
   header.device = request.device();
+  header.priority = request.priority();
+  header.verify = request.verify();
   OperatorRequest& call = header.call;
   call.operator_name = ViewOf(request.operator_());
   call.feature_level = ViewOf(request.feature_level());
@@ -64,6 +66,24 @@ RequestHeader HeaderOf(const v1::ExecuteRequest& request) {
   for (const std::string& payload : request.payloads())
     call.payload_bytes.push_back(payload.size());
   return header;
+}
+
+Priority PriorityOf(const RequestHeader& header) {
+  if (header.priority == v1::PRIORITY_HIGH) return Priority::kHigh;
+  return header.priority == v1::PRIORITY_LOW ? Priority::kLow : Priority::kNormal;
+}
+
+Placement PlacementOf(const RequestHeader& header, Placement by_default) {
+  switch (header.device) {
+    case v1::DEVICE_PREFERENCE_AUTO:
+      return Placement::kAuto;
+    case v1::DEVICE_PREFERENCE_GPU:
+      return Placement::kGpu;
+    case v1::DEVICE_PREFERENCE_CPU:
+      return Placement::kCpu;
+    default:
+      return by_default;
+  }
 }
 
 std::array<const std::byte*, kMaxInputs> InputsOf(const v1::ExecuteRequest& request,

@@ -27,11 +27,17 @@ inline constexpr uint64_t kMaxResponseHeaderBytes = 1024;
 struct RequestHeader {
   OperatorRequest call;
   absl::string_view request_id;
-  int device = 0;  // number of a v1::DevicePreference, or anything
+  int device = 0;    // number of a v1::DevicePreference, or anything
+  int priority = 0;  // number of a v1::Priority, or anything
+  bool verify = false;
 };
 
 // The header of `request`, which must outlive it.
 RequestHeader HeaderOf(const v1::ExecuteRequest& request);
+
+// What a valid header asks for. `by_default`: where requests run that do not say.
+Priority PriorityOf(const RequestHeader& header);
+Placement PlacementOf(const RequestHeader& header, Placement by_default);
 
 // Pointers to the payloads of the operator's inputs, in its order; nullptr where an input is
 // absent. `invocation` must come from the header of this very request.

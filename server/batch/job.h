@@ -25,6 +25,12 @@ enum class Placement : uint8_t {
   kCpu,   // the processor
 };
 
+// "auto", "gpu" or "cpu".
+constexpr absl::string_view NameOf(Placement placement) {
+  constexpr absl::string_view kNames[] = {"auto", "gpu", "cpu"};
+  return kNames[static_cast<size_t>(placement)];
+}
+
 // Requests of a more urgent class always go first.
 enum class Priority : uint8_t { kHigh, kNormal, kLow };
 inline constexpr int kPriorityCount = 3;

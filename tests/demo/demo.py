@@ -4,6 +4,9 @@
 Starts opserve-server on a free loopback port, makes .npy tensors, calls each operator through the
 `opserve` command, and compares the output file with what NumPy computes for the same input, bit for
 bit (NaNs as a class). Prints one row per operator. Exits with 0 only if all rows are right.
+
+With --device gpu everything runs on GPUs, in software where that is all there is. A machine without a
+single Direct3D 12 device is told, with exit code 77.
 """
 
 import argparse
@@ -20,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "testing"))
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
 
 CALL_LIMIT_S = 60
+EXIT_SKIPPED = 77
 
 
 @dataclasses.dataclass
@@ -93,11 +97,11 @@ def find_fault(got, expected):
             f"got {got.reshape(-1)[i]!r}, expected {expected.reshape(-1)[i]!r}")
 
 
-def run_case(program, address, folder, case):
+def run_case(program, address, folder, case, device):
     """Runs `case` through the CLI. Returns a row for the table and what is wrong, or nothing."""
     output = folder / "output.npy"
     command = [program, "run", case.operator, "--address", address, "--json",
-               "--output", output]
+               "--output", output, "--device", device]
     for attribute in case.attributes:
         command += ["--attr", attribute]
     for i, tensor in enumerate(case.inputs):
@@ -113,10 +117,19 @@ def run_case(program, address, folder, case):
     result = np.load(output)
     output.unlink()
     fault = find_fault(result, case.expected)
+    if device == "gpu" and not report["device"].startswith("d3d12/"):
+        fault = fault or f"it ran on {report['device']}"
     row = [case.operator, case.value_type, "x".join(map(str, result.shape)), report["device"],
            f"{report['run_time_ns'] / 1e3:.1f} us",
            " ".join(f"{value:g}" for value in result.reshape(-1)[:6]), "WRONG" if fault else "ok"]
     return row, fault
+
+
+def has_gpu(program, address):
+    """Whether the server at `address` has a GPU."""
+    done = subprocess.run([program, "info", "--address", address, "--json"], capture_output=True,
+                          text=True, timeout=CALL_LIMIT_S, check=True, stdin=subprocess.DEVNULL)
+    return any(device["name"].startswith("d3d12/") for device in json.loads(done.stdout)["devices"])
 
 
 def print_table(rows):
@@ -134,15 +147,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/release/bin"),
                         help="folder of opserve-server and opserve")
-    programs = parser.parse_args().bin
+    parser.add_argument("--device", choices=["auto", "gpu", "cpu"], default="auto",
+                        help="where to run; gpu: also in software")
+    arguments = parser.parse_args()
+    programs, device = arguments.bin, arguments.device
+    server_arguments = ["--allow-software-adapters"] if device == "gpu" else []
     cases = make_cases()
     rows, faults = [], []
     with tempfile.TemporaryDirectory(prefix="opserve-demo-") as name:
         folder = pathlib.Path(name)
-        with ServerProcess(programs / "opserve-server", folder) as server:
+        with ServerProcess(programs / "opserve-server", folder, server_arguments) as server:
             print(f"demo: server on {server.address}", flush=True)
+            if device == "gpu" and not has_gpu(programs / "opserve", server.address):
+                print(f"demo: skipped, this machine has no Direct3D 12 device:\n{server.log()}")
+                return EXIT_SKIPPED
             for case in cases:
-                row, fault = run_case(programs / "opserve", server.address, folder, case)
+                row, fault = run_case(programs / "opserve", server.address, folder, case,
+                                      device)
                 rows.append(row)
                 faults += [f"{case.operator}: {fault}"] if fault else []
         if server.exit_code != 0:

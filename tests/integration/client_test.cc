@@ -248,7 +248,7 @@ TEST_F(ClientTest, DeadlinePassesWhileTheDeviceIsBusy) {
   testing::GatedDevice device;
   ServerOptions options;
   options.listen = {"127.0.0.1:0"};
-  const auto server = Server::Start(options, {.device = &device});
+  const auto server = Server::Start(options, {.cpu = testing::Borrow(device)});
   ASSERT_TRUE(server.ok()) << server.status();
   const auto client = Connect((*server)->addresses()[0]);
   const testing::GateCloser closed(device);

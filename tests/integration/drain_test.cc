@@ -40,7 +40,7 @@ TEST(DrainTest, AnswersWhatWasAcceptedAndRefusesTheRest) {
   GatedDevice device;
   ServerOptions options;
   options.workers = 1;
-  TestServer server(options, {.device = &device});
+  TestServer server(options, {.cpu = Borrow(device)});
   std::vector<PendingCall> accepted;
   std::thread drain;
   {
@@ -65,7 +65,7 @@ TEST(DrainTest, AnswersWhatWasAcceptedAndRefusesTheRest) {
 
 TEST(DrainTest, GivesUpAfterTheTimeout) {
   GatedDevice device;
-  TestServer server({}, {.device = &device});
+  TestServer server({}, {.cpu = Borrow(device)});
   const GateCloser closer(device);
   PendingCall call = server.Start(RoundRequest({1}));
   ASSERT_TRUE(device.WaitForHeld(1));
@@ -77,7 +77,7 @@ TEST(DrainTest, GivesUpAfterTheTimeout) {
 
 TEST(DrainTest, CanBeInterrupted) {
   GatedDevice device;
-  TestServer server({}, {.device = &device});
+  TestServer server({}, {.cpu = Borrow(device)});
   const GateCloser closer(device);
   PendingCall call = server.Start(RoundRequest({1}));
   ASSERT_TRUE(device.WaitForHeld(1));
@@ -95,7 +95,7 @@ TEST(DrainTest, CanBeInterrupted) {
 TEST(DrainTest, LosesNothingUnderLoad) {
   constexpr int kClients = 12;
   GatedDevice device;
-  TestServer server({}, {.device = &device});
+  TestServer server({}, {.cpu = Borrow(device)});
   const std::string address = server.server().addresses().front();
   std::atomic<int> answered{0};
   std::atomic<bool> refused{false};
@@ -141,7 +141,7 @@ TEST(DrainTest, DestructionAnswersWhatIsQueued) {
   std::vector<PendingCall> calls;
   size_t refused = 0;
   {
-    TestServer server(options, {.device = &device});
+    TestServer server(options, {.cpu = Borrow(device)});
     const GateCloser closer(device);
     calls.push_back(server.Start(RoundRequest({1})));
     ASSERT_TRUE(device.WaitForHeld(1));

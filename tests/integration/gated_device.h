@@ -6,6 +6,7 @@
 #define OPSERVE_TESTS_INTEGRATION_GATED_DEVICE_H_
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -45,6 +46,11 @@ class GatedDevice final : public ComputeDevice {
   mutable int held_ = 0;
   mutable int runs_ = 0;
 };
+
+// The device as a server takes it; the test keeps it, for longer than the server.
+inline std::shared_ptr<ComputeDevice> Borrow(ComputeDevice& device) {
+  return std::shared_ptr<ComputeDevice>(std::shared_ptr<void>(), &device);
+}
 
 // Opens the gate when a test ends, however it ends, so that the server can stop.
 class GateCloser {

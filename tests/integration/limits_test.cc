@@ -51,13 +51,13 @@ void FillAndOverfill(TestServer& server, GatedDevice& device, const std::string&
 
 TEST(LimitsTest, RefusesMoreRequestsThanAllowed) {
   GatedDevice device;
-  TestServer server(OneWorker({.max_requests = 2}), {.device = &device});
+  TestServer server(OneWorker({.max_requests = 2}), {.cpu = Borrow(device)});
   FillAndOverfill(server, device, "TOO_MANY_REQUESTS");
 }
 
 TEST(LimitsTest, RefusesMoreBytesThanAllowed) {
   GatedDevice device;
-  TestServer server(OneWorker({.max_bytes = 2 * kRequestBytes}), {.device = &device});
+  TestServer server(OneWorker({.max_bytes = 2 * kRequestBytes}), {.cpu = Borrow(device)});
   FillAndOverfill(server, device, "TOO_MANY_BYTES");
 }
 
@@ -109,7 +109,7 @@ TEST(LimitsTest, RefusesCompressedRequests) {
 
 TEST(LimitsTest, NeverStartsWhatMissedItsDeadline) {
   GatedDevice device;
-  TestServer server(OneWorker({.max_requests = 2}), {.device = &device});
+  TestServer server(OneWorker({.max_requests = 2}), {.cpu = Borrow(device)});
   {
     const GateCloser closer(device);
     PendingCall first = server.Start(RoundRequest({1}));
@@ -129,7 +129,7 @@ TEST(LimitsTest, NeverStartsWhatMissedItsDeadline) {
 
 TEST(LimitsTest, NeverStartsWhatIsCancelled) {
   GatedDevice device;
-  TestServer server(OneWorker({.max_requests = 2}), {.device = &device});
+  TestServer server(OneWorker({.max_requests = 2}), {.cpu = Borrow(device)});
   {
     const GateCloser closer(device);
     PendingCall first = server.Start(RoundRequest({1}));
@@ -149,7 +149,7 @@ TEST(LimitsTest, NeverStartsWhatIsCancelled) {
 // The request is already in the device: it runs to its end, and its place is free again.
 TEST(LimitsTest, SurvivesTheCancellationOfWhatIsRunning) {
   GatedDevice device;
-  TestServer server(OneWorker({.max_requests = 1}), {.device = &device});
+  TestServer server(OneWorker({.max_requests = 1}), {.cpu = Borrow(device)});
   {
     const GateCloser closer(device);
     PendingCall call = server.Start(RoundRequest({1}));

@@ -115,7 +115,7 @@ TEST(ServicesTest, TellsVersionDevicesAndLimits) {
 
 TEST(ServicesTest, HealthFollowsTheDrain) {
   GatedDevice device;
-  TestServer server({}, {.device = &device});
+  TestServer server({}, {.cpu = Borrow(device)});
   for (const char* service : {"", kService}) {
     EXPECT_EQ(CallByName(server.channel(), kHealthCheck, HealthRequest(service)).second, kServing);
   }

@@ -17,6 +17,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 std::variant<ProgramOptions, EarlyExit> Parse(const std::vector<std::string>& arguments) {
   std::vector<const char*> argv = {"opserve-server"};
@@ -81,6 +83,23 @@ TEST(ProgramOptionsTest, DefaultsAreThoseOfTheServer) {
   EXPECT_EQ(options.log_level, LogLevel::kInfo);
 }
 
+void ExpectSamePool(const PoolOptions& pool, const PoolOptions& other) {
+  EXPECT_EQ(pool.batch.max_requests, other.batch.max_requests);
+  EXPECT_EQ(pool.batch.max_bytes, other.batch.max_bytes);
+  EXPECT_EQ(pool.batch.max_delay, other.batch.max_delay);
+  EXPECT_EQ(pool.batch.client_weights, other.batch.client_weights);
+  EXPECT_EQ(pool.verify_rate, other.verify_rate);
+  EXPECT_EQ(pool.health.max_mismatches, other.health.max_mismatches);
+}
+
+void ExpectSameGpu(const GpuOptions& gpu, const GpuOptions& other) {
+  EXPECT_EQ(gpu.devices, other.devices);
+  EXPECT_EQ(gpu.allow_software, other.allow_software);
+  EXPECT_EQ(gpu.instances, other.instances);
+  EXPECT_EQ(gpu.memory_bytes, other.memory_bytes);
+  EXPECT_EQ(gpu.timeout, other.timeout);
+}
+
 // The printed texts of the defaults are written by hand; this holds them to the truth.
 TEST(ProgramOptionsTest, PrintedDefaultsAreTheDefaults) {
   const TextFile printed(Exit({"--print-config"}).text);
@@ -96,6 +115,9 @@ TEST(ProgramOptionsTest, PrintedDefaultsAreTheDefaults) {
   EXPECT_EQ(options.server.validation.max_tensor_bytes,
             defaults.server.validation.max_tensor_bytes);
   EXPECT_EQ(options.server.request_cache_entries, defaults.server.request_cache_entries);
+  EXPECT_EQ(options.server.placement, defaults.server.placement);
+  ExpectSamePool(options.server.pool, defaults.server.pool);
+  ExpectSameGpu(options.gpu, defaults.gpu);
   EXPECT_EQ(options.drain_timeout, defaults.drain_timeout);
   EXPECT_EQ(options.log_format, defaults.log_format);
   EXPECT_EQ(options.log_level, defaults.log_level);
@@ -114,6 +136,31 @@ const std::vector<std::string>& EveryFlag() {
                                                  "--workers",
                                                  "3",
                                                  "--cpu-threads",
+                                                 "5",
+                                                 "--devices",
+                                                 "0,nvidia",
+                                                 "--allow-software-adapters",
+                                                 "--device-instances",
+                                                 "2",
+                                                 "--device-memory",
+                                                 "2GiB",
+                                                 "--device-timeout",
+                                                 "30",
+                                                 "--placement",
+                                                 "gpu",
+                                                 "--max-batch-requests",
+                                                 "64",
+                                                 "--max-batch-bytes",
+                                                 "1MiB",
+                                                 "--max-batch-delay",
+                                                 "250",
+                                                 "--client-weight",
+                                                 "10.0.0.7=3",
+                                                 "--client-weight",
+                                                 "10.0.0.8/a=b=0.5",
+                                                 "--verify",
+                                                 "0.25",
+                                                 "--quarantine-after",
                                                  "5",
                                                  "--max-message-bytes",
                                                  "64MiB",
@@ -144,6 +191,20 @@ void ExpectEveryFlag(const ProgramOptions& options) {
   EXPECT_EQ(options.server.tls_key, "key.pem");
   EXPECT_EQ(options.server.workers, 3);
   EXPECT_EQ(options.server.cpu_threads, 5);
+  EXPECT_THAT(options.gpu.devices, ElementsAre("0", "nvidia"));
+  EXPECT_TRUE(options.gpu.allow_software);
+  EXPECT_EQ(options.gpu.instances, 2);
+  EXPECT_EQ(options.gpu.memory_bytes, uint64_t{2} << 30);
+  EXPECT_EQ(options.gpu.timeout, std::chrono::seconds(30));
+  EXPECT_EQ(options.server.placement, Placement::kGpu);
+  const PoolOptions& pool = options.server.pool;
+  EXPECT_EQ(pool.batch.max_requests, 64u);
+  EXPECT_EQ(pool.batch.max_bytes, 1u << 20);
+  EXPECT_EQ(pool.batch.max_delay, std::chrono::microseconds(250));
+  EXPECT_THAT(pool.batch.client_weights,
+              UnorderedElementsAre(Pair("10.0.0.7", 3), Pair("10.0.0.8/a=b", 0.5)));
+  EXPECT_EQ(pool.verify_rate, 0.25);
+  EXPECT_EQ(pool.health.max_mismatches, 5);
   EXPECT_EQ(options.server.max_message_bytes, 64u << 20);
   EXPECT_EQ(options.server.validation.max_tensor_bytes, 1u << 20);
   EXPECT_EQ(options.server.validation.max_elements, 1000u);
@@ -190,6 +251,14 @@ TEST(ProgramOptionsTest, WrongUsageSaysWhatIsWrong) {
       {{"--workers", "-1"}, "0 to 1024"},
       {{"--workers", "1025"}, "0 to 1024"},
       {{"--workers", "many"}, "many"},
+      {{"--placement", "fpga"}, "auto,gpu,cpu"},
+      {{"--verify", "1.5"}, "0 to 1"},
+      {{"--verify", "-0.1"}, "0 to 1"},
+      {{"--client-weight", "runner"}, "CLIENT=WEIGHT"},
+      {{"--client-weight", "runner=0"}, "above 0"},
+      {{"--client-weight", "=2"}, "CLIENT=WEIGHT"},
+      {{"--max-batch-requests", "0"}, "1 to 65536"},
+      {{"--device-instances", "17"}, "1 to 16"},
       {{"--max-message-bytes", "2GiB"}, "2147483647"},
       {{"--max-message-bytes", "4095"}, "4096"},
       {{"--max-queued-bytes", "64XB"}, "unit"},

@@ -35,7 +35,7 @@ class RequestValidatorTest : public ::testing::Test {
     return detail ? detail->field_violations_size() : 0;
   }
 
-  RequestValidator validator_{ValidationLimits(), kMaxMessageBytes, 64};
+  RequestValidator validator_{ValidationLimits(), kMaxMessageBytes, 64, false};
 };
 
 TEST_F(RequestValidatorTest, MakesTheCall) {
@@ -55,6 +55,23 @@ TEST_F(RequestValidatorTest, RemembersCallsWhateverTheirIds) {
   EXPECT_EQ(*Validate(request), *first);
   EXPECT_NE(*Validate(Round(4)), *first);
   EXPECT_EQ(validator_.cached(), 2u);
+}
+
+TEST_F(RequestValidatorTest, AGpuMayBeAskedForWhereThereIsOne) {
+  RequestValidator with_gpus(ValidationLimits(), kMaxMessageBytes, 0, true);
+  v1::ExecuteRequest request = Round(3);
+  request.set_device(v1::DEVICE_PREFERENCE_GPU);
+  EXPECT_TRUE(with_gpus.Validate(HeaderOf(request)).ok());
+}
+
+TEST_F(RequestValidatorTest, UnknownPrioritiesAreNamed) {
+  v1::ExecuteRequest request = Round(3);
+  request.set_priority(static_cast<v1::Priority>(9));
+  const auto detail = Detail<rpc::BadRequest>(Validate(request).status(), kBadRequestUrl);
+  ASSERT_TRUE(detail.has_value());
+  ASSERT_EQ(detail->field_violations_size(), 1);
+  EXPECT_EQ(detail->field_violations(0).field(), "priority");
+  EXPECT_THAT(detail->field_violations(0).description(), ::testing::HasSubstr("9"));
 }
 
 TEST_F(RequestValidatorTest, RemembersNoFailures) {
@@ -109,7 +126,7 @@ TEST(WireTest, MapsPayloadsToTheOperatorsInputs) {
     input.add_sizes(1);
     request.add_payloads("x");
   }
-  RequestValidator validator(ValidationLimits(), kMaxMessageBytes, 0);
+  RequestValidator validator(ValidationLimits(), kMaxMessageBytes, 0, false);
   const auto invocation = validator.Validate(HeaderOf(request));
   ASSERT_TRUE(invocation.ok());
   const auto inputs = InputsOf(request, **invocation);
@@ -131,7 +148,7 @@ TEST(WireTest, HeadersStayBelowTheirBound) {
   v1::TensorDesc& output = *request.mutable_output();
   output.mutable_sizes()->Resize(8, 1);
   output.mutable_strides()->Resize(8, UINT32_MAX);
-  RequestValidator validator(ValidationLimits(), kMaxMessageBytes, 0);
+  RequestValidator validator(ValidationLimits(), kMaxMessageBytes, 0, false);
   const auto invocation = validator.Validate(HeaderOf(request));
   ASSERT_TRUE(invocation.ok()) << invocation.status();
   v1::ExecuteResponse response;

@@ -1,0 +1,24 @@
+// File: server/message_bytes.h
+//
+// Messages from and to the bytes that gRPC carries. Stateless and safe to use from any thread.
+
+#ifndef OPSERVE_SERVER_MESSAGE_BYTES_H_
+#define OPSERVE_SERVER_MESSAGE_BYTES_H_
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/status.h"
+
+namespace opserve {
+
+// Reads a message and releases the bytes, so that a request is not held twice. INVALID_REQUEST
+// where they are no such message.
+absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message& message);
+
+// Writes a message.
+grpc::Status SerializeMessage(const google::protobuf::Message& message, grpc::ByteBuffer& bytes);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_MESSAGE_BYTES_H_
