@@ -13,6 +13,8 @@ namespace opserve::d3d12 {
 struct AdapterInfo {
   // Position in Runtime::adapters().
   int index = 0;
+  // Runtime::name() of the run time that found it: "vkd3d".
+  std::string runtime;
   // The driver's name for it: "NVIDIA H100".
   std::string name;
   // The driver and its version.

@@ -76,7 +76,7 @@ DeviceProfile ProfileOf(const AdapterInfo& adapter) {
   profile.kind = DeviceKind::kGpu;
   profile.name = absl::StrCat("d3d12/", adapter.name);
   profile.description = adapter.name;
-  profile.runtime = "vkd3d";
+  profile.runtime = adapter.runtime;
   profile.driver = adapter.driver;
   profile.memory_bytes = adapter.memory_bytes;
   profile.is_software = adapter.is_software;

@@ -18,7 +18,7 @@ class DeviceFence final : public Fence {
 
   uint64_t CompletedValue() override { return fence_->GetCompletedValue(); }
   absl::Status NotifyAt(uint64_t value, Event& event) override {
-    return OPSERVE_HRESULT(fence_->SetEventOnCompletion(value, &event));
+    return OPSERVE_HRESULT(fence_->SetEventOnCompletion(value, event.handle()));
   }
 
  private:

@@ -8,28 +8,28 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/d3d12/api.h"
 #include "server/d3d12/runtime.h"
-#include "server/d3d12/vkd3d_abi.h"
-#include "server/d3d12/vulkan_adapters.h"
 
 namespace opserve::d3d12 {
 
+// Free functions use the platform's convention in all run times; only COM methods differ.
 struct Runtime::Impl {
-  vkd3d::CreateInstance* create_instance = nullptr;
-  vkd3d::InstanceDecref* instance_decref = nullptr;
-  vkd3d::InstanceGetVkInstance* instance_get_vk_instance = nullptr;
-  vkd3d::CreateDevice* create_device = nullptr;
-  vkd3d::SerializeRootSignature* serialize_root_signature = nullptr;
-  vkd3d::Instance* instance = nullptr;
-  std::vector<VulkanAdapter> adapters;
+  using SerializeRootSignature = HRESULT(const D3D12_ROOT_SIGNATURE_DESC* desc,
+                                         D3D_ROOT_SIGNATURE_VERSION version, ID3DBlob** blob,
+                                         ID3DBlob** error);
 
   Impl() = default;
-  ~Impl();
+  virtual ~Impl() = default;
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
   // Makes a device of feature level 11_0 for adapters[index].
-  absl::Status CreateDevice(int index, ComPtr<ID3D12Device>& device) const;
+  virtual absl::Status CreateDevice(int index, ComPtr<ID3D12Device>& device) const = 0;
+
+  const char* name = "";
+  SerializeRootSignature* serialize_root_signature = nullptr;
+  std::vector<AdapterInfo> adapters;
 };
 
 }  // namespace opserve::d3d12

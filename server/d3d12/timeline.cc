@@ -45,6 +45,7 @@ absl::Status Timeline::Wait(Serial serial, std::chrono::nanoseconds timeout) {
     return completed == kLost ? Lost() : absl::OkStatus();
   }
   std::unique_ptr<Event> event = TakeEvent();
+  if (!event->is_valid()) return absl::ResourceExhaustedError("The system has no event left.");
   absl::Status status = fence_->NotifyAt(value, *event);
   const bool is_set = status.ok() && event->WaitFor(timeout);
   {

@@ -49,9 +49,6 @@ using CreateInstance = HRESULT(const InstanceCreateInfo* info, Instance** instan
 using InstanceDecref = unsigned(Instance* instance);
 using InstanceGetVkInstance = void*(Instance* instance);
 using CreateDevice = HRESULT(const DeviceCreateInfo* info, REFIID iid, void** device);
-using SerializeRootSignature = HRESULT(const D3D12_ROOT_SIGNATURE_DESC* desc,
-                                       D3D_ROOT_SIGNATURE_VERSION version, ID3DBlob** blob,
-                                       ID3DBlob** error);
 
 }  // namespace opserve::d3d12::vkd3d
 

@@ -88,9 +88,9 @@ class GpuDeviceTest : public GpuTest {
 };
 
 TEST(RuntimeTest, MissingLibraryIsNamed) {
-  const auto no_vkd3d = Runtime::Load({.vkd3d = "libno-such-vkd3d.so.1"});
+  const auto no_vkd3d = Runtime::Load({.direct3d = "libno-such-vkd3d.so.1"});
   EXPECT_EQ(no_vkd3d.status().code(), absl::StatusCode::kNotFound);
-  const auto no_vulkan = Runtime::Load({.vulkan = "libno-such-vulkan.so.1"});
+  const auto no_vulkan = Runtime::Load({.adapters = "libno-such-vulkan.so.1"});
   EXPECT_EQ(no_vulkan.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(no_vulkan.status().message()), HasSubstr("libno-such-vulkan.so.1"));
 }
