@@ -1,14 +1,14 @@
 #include "server/d3d12/d3d12_device.h"
 
-#include <algorithm>
 #include <array>
-#include <cstring>
+#include <atomic>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/hlsl/blobs.h"
+#include "kernels/op_rows.h"
 #include "server/d3d12/buffer_pool.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch.h"
@@ -23,12 +23,12 @@ namespace {
 using Buffer = ComPtr<ID3D12Resource>;
 using Pipeline = ComPtr<ID3D12PipelineState>;
 
-// The memory of one call.
-struct CallMemory {
+// The memory of one batch.
+struct BatchMemory {
   StagingRing::Lease upload;
   StagingRing::Lease readback;
   BufferPool<Buffer>::Lease inputs;
-  BufferPool<Buffer>::Lease output;
+  BufferPool<Buffer>::Lease outputs;
 };
 
 // Buffers return to the common state when a submission ends, and leave it by themselves when they
@@ -41,55 +41,95 @@ void Transition(ID3D12GraphicsCommandList& list, ID3D12Resource* buffer,
   list.ResourceBarrier(1, &barrier);
 }
 
-// One upload, one dispatch, one readback.
+// `addresses`: of the buffers of inputs and of outputs.
+void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch, int input_count,
+                    bool is_strided, D3D12_GPU_VIRTUAL_ADDRESS inputs,
+                    D3D12_GPU_VIRTUAL_ADDRESS outputs) {
+  const std::array<uint32_t, kRootConstantCount> constants = {
+      dispatch.block_count, dispatch.thread_count, dispatch.loop_count};
+  list.SetComputeRoot32BitConstants(kRootConstants, kRootConstantCount, constants.data(), 0);
+  for (int i = 0; i < input_count; ++i) {
+    list.SetComputeRootShaderResourceView(kRootInputs + static_cast<UINT>(i),
+                                          inputs + dispatch.bound.inputs[i]);
+  }
+  if (is_strided) list.SetComputeRootShaderResourceView(kRootPlan, inputs + dispatch.bound.plan);
+  list.SetComputeRootUnorderedAccessView(kRootOutput, outputs + dispatch.bound.output);
+  list.Dispatch(dispatch.group_count, 1, 1);
+}
+
+// One upload, the dispatches, one readback. Dispatches write different ranges, so nothing has to
+// stand between them.
 void Record(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
-            ID3D12PipelineState& pipeline, const Dispatch& dispatch, int input_count,
-            CallMemory& memory) {
+            ID3D12PipelineState& pipeline, const BatchLayout& layout, BatchMemory& memory) {
   ID3D12Resource* const inputs = memory.inputs->Get();
-  ID3D12Resource* const output = memory.output->Get();
+  ID3D12Resource* const outputs = memory.outputs->Get();
   list.CopyBufferRegion(inputs, 0, memory.upload.buffer(), memory.upload.offset(),
-                        dispatch.input_buffer_bytes);
+                        layout.input_buffer_bytes);
   Transition(list, inputs, D3D12_RESOURCE_STATE_COPY_DEST,
              D3D12_RESOURCE_STATE_NON_PIXEL_SHADER_RESOURCE);
   list.SetComputeRootSignature(&root_signature);
   list.SetPipelineState(&pipeline);
-  const std::array<uint32_t, kRootConstantCount> constants = {
-      dispatch.block_count, dispatch.thread_count, dispatch.loop_count};
-  list.SetComputeRoot32BitConstants(kRootConstants, kRootConstantCount, constants.data(), 0);
-  const D3D12_GPU_VIRTUAL_ADDRESS address = inputs->GetGPUVirtualAddress();
-  for (int i = 0; i < input_count; ++i) {
-    list.SetComputeRootShaderResourceView(kRootInputs + static_cast<UINT>(i),
-                                          address + dispatch.input_offsets[i]);
+  const int input_count = TraitsOf(layout.kernel.op).input_count();
+  const bool is_strided = layout.kernel.layout == hlsl::LayoutClass::kStrided;
+  for (const Dispatch& dispatch : layout.dispatches) {
+    RecordDispatch(list, dispatch, input_count, is_strided, inputs->GetGPUVirtualAddress(),
+                   outputs->GetGPUVirtualAddress());
   }
-  if (dispatch.kernel.layout == hlsl::LayoutClass::kStrided) {
-    list.SetComputeRootShaderResourceView(kRootPlan, address + dispatch.plan_offset);
-  }
-  list.SetComputeRootUnorderedAccessView(kRootOutput, output->GetGPUVirtualAddress());
-  list.Dispatch(dispatch.group_count, 1, 1);
-  Transition(list, output, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_SOURCE);
-  list.CopyBufferRegion(memory.readback.buffer(), memory.readback.offset(), output, 0,
-                        dispatch.result_bytes);
+  Transition(list, outputs, D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
+             D3D12_RESOURCE_STATE_COPY_SOURCE);
+  list.CopyBufferRegion(memory.readback.buffer(), memory.readback.offset(), outputs, 0,
+                        layout.result_bytes);
 }
 
-DeviceProfile ProfileOf(const AdapterInfo& adapter) {
+// The highest feature level of the device, "12_1".
+absl::StatusOr<std::string> FeatureLevelOf(ID3D12Device& device) {
+  constexpr std::array kLevels = {D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_11_1,
+                                  D3D_FEATURE_LEVEL_12_0, D3D_FEATURE_LEVEL_12_1,
+                                  D3D_FEATURE_LEVEL_12_2};
+  D3D12_FEATURE_DATA_FEATURE_LEVELS levels{kLevels.size(), kLevels.data(), D3D_FEATURE_LEVEL_11_0};
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(
+      device.CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, &levels, sizeof(levels))));
+  // 0xc100 is 12_1.
+  const auto number = static_cast<unsigned>(levels.MaxSupportedFeatureLevel);
+  return absl::StrCat(number >> 12, "_", number >> 8 & 15);
+}
+
+DeviceProfile ProfileOf(const AdapterInfo& adapter, const std::string& name,
+                        const std::string& feature_level) {
   DeviceProfile profile;
   profile.kind = DeviceKind::kGpu;
-  profile.name = absl::StrCat("d3d12/", adapter.name);
+  profile.name = name.empty() ? absl::StrCat("d3d12/", adapter.name) : name;
   profile.description = adapter.name;
   profile.runtime = adapter.runtime;
   profile.driver = adapter.driver;
+  profile.feature_level = feature_level;
   profile.memory_bytes = adapter.memory_bytes;
   profile.is_software = adapter.is_software;
   return profile;
 }
 
+// Whether there are kernels for every mode and layout.
+bool HasKernels(const OpTraits& op, DataType lane) {
+  for (int mode = 0; mode < op_rows::ModeCount(op); ++mode) {
+    for (hlsl::LayoutClass layout : {hlsl::LayoutClass::kPacked, hlsl::LayoutClass::kStrided}) {
+      if (hlsl::FindBlob({op.id, lane, mode, layout}) == nullptr) return false;
+    }
+  }
+  return true;
+}
+
+absl::Status NoKernel(const hlsl::KernelKey& key, absl::string_view why) {
+  return absl::UnimplementedError(absl::StrCat("There is no GPU kernel for ", TraitsOf(key.op).name,
+                                               " of ", NameOf(key.lane), why));
+}
+
 }  // namespace
 
 struct D3D12Device::Impl {
-  Impl(std::unique_ptr<Device> made, const DeviceOptions& limits)
+  Impl(std::unique_ptr<Device> made, const DeviceOptions& limits, const std::string& feature_level)
       : options(limits),
         device(std::move(made)),
-        profile(ProfileOf(device->adapter())),
+        profile(ProfileOf(device->adapter(), limits.name, feature_level)),
         buffers(
             limits.memory_budget,
             [this](uint64_t bytes) { return device->CreateBuffer(BufferKind::kDefault, bytes); }),
@@ -99,18 +139,30 @@ struct D3D12Device::Impl {
     for (const hlsl::Blob& blob : hlsl::AllBlobs()) {
       codes.emplace(blob.code.data(), blob.code);
     }
+    for (const OpTraits& op : OpTable()) {
+      for (DataType lane : kAllDataTypes) SupportOf(op.id, lane) = HasKernels(op, lane);
+    }
   }
 
-  absl::StatusOr<CallMemory> TakeMemory(const Dispatch& dispatch);
-  void Upload(const Invocation& invocation, const Dispatch& dispatch,
-              std::span<const std::byte* const> inputs, std::byte* to) const;
+  // Whether calls of the operator in this lane type can run; also for types that no operator takes.
+  std::atomic<bool>& SupportOf(OpId op, DataType lane) {
+    return support[static_cast<size_t>(op)][static_cast<size_t>(lane)];
+  }
+  absl::StatusOr<Pipeline> PipelineOf(const hlsl::KernelKey& key);
+  // How long what is submitted now may take, with what is under way before it.
+  std::chrono::nanoseconds TimeLimit() const {
+    return HangLimit(options.timeout, profile.is_software, bytes_under_way);
+  }
+  absl::StatusOr<BatchMemory> TakeMemory(const BatchLayout& layout);
   // Submits and waits. `memory` is kept for ever where the device may still use it.
-  absl::Status Execute(const Dispatch& dispatch, ID3D12PipelineState& pipeline, int input_count,
-                       CallMemory& memory);
+  absl::Status Execute(const BatchLayout& layout, ID3D12PipelineState& pipeline,
+                       BatchMemory& memory);
+  absl::Status Run(std::span<const DeviceCall> calls);
 
   const DeviceOptions options;
   const std::unique_ptr<Device> device;
   const DeviceProfile profile;
+  std::array<std::array<std::atomic<bool>, kDataTypeCount>, op_rows::kRowCount> support{};
   // By code, which several kernels may share.
   std::map<const std::byte*, std::span<const std::byte>> codes;
   std::unique_ptr<Queue> queue;
@@ -118,72 +170,101 @@ struct D3D12Device::Impl {
   std::unique_ptr<StagingRing> readback;
   BufferPool<Buffer> buffers;
   PipelineCache<const std::byte*, Pipeline> pipelines;
+  // Bytes of the buffers of all batches that are submitted and not waited for.
+  std::atomic<uint64_t> bytes_under_way = 0;
   Mutex mutex;
-  std::vector<CallMemory> abandoned ABSL_GUARDED_BY(mutex);
+  std::vector<BatchMemory> abandoned ABSL_GUARDED_BY(mutex);
 };
 
-absl::StatusOr<CallMemory> D3D12Device::Impl::TakeMemory(const Dispatch& dispatch) {
-  CallMemory memory;
-  // Only the rings wait, and always in this order, so that no two calls wait for each other.
+absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& key) {
+  const hlsl::Blob* const blob = hlsl::FindBlob(key);
+  if (blob == nullptr) return NoKernel(key, ".");
+  absl::StatusOr<Pipeline> pipeline = pipelines.Get(blob->code.data());
+  if (!absl::IsInternal(pipeline.status())) return pipeline;
+  // The driver refuses this kernel, now and later; that does not make the device a bad one.
+  SupportOf(key.op, key.lane) = false;
+  return NoKernel(key, absl::StrCat(" on this device: ", pipeline.status().message()));
+}
+
+absl::StatusOr<BatchMemory> D3D12Device::Impl::TakeMemory(const BatchLayout& layout) {
+  BatchMemory memory;
+  // Only the rings wait, and always in this order, so that no two batches wait for each other.
   absl::StatusOr<StagingRing::Lease> staging =
-      upload->Acquire(dispatch.input_buffer_bytes, options.timeout);
+      upload->Acquire(layout.input_buffer_bytes, TimeLimit());
   if (!staging.ok()) return staging.status();
   memory.upload = *std::move(staging);
-  staging = readback->Acquire(dispatch.result_bytes, options.timeout);
+  staging = readback->Acquire(layout.result_bytes, TimeLimit());
   if (!staging.ok()) return staging.status();
   memory.readback = *std::move(staging);
-  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = buffers.Acquire(dispatch.input_buffer_bytes);
+  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = buffers.Acquire(layout.input_buffer_bytes);
   if (!buffer.ok()) return buffer.status();
   memory.inputs = *std::move(buffer);
-  buffer = buffers.Acquire(dispatch.output_buffer_bytes);
+  buffer = buffers.Acquire(layout.output_buffer_bytes);
   if (!buffer.ok()) return buffer.status();
-  memory.output = *std::move(buffer);
+  memory.outputs = *std::move(buffer);
   return memory;
 }
 
-void D3D12Device::Impl::Upload(const Invocation& invocation, const Dispatch& dispatch,
-                               std::span<const std::byte* const> inputs, std::byte* to) const {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] == nullptr) continue;
-    std::memcpy(to + dispatch.input_offsets[i], inputs[i], invocation.input_bytes[i]);
-  }
-  if (dispatch.kernel.layout == hlsl::LayoutClass::kStrided) {
-    WritePlan(invocation, dispatch, to + dispatch.plan_offset);
-  }
-}
-
-absl::Status D3D12Device::Impl::Execute(const Dispatch& dispatch, ID3D12PipelineState& pipeline,
-                                        int input_count, CallMemory& memory) {
+absl::Status D3D12Device::Impl::Execute(const BatchLayout& layout, ID3D12PipelineState& pipeline,
+                                        BatchMemory& memory) {
+  const uint64_t bytes = layout.input_buffer_bytes + layout.output_buffer_bytes;
+  bytes_under_way += bytes;
   const absl::StatusOr<Serial> serial = queue->Submit(
       [&](ID3D12GraphicsCommandList& list) {
-        Record(list, device->root_signature(), pipeline, dispatch, input_count, memory);
+        Record(list, device->root_signature(), pipeline, layout, memory);
       },
-      options.timeout);
+      TimeLimit());
   absl::Status status = serial.status();
-  if (serial.ok()) status = queue->timeline().Wait(*serial, options.timeout);
+  if (serial.ok()) status = queue->timeline().Wait(*serial, TimeLimit());
+  bytes_under_way -= bytes;
   if (absl::IsDeadlineExceeded(status) || (serial.ok() && !status.ok())) {
     status = absl::UnavailableError(absl::StrCat("The device is lost: ", status.message()));
   }
   if (absl::IsUnavailable(status)) {
-    device->MarkLost(status);
     MutexLock lock(mutex);
     abandoned.push_back(std::move(memory));
   }
   return status;
 }
 
+absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
+  OPSERVE_RETURN_IF_ERROR(device->status());
+  // A buffer of the pool may be a quarter larger than what it was asked for.
+  const absl::StatusOr<BatchLayout> layout =
+      LayOut(calls, device->adapter().max_buffer_bytes / 5 * 4);
+  if (!layout.ok()) return layout.status();
+  const absl::StatusOr<Pipeline> pipeline = PipelineOf(layout->kernel);
+  if (!pipeline.ok()) return pipeline.status();
+  absl::StatusOr<BatchMemory> memory = TakeMemory(*layout);
+  if (!memory.ok()) {
+    // A device that is lost in the meantime keeps its memory, which must not look like a shortage.
+    OPSERVE_RETURN_IF_ERROR(device->status());
+    return memory.status();
+  }
+  for (size_t i = 0; i < calls.size(); ++i) {
+    WriteInputs(*layout, i, calls[i], memory->upload.data());
+  }
+  OPSERVE_RETURN_IF_ERROR(Execute(*layout, *(*pipeline).Get(), *memory));
+  for (size_t i = 0; i < calls.size(); ++i) {
+    WriteResult(layout->places[i], calls[i], memory->readback.data());
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(
     std::shared_ptr<const Runtime> runtime, int adapter, const DeviceOptions& options) {
   absl::StatusOr<std::unique_ptr<Device>> device = Device::Create(std::move(runtime), adapter);
   if (!device.ok()) return device.status();
-  auto impl = std::make_unique<Impl>(*std::move(device), options);
+  const absl::StatusOr<std::string> feature_level = FeatureLevelOf((*device)->api());
+  if (!feature_level.ok()) return feature_level.status();
+  auto impl = std::make_unique<Impl>(*std::move(device), options, *feature_level);
   absl::StatusOr<std::unique_ptr<Queue>> queue = Queue::Create(*impl->device);
   if (!queue.ok()) return queue.status();
   impl->queue = *std::move(queue);
   for (auto [ring, kind] : {std::pair(&impl->upload, BufferKind::kUpload),
                             std::pair(&impl->readback, BufferKind::kReadback)}) {
     absl::StatusOr<std::unique_ptr<StagingRing>> made =
-        StagingRing::Create(*impl->device, kind, options.staging_bytes);
+        StagingRing::Create(*impl->device, kind, options.staging_bytes, options.memory_budget);
     if (!made.ok()) return made.status();
     *ring = *std::move(made);
   }
@@ -194,53 +275,26 @@ D3D12Device::D3D12Device(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 D3D12Device::~D3D12Device() {
   Timeline& timeline = impl_->queue->timeline();
-  const bool is_idle = timeline.Wait(timeline.last(), impl_->options.timeout).ok();
+  const bool is_idle = timeline.Wait(timeline.last(), impl_->TimeLimit()).ok();
   // Freeing what a hung device uses would be worse than leaking it.
   if (!is_idle) static_cast<void>(impl_.release());
 }
 
 const DeviceProfile& D3D12Device::profile() const { return impl_->profile; }
 
-bool D3D12Device::Supports(OpId op, DataType lane) const {
-  return hlsl::FindBlob({op, lane, 0, hlsl::LayoutClass::kPacked}) != nullptr;
-}
+bool D3D12Device::Supports(OpId op, DataType lane) const { return impl_->SupportOf(op, lane); }
 
 absl::Status D3D12Device::Run(std::span<const DeviceCall> calls) {
-  for (const DeviceCall& call : calls) {
-    const auto inputs = static_cast<size_t>(TraitsOf(call.invocation->op).input_count());
-    OPSERVE_RETURN_IF_ERROR(
-        RunOne(*call.invocation, std::span(call.inputs).first(inputs), call.output));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status D3D12Device::RunOne(const Invocation& invocation,
-                                 std::span<const std::byte* const> inputs, std::byte* output) {
-  OPSERVE_RETURN_IF_ERROR(impl_->device->status());
-  // A buffer of the pool may be a quarter larger than what it was asked for.
-  const absl::StatusOr<Dispatch> dispatch =
-      LayOut(invocation, impl_->device->adapter().max_buffer_bytes / 5 * 4);
-  if (!dispatch.ok()) return dispatch.status();
-  const hlsl::Blob* const blob = hlsl::FindBlob(dispatch->kernel);
-  if (blob == nullptr) {
-    return absl::UnimplementedError(absl::StrCat("There is no GPU kernel for ",
-                                                 TraitsOf(invocation.op).name, " of ",
-                                                 NameOf(invocation.lane_type), "."));
-  }
-  const absl::StatusOr<Pipeline> pipeline = impl_->pipelines.Get(blob->code.data());
-  if (!pipeline.ok()) return pipeline.status();
-  absl::StatusOr<CallMemory> memory = impl_->TakeMemory(*dispatch);
-  if (!memory.ok()) return memory.status();
-  impl_->Upload(invocation, *dispatch, inputs, memory->upload.data());
-  OPSERVE_RETURN_IF_ERROR(impl_->Execute(*dispatch, *(*pipeline).Get(),
-                                         TraitsOf(invocation.op).input_count(), *memory));
-  WriteResult(invocation, *dispatch, memory->readback.data(), output);
-  return absl::OkStatus();
+  absl::Status status = impl_->Run(calls);
+  if (absl::IsUnavailable(status)) impl_->device->MarkLost(status);
+  return status;
 }
 
 absl::Status D3D12Device::WarmUp() {
   for (const hlsl::Blob& blob : hlsl::AllBlobs()) {
-    OPSERVE_RETURN_IF_ERROR(impl_->pipelines.Get(blob.code.data()).status());
+    const absl::Status status = impl_->PipelineOf(blob.key).status();
+    if (absl::IsUnavailable(status)) impl_->device->MarkLost(status);
+    if (!absl::IsUnimplemented(status)) OPSERVE_RETURN_IF_ERROR(status);
   }
   return absl::OkStatus();
 }
@@ -248,5 +302,10 @@ absl::Status D3D12Device::WarmUp() {
 absl::Status D3D12Device::status() const { return impl_->device->status(); }
 
 uint64_t D3D12Device::pooled_bytes() const { return impl_->buffers.total_bytes(); }
+
+std::chrono::nanoseconds HangLimit(std::chrono::nanoseconds fixed, bool is_software,
+                                   uint64_t bytes) {
+  return fixed + (is_software ? kSoftwareTimePerByte : kTimePerByte) * bytes;
+}
 
 }  // namespace opserve::d3d12

@@ -20,16 +20,32 @@ namespace opserve::d3d12 {
 
 // Limits of one device.
 struct DeviceOptions {
-  // Bytes of the buffers in the device's memory, in use or kept for the next call.
+  // Name of the device instead of "d3d12/" with the adapter's name; for several on one adapter.
+  std::string name = {};
+  // Bytes of the buffers in the device's memory, in use or kept for the next batch. So much again
+  // per direction may be mapped for batches that are larger than the staging memory.
   uint64_t memory_budget = uint64_t{1} << 30;
-  // Bytes of mapped memory per direction; multiples of 256. Larger calls get memory of their own.
-  uint64_t staging_bytes = uint64_t{64} << 20;
-  // How long a submission may take before the device counts as hung.
-  std::chrono::nanoseconds timeout = std::chrono::seconds(30);
+  // Bytes of mapped memory per direction; multiples of 256. Holds two batches of the largest usual
+  // size, of which one is uploaded while the other one runs.
+  uint64_t staging_bytes = uint64_t{128} << 20;
+  // How long a submission may take before the device counts as hung, apart from the time for its
+  // bytes: see HangLimit.
+  std::chrono::nanoseconds timeout = std::chrono::seconds(10);
 };
 
-// Thread-safe: calls of several threads are under way on the device at the same time. After the
-// first calls of a kind, a call allocates no device memory and makes no pipelines.
+// Time that a device may take per byte of the buffers it works on: far longer than any kernel
+// does. Strided kernels take about TODO.
+inline constexpr std::chrono::nanoseconds kTimePerByte{20};
+inline constexpr std::chrono::nanoseconds kSoftwareTimePerByte{1000};
+
+// How long a device may be at work on `bytes` bytes before it counts as hung.
+std::chrono::nanoseconds HangLimit(std::chrono::nanoseconds fixed, bool is_software,
+                                   uint64_t bytes);
+
+// Thread-safe: while a batch of one thread runs on the device, those of other threads are uploaded.
+// A batch is one submission with one copy each way, and with one dispatch where its calls are
+// packed, else one per call. After the first batches of a kind, a batch allocates no device memory
+// and makes no pipelines.
 //
 // A device that hangs or is lost refuses all further calls with UNAVAILABLE; make a new one.
 class D3D12Device final : public ComputeDevice {
@@ -46,11 +62,12 @@ class D3D12Device final : public ComputeDevice {
   D3D12Device& operator=(const D3D12Device&) = delete;
 
   const DeviceProfile& profile() const override;
+  // Never waits. True where there are kernels for all layouts, and the driver has refused none yet.
   bool Supports(OpId op, DataType lane) const override;
   absl::Status Run(std::span<const DeviceCall> calls) override;
 
-  // Makes the pipelines of all kernels now instead of at their first calls. The first error, if
-  // any.
+  // Makes the pipelines of all kernels now instead of at their first calls. Kernels that the driver
+  // refuses are not supported from then on; any other error is returned.
   absl::Status WarmUp();
 
   // OK, or why the device is lost.
@@ -61,9 +78,6 @@ class D3D12Device final : public ComputeDevice {
  private:
   struct Impl;
   explicit D3D12Device(std::unique_ptr<Impl> impl);
-
-  absl::Status RunOne(const Invocation& invocation, std::span<const std::byte* const> inputs,
-                      std::byte* output);
 
   std::unique_ptr<Impl> impl_;
 };

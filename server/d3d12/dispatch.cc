@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/batch/lane_key.h"
 
 namespace opserve::d3d12 {
 namespace {
@@ -40,76 +41,179 @@ std::array<uint64_t, kMaxDimensionCount> OutputStrides(const Plan& plan, bool is
   return strides;
 }
 
-// Places the inputs, and the plan after them. `touched_bytes`: what kernels read of input i.
-template <class TouchedBytes>
-void PlaceInputs(const Invocation& invocation, const TouchedBytes& touched_bytes,
-                 Dispatch& dispatch) {
-  uint64_t end = 0;
-  for (int i = 0; i < TraitsOf(invocation.op).input_count(); ++i) {
-    dispatch.input_offsets[i] = end;
-    end += RoundUp(std::max<uint64_t>(touched_bytes(i), 1), kTensorAlignment);
+// Bytes of both buffers.
+struct Extent {
+  uint64_t inputs = 0;
+  uint64_t outputs = 0;
+
+  uint64_t largest() const { return std::max(inputs, outputs); }
+};
+
+// What packed kernels touch of each tensor, of `call` and of every other call of its lane.
+class PackedArithmetic {
+ public:
+  explicit PackedArithmetic(const Invocation& call)
+      : call_(call),
+        op_(TraitsOf(call.op)),
+        per_block_(hlsl::ElementsPerBlock(op_, call.lane_type)) {}
+
+  int input_count() const { return op_.input_count(); }
+  uint64_t BlocksOf(const Invocation& call) const {
+    return (call.plan.element_count + per_block_ - 1) / per_block_;
   }
-  dispatch.plan_offset = end;
-  if (dispatch.kernel.layout == hlsl::LayoutClass::kStrided) end += kPlanBytes;
-  dispatch.input_buffer_bytes = end;
+  // Bytes of `blocks` blocks of an input, and of the output.
+  uint64_t InputBytes(int i, uint64_t blocks) const {
+    return blocks * per_block_ * SizeOf(call_.inputs[i].data_type);
+  }
+  uint64_t OutputBytes(uint64_t blocks) const {
+    return blocks * per_block_ * SizeOf(call_.output.data_type);
+  }
+  // Bytes of the area of input `i`.
+  uint64_t AreaBytes(int i, uint64_t blocks) const {
+    return RoundUp(std::max<uint64_t>(InputBytes(i, blocks), 1), kTensorAlignment);
+  }
+  Extent ExtentOf(uint64_t blocks) const {
+    Extent extent{0, OutputBytes(blocks)};
+    for (int i = 0; i < input_count(); ++i) extent.inputs += AreaBytes(i, blocks);
+    return extent;
+  }
+
+ private:
+  const Invocation& call_;
+  const OpTraits& op_;
+  const uint64_t per_block_;
+};
+
+// Bytes of the area of input `i` of a strided call. The last word of an input is read as a whole.
+uint64_t StridedAreaBytes(const Invocation& call, int i) {
+  return RoundUp(std::max<uint64_t>(call.input_bytes[i], 1), kTensorAlignment);
 }
 
-void LayOutPacked(const Invocation& invocation, Dispatch& dispatch, uint64_t& blocks) {
-  const OpTraits& op = TraitsOf(invocation.op);
-  const uint64_t per_block = hlsl::ElementsPerBlock(op, invocation.lane_type);
-  blocks = (invocation.plan.element_count + per_block - 1) / per_block;
-  PlaceInputs(
-      invocation,
-      [&](int i) { return blocks * per_block * SizeOf(invocation.inputs[i].data_type); }, dispatch);
-  dispatch.result_bytes = invocation.output_bytes;
-  dispatch.output_buffer_bytes = blocks * per_block * SizeOf(invocation.output.data_type);
+// Bytes that the device writes of interest: the places of the output, or its elements densely.
+uint64_t StridedResultBytes(const Invocation& call, bool is_dense) {
+  return is_dense ? call.plan.element_count * SizeOf(call.output.data_type) : call.output_bytes;
 }
 
-void LayOutStrided(const Invocation& invocation, Dispatch& dispatch, uint64_t& blocks) {
-  const OpTraits& op = TraitsOf(invocation.op);
-  const uint64_t element = SizeOf(invocation.output.data_type);
-  dispatch.is_dense = !OutputNests(invocation.plan);
-  dispatch.loop_count = static_cast<uint32_t>(invocation.plan.loop_count);
-  // The last word of an input is read as a whole.
-  PlaceInputs(
-      invocation, [&](int i) { return RoundUp(invocation.input_bytes[i], 4); }, dispatch);
-  dispatch.result_bytes =
-      dispatch.is_dense ? invocation.plan.element_count * element : invocation.output_bytes;
-  const uint64_t per_block = hlsl::SlotsPerWord(op, invocation.lane_type) * element;
-  blocks = (dispatch.result_bytes + per_block - 1) / per_block;
-  dispatch.output_buffer_bytes = blocks * per_block;
+// Bytes that a thread of a strided kernel writes at a time.
+uint64_t StridedBlockBytes(const Invocation& call) {
+  return hlsl::SlotsPerWord(TraitsOf(call.op), call.lane_type) * SizeOf(call.output.data_type);
 }
 
-}  // namespace
+Extent StridedExtent(const Invocation& call) {
+  Extent extent{kPlanBytes, RoundUp(StridedResultBytes(call, !OutputNests(call.plan)),
+                                    StridedBlockBytes(call))};
+  for (int i = 0; i < TraitsOf(call.op).input_count(); ++i) {
+    extent.inputs += StridedAreaBytes(call, i);
+  }
+  return extent;
+}
 
-absl::StatusOr<Dispatch> LayOut(const Invocation& invocation, uint64_t max_buffer_bytes) {
-  const uint64_t limit = std::min(max_buffer_bytes, kMaxKernelBytes);
-  Dispatch dispatch;
-  // Payloads have fewer than 2^35 bytes, so nothing below can overflow.
-  const bool is_packed = invocation.plan.is_packed();
-  dispatch.kernel = {invocation.op, invocation.lane_type, invocation.mode(),
-                     is_packed ? hlsl::LayoutClass::kPacked : hlsl::LayoutClass::kStrided};
-  uint64_t blocks = 0;
-  if (is_packed) {
-    LayOutPacked(invocation, dispatch, blocks);
-  } else {
-    LayOutStrided(invocation, dispatch, blocks);
-  }
-  const uint64_t largest = std::max(dispatch.input_buffer_bytes, dispatch.output_buffer_bytes);
-  if (largest > limit) {
-    return absl::UnimplementedError(
-        absl::StrCat("A buffer of ", largest, " bytes exceeds the device's limit (", limit, ")."));
-  }
+// Sets the numbers of a dispatch that compute `blocks` blocks.
+void SetBlocks(uint64_t blocks, Dispatch& dispatch) {
   const uint64_t groups = (blocks + hlsl::kThreadsPerGroup - 1) / hlsl::kThreadsPerGroup;
   dispatch.block_count = static_cast<uint32_t>(blocks);
   dispatch.group_count = static_cast<uint32_t>(std::min(groups, kMaxGroups));
   dispatch.thread_count = dispatch.group_count * hlsl::kThreadsPerGroup;
-  return dispatch;
 }
 
-void WritePlan(const Invocation& invocation, const Dispatch& dispatch, std::byte* to) {
+void LayOutPacked(std::span<const DeviceCall> calls, BatchLayout& layout) {
+  const PackedArithmetic packed(*calls[0].invocation);
+  uint64_t blocks = 0;
+  for (const DeviceCall& call : calls) blocks += packed.BlocksOf(*call.invocation);
+  const Extent extent = packed.ExtentOf(blocks);
+  layout.input_buffer_bytes = extent.inputs;
+  layout.output_buffer_bytes = extent.outputs;
+
+  Dispatch& dispatch = layout.dispatches.emplace_back();
+  for (int i = 0; i < packed.input_count(); ++i) {
+    dispatch.bound.inputs[i] = dispatch.bound.plan;
+    dispatch.bound.plan += packed.AreaBytes(i, blocks);
+  }
+  uint64_t first_block = 0;
+  for (const DeviceCall& call : calls) {
+    CallPlace& place = layout.places.emplace_back();
+    place.at = dispatch.bound;
+    for (int i = 0; i < packed.input_count(); ++i) {
+      place.at.inputs[i] += packed.InputBytes(i, first_block);
+    }
+    place.at.output += packed.OutputBytes(first_block);
+    place.result_bytes = call.invocation->output_bytes;
+    first_block += packed.BlocksOf(*call.invocation);
+  }
+  SetBlocks(blocks, dispatch);
+}
+
+// Adds a call and its dispatch behind those that are there.
+void AddStrided(const Invocation& call, BatchLayout& layout) {
+  Dispatch& dispatch = layout.dispatches.emplace_back();
+  Offsets& bound = dispatch.bound;
+  bound.plan = layout.input_buffer_bytes;
+  for (int i = 0; i < TraitsOf(call.op).input_count(); ++i) {
+    bound.inputs[i] = bound.plan;
+    bound.plan += StridedAreaBytes(call, i);
+  }
+  bound.output = RoundUp(layout.output_buffer_bytes, kTensorAlignment);
+  const bool is_dense = !OutputNests(call.plan);
+  layout.places.push_back({bound, StridedResultBytes(call, is_dense), is_dense});
+  const Extent extent = StridedExtent(call);
+  layout.input_buffer_bytes += extent.inputs;
+  layout.output_buffer_bytes = bound.output + extent.outputs;
+  dispatch.loop_count = static_cast<uint32_t>(call.plan.loop_count);
+  SetBlocks(extent.outputs / StridedBlockBytes(call), dispatch);
+}
+
+// OK if every call is of the lane of the first one, and fits into buffers of `limit` bytes.
+absl::Status CheckCalls(std::span<const DeviceCall> calls, uint64_t limit) {
+  const Invocation& first = *calls[0].invocation;
+  const LaneKey lane = LaneKeyOf(first);
+  const PackedArithmetic packed(first);
+  for (const DeviceCall& call : calls) {
+    if (LaneKeyOf(*call.invocation) != lane) {
+      return absl::InternalError("The calls of a batch are of several lanes.");
+    }
+    const Extent alone = lane.is_packed ? packed.ExtentOf(packed.BlocksOf(*call.invocation))
+                                        : StridedExtent(*call.invocation);
+    if (alone.largest() > limit) {
+      return absl::UnimplementedError(absl::StrCat(
+          "A buffer of ", alone.largest(), " bytes exceeds the device's limit (", limit, ")."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<BatchLayout> LayOut(std::span<const DeviceCall> calls, uint64_t max_buffer_bytes) {
+  const uint64_t limit = std::min(max_buffer_bytes, kMaxKernelBytes);
+  // Payloads have fewer than 2^35 bytes, and what follows the check fewer than 2^31 per call, so no
+  // sum can overflow.
+  if (absl::Status status = CheckCalls(calls, limit); !status.ok()) return status;
+  const Invocation& first = *calls[0].invocation;
+  BatchLayout layout;
+  layout.kernel = {
+      first.op, first.lane_type, first.mode(),
+      first.plan.is_packed() ? hlsl::LayoutClass::kPacked : hlsl::LayoutClass::kStrided};
+  layout.places.reserve(calls.size());
+  if (first.plan.is_packed()) {
+    LayOutPacked(calls, layout);
+  } else {
+    layout.dispatches.reserve(calls.size());
+    for (const DeviceCall& call : calls) AddStrided(*call.invocation, layout);
+  }
+  const uint64_t largest = std::max(layout.input_buffer_bytes, layout.output_buffer_bytes);
+  if (largest > limit) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("A batch of ", calls.size(), " calls needs a buffer of ", largest,
+                     " bytes, which exceeds the device's limit (", limit, ")."));
+  }
+  const CallPlace& last = layout.places.back();
+  layout.result_bytes = last.at.output + last.result_bytes;
+  return layout;
+}
+
+void WritePlan(const Invocation& invocation, const CallPlace& place, std::byte* to) {
   const Plan& plan = invocation.plan;
-  const auto output = OutputStrides(plan, dispatch.is_dense);
+  const auto output = OutputStrides(plan, place.is_dense);
   const size_t inputs = OutputIndex(plan);
   for (int l = 0; l < kMaxDimensionCount; ++l) {
     // Size, stride of the output, strides of up to three inputs, padding.
@@ -125,21 +229,34 @@ void WritePlan(const Invocation& invocation, const Dispatch& dispatch, std::byte
   }
 }
 
-void WriteResult(const Invocation& invocation, const Dispatch& dispatch, const std::byte* from,
-                 std::byte* output) {
-  if (!dispatch.is_dense) {
-    std::memcpy(output, from, invocation.output_bytes);
+void WriteInputs(const BatchLayout& layout, size_t index, const DeviceCall& call, std::byte* to) {
+  const Invocation& invocation = *call.invocation;
+  const CallPlace& place = layout.places[index];
+  for (int i = 0; i < TraitsOf(invocation.op).input_count(); ++i) {
+    if (call.inputs[i] == nullptr) continue;
+    std::memcpy(to + place.at.inputs[i], call.inputs[i], invocation.input_bytes[i]);
+  }
+  if (layout.kernel.layout == hlsl::LayoutClass::kStrided) {
+    WritePlan(invocation, place, to + place.at.plan);
+  }
+}
+
+void WriteResult(const CallPlace& place, const DeviceCall& call, const std::byte* from) {
+  const Invocation& invocation = *call.invocation;
+  from += place.at.output;
+  if (!place.is_dense) {
+    std::memcpy(call.output, from, invocation.output_bytes);
     return;
   }
   const Plan& plan = invocation.plan;
   const auto& strides = plan.strides[OutputIndex(plan)];
   const size_t element = SizeOf(invocation.output.data_type);
-  std::memset(output, 0, invocation.output_bytes);
+  std::memset(call.output, 0, invocation.output_bytes);
   std::array<uint64_t, kMaxDimensionCount> index = {};
   for (uint64_t i = 0; i < plan.element_count; ++i) {
     uint64_t offset = 0;
     for (int l = 0; l < plan.loop_count; ++l) offset += index[l] * strides[l];
-    std::memcpy(output + offset * element, from + i * element, element);
+    std::memcpy(call.output + offset * element, from + i * element, element);
     for (int l = plan.loop_count - 1; l >= 0 && ++index[l] == plan.sizes[l]; --l) index[l] = 0;
   }
 }

@@ -1,8 +1,8 @@
 // File: server/d3d12/dispatch.h
 //
-// What a call looks like on the device: which kernel, which constants, where everything lies. Pure
-// arithmetic on the host. Root descriptors have no size, so the device checks no bounds: the
-// invocation that Validate() made and the sizes that are computed here are the memory-safety
+// What a batch of calls looks like on the device: which kernel, which constants, where everything
+// lies. Pure arithmetic on the host. Root descriptors have no size, so the device checks no bounds:
+// the invocations that Validate() made and the sizes that are computed here are the memory-safety
 // boundary.
 
 #ifndef OPSERVE_SERVER_D3D12_DISPATCH_H_
@@ -11,33 +11,45 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/hlsl/kernel_key.h"
 #include "kernels/invocation.h"
+#include "server/device/compute_device.h"
 
 namespace opserve::d3d12 {
 
-// Every tensor begins at a multiple of it; the most that Vulkan asks for.
+// What a kernel binds begins at a multiple of it; the most that Vulkan asks for.
 inline constexpr uint64_t kTensorAlignment = 256;
 // Bytes of a plan as strided kernels read it: 8 loops of 8 words.
 inline constexpr uint64_t kPlanBytes = kMaxDimensionCount * 32;
 // Kernels compute byte addresses in 32 bits.
 inline constexpr uint64_t kMaxKernelBytes = uint64_t{1} << 31;
 
-// One dispatch. All inputs, and the plan of a strided kernel, lie in one buffer.
+// Offsets in the two buffers of a batch: that of all inputs and plans, and that of all outputs.
+struct Offsets {
+  std::array<uint64_t, kMaxInputs> inputs = {};
+  // Of strided kernels; for packed ones the end of the inputs.
+  uint64_t plan = 0;
+  uint64_t output = 0;
+};
+
+// One dispatch.
 struct Dispatch {
-  hlsl::KernelKey kernel;
   uint32_t group_count = 0;
   // Root constants.
   uint32_t block_count = 0;
   uint32_t thread_count = 0;
   uint32_t loop_count = 0;
-  std::array<uint64_t, kMaxInputs> input_offsets = {};
-  uint64_t plan_offset = 0;
-  // Bytes of the buffer of inputs and of that of the output, with what whole blocks touch more.
-  uint64_t input_buffer_bytes = 0;
-  uint64_t output_buffer_bytes = 0;
+  // Where its root descriptors point.
+  Offsets bound;
+};
+
+// Where one call of a batch lies.
+struct CallPlace {
+  Offsets at;
   // Bytes of the output that are of interest.
   uint64_t result_bytes = 0;
   // Whether the device writes the elements densely, in the order of the plan, and the host puts
@@ -46,16 +58,36 @@ struct Dispatch {
   bool is_dense = false;
 };
 
-// Lays out `invocation`. UNIMPLEMENTED if a buffer would exceed `max_buffer_bytes` or
-// kMaxKernelBytes. Thread-safe, like all functions here.
-absl::StatusOr<Dispatch> LayOut(const Invocation& invocation, uint64_t max_buffer_bytes);
+// A batch of one kernel. Packed calls share one dispatch: every input has an area that holds that
+// input of all calls, one after the other, each call from a block of the kernel on. Strided calls
+// have a dispatch each, with areas and a plan of their own.
+struct BatchLayout {
+  hlsl::KernelKey kernel;
+  std::vector<Dispatch> dispatches;
+  // One per call, in order.
+  std::vector<CallPlace> places;
+  // Bytes of the two buffers, with what whole blocks touch more.
+  uint64_t input_buffer_bytes = 0;
+  uint64_t output_buffer_bytes = 0;
+  // Bytes of the second one up to the end of the last result.
+  uint64_t result_bytes = 0;
+};
 
-// Writes the kPlanBytes bytes of the plan for a strided kernel.
-void WritePlan(const Invocation& invocation, const Dispatch& dispatch, std::byte* to);
+// Lays out `calls`, at least one, all of one lane; their buffers are not looked at. UNIMPLEMENTED
+// if one of them alone would need a buffer of more than `max_buffer_bytes` or kMaxKernelBytes,
+// RESOURCE_EXHAUSTED if only all of them together do, INTERNAL if their lanes differ. Thread-safe,
+// like all functions here.
+absl::StatusOr<BatchLayout> LayOut(std::span<const DeviceCall> calls, uint64_t max_buffer_bytes);
 
-// Writes the result of the device to its place: invocation.output_bytes bytes, gaps as zero.
-void WriteResult(const Invocation& invocation, const Dispatch& dispatch, const std::byte* from,
-                 std::byte* output);
+// Writes the kPlanBytes bytes of the plan of a strided call.
+void WritePlan(const Invocation& invocation, const CallPlace& place, std::byte* to);
+
+// Writes what the device reads of call `index` to its places in `to`, the buffer of inputs.
+void WriteInputs(const BatchLayout& layout, size_t index, const DeviceCall& call, std::byte* to);
+
+// Writes the result of a call from its place in `from`, the buffer of outputs, to the call's own
+// output: invocation->output_bytes bytes, gaps as zero.
+void WriteResult(const CallPlace& place, const DeviceCall& call, const std::byte* from);
 
 }  // namespace opserve::d3d12
 

@@ -15,7 +15,7 @@
 namespace opserve::d3d12 {
 
 // Thread-safe. Pipeline is a copyable handle. A failure is kept like a pipeline: trying again would
-// fail again, and slow every call down.
+// fail again, and slow every call down. Only a shortage of memory passes.
 template <class Key, class Pipeline>
 class PipelineCache {
  public:
@@ -27,7 +27,9 @@ class PipelineCache {
   absl::StatusOr<Pipeline> Get(const Key& key) {
     MutexLock lock(mutex_);
     if (auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
-    return pipelines_.emplace(key, create_(key)).first->second;
+    absl::StatusOr<Pipeline> made = create_(key);
+    if (absl::IsResourceExhausted(made.status())) return made;
+    return pipelines_.emplace(key, std::move(made)).first->second;
   }
 
  private:

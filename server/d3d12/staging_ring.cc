@@ -9,6 +9,7 @@ namespace opserve::d3d12 {
 
 StagingRing::Lease& StagingRing::Lease::operator=(Lease&& other) noexcept {
   std::swap(ring_, other.ring_);
+  std::swap(own_, other.own_);
   std::swap(buffer_, other.buffer_);
   std::swap(offset_, other.offset_);
   std::swap(data_, other.data_);
@@ -20,10 +21,10 @@ StagingRing::Lease::~Lease() {
 }
 
 absl::StatusOr<std::unique_ptr<StagingRing>> StagingRing::Create(const Device& device,
-                                                                 BufferKind kind,
-                                                                 uint64_t capacity) {
-  std::unique_ptr<StagingRing> ring(new StagingRing(device, kind, capacity));
-  absl::StatusOr<Lease> whole = ring->MakeBuffer(capacity);
+                                                                 BufferKind kind, uint64_t capacity,
+                                                                 uint64_t budget) {
+  std::unique_ptr<StagingRing> ring(new StagingRing(device, kind, capacity, budget));
+  absl::StatusOr<Mapped> whole = ring->MakeBuffer(capacity);
   if (!whole.ok()) return whole.status();
   ring->whole_ = *std::move(whole);
   return ring;
@@ -31,7 +32,7 @@ absl::StatusOr<std::unique_ptr<StagingRing>> StagingRing::Create(const Device& d
 
 absl::StatusOr<StagingRing::Lease> StagingRing::Acquire(uint64_t bytes,
                                                         std::chrono::nanoseconds timeout) {
-  if (bytes > capacity_) return MakeBuffer(bytes);
+  if (bytes > capacity_) return AcquireLarge(bytes);
   const std::optional<uint64_t> offset = WaitForRoom(bytes, timeout);
   if (!offset) {
     return absl::ResourceExhaustedError(
@@ -39,24 +40,31 @@ absl::StatusOr<StagingRing::Lease> StagingRing::Acquire(uint64_t bytes,
   }
   Lease lease;
   lease.ring_ = this;
-  lease.buffer_ = whole_.buffer_;
+  lease.buffer_ = whole_.buffer;
   lease.offset_ = *offset;
-  lease.data_ = whole_.data_ + *offset;
+  lease.data_ = whole_.data + *offset;
   return lease;
 }
 
-absl::StatusOr<StagingRing::Lease> StagingRing::MakeBuffer(uint64_t bytes) const {
+absl::StatusOr<StagingRing::Lease> StagingRing::AcquireLarge(uint64_t bytes) {
+  absl::StatusOr<BufferPool<Mapped>::Lease> own = large_.Acquire(bytes);
+  if (!own.ok()) return own.status();
+  Lease lease;
+  lease.own_ = *std::move(own);
+  lease.buffer_ = lease.own_->buffer;
+  lease.data_ = lease.own_->data;
+  return lease;
+}
+
+absl::StatusOr<StagingRing::Mapped> StagingRing::MakeBuffer(uint64_t bytes) const {
   absl::StatusOr<ComPtr<ID3D12Resource>> buffer = device_.CreateBuffer(kind_, bytes);
   if (!buffer.ok()) return buffer.status();
-  Lease lease;
-  lease.buffer_ = *std::move(buffer);
   // Upload memory is never read by the processor. Mapped memory needs no unmapping.
   const D3D12_RANGE nothing{0, 0};
   void* data = nullptr;
-  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(
-      lease.buffer_->Map(0, kind_ == BufferKind::kUpload ? &nothing : nullptr, &data)));
-  lease.data_ = static_cast<std::byte*>(data);
-  return lease;
+  OPSERVE_RETURN_IF_ERROR(
+      OPSERVE_HRESULT((*buffer)->Map(0, kind_ == BufferKind::kUpload ? &nothing : nullptr, &data)));
+  return Mapped{*std::move(buffer), static_cast<std::byte*>(data)};
 }
 
 std::optional<uint64_t> StagingRing::WaitForRoom(uint64_t bytes, std::chrono::nanoseconds timeout) {

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/d3d12/api.h"
+#include "server/d3d12/buffer_pool.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/ring_allocator.h"
 #include "server/mutex.h"
@@ -26,6 +27,12 @@ inline constexpr uint64_t kStagingAlignment = 256;
 
 // Thread-safe.
 class StagingRing {
+  // A buffer that stays mapped.
+  struct Mapped {
+    ComPtr<ID3D12Resource> buffer;
+    std::byte* data = nullptr;
+  };
+
  public:
   // A range on loan; goes back when destroyed. The device must be done with it by then. Must not
   // outlive the ring.
@@ -44,37 +51,42 @@ class StagingRing {
    private:
     friend class StagingRing;
     StagingRing* ring_ = nullptr;  // nullptr for a buffer of its own
+    BufferPool<Mapped>::Lease own_;
     ComPtr<ID3D12Resource> buffer_;
     uint64_t offset_ = 0;
     std::byte* data_ = nullptr;
   };
 
-  // A ring of `capacity` bytes, a multiple of kStagingAlignment. `kind` is kUpload or kReadback;
-  // `device` must outlive the ring.
+  // A ring of `capacity` bytes, a multiple of kStagingAlignment, and up to `budget` bytes of
+  // buffers for what is larger. `kind` is kUpload or kReadback; `device` must outlive the ring.
   static absl::StatusOr<std::unique_ptr<StagingRing>> Create(const Device& device, BufferKind kind,
-                                                             uint64_t capacity);
+                                                             uint64_t capacity, uint64_t budget);
   StagingRing(const StagingRing&) = delete;
   StagingRing& operator=(const StagingRing&) = delete;
 
   // `bytes` (at least 1) bytes. Waits for room; RESOURCE_EXHAUSTED if there is none within
-  // `timeout`. What is larger than the ring gets a buffer of its own, which is made for it.
+  // `timeout`. What is larger than the ring gets a buffer of its own, which is kept for the next
+  // time; RESOURCE_EXHAUSTED if the budget does not allow it.
   absl::StatusOr<Lease> Acquire(uint64_t bytes, std::chrono::nanoseconds timeout);
 
  private:
-  StagingRing(const Device& device, BufferKind kind, uint64_t capacity)
+  StagingRing(const Device& device, BufferKind kind, uint64_t capacity, uint64_t budget)
       : device_(device),
         kind_(kind),
         capacity_(capacity),
+        large_(budget, [this](uint64_t bytes) { return MakeBuffer(bytes); }),
         allocator_(capacity, kStagingAlignment) {}
 
-  absl::StatusOr<Lease> MakeBuffer(uint64_t bytes) const;
+  absl::StatusOr<Mapped> MakeBuffer(uint64_t bytes) const;
+  absl::StatusOr<Lease> AcquireLarge(uint64_t bytes);
   std::optional<uint64_t> WaitForRoom(uint64_t bytes, std::chrono::nanoseconds timeout);
   void Release(uint64_t offset);
 
   const Device& device_;
   const BufferKind kind_;
   const uint64_t capacity_;
-  Lease whole_;  // the ring's memory
+  Mapped whole_;              // the ring's memory
+  BufferPool<Mapped> large_;  // for what does not fit into it
   Mutex mutex_;
   std::condition_variable_any released_;
   RingAllocator allocator_ ABSL_GUARDED_BY(mutex_);

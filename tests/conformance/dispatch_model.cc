@@ -1,7 +1,9 @@
 #include "tests/conformance/dispatch_model.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +11,8 @@
 namespace opserve::testing {
 namespace {
 
+using d3d12::BatchLayout;
+using d3d12::CallPlace;
 using d3d12::Dispatch;
 using hlsl::LayoutClass;
 
@@ -21,19 +25,38 @@ struct PlanRow {
 };
 static_assert(sizeof(PlanRow) * kMaxDimensionCount == d3d12::kPlanBytes);
 
-// Checks the accesses of one dispatch.
+// What a byte holds: nothing, or tensor `t` of call `k`, as OwnerOf tells; plans count as the
+// tensor after the inputs.
+using Owner = uint32_t;
+constexpr Owner kNobody = 0;
+
+Owner OwnerOf(size_t call, int tensor) {
+  return static_cast<Owner>(call * (kMaxInputs + 1) + static_cast<size_t>(tensor) + 1);
+}
+size_t CallOf(Owner owner) { return (owner - 1) / (kMaxInputs + 1); }
+
+// Checks the accesses of one batch.
 class Model {
  public:
-  Model(const Invocation& call, const Dispatch& dispatch)
-      : call_(call), dispatch_(dispatch), op_(TraitsOf(call.op)) {}
+  Model(std::span<const DeviceCall> calls, const BatchLayout& layout)
+      : calls_(calls),
+        layout_(layout),
+        first_(*calls[0].invocation),
+        op_(TraitsOf(first_.op)),
+        is_strided_(layout.kernel.layout == LayoutClass::kStrided),
+        inputs_(layout.input_buffer_bytes, kNobody),
+        outputs_(layout.output_buffer_bytes, kNobody) {}
 
   std::string Run() {
-    CheckPlaces();
-    if (dispatch_.kernel.layout == LayoutClass::kPacked) {
-      for (uint32_t block = 0; block < dispatch_.block_count; ++block) PackedBlock(block);
-    } else {
-      ReadPlan();
-      for (uint32_t block = 0; block < dispatch_.block_count; ++block) StridedBlock(block);
+    Expect(layout_.places.size() == calls_.size(), "calls without a place", 0);
+    Expect(layout_.dispatches.size() == (is_strided_ ? calls_.size() : 1), "dispatches", 0);
+    Expect(layout_.result_bytes <= layout_.output_buffer_bytes, "readback ends late", 0);
+    for (size_t k = 0; problem_.empty() && k < calls_.size(); ++k) PlaceCall(k);
+    for (size_t d = 0; problem_.empty() && d < layout_.dispatches.size(); ++d) RunDispatch(d);
+    const auto unwritten = std::find_if(outputs_.begin(), outputs_.end(),
+                                        [](Owner owner) { return owner != kNobody; });
+    if (unwritten != outputs_.end()) {
+      Expect(false, "result is not written", static_cast<uint64_t>(unwritten - outputs_.begin()));
     }
     return problem_;
   }
@@ -41,68 +64,153 @@ class Model {
  private:
   int input_count() const { return op_.input_count(); }
 
-  // Where the place of input `i` ends, as an offset in the buffer of the inputs.
-  uint64_t EndOfPlace(int i) const {
-    return i + 1 < input_count() ? dispatch_.input_offsets[i + 1] : dispatch_.plan_offset;
-  }
-
   void Expect(bool holds, absl::string_view what, uint64_t at) {
     if (!holds && problem_.empty()) problem_ = absl::StrCat(what, " at ", at);
   }
 
-  // Uploads, readback, alignment, and one thread per block.
-  void CheckPlaces() {
-    for (int i = 0; i < input_count(); ++i) {
-      const uint64_t begin = dispatch_.input_offsets[i];
-      Expect(begin % d3d12::kTensorAlignment == 0, "input is not aligned", begin);
-      Expect(begin + call_.input_bytes[i] <= EndOfPlace(i), "upload of an input ends late", begin);
-    }
-    const bool has_plan = dispatch_.kernel.layout == LayoutClass::kStrided;
-    Expect(dispatch_.plan_offset % d3d12::kTensorAlignment == 0, "plan is not aligned",
-           dispatch_.plan_offset);
-    Expect(
-        dispatch_.plan_offset + (has_plan ? d3d12::kPlanBytes : 0) <= dispatch_.input_buffer_bytes,
-        "plan ends late", dispatch_.plan_offset);
-    Expect(dispatch_.result_bytes <= dispatch_.output_buffer_bytes, "readback ends late", 0);
-    Expect(uint64_t{dispatch_.block_count} + dispatch_.thread_count < uint64_t{1} << 32,
-           "block numbers wrap", dispatch_.block_count);
+  // Gives bytes to an owner; nobody else may have them.
+  void Give(std::vector<Owner>& bytes, uint64_t begin, uint64_t count, Owner owner) {
+    const bool fits = begin <= bytes.size() && count <= bytes.size() - begin;
+    Expect(fits, "place ends late", begin);
+    if (!fits) return;
+    const auto from = bytes.begin() + static_cast<ptrdiff_t>(begin);
+    const auto to = from + static_cast<ptrdiff_t>(count);
+    Expect(std::all_of(from, to, [](Owner each) { return each == kNobody; }), "places overlap",
+           begin);
+    std::fill(from, to, owner);
   }
 
-  // Whole words around `bytes` bytes at `address` of input `i`.
+  // What the host copies there and back.
+  void PlaceCall(size_t k) {
+    const CallPlace& place = layout_.places[k];
+    const Invocation& call = *calls_[k].invocation;
+    CheckFirstElement(k);
+    for (int i = 0; i < input_count(); ++i) {
+      Give(inputs_, place.at.inputs[i], call.input_bytes[i], OwnerOf(k, i));
+    }
+    if (is_strided_) {
+      Give(inputs_, place.at.plan, d3d12::kPlanBytes, OwnerOf(k, input_count()));
+    }
+    Give(outputs_, place.at.output, place.result_bytes, OwnerOf(k, 0));
+    Expect(place.at.output + place.result_bytes <= layout_.result_bytes, "result is not read back",
+           place.at.output);
+  }
+
+  // The element of the kernel that is the call's first one; the same in all tensors.
+  void CheckFirstElement(size_t k) {
+    const d3d12::Offsets& at = layout_.places[k].at;
+    const d3d12::Offsets& bound = layout_.dispatches[is_strided_ ? k : 0].bound;
+    const uint64_t first = (at.output - bound.output) / SizeOf(first_.output.data_type);
+    const uint64_t unit = hlsl::ElementsPerBlock(op_, first_.lane_type);
+    Expect(is_strided_ ? first == 0 : first % unit == 0, "call begins within a block", at.output);
+    Expect(at.output == bound.output + first * SizeOf(first_.output.data_type),
+           "output is elsewhere", at.output);
+    for (int i = 0; i < input_count(); ++i) {
+      Expect(at.inputs[i] == bound.inputs[i] + first * SizeOf(first_.inputs[i].data_type),
+             "input is elsewhere", at.inputs[i]);
+    }
+  }
+
+  void RunDispatch(size_t d) {
+    dispatch_ = &layout_.dispatches[d];
+    call_ = is_strided_ ? calls_[d].invocation : &first_;
+    CheckBindings();
+    if (is_strided_) ReadPlan(d);
+    for (uint32_t block = 0; problem_.empty() && block < dispatch_->block_count; ++block) {
+      block_owner_ = kNobody;
+      if (is_strided_) {
+        StridedBlock(block);
+      } else {
+        PackedBlock(block);
+      }
+    }
+  }
+
+  // Where the area of input `i` begins and ends.
+  std::pair<uint64_t, uint64_t> AreaOf(int i) const {
+    const d3d12::Offsets& bound = dispatch_->bound;
+    return {bound.inputs[i], i + 1 < input_count() ? bound.inputs[i + 1] : bound.plan};
+  }
+
+  // Alignment, and one thread per block.
+  void CheckBindings() {
+    const d3d12::Offsets& bound = dispatch_->bound;
+    for (int i = 0; i < input_count(); ++i) {
+      const auto [begin, end] = AreaOf(i);
+      Expect(begin % d3d12::kTensorAlignment == 0, "input is not aligned", begin);
+      Expect(begin < end && end <= layout_.input_buffer_bytes, "area of an input ends late", begin);
+    }
+    Expect(bound.plan % d3d12::kTensorAlignment == 0, "plan is not aligned", bound.plan);
+    Expect(bound.output % d3d12::kTensorAlignment == 0, "output is not aligned", bound.output);
+    Expect(uint64_t{dispatch_->block_count} + dispatch_->thread_count < uint64_t{1} << 32,
+           "block numbers wrap", dispatch_->block_count);
+    Expect(dispatch_->group_count > 0 &&
+               dispatch_->thread_count == dispatch_->group_count * hlsl::kThreadsPerGroup,
+           "threads of the dispatch", dispatch_->thread_count);
+  }
+
+  // `bytes` bytes at `address` of input `i`, and the whole words around them.
   void Read(int i, uint32_t address, uint64_t bytes) {
-    const uint64_t begin = dispatch_.input_offsets[i] + (address & ~3u);
-    const uint64_t end = dispatch_.input_offsets[i] + (address + bytes + 3) / 4 * 4;
-    Expect(begin < end && end <= EndOfPlace(i), "read outside of an input", address);
+    const auto [area, end_of_area] = AreaOf(i);
+    const uint64_t begin = area + (address & ~3u);
+    const uint64_t end = area + (address + bytes + 3) / 4 * 4;
+    const bool is_inside = begin < end && end <= end_of_area;
+    Expect(is_inside, "read outside of an input", address);
+    if (!is_inside) return;
+    for (uint64_t at = area + address; at < area + address + bytes; ++at) {
+      if (inputs_[at] == kNobody) continue;
+      Expect(inputs_[at] == OwnerOf(CallOf(inputs_[at]), i), "read of another tensor", at);
+      Belong(inputs_[at], at);
+    }
   }
 
   void Write(uint32_t address, uint64_t bytes) {
-    Expect(address % 4 == 0 && bytes % 4 == 0, "write of less than a word", address);
-    Expect(address + bytes <= dispatch_.output_buffer_bytes, "write outside of the output",
-           address);
+    const uint64_t begin = dispatch_->bound.output + address;
+    Expect(address % 4 == 0 && bytes % 4 == 0, "write of less than a word", begin);
+    const bool is_inside = begin + bytes <= layout_.output_buffer_bytes;
+    Expect(is_inside, "write outside of the output", begin);
+    if (!is_inside) return;
+    for (uint64_t at = begin; at < begin + bytes; ++at) {
+      if (outputs_[at] == kNobody) continue;
+      Belong(outputs_[at], at);
+      outputs_[at] = kNobody;  // written
+    }
+  }
+
+  // All bytes of a block that are anybody's must be of one call.
+  void Belong(Owner owner, uint64_t at) {
+    if (block_owner_ == kNobody) block_owner_ = owner;
+    Expect(CallOf(block_owner_) == CallOf(owner), "block of two calls", at);
   }
 
   void PackedBlock(uint32_t block) {
-    const uint32_t elements = hlsl::ElementsPerBlock(op_, call_.lane_type);
+    const uint32_t elements = hlsl::ElementsPerBlock(op_, first_.lane_type);
     for (int i = 0; i < input_count(); ++i) {
-      const auto bytes = static_cast<uint32_t>(elements * SizeOf(call_.inputs[i].data_type));
+      const auto bytes = static_cast<uint32_t>(elements * SizeOf(first_.inputs[i].data_type));
       Read(i, block * bytes, bytes);
     }
-    const auto bytes = static_cast<uint32_t>(elements * SizeOf(call_.output.data_type));
+    const auto bytes = static_cast<uint32_t>(elements * SizeOf(first_.output.data_type));
     Write(block * bytes, bytes);
   }
 
-  void ReadPlan() {
+  // The plan as the dispatch finds it where it looks for it.
+  void ReadPlan(size_t k) {
+    const uint64_t at = dispatch_->bound.plan;
+    for (uint64_t byte = at; byte < at + d3d12::kPlanBytes; ++byte) {
+      const bool is_plan = byte < inputs_.size() && inputs_[byte] == OwnerOf(k, input_count());
+      Expect(is_plan, "plan is not there", byte);
+    }
     plan_.resize(kMaxDimensionCount);
-    WritePlan(call_, dispatch_, reinterpret_cast<std::byte*>(plan_.data()));
-    Expect(dispatch_.loop_count <= kMaxDimensionCount, "plan has too many loops",
-           dispatch_.loop_count);
-    plan_.resize(dispatch_.loop_count);
+    WritePlan(*call_, layout_.places[k], reinterpret_cast<std::byte*>(plan_.data()));
+    Expect(dispatch_->loop_count <= kMaxDimensionCount, "plan has too many loops",
+           dispatch_->loop_count);
+    plan_.resize(std::min<size_t>(dispatch_->loop_count, kMaxDimensionCount));
   }
 
   void StridedBlock(uint32_t block) {
-    const uint32_t slots = hlsl::SlotsPerWord(op_, call_.lane_type);
+    const uint32_t slots = hlsl::SlotsPerWord(op_, first_.lane_type);
     for (uint32_t slot = 0; slot < slots; ++slot) StridedSlot(block * slots + slot);
-    const auto bytes = static_cast<uint32_t>(slots * SizeOf(call_.output.data_type));
+    const auto bytes = static_cast<uint32_t>(slots * SizeOf(first_.output.data_type));
     Write(block * bytes, bytes);
   }
 
@@ -119,22 +227,30 @@ class Model {
     }
     if (is_gap || rest != 0) return;
     for (int i = 0; i < input_count(); ++i) {
-      const auto size = static_cast<uint32_t>(SizeOf(call_.inputs[i].data_type));
+      const auto size = static_cast<uint32_t>(SizeOf(first_.inputs[i].data_type));
       Read(i, offsets[i] * size, size);
     }
   }
 
-  const Invocation& call_;
-  const Dispatch& dispatch_;
+  const std::span<const DeviceCall> calls_;
+  const BatchLayout& layout_;
+  const Invocation& first_;
   const OpTraits& op_;
+  const bool is_strided_;
+  std::vector<Owner> inputs_;
+  // Nobody again once written.
+  std::vector<Owner> outputs_;
+  const Dispatch* dispatch_ = nullptr;
+  const Invocation* call_ = nullptr;
+  Owner block_owner_ = kNobody;
   std::vector<PlanRow> plan_;
   std::string problem_;
 };
 
 }  // namespace
 
-std::string FirstOutOfBounds(const Invocation& call, const Dispatch& dispatch) {
-  return Model(call, dispatch).Run();
+std::string FirstOutOfBounds(std::span<const DeviceCall> calls, const BatchLayout& layout) {
+  return Model(calls, layout).Run();
 }
 
 }  // namespace opserve::testing

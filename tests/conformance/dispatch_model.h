@@ -6,17 +6,18 @@
 #ifndef OPSERVE_TESTS_CONFORMANCE_DISPATCH_MODEL_H_
 #define OPSERVE_TESTS_CONFORMANCE_DISPATCH_MODEL_H_
 
+#include <span>
 #include <string>
 
-#include "kernels/invocation.h"
 #include "server/d3d12/dispatch.h"
 
 namespace opserve::testing {
 
-// Empty if every byte that the kernel reads lies in the place of its tensor or plan, every word
-// that it writes in the output's buffer, and all that is uploaded and read back where it belongs.
-// Otherwise tells the first access that does not. Visits every element.
-std::string FirstOutOfBounds(const Invocation& call, const d3d12::Dispatch& dispatch);
+// Empty if all that is uploaded and read back lies in its buffer, no two calls share a byte,
+// kernels compute each call from its own bytes only, write all of its result, and write and read
+// nothing outside of the areas that are bound. Otherwise tells the first access that does
+// otherwise. Visits every element.
+std::string FirstOutOfBounds(std::span<const DeviceCall> calls, const d3d12::BatchLayout& layout);
 
 }  // namespace opserve::testing
 

@@ -1,15 +1,18 @@
-// Fuzzes validation, planning and the CPU kernels with calls that are built, not decoded, so that
-// most are almost right: operators, types and layouts of the table with a fault now and then.
+// Fuzzes validation, planning, the CPU kernels and the layout of GPU batches with calls that are
+// built, not decoded, so that most are almost right: operators, types and layouts of the table with
+// a fault now and then.
 
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/validate.h"
+#include "server/batch/lane_key.h"
 #include "tests/fuzz/run_and_compare.h"
 
 namespace opserve::fuzz {
@@ -38,11 +41,22 @@ Dims TakeStrides(FuzzedDataProvider& data, size_t count) {
   return strides;
 }
 
+// What calls of one lane have in common.
+struct Family {
+  explicit Family(FuzzedDataProvider& data)
+      : op(OpTable()[data.ConsumeIntegralInRange<size_t>(0, OpTable().size() - 1)]),
+        type(data.ConsumeIntegralInRange(-1, kDataTypeCount)),
+        attribute(data.ConsumeIntegralInRange<int64_t>(-1, 4)) {}
+
+  const OpTraits& op;
+  int type;
+  int64_t attribute;
+};
+
 // A request with everything its views refer to.
 class Call {
  public:
-  explicit Call(FuzzedDataProvider& data)
-      : op_(OpTable()[data.ConsumeIntegralInRange<size_t>(0, OpTable().size() - 1)]) {
+  Call(const Family& family, FuzzedDataProvider& data) : op_(family.op) {
     request_.operator_name = op_.name;
     if (data.ConsumeBool()) {
       const size_t level = data.ConsumeIntegralInRange<size_t>(0, kAllFeatureLevels.size() - 1);
@@ -50,17 +64,16 @@ class Call {
       request_.feature_level = texts_.back();
     }
     for (const AttributeTraits& attribute : op_.attributes) {
-      request_.attributes.push_back({attribute.name, data.ConsumeIntegralInRange<int64_t>(-1, 4)});
+      request_.attributes.push_back({attribute.name, family.attribute});
     }
-    AddTensors(data);
+    AddTensors(family.type, data);
   }
 
   OperatorRequest& request() { return request_; }
 
  private:
-  void AddTensors(FuzzedDataProvider& data) {
+  void AddTensors(int type, FuzzedDataProvider& data) {
     const Dims& sizes = dims_.emplace_back(TakeSizes(data));
-    const int type = data.ConsumeIntegralInRange(-1, kDataTypeCount);
     for (int i = 0; i < op_.input_count(); ++i) {
       const bool varies = op_.shares_type(i) || i == op_.lane_input;
       const auto fixed = static_cast<int>(op_.support.back().types[i].first());
@@ -81,17 +94,8 @@ class Call {
   OperatorRequest request_;
 };
 
-}  // namespace
-}  // namespace opserve::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  using namespace opserve;
-  constexpr ValidationLimits kLimits = {.max_elements = 1 << 16, .max_tensor_bytes = 1 << 20};
-  FuzzedDataProvider data(bytes, size);
-  fuzz::Call call(data);
-  OperatorRequest& request = call.request();
-
-  // Payload lengths are what the descriptors need, as far as those make sense.
+// Payload lengths are what the descriptors need, as far as those make sense.
+void SetPayloads(OperatorRequest& request) {
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     const TensorDescView& tensor = request.inputs[i];
     const auto type = DataTypeFromNumber(tensor.data_type);
@@ -101,10 +105,42 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     if (strides.size() != tensor.sizes.size()) continue;
     request.payload_bytes[i] = ExtentInElements(tensor.sizes, strides).value_or(0) * SizeOf(*type);
   }
-  const ValidationResult result = Validate(request, kLimits);
+}
+
+// A validated call of the family, or nullptr if it is not right.
+std::shared_ptr<const Invocation> TakeCall(const Family& family, FuzzedDataProvider& data) {
+  constexpr ValidationLimits kLimits = {.max_elements = 1 << 16, .max_tensor_bytes = 1 << 20};
+  Call call(family, data);
+  SetPayloads(call.request());
+  const ValidationResult result = Validate(call.request(), kLimits);
   if ((result.invocation == nullptr) == result.violations.empty()) std::abort();
-  if (result.invocation == nullptr) return 0;
+  return result.invocation;
+}
+
+// Holds batches of `first` and more calls of its lane to the model of GPU kernels.
+void CheckBatches(const Family& family, const Invocation& first, FuzzedDataProvider& data) {
+  std::vector<std::shared_ptr<const Invocation>> owners;
+  std::vector<DeviceCall> calls = {{&first, {}, nullptr}};
+  for (size_t rest = data.ConsumeIntegralInRange<size_t>(0, 6); rest > 0; --rest) {
+    const auto& next = owners.emplace_back(TakeCall(family, data));
+    if (next != nullptr && LaneKeyOf(*next) == LaneKeyOf(first)) {
+      calls.push_back({next.get(), {}, nullptr});
+    }
+  }
+  CheckGpuBounds(calls);
+}
+
+}  // namespace
+}  // namespace opserve::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  using namespace opserve;
+  FuzzedDataProvider data(bytes, size);
+  const fuzz::Family family(data);
+  const auto first = fuzz::TakeCall(family, data);
+  if (first == nullptr) return 0;
+  fuzz::CheckBatches(family, *first, data);
   const std::vector<uint8_t> pool = data.ConsumeRemainingBytes<uint8_t>();
-  fuzz::RunAndCompare(*result.invocation, pool);
+  fuzz::RunAndCompare(*first, pool);
   return 0;
 }

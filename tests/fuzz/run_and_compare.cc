@@ -46,21 +46,22 @@ bool Agree(DataType type, const std::byte* a, const std::byte* b, uint64_t bytes
   return true;
 }
 
-// Aborts where the GPU kernel of the call would touch what it must not.
-void CheckGpuBounds(const Invocation& invocation) {
-  const auto dispatch = d3d12::LayOut(invocation, d3d12::kMaxKernelBytes);
-  if (!dispatch.ok()) return;  // too large for any device
-  const std::string problem = testing::FirstOutOfBounds(invocation, *dispatch);
+}  // namespace
+
+void CheckGpuBounds(std::span<const DeviceCall> calls) {
+  const auto layout = d3d12::LayOut(calls, d3d12::kMaxKernelBytes);
+  if (!layout.ok()) return;  // too large for any device
+  const std::string problem = testing::FirstOutOfBounds(calls, *layout);
   if (problem.empty()) return;
-  std::fprintf(stderr, "%s: GPU kernel: %s\n", std::string(TraitsOf(invocation.op).name).c_str(),
+  std::fprintf(stderr, "%s: GPU kernel, %zu calls: %s\n",
+               std::string(TraitsOf(calls[0].invocation->op).name).c_str(), calls.size(),
                problem.c_str());
   std::abort();
 }
 
-}  // namespace
-
 void RunAndCompare(const Invocation& invocation, std::span<const uint8_t> pool) {
-  CheckGpuBounds(invocation);
+  const DeviceCall call = {&invocation, {}, nullptr};
+  CheckGpuBounds({&call, 1});
   static const CpuExecutor& executor = *new CpuExecutor(1);
   const size_t input_count = TraitsOf(invocation.op).inputs.size();
   std::array<Buffer, kMaxInputs> buffers;

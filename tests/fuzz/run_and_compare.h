@@ -13,8 +13,13 @@
 #include <span>
 
 #include "kernels/invocation.h"
+#include "server/device/compute_device.h"
 
 namespace opserve::fuzz {
+
+// Aborts where the GPU kernel would touch what it must not in a batch of `calls`, all of one lane.
+// Their buffers are not looked at.
+void CheckGpuBounds(std::span<const DeviceCall> calls);
 
 // Fills the inputs with bytes of `pool`, over and over; zeros where it is empty.
 void RunAndCompare(const Invocation& invocation, std::span<const uint8_t> pool);

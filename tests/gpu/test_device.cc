@@ -10,7 +10,7 @@ using d3d12::AdapterInfo;
 using d3d12::D3D12Device;
 using d3d12::Runtime;
 
-absl::StatusOr<std::unique_ptr<D3D12Device>> MakeDevice() {
+absl::StatusOr<std::unique_ptr<D3D12Device>> MakeTestDevice() {
   const auto& runtime = TestRuntime();
   if (!runtime.ok()) return runtime.status();
   const std::vector<AdapterInfo>& adapters = (*runtime)->adapters();
@@ -29,7 +29,7 @@ const absl::StatusOr<std::shared_ptr<const Runtime>>& TestRuntime() {
 }
 
 const absl::StatusOr<std::unique_ptr<D3D12Device>>& TestDevice() {
-  static const auto& device = *new absl::StatusOr<std::unique_ptr<D3D12Device>>(MakeDevice());
+  static const auto& device = *new absl::StatusOr<std::unique_ptr<D3D12Device>>(MakeTestDevice());
   return device;
 }
 
@@ -51,6 +51,16 @@ void GpuTest::SetUp() {
   if (made.ok()) return;
   if (absl::IsNotFound(made.status())) GTEST_SKIP() << made.status();
   FAIL() << made.status();
+}
+
+std::unique_ptr<D3D12Device> GpuTest::MakeDevice(const d3d12::DeviceOptions& options) {
+  for (const AdapterInfo& adapter : (*TestRuntime())->adapters()) {
+    if (adapter.name != device().profile().description) continue;
+    auto made = D3D12Device::Create(*TestRuntime(), adapter.index, options);
+    EXPECT_TRUE(made.ok()) << made.status();
+    return made.ok() ? *std::move(made) : nullptr;
+  }
+  return nullptr;
 }
 
 }  // namespace opserve::testing

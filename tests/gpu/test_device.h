@@ -36,6 +36,10 @@ class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override;
   d3d12::D3D12Device& device() { return **TestDevice(); }
+
+  // A device of the test's own, on the adapter of device(). Fails the test and returns nullptr if
+  // there is none.
+  std::unique_ptr<d3d12::D3D12Device> MakeDevice(const d3d12::DeviceOptions& options = {});
 };
 
 }  // namespace opserve::testing

@@ -126,6 +126,16 @@ TEST(PipelineCacheTest, FailuresAreKept) {
   EXPECT_EQ(made, 1);
 }
 
+TEST(PipelineCacheTest, ShortageIsNotKept) {
+  int calls = 0;
+  PipelineCache<int, int> cache([&calls](const int& key) -> absl::StatusOr<int> {
+    if (++calls == 1) return absl::ResourceExhaustedError("no memory");
+    return key;
+  });
+  EXPECT_EQ(cache.Get(7).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(cache.Get(7).value(), 7);
+}
+
 TEST(HresultTest, ResultsBecomeStatuses) {
   EXPECT_TRUE(OPSERVE_HRESULT(0).ok());
   EXPECT_TRUE(OPSERVE_HRESULT(1).ok());  // S_FALSE

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "server/d3d12/d3d12_device.h"
 #include "server/d3d12/timeline.h"
 
 namespace opserve::d3d12 {
@@ -135,6 +136,13 @@ TEST_F(TimelineTest, LossEndsAWait) {
 TEST_F(TimelineTest, FailureToWaitIsTold) {
   fence_->FailNotify(absl::InternalError("no event"));
   EXPECT_EQ(timeline_.Wait(Serial{1}, seconds(30)).code(), absl::StatusCode::kInternal);
+}
+
+TEST(HangLimitTest, GrowsWithTheBytes) {
+  using std::chrono::seconds;
+  EXPECT_EQ(HangLimit(seconds(10), /*is_software=*/false, 0), seconds(10));
+  EXPECT_EQ(HangLimit(seconds(10), /*is_software=*/false, 1'000'000'000), seconds(30));
+  EXPECT_EQ(HangLimit(seconds(10), /*is_software=*/true, 1'000'000'000), seconds(1010));
 }
 
 }  // namespace
