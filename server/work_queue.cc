@@ -1,32 +1,10 @@
 #include "server/work_queue.h"
 
-#include <chrono>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "server/errors.h"
+#include "server/queue_errors.h"
 
 namespace opserve {
-namespace {
-
-ErrorMetadata QueuedFor(Clock::Duration queued) {
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(queued);
-  return {{"queued_ms", absl::StrCat(milliseconds.count())}};
-}
-
-absl::Status DeadlinePassed(Clock::Duration queued) {
-  return MakeError(ErrorReason::DEADLINE_PASSED,
-                   "The deadline passed while the request was queued; it was not started.",
-                   QueuedFor(queued));
-}
-
-absl::Status Cancelled(Clock::Duration queued) {
-  return MakeError(ErrorReason::REQUEST_CANCELLED,
-                   "The client cancelled the request while it was queued; it was not started.",
-                   QueuedFor(queued));
-}
-
-}  // namespace
 
 std::optional<WorkQueue::Ticket> WorkQueue::Enqueue(Work& work, Clock::TimePoint deadline) {
   MutexLock lock(mutex_);
@@ -49,7 +27,7 @@ bool WorkQueue::Cancel(Ticket ticket) {
   const Clock::TimePoint now = clock_.Now();
   const Clock::Duration queued = now - entry.enqueued;
   // gRPC reports a passed deadline as a cancellation, too.
-  entry.work->Drop(now >= entry.deadline ? DeadlinePassed(queued) : Cancelled(queued));
+  entry.work->Drop(now >= entry.deadline ? DeadlinePassedError(queued) : CancelledError(queued));
   return true;
 }
 
@@ -65,7 +43,7 @@ bool WorkQueue::RunNext() {
   const Clock::TimePoint now = clock_.Now();
   const Clock::Duration queued = now - entry.enqueued;
   if (now >= entry.deadline) {
-    entry.work->Drop(DeadlinePassed(queued));
+    entry.work->Drop(DeadlinePassedError(queued));
   } else {
     entry.work->Run(queued);
   }

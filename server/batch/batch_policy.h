@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "server/clock.h"
 
 namespace opserve {
@@ -23,6 +25,9 @@ struct BatchLimits {
   Clock::Duration max_delay = std::chrono::microseconds(500);
   // Batches that a device works on at a time: while one runs, the next is prepared.
   int max_in_flight = 2;
+  // Weight of a client's share, above 0; 1 for clients that are not named here. A client of weight
+  // 3 gets three times the bytes of one of weight 1 while both have requests waiting.
+  absl::flat_hash_map<std::string, double> client_weights = {};
 };
 
 // A request that may be part of the next batch.

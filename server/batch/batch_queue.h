@@ -6,13 +6,17 @@
 #ifndef OPSERVE_SERVER_BATCH_BATCH_QUEUE_H_
 #define OPSERVE_SERVER_BATCH_BATCH_QUEUE_H_
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "server/batch/batch_policy.h"
 #include "server/batch/job.h"
+#include "server/batch/pending_jobs.h"
 #include "server/clock.h"
+#include "server/mutex.h"
 
 namespace opserve {
 
@@ -21,11 +25,26 @@ using Batch = std::vector<Job*>;
 
 // Thread-safe. Owns no job: whoever adds one keeps it alive until it is answered. A job that leaves
 // the queue by Take or Flush belongs to the caller; one that is dropped inside the queue is refused
-// in the thread that notices (DEADLINE_PASSED, REQUEST_CANCELLED), with no lock held.
+// in the thread that notices (DEADLINE_PASSED, REQUEST_CANCELLED, both with the time since it was
+// accepted), with no lock held. Threads in Take notice a deadline when it comes, also while the
+// device is busy.
 //
-// Fairness is start-time fair queueing: each client has a virtual time that advances by what its
-// jobs cost (bytes plus a constant per job), and the client that is least far goes first. A client
-// that returns after a pause starts at the present virtual time, so pauses earn nothing.
+// Fairness is start-time fair queueing, for each priority by itself: each client has a virtual time
+// that advances by what its jobs cost (bytes plus 16 KiB per job, divided by its weight), and the
+// client that is least far goes first. A client that returns after a pause starts at the present
+// virtual time, that of the client which is least far, so pauses earn nothing. Clients that have
+// nothing waiting are forgotten, with what they were charged: one that never has two jobs waiting
+// gets its share by jobs, not by bytes.
+//
+// The rest of a batch is chosen in the same order among the jobs of the lane, each charged as it is
+// chosen; less urgent jobs fill up what the more urgent ones leave. While the lane whose turn it is
+// still gathers on a busy device, another lane that is due goes before it, unless its jobs are less
+// urgent.
+//
+// Enqueue, Cancel, and Take with max_requests 1 cost O(log pending); a batch costs O(clients in its
+// lane + its requests * log pending).
+//
+// When it is destroyed, it must be empty, with no thread inside.
 class BatchQueue {
  public:
   // How full the queue is.
@@ -37,25 +56,25 @@ class BatchQueue {
 
   // `clock` must outlive the queue.
   BatchQueue(const Clock& clock, const BatchLimits& limits);
-  ~BatchQueue();
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
 
-  // Adds a job. False after Close, which leaves the job alone.
+  // Adds a job that waits in no queue. False after Close, which leaves the job alone.
   bool Enqueue(Job& job);
 
   // Refuses the job with REQUEST_CANCELLED if it waits here. Returns whether it did.
   bool Cancel(Job& job);
 
   // Waits until a batch is due and takes it; the caller calls Done once it has run. Empty once the
-  // queue is closed and holds nothing.
+  // queue is closed and holds nothing. Sleeps in real time until the next time that matters by the
+  // clock: a simulated clock wakes nobody when it is moved.
   Batch Take();
 
-  // The same without waiting: empty if no batch is due. `wake_at`, if given, becomes the time at
-  // which one may be due without any further event.
+  // The same without waiting: empty if no batch is due. `wake_at`, if given, then becomes the time
+  // at which a batch or a refusal may be due without any further event.
   Batch TryTake(Clock::TimePoint* wake_at = nullptr);
 
-  // A taken batch has been answered or handed on.
+  // A taken batch has been answered or handed on. Once for each batch.
   void Done();
 
   // Takes all that waits, in the order of arrival, for the jobs to run elsewhere. What is in flight
@@ -68,7 +87,36 @@ class BatchQueue {
   Load load() const;
 
  private:
-  struct Impl;
+  // What one look at the queue leads to.
+  struct Round {
+    Clock::TimePoint now = {};
+    // Removed because their deadlines have passed.
+    std::vector<Job*> late;
+    Batch batch;
+    Clock::TimePoint wake_at = Clock::kNever;
+    // Nothing will ever be taken again.
+    bool is_last = false;
+
+    bool is_idle() const { return late.empty() && batch.empty() && !is_last; }
+  };
+
+  Round Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeDue(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeIfDue(const PendingJobs::Selection& selection, Round& round)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WaitUntil(Clock::TimePoint wake_at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // After a change that leaves something to do for a thread in Take. Some thread there must know of
+  // the present state, so each that leaves wakes another.
+  void WakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void RefuseLate(const Round& round);
+
+  const Clock& clock_;
+  const BatchLimits limits_;
+  mutable Mutex mutex_;
+  std::condition_variable_any changed_;
+  PendingJobs pending_ ABSL_GUARDED_BY(mutex_);
+  int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace opserve

@@ -31,11 +31,11 @@ inline constexpr int kPriorityCount = 3;
 
 // What queues and devices need to know of a request. Does not change once it is queued.
 struct JobTraits {
-  LaneKey lane;
+  LaneKey lane = {};
   // Bytes of the inputs and of the output.
   uint64_t bytes = 0;
   // Who sent it; queues are fair between clients.
-  std::string client;
+  std::string client = {};
   Priority priority = Priority::kNormal;
   Placement placement = Placement::kAuto;
   // Whether a GPU's result must be compared with the processor's.

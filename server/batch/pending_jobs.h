@@ -1,0 +1,153 @@
+// File: server/batch/pending_jobs.h
+//
+// The jobs of a BatchQueue and the order in which they are to go: by priority, then fairly between
+// clients, then by age. No thread, lock or clock.
+
+#ifndef OPSERVE_SERVER_BATCH_PENDING_JOBS_H_
+#define OPSERVE_SERVER_BATCH_PENDING_JOBS_H_
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
+#include "server/batch/batch_policy.h"
+#include "server/batch/job.h"
+#include "server/batch/lane_key.h"
+#include "server/clock.h"
+
+namespace opserve {
+
+// Not thread-safe. Owns no job. Its memory is bounded by the jobs that it holds: clients and lanes
+// without any are forgotten. All but Select, SelectFirst, RemoveExpired and RemoveAll cost
+// O(log jobs) per job.
+class PendingJobs {
+  struct Entry;
+  // Jobs by their numbers, which ascend with arrival.
+  using ByAge = std::map<uint64_t, Entry*>;
+
+  // The jobs of a client in one class of priority. Classes have virtual times of their own: what a
+  // client gets in one class delays nobody in another.
+  struct Flow {
+    Priority priority = Priority::kNormal;
+    double weight = 1;
+    double virtual_time = 0;
+    ByAge jobs;
+  };
+
+ public:
+  // Jobs that may share a batch.
+  struct Lane {
+    LaneKey key;
+    absl::flat_hash_map<Flow*, ByAge> flows;
+  };
+
+  // Jobs of one lane in the order in which they are to go. Valid until the next change.
+  struct Selection {
+    const Lane* lane = nullptr;
+    // The class of the first.
+    Priority priority = Priority::kNormal;
+    // For DecideBatch.
+    std::vector<BatchCandidate> candidates;
+    std::vector<Entry*> entries;
+  };
+
+  // `limits` must outlive the object.
+  explicit PendingJobs(const BatchLimits& limits) : limits_(limits) {}
+  PendingJobs(const PendingJobs&) = delete;
+  PendingJobs& operator=(const PendingJobs&) = delete;
+
+  size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+  // Of inputs and outputs of all jobs.
+  uint64_t bytes() const { return bytes_; }
+  // kNever: no job has one.
+  Clock::TimePoint earliest_deadline() const;
+
+  // Adds a job that is not in here.
+  void Add(Job& job, Clock::TimePoint now);
+
+  // Removes the job, without a charge to its client. Returns whether it was in here.
+  bool Remove(const Job& job);
+  // The same for all whose deadline has come, earliest first. O(log jobs) for each of them.
+  std::vector<Job*> RemoveExpired(Clock::TimePoint now);
+  // The same for all jobs, in the order of arrival.
+  std::vector<Job*> RemoveAll();
+
+  // The job whose turn it is, and those of its lane that are to go with it: as many as a batch may
+  // hold, and the one too many if it is bytes that end the batch. There must be a job.
+  // O(log jobs) if a batch holds one request.
+  Selection SelectFirst() const;
+  // The same for the jobs of one lane. O(clients in the lane + selected * log(clients)).
+  Selection Select(const Lane& lane) const;
+  // All lanes that have jobs, the one that has had some for longest first.
+  const std::list<Lane>& lanes() const { return lanes_; }
+
+  // Removes the first `count` jobs of `selection` and charges their clients.
+  std::vector<Job*> Take(const Selection& selection, size_t count);
+
+ private:
+  struct Entry {
+    Job* job;
+    uint64_t number;
+    Clock::TimePoint queued;
+    Flow* flow;
+    std::list<Lane>::iterator lane;
+  };
+
+  // When it is a flow's turn; the least goes first.
+  struct Turn {
+    Priority priority;
+    double virtual_time;
+    uint64_t number;  // of its oldest job
+    Flow* flow;
+    auto operator<=>(const Turn&) const = default;
+  };
+  static Turn TurnOf(Flow& flow);
+
+  // A flow while jobs are selected.
+  struct Head {
+    Turn turn;
+    ByAge::const_iterator next;
+    ByAge::const_iterator end;
+    // For a heap with the least turn on top.
+    bool operator<(const Head& other) const { return other.turn < turn; }
+  };
+
+  // How far the job moves its client's virtual time.
+  static double ChargeOf(const Entry& entry);
+  static void Append(Entry& entry, Selection& selection);
+
+  // The flow of the job, perhaps a new one.
+  Flow& FlowOf(const JobTraits& traits);
+  std::list<Lane>::iterator LaneOf(const LaneKey& key);
+  // Where a client starts that had nothing here.
+  double PresentVirtualTime(Priority priority) const;
+
+  void Remove(Entry& entry, double charge);
+  void RemoveFromLane(const Entry& entry);
+
+  const BatchLimits& limits_;
+  uint64_t next_number_ = 0;
+  uint64_t bytes_ = 0;
+  absl::node_hash_map<const Job*, Entry> entries_;
+  // By client.
+  std::array<absl::node_hash_map<std::string, Flow>, kPriorityCount> flows_;
+  std::set<Turn> turns_;  // of all flows
+  std::list<Lane> lanes_;
+  absl::flat_hash_map<LaneKey, std::list<Lane>::iterator> lanes_by_key_;
+  // Jobs that have a deadline, by it and by age.
+  std::map<std::pair<Clock::TimePoint, uint64_t>, Entry*> deadlines_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_BATCH_PENDING_JOBS_H_
