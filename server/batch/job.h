@@ -65,6 +65,14 @@ struct RunRecord {
   bool is_verified = false;
 };
 
+// What happened to a job so far.
+struct JobProgress {
+  // Runs that were started, failed ones included.
+  int attempts = 0;
+  // Times that it had to go to another device.
+  int moves = 0;
+};
+
 // Exactly one of Answer and Refuse is called, once, with no lock held; whoever holds the job does
 // not touch it after that call has started.
 class Job {
@@ -76,6 +84,9 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   const JobTraits& traits() const { return traits_; }
+
+  // Kept by whoever holds the job.
+  JobProgress& progress() { return progress_; }
 
   // The call to run, with room for its result. May be called again, by one thread at a time, and
   // returns the same then. An error refuses the job.
@@ -93,6 +104,7 @@ class Job {
 
  private:
   JobTraits traits_;
+  JobProgress progress_;
 };
 
 }  // namespace opserve

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "server/clock.h"
 
 namespace opserve {
@@ -40,6 +41,54 @@ struct HealthOptions {
   // attempt. A device that has worked for `max_backoff` starts over with `min_backoff`.
   Clock::Duration min_backoff = std::chrono::seconds(1);
   Clock::Duration max_backoff = std::chrono::seconds(60);
+};
+
+// "ready", "suspect", "lost", "recreating", "quarantined".
+absl::string_view NameOf(DeviceState state);
+
+// Not thread-safe. Starts as kRecreating, because the device is still to be made. Events that do
+// not fit the state, such as a late failure of a device that is lost already, change nothing.
+class DeviceHealth {
+ public:
+  explicit DeviceHealth(const HealthOptions& options);
+
+  // A run succeeded.
+  void OnSuccess();
+  // A run failed, the device may still work.
+  void OnFault(Clock::TimePoint now, absl::string_view why);
+  // The device said that it is lost.
+  void OnLost(Clock::TimePoint now, absl::string_view why);
+  // A result was wrong.
+  void OnMismatch(Clock::TimePoint now, absl::string_view why);
+  // The back-off is over, the device is being made anew.
+  void OnRecreateStarted();
+  // It was made, and passed the self-test.
+  void OnRecreated(Clock::TimePoint now);
+  // It could not be made.
+  void OnRecreateFailed(Clock::TimePoint now, absl::string_view why);
+  // It failed the self-test, while it was made or while it served.
+  void OnSelfTestFailed(Clock::TimePoint now, absl::string_view why);
+
+  DeviceState state() const { return state_; }
+  // Why it is in a state other than kReady; empty otherwise.
+  const std::string& reason() const { return reason_; }
+  bool takes_jobs() const {
+    return state_ == DeviceState::kReady || state_ == DeviceState::kSuspect;
+  }
+  // When it is to be made anew; kNever in states that are not left in that way.
+  Clock::TimePoint next_attempt() const { return next_attempt_; }
+
+ private:
+  void GoDown(DeviceState state, Clock::TimePoint now, absl::string_view why);
+
+  HealthOptions options_;
+  DeviceState state_ = DeviceState::kRecreating;
+  std::string reason_ = "not made yet";
+  Clock::TimePoint next_attempt_ = Clock::kNever;
+  Clock::Duration next_backoff_;
+  Clock::TimePoint ready_since_ = {};
+  int faults_ = 0;
+  int mismatches_ = 0;
 };
 
 }  // namespace opserve

@@ -33,6 +33,8 @@ struct PoolOptions {
   // Share of the GPU results that is compared with the processor's, 0 to 1.
   double verify_rate = 0;
   HealthOptions health;
+  // Whether a thread makes lost devices anew. Without it, Maintain must be called.
+  bool run_maintenance = true;
 };
 
 // A device as it is now.
@@ -101,6 +103,10 @@ class DevicePool {
   // serve. NOT_FOUND for an unknown name; RESOURCE_EXHAUSTED while another test runs. Takes a
   // second or so: do not call it from a reactor.
   absl::StatusOr<std::vector<SelfTestResult>> SelfTest(absl::string_view device);
+
+  // Makes anew the devices whose back-off is over, in this thread. Returns when to call it again;
+  // kNever: not before another device is lost. The pool's own thread calls it if there is one.
+  Clock::TimePoint Maintain();
 
  private:
   struct Impl;

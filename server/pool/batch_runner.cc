@@ -1,0 +1,210 @@
+#include "server/pool/batch_runner.h"
+
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+
+namespace opserve {
+
+void BatchRunner::Run(Batch batch) {
+  try {
+    RunUnguarded(batch);
+  } catch (const std::exception& error) {
+    parts_.logger.Log(LogLevel::kError, "batch failed",
+                      {{"device", slot_.profile().name}, {"error", error.what()}});
+    parts_.router.RefuseAll(batch);
+  }
+}
+
+void BatchRunner::RunUnguarded(Batch& batch) {
+  const std::shared_ptr<ComputeDevice> device = slot_.serving();
+  if (device == nullptr) {
+    for (Job*& job : batch) parts_.router.Move(job, slot_);
+    return;
+  }
+  std::vector<Entry> entries = Prepare(batch);
+  if (!entries.empty()) Attempt(*device, entries, /*may_split=*/true);
+}
+
+std::vector<BatchRunner::Entry> BatchRunner::Prepare(Batch& batch) {
+  std::vector<Entry> entries;
+  entries.reserve(batch.size());
+  for (Job*& job : batch) {
+    absl::StatusOr<DeviceCall> call = job->Prepare();
+    if (call.ok()) {
+      entries.push_back({.held = &job, .call = *call});
+    } else {
+      std::exchange(job, nullptr)->Refuse(call.status());
+    }
+  }
+  return entries;
+}
+
+void BatchRunner::Attempt(ComputeDevice& device, std::span<Entry> entries, bool may_split) {
+  const LaneKey lane = (*entries.front().held)->traits().lane;
+  uint64_t bytes = 0;
+  std::vector<DeviceCall> calls;
+  calls.reserve(entries.size());
+  for (const Entry& entry : entries) {
+    calls.push_back(entry.call);
+    bytes += (*entry.held)->traits().bytes;
+    ++(*entry.held)->progress().attempts;
+  }
+  const Clock::Duration expected =
+      slot_.costs().Estimate(lane, bytes).value_or(Clock::Duration::zero());
+  Timing timing;
+  const absl::Status status = TimedRun(device, calls, expected, timing);
+  if (!status.ok()) {
+    OnRunFailed(device, entries, status, may_split);
+    return;
+  }
+  slot_.costs().Observe(lane, bytes, timing.ran);
+  slot_.Count([&](DeviceCounters& counters) { ++counters.batches[entries.size()]; });
+  slot_.OnSuccess(device);
+  if (slot_.is_gpu()) Verify(device, entries);
+  AnswerEach(entries, timing);
+}
+
+absl::Status BatchRunner::TimedRun(ComputeDevice& device, std::span<const DeviceCall> calls,
+                                   Clock::Duration expected, Timing& timing) {
+  const uint64_t run = slot_.BeginRun(expected);
+  const absl::Cleanup end_run = [this, run] { slot_.EndRun(run); };
+  timing.start = parts_.clock.Now();
+  absl::Status status = device.Run(calls);
+  timing.ran = parts_.clock.Now() - timing.start;
+  return status;
+}
+
+void BatchRunner::OnRunFailed(ComputeDevice& device, std::span<Entry> entries,
+                              const absl::Status& why, bool may_split) {
+  const bool is_unsupported = why.code() == absl::StatusCode::kUnimplemented;
+  if (!is_unsupported) slot_.Count([](DeviceCounters& counters) { ++counters.faults; });
+  parts_.logger.Log(is_unsupported ? LogLevel::kDebug : LogLevel::kWarn, "run failed",
+                    {{"device", slot_.profile().name},
+                     {"requests", entries.size()},
+                     {"error", absl::StatusCodeToString(why.code())},
+                     {"reason", why.message()}});
+  if (!slot_.is_gpu()) {
+    RefuseEach(entries, why);
+  } else if (is_unsupported) {
+    MoveEachToProcessor(entries);
+  } else if (why.code() != absl::StatusCode::kResourceExhausted) {
+    const bool is_down = slot_.OnFailure(device, why);
+    MoveEach(entries);
+    if (is_down) parts_.router.Evacuate(slot_);
+  } else if (entries.size() == 1 || !may_split) {
+    MoveEachToProcessor(entries);
+  } else {
+    const size_t half = entries.size() / 2;
+    Attempt(device, entries.first(half), /*may_split=*/false);
+    // The device may have been lost by the first half.
+    if (slot_.Serves(device)) {
+      Attempt(device, entries.subspan(half), /*may_split=*/false);
+    } else {
+      MoveEach(entries.subspan(half));
+    }
+  }
+}
+
+void BatchRunner::RefuseEach(std::span<Entry> entries, const absl::Status& why) {
+  for (Entry& entry : entries) std::exchange(*entry.held, nullptr)->Refuse(why);
+}
+
+void BatchRunner::MoveEach(std::span<Entry> entries) {
+  for (Entry& entry : entries) parts_.router.Move(*entry.held, slot_);
+}
+
+void BatchRunner::MoveEachToProcessor(std::span<Entry> entries) {
+  for (Entry& entry : entries) parts_.router.MoveToProcessor(*entry.held, slot_);
+}
+
+void BatchRunner::AnswerEach(std::span<Entry> entries, const Timing& timing) {
+  // Clients must be able to see themselves counted once they have their answers.
+  size_t replaced = 0;
+  for (const Entry& entry : entries) replaced += entry.is_replaced ? 1 : 0;
+  slot_.Count([&](DeviceCounters& counters) { counters.requests += entries.size() - replaced; });
+  DeviceSlot& processor = parts_.router.processor();
+  if (replaced > 0) {
+    processor.Count([&](DeviceCounters& counters) { counters.requests += replaced; });
+  }
+  for (Entry& entry : entries) {
+    Job* job = std::exchange(*entry.held, nullptr);
+    RunRecord record;
+    record.device = (entry.is_replaced ? processor : slot_).profile().name;
+    record.queued = timing.start - job->traits().accepted;
+    record.ran = timing.ran;
+    record.batch_size = entries.size();
+    record.attempts = job->progress().attempts;
+    record.is_verified = entry.is_verified;
+    job->Answer(record);
+  }
+}
+
+void BatchRunner::Verify(const ComputeDevice& device, std::span<Entry> entries) {
+  // Another batch may have shown meanwhile that the device is not to be trusted.
+  bool is_in_doubt = !slot_.Serves(device);
+  uint64_t verified = 0;
+  uint64_t wrong = 0;
+  bool is_down = false;
+  const auto verify = [&](Entry& entry) {
+    ++verified;
+    const std::optional<Difference> difference = VerifyOne(entry);
+    if (!difference) return;
+    ++wrong;
+    is_in_doubt = true;
+    LogMismatch(entry, *difference);
+    const std::string why = absl::StrCat("wrong result: ", difference->ToString());
+    if (slot_.OnMismatch(device, why)) is_down = true;
+  };
+  for (Entry& entry : entries) {
+    const bool is_sampled = parts_.sampler.Next();
+    if ((*entry.held)->traits().verify || is_sampled) verify(entry);
+  }
+  for (Entry& entry : entries) {
+    if (is_in_doubt && !entry.is_verified) verify(entry);
+  }
+  if (verified > 0) {
+    slot_.Count([&](DeviceCounters& counters) {
+      counters.verified += verified;
+      counters.mismatches += wrong;
+    });
+  }
+  if (is_down) parts_.router.Evacuate(slot_);
+}
+
+std::optional<Difference> BatchRunner::VerifyOne(Entry& entry) {
+  const Invocation& invocation = *entry.call.invocation;
+  const auto expected = std::make_unique<std::byte[]>(invocation.output_bytes);
+  DeviceCall call = entry.call;
+  call.output = expected.get();
+  const absl::Status computed = parts_.processor.Run({&call, 1});
+  if (!computed.ok()) return std::nullopt;
+  entry.is_verified = true;
+  const std::optional<Difference> difference =
+      FirstDifference(invocation, expected.get(), entry.call.output);
+  if (difference) {
+    std::memcpy(entry.call.output, expected.get(), invocation.output_bytes);
+    entry.is_replaced = true;
+  }
+  return difference;
+}
+
+void BatchRunner::LogMismatch(const Entry& entry, const Difference& difference) {
+  const Invocation& invocation = *entry.call.invocation;
+  const DeviceProfile& profile = slot_.profile();
+  parts_.logger.Log(LogLevel::kWarn, "wrong result",
+                    {{"operator", TraitsOf(invocation.op).name},
+                     {"type", NameOf(invocation.lane_type)},
+                     {"device", profile.name},
+                     {"driver", profile.driver},
+                     {"element", difference.element},
+                     {"expected", absl::StrCat("0x", absl::Hex(difference.expected))},
+                     {"actual", absl::StrCat("0x", absl::Hex(difference.actual))}});
+}
+
+}  // namespace opserve

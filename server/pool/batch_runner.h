@@ -1,0 +1,84 @@
+// File: server/pool/batch_runner.h
+//
+// Runs the batches of one device: answers their jobs, and passes on those that the device could not
+// run. Errors of a device never reach a client while the processor works.
+
+#ifndef OPSERVE_SERVER_POOL_BATCH_RUNNER_H_
+#define OPSERVE_SERVER_POOL_BATCH_RUNNER_H_
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/batch/batch_queue.h"
+#include "server/clock.h"
+#include "server/device/compute_device.h"
+#include "server/log.h"
+#include "server/pool/device_slot.h"
+#include "server/pool/result_check.h"
+#include "server/pool/router.h"
+
+namespace opserve {
+
+// Thread-safe: several threads may run batches of the same device.
+class BatchRunner {
+ public:
+  // All must outlive the runner. `processor` recomputes results; `sampler` says which.
+  struct Parts {
+    const Clock& clock;
+    Logger& logger;
+    Router& router;
+    ComputeDevice& processor;
+    Sampler& sampler;
+  };
+
+  BatchRunner(const Parts& parts, DeviceSlot& slot) : parts_(parts), slot_(slot) {}
+
+  // Answers, refuses or passes on every job of `batch`. Never throws what a device or a job throws:
+  // such a batch is refused with OUT_OF_MEMORY.
+  void Run(Batch batch);
+
+ private:
+  // A job that has room for its result.
+  struct Entry {
+    // Its place in the batch; nullptr there once it is out of our hands.
+    Job** held;
+    DeviceCall call;
+    bool is_verified = false;
+    // The device's result was wrong and has been replaced.
+    bool is_replaced = false;
+  };
+
+  // What was measured of a run.
+  struct Timing {
+    Clock::TimePoint start{};
+    Clock::Duration ran{};
+  };
+
+  void RunUnguarded(Batch& batch);
+  std::vector<Entry> Prepare(Batch& batch);
+  void Attempt(ComputeDevice& device, std::span<Entry> entries, bool may_split);
+  absl::Status TimedRun(ComputeDevice& device, std::span<const DeviceCall> calls,
+                        Clock::Duration expected, Timing& timing);
+  void OnRunFailed(ComputeDevice& device, std::span<Entry> entries, const absl::Status& why,
+                   bool may_split);
+  void RefuseEach(std::span<Entry> entries, const absl::Status& why);
+  void MoveEach(std::span<Entry> entries);
+  void MoveEachToProcessor(std::span<Entry> entries);
+  void AnswerEach(std::span<Entry> entries, const Timing& timing);
+
+  // Compares results with the processor's: those that are asked for or sampled, and all once one is
+  // wrong or the device has been taken out of service meanwhile.
+  void Verify(const ComputeDevice& device, std::span<Entry> entries);
+  // Compares one, and puts the right result in its place if need be. Returns what was wrong.
+  std::optional<Difference> VerifyOne(Entry& entry);
+  void LogMismatch(const Entry& entry, const Difference& difference);
+
+  const Parts parts_;
+  DeviceSlot& slot_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_POOL_BATCH_RUNNER_H_

@@ -1,0 +1,66 @@
+#include "server/pool/calibration.h"
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/op_rows.h"
+#include "server/batch/lane_key.h"
+#include "server/pool/sample_call.h"
+
+namespace opserve {
+namespace {
+
+// Bytes of the lane input: one size that shows the time per call, one that shows the time per byte.
+constexpr uint32_t kSizes[] = {uint32_t{4} << 10, uint32_t{1} << 20};
+constexpr int kRepetitions = 3;
+
+absl::Status Measure(ComputeDevice& device, const SampleSpec& spec, const Clock& clock,
+                     CostModel& costs) {
+  std::mt19937_64 random(spec.count);
+  const absl::StatusOr<SampleCall> sample = SampleCall::Make(spec, random);
+  if (!sample.ok()) return sample.status();
+  std::vector<std::byte> output(sample->invocation().output_bytes);
+  const DeviceCall call = sample->CallInto(output.data());
+  // The first run makes pipelines and touches memory; it tells nothing about the others.
+  absl::Status status = device.Run({&call, 1});
+  for (int i = 0; i < kRepetitions && status.ok(); ++i) {
+    const Clock::TimePoint start = clock.Now();
+    status = device.Run({&call, 1});
+    const Clock::Duration took = clock.Now() - start;
+    if (status.ok()) costs.Observe(LaneKeyOf(sample->invocation()), sample->bytes(), took);
+  }
+  return status;
+}
+
+absl::Status MeasureLane(ComputeDevice& device, OpId op, DataType lane, const Clock& clock,
+                         CostModel& costs) {
+  for (SampleLayout layout : {SampleLayout::kPacked, SampleLayout::kPadded}) {
+    for (uint32_t bytes : kSizes) {
+      const SampleSpec spec = {.op = op,
+                               .lane = lane,
+                               .layout = layout,
+                               .count = bytes / static_cast<uint32_t>(SizeOf(lane)),
+                               .values = SampleValues::kUsual};
+      const absl::Status status = Measure(device, spec, clock, costs);
+      if (!status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Calibrate(ComputeDevice& device, const Clock& clock, CostModel& costs) {
+  for (const OpTraits& op : OpTable()) {
+    for (DataType lane : kAllDataTypes) {
+      if (!op_rows::LaneTypes(op).contains(lane) || !device.Supports(op.id, lane)) continue;
+      const absl::Status status = MeasureLane(device, op.id, lane, clock, costs);
+      if (!status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace opserve

@@ -1,0 +1,67 @@
+// File: server/pool/cost_model.h
+//
+// How long a device takes, learnt from what it did: per lane a fixed time and a time per byte.
+
+#ifndef OPSERVE_SERVER_POOL_COST_MODEL_H_
+#define OPSERVE_SERVER_POOL_COST_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/batch/lane_key.h"
+#include "server/clock.h"
+#include "server/mutex.h"
+
+namespace opserve {
+
+// A line through observed (bytes, time) by least squares, in which each observation weighs less
+// than the one after it. Both coefficients are at least 0. Not thread-safe.
+class CostLine {
+ public:
+  // Takes in a run.
+  void Observe(double bytes, double nanoseconds);
+
+  double fixed_ns() const { return fixed_ns_; }
+  double per_byte_ns() const { return per_byte_ns_; }
+
+ private:
+  void Fit();
+
+  double weight_ = 0;
+  double sum_x_ = 0;
+  double sum_y_ = 0;
+  double sum_xx_ = 0;
+  double sum_xy_ = 0;
+  double fixed_ns_ = 0;
+  double per_byte_ns_ = 0;
+};
+
+// The costs of one device. A batch counts as one run of all its bytes. Attributes do not tell lanes
+// apart here: kernels are bound by memory, and clients must not be able to make lanes without end.
+// Thread-safe.
+class CostModel {
+ public:
+  // A run of `bytes` bytes of inputs and outputs took `took`.
+  void Observe(const LaneKey& lane, uint64_t bytes, Clock::Duration took);
+
+  // Expected time of a run; nullopt if the lane has never been observed.
+  std::optional<Clock::Duration> Estimate(const LaneKey& lane, uint64_t bytes) const;
+
+  // Expected time of `runs` runs of `bytes` bytes together, of whatever lanes; 0 if nothing has
+  // been observed.
+  Clock::Duration EstimateAny(size_t runs, uint64_t bytes) const;
+
+  // Forgets everything: the device was made anew.
+  void Clear();
+
+ private:
+  mutable Mutex mutex_;
+  absl::flat_hash_map<LaneKey, CostLine> lanes_ ABSL_GUARDED_BY(mutex_);
+  CostLine any_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_POOL_COST_MODEL_H_

@@ -1,0 +1,117 @@
+#include "server/pool/device_keeper.h"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "server/pool/calibration.h"
+#include "server/pool/self_test.h"
+
+namespace opserve {
+
+DeviceKeeper::DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger)
+    : slots_(slots), router_(router), clock_(clock), logger_(logger) {}
+
+void DeviceKeeper::Start() {
+  MutexLock lock(mutex_);
+  for (const std::unique_ptr<DeviceSlot>& slot : slots_) {
+    if (slot->is_gpu()) BringUp(*slot);
+  }
+}
+
+Clock::TimePoint DeviceKeeper::Maintain() {
+  MutexLock lock(mutex_);
+  Clock::TimePoint next = Clock::kNever;
+  for (const std::unique_ptr<DeviceSlot>& slot : slots_) {
+    if (slot->next_attempt() <= clock_.Now()) BringUp(*slot);
+    next = std::min(next, slot->next_attempt());
+  }
+  return next;
+}
+
+void DeviceKeeper::BringUp(DeviceSlot& slot) {
+  try {
+    absl::StatusOr<std::unique_ptr<ComputeDevice>> device = slot.Create();
+    if (!device.ok()) {
+      slot.OnCreateFailed(device.status());
+      return;
+    }
+    absl::Status status = TestDevice(**device).status;
+    if (absl::IsDataLoss(status)) {
+      slot.OnNewDeviceWrong(absl::StrCat("self-test: ", status.message()));
+      return;
+    }
+    if (status.ok()) status = CalibrateSlot(slot, **device);
+    if (!status.ok()) {
+      slot.OnCreateFailed(status);
+      return;
+    }
+    slot.Install(*std::move(device));
+  } catch (const std::exception& error) {
+    slot.OnCreateFailed(absl::ResourceExhaustedError(error.what()));
+  }
+}
+
+// `auto` never picks software GPUs, so that neither they nor the processor need be measured for
+// them.
+absl::Status DeviceKeeper::CalibrateSlot(DeviceSlot& slot, ComputeDevice& device) {
+  slot.costs().Clear();
+  if (slot.profile().is_software) return absl::OkStatus();
+  DeviceSlot& processor = router_.processor();
+  if (!is_processor_calibrated_) {
+    const absl::Status status = Calibrate(*processor.serving(), clock_, processor.costs());
+    if (!status.ok()) return status;
+    is_processor_calibrated_ = true;
+  }
+  return Calibrate(device, clock_, slot.costs());
+}
+
+absl::StatusOr<std::vector<SelfTestResult>> DeviceKeeper::SelfTest(absl::string_view device) {
+  std::vector<DeviceSlot*> chosen;
+  for (const std::unique_ptr<DeviceSlot>& slot : slots_) {
+    if (slot->is_gpu() && (device.empty() || slot->profile().name == device)) {
+      chosen.push_back(slot.get());
+    }
+  }
+  if (chosen.empty() && !device.empty()) {
+    return absl::NotFoundError(absl::StrCat("There is no GPU called \"", device, "\"."));
+  }
+  if (is_testing_.exchange(true)) {
+    return absl::ResourceExhaustedError("Another self-test is running.");
+  }
+  const absl::Cleanup done = [this] { is_testing_ = false; };
+  std::vector<SelfTestResult> results;
+  for (DeviceSlot* slot : chosen) results.push_back(TestServing(*slot));
+  return results;
+}
+
+SelfTestResult DeviceKeeper::TestServing(DeviceSlot& slot) {
+  SelfTestResult result;
+  result.device = slot.profile().name;
+  const std::shared_ptr<ComputeDevice> device = slot.serving();
+  if (device == nullptr) {
+    const DeviceHealth health = slot.health();
+    result.status = absl::UnavailableError(
+        absl::StrCat("The device is ", NameOf(health.state()), ": ", health.reason()));
+    return result;
+  }
+  const Clock::TimePoint start = clock_.Now();
+  SelfTestReport report = TestDevice(*device);
+  result.took = clock_.Now() - start;
+  result.cases = report.cases;
+  result.status = std::move(report.status);
+  bool is_down = false;
+  if (absl::IsDataLoss(result.status)) {
+    is_down = slot.OnSelfTestFailed(*device, absl::StrCat("self-test: ", result.status.message()));
+  } else if (!result.status.ok() && !absl::IsResourceExhausted(result.status)) {
+    // Out of memory is no fault: requests may hold all there is.
+    is_down = slot.OnFailure(*device, result.status);
+  }
+  if (is_down) router_.Evacuate(slot);
+  return result;
+}
+
+}  // namespace opserve

@@ -1,0 +1,222 @@
+#include "server/pool/device_slot.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "kernels/op_table.h"
+
+namespace opserve {
+namespace {
+
+std::vector<DataTypeSet> SupportedBy(const ComputeDevice& device) {
+  std::vector<DataTypeSet> supported;
+  for (const OpTraits& op : OpTable()) {
+    DataTypeSet& types = supported.emplace_back();
+    for (DataType type : kAllDataTypes) {
+      if (device.Supports(op.id, type)) types = types | DataTypeSet{type};
+    }
+  }
+  return supported;
+}
+
+uint64_t CeilDivide(uint64_t value, uint64_t by) { return value / by + (value % by != 0 ? 1 : 0); }
+
+// Batches that `load` is going to make, at least.
+size_t ExpectedRuns(const BatchQueue::Load& load, const BatchLimits& limits) {
+  const uint64_t by_requests = CeilDivide(load.pending, std::max<size_t>(limits.max_requests, 1));
+  const uint64_t by_bytes = CeilDivide(load.pending_bytes, std::max<uint64_t>(limits.max_bytes, 1));
+  return static_cast<size_t>(std::max(by_requests, by_bytes));
+}
+
+}  // namespace
+
+DeviceSlot::DeviceSlot(DeviceSource source, const BatchLimits& limits, const HealthOptions& health,
+                       const Shared& shared)
+    : source_(std::move(source)),
+      limits_(limits),
+      shared_(shared),
+      queue_(shared.clock, limits),
+      health_(health) {}
+
+std::shared_ptr<ComputeDevice> DeviceSlot::serving() const {
+  MutexLock lock(mutex_);
+  return health_.takes_jobs() ? device_ : nullptr;
+}
+
+bool DeviceSlot::Serves(const ComputeDevice& device) const {
+  MutexLock lock(mutex_);
+  return health_.takes_jobs() && device_.get() == &device;
+}
+
+bool DeviceSlot::Supports(OpId op, DataType lane) const {
+  MutexLock lock(mutex_);
+  return !supported_.empty() && supported_[static_cast<size_t>(op)].contains(lane);
+}
+
+Candidate DeviceSlot::CandidateFor(const JobTraits& job) const {
+  const Clock::TimePoint now = shared_.clock.Now();
+  const BatchQueue::Load load = queue_.load();
+  Candidate candidate;
+  candidate.kind = source_.profile.kind;
+  candidate.is_software = source_.profile.is_software;
+  candidate.pending = load.pending;
+  candidate.estimate = costs_.Estimate(job.lane, job.bytes);
+  candidate.backlog = costs_.EstimateAny(ExpectedRuns(load, limits_), load.pending_bytes);
+  {
+    MutexLock lock(mutex_);
+    candidate.can_run = health_.takes_jobs() &&
+                        supported_[static_cast<size_t>(job.lane.op)].contains(job.lane.lane_type);
+    candidate.backlog += ActiveTime(now);
+  }
+  // The processor's workers share its jobs; a GPU's threads only keep its one queue filled.
+  if (!is_gpu()) candidate.backlog /= std::max(limits_.max_in_flight, 1);
+  return candidate;
+}
+
+// A run that is overdue is expected to take as long again as it is overdue, so that a device that
+// hangs looks worse and worse.
+Clock::Duration DeviceSlot::ActiveTime(Clock::TimePoint now) const {
+  Clock::Duration total{};
+  for (const ActiveRun& run : active_) {
+    const Clock::Duration left = run.expected - (now - run.start);
+    total += left < Clock::Duration::zero() ? -left : left;
+  }
+  return total;
+}
+
+uint64_t DeviceSlot::BeginRun(Clock::Duration expected) {
+  const Clock::TimePoint now = shared_.clock.Now();
+  MutexLock lock(mutex_);
+  active_.push_back({next_run_, now, expected});
+  return next_run_++;
+}
+
+void DeviceSlot::EndRun(uint64_t run) {
+  MutexLock lock(mutex_);
+  std::erase_if(active_, [run](const ActiveRun& active) { return active.id == run; });
+}
+
+void DeviceSlot::OnSuccess(const ComputeDevice& device) {
+  Tell(&device, [](DeviceHealth& health, Clock::TimePoint) { health.OnSuccess(); });
+}
+
+bool DeviceSlot::OnFailure(const ComputeDevice& device, const absl::Status& why) {
+  return Tell(&device, [&why](DeviceHealth& health, Clock::TimePoint now) {
+    if (why.code() == absl::StatusCode::kUnavailable) {
+      health.OnLost(now, why.message());
+    } else {
+      health.OnFault(now, why.message());
+    }
+  });
+}
+
+bool DeviceSlot::OnMismatch(const ComputeDevice& device, absl::string_view why) {
+  return Tell(&device,
+              [why](DeviceHealth& health, Clock::TimePoint now) { health.OnMismatch(now, why); });
+}
+
+bool DeviceSlot::OnSelfTestFailed(const ComputeDevice& device, absl::string_view why) {
+  return Tell(&device, [why](DeviceHealth& health, Clock::TimePoint now) {
+    health.OnSelfTestFailed(now, why);
+  });
+}
+
+Clock::TimePoint DeviceSlot::next_attempt() const {
+  MutexLock lock(mutex_);
+  return health_.next_attempt();
+}
+
+absl::StatusOr<std::unique_ptr<ComputeDevice>> DeviceSlot::Create() {
+  Tell(nullptr, [](DeviceHealth& health, Clock::TimePoint) { health.OnRecreateStarted(); });
+  std::shared_ptr<ComputeDevice> old;
+  {
+    MutexLock lock(mutex_);
+    old = std::move(device_);
+    device_ = nullptr;
+  }
+  // The new device may need the memory of the old one.
+  old = nullptr;
+  return source_.create();
+}
+
+void DeviceSlot::Install(std::shared_ptr<ComputeDevice> device) {
+  std::vector<DataTypeSet> supported = SupportedBy(*device);
+  {
+    MutexLock lock(mutex_);
+    device_ = std::move(device);
+    supported_ = std::move(supported);
+  }
+  Tell(nullptr, [](DeviceHealth& health, Clock::TimePoint now) { health.OnRecreated(now); });
+}
+
+void DeviceSlot::OnCreateFailed(const absl::Status& why) {
+  Tell(nullptr, [&why](DeviceHealth& health, Clock::TimePoint now) {
+    health.OnRecreateFailed(now, why.message());
+  });
+}
+
+void DeviceSlot::OnNewDeviceWrong(absl::string_view why) {
+  Tell(nullptr,
+       [why](DeviceHealth& health, Clock::TimePoint now) { health.OnSelfTestFailed(now, why); });
+}
+
+bool DeviceSlot::Tell(const ComputeDevice* device,
+                      absl::FunctionRef<void(DeviceHealth&, Clock::TimePoint)> event) {
+  const Clock::TimePoint now = shared_.clock.Now();
+  bool took_jobs = false;
+  std::optional<DeviceHealth> changed;
+  {
+    MutexLock lock(mutex_);
+    if (device != nullptr && device_.get() != device) return false;
+    const DeviceState before = health_.state();
+    took_jobs = health_.takes_jobs();
+    event(health_, now);
+    if (health_.state() != before) changed = health_;
+  }
+  if (!changed) return false;
+  LogState(*changed, now);
+  if (changed->state() == DeviceState::kLost && took_jobs) {
+    Count([](DeviceCounters& counters) { ++counters.losses; });
+  }
+  if (changed->next_attempt() != Clock::kNever && shared_.on_down) shared_.on_down();
+  return took_jobs && !changed->takes_jobs();
+}
+
+void DeviceSlot::LogState(const DeviceHealth& health, Clock::TimePoint now) {
+  const bool is_good =
+      health.state() == DeviceState::kReady || health.state() == DeviceState::kRecreating;
+  const LogLevel level = is_good ? LogLevel::kInfo : LogLevel::kWarn;
+  if (health.next_attempt() == Clock::kNever) {
+    shared_.logger.Log(level, "device state",
+                       {{"device", profile().name},
+                        {"state", NameOf(health.state())},
+                        {"reason", health.reason()}});
+    return;
+  }
+  const auto wait =
+      std::chrono::duration_cast<std::chrono::milliseconds>(health.next_attempt() - now);
+  shared_.logger.Log(level, "device state",
+                     {{"device", profile().name},
+                      {"state", NameOf(health.state())},
+                      {"reason", health.reason()},
+                      {"next_attempt_ms", wait.count()}});
+}
+
+void DeviceSlot::Count(absl::FunctionRef<void(DeviceCounters&)> change) {
+  MutexLock lock(counters_mutex_);
+  change(counters_);
+}
+
+DeviceCounters DeviceSlot::counters() const {
+  MutexLock lock(counters_mutex_);
+  return counters_;
+}
+
+DeviceHealth DeviceSlot::health() const {
+  MutexLock lock(mutex_);
+  return health_;
+}
+
+}  // namespace opserve

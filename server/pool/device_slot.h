@@ -1,0 +1,140 @@
+// File: server/pool/device_slot.h
+//
+// The place of one device in the pool: the device of now, its state, its queue, its costs, and what
+// it did. Devices come and go, the slot stays.
+
+#ifndef OPSERVE_SERVER_POOL_DEVICE_SLOT_H_
+#define OPSERVE_SERVER_POOL_DEVICE_SLOT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/batch/batch_queue.h"
+#include "server/clock.h"
+#include "server/device/compute_device.h"
+#include "server/log.h"
+#include "server/mutex.h"
+#include "server/pool/cost_model.h"
+#include "server/pool/device_health.h"
+#include "server/pool/placement.h"
+
+namespace opserve {
+
+// What a device did since the server started; see DeviceStatus.
+struct DeviceCounters {
+  uint64_t requests = 0;
+  std::map<size_t, uint64_t> batches;
+  uint64_t verified = 0;
+  uint64_t mismatches = 0;
+  uint64_t faults = 0;
+  uint64_t losses = 0;
+  uint64_t moved = 0;
+};
+
+// Thread-safe. Events name the device that they come from; those of a device that has been replaced
+// meanwhile do not count. Changes of state are logged.
+class DeviceSlot {
+ public:
+  // What all slots of a pool share; must outlive them.
+  struct Shared {
+    const Clock& clock;
+    Logger& logger;
+    // Called after a device stops taking jobs, with no lock held.
+    std::function<void()> on_down;
+  };
+
+  // `limits.max_in_flight` threads are to run the batches. The slot starts without a device.
+  DeviceSlot(DeviceSource source, const BatchLimits& limits, const HealthOptions& health,
+             const Shared& shared);
+  DeviceSlot(const DeviceSlot&) = delete;
+  DeviceSlot& operator=(const DeviceSlot&) = delete;
+
+  const DeviceProfile& profile() const { return source_.profile; }
+  bool is_gpu() const { return source_.profile.kind == DeviceKind::kGpu; }
+  BatchQueue& queue() { return queue_; }
+  const BatchQueue& queue() const { return queue_; }
+  CostModel& costs() { return costs_; }
+
+  // The device, kept alive by the pointer; nullptr while it takes no jobs.
+  std::shared_ptr<ComputeDevice> serving() const;
+  // Whether `device` is the present one and takes jobs.
+  bool Serves(const ComputeDevice& device) const;
+  // Whether the device has a kernel; as the last device told.
+  bool Supports(OpId op, DataType lane) const;
+  // What placing a job needs to know.
+  Candidate CandidateFor(const JobTraits& job) const;
+
+  // Keeps account of what the device works on. `expected`: time that the run is expected to take.
+  // Returns what EndRun takes.
+  uint64_t BeginRun(Clock::Duration expected);
+  void EndRun(uint64_t run);
+
+  // A run on `device` succeeded.
+  void OnSuccess(const ComputeDevice& device);
+  // A run failed; UNAVAILABLE means that the device is lost. True if the device stops taking jobs
+  // by this: its queue is then to be evacuated.
+  bool OnFailure(const ComputeDevice& device, const absl::Status& why);
+  // A result was wrong. True as above.
+  bool OnMismatch(const ComputeDevice& device, absl::string_view why);
+  // The known-answer test failed while the device served. True as above.
+  bool OnSelfTestFailed(const ComputeDevice& device, absl::string_view why);
+
+  // When the device is to be made anew; kNever: not now.
+  Clock::TimePoint next_attempt() const;
+  // Making it anew, by one thread at a time: drops the old device, and makes one.
+  absl::StatusOr<std::unique_ptr<ComputeDevice>> Create();
+  // It is tested and takes jobs from now on.
+  void Install(std::shared_ptr<ComputeDevice> device);
+  // It could not be made.
+  void OnCreateFailed(const absl::Status& why);
+  // It was made, but failed the known-answer test.
+  void OnNewDeviceWrong(absl::string_view why);
+
+  // Changes the counters.
+  void Count(absl::FunctionRef<void(DeviceCounters&)> change);
+  DeviceCounters counters() const;
+  DeviceHealth health() const;
+
+ private:
+  // A batch that the device works on.
+  struct ActiveRun {
+    uint64_t id;
+    Clock::TimePoint start;
+    Clock::Duration expected;
+  };
+
+  // Tells `health_` something, unless `device` is given and not the present one; logs a change.
+  // Returns whether the device has stopped taking jobs.
+  bool Tell(const ComputeDevice* device,
+            absl::FunctionRef<void(DeviceHealth&, Clock::TimePoint)> event);
+  void LogState(const DeviceHealth& health, Clock::TimePoint now);
+  Clock::Duration ActiveTime(Clock::TimePoint now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const DeviceSource source_;
+  const BatchLimits limits_;
+  const Shared& shared_;
+  BatchQueue queue_;
+  CostModel costs_;
+
+  mutable Mutex mutex_;
+  DeviceHealth health_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<ComputeDevice> device_ ABSL_GUARDED_BY(mutex_);
+  std::vector<DataTypeSet> supported_ ABSL_GUARDED_BY(mutex_);  // by operator
+  std::vector<ActiveRun> active_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_run_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  mutable Mutex counters_mutex_;
+  DeviceCounters counters_ ABSL_GUARDED_BY(counters_mutex_);
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_POOL_DEVICE_SLOT_H_

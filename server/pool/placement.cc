@@ -1,0 +1,50 @@
+#include "server/pool/placement.h"
+
+namespace opserve {
+namespace {
+
+constexpr size_t kCpuPosition = 0;
+
+// A GPU must be better than the processor by this factor: estimates err, and an error must not make
+// `auto` slower than the processor alone.
+constexpr double kMargin = 1.25;
+
+Clock::Duration Completion(const Candidate& candidate) {
+  return candidate.backlog + *candidate.estimate;
+}
+
+bool IsBetter(const Candidate& candidate, const Candidate& best) {
+  if (candidate.estimate && best.estimate && Completion(candidate) != Completion(best)) {
+    return Completion(candidate) < Completion(best);
+  }
+  return candidate.pending < best.pending;
+}
+
+bool BeatsProcessor(const Candidate& gpu, const Candidate& cpu) {
+  if (!gpu.estimate || !cpu.estimate) return false;
+  return static_cast<double>(Completion(gpu).count()) * kMargin <
+         static_cast<double>(Completion(cpu).count());
+}
+
+// The best GPU, or the processor if there is none.
+size_t BestGpu(std::span<const Candidate> candidates, bool for_auto) {
+  size_t best = kCpuPosition;
+  for (size_t i = kCpuPosition + 1; i < candidates.size(); ++i) {
+    const Candidate& gpu = candidates[i];
+    if (!gpu.can_run || (for_auto && (gpu.is_software || !gpu.estimate))) continue;
+    if (best == kCpuPosition || IsBetter(gpu, candidates[best])) best = i;
+  }
+  return best;
+}
+
+}  // namespace
+
+size_t Choose(std::span<const Candidate> candidates, Placement placement) {
+  if (placement == Placement::kCpu) return kCpuPosition;
+  const bool for_auto = placement == Placement::kAuto;
+  const size_t best = BestGpu(candidates, for_auto);
+  if (best == kCpuPosition || !for_auto) return best;
+  return BeatsProcessor(candidates[best], candidates[kCpuPosition]) ? best : kCpuPosition;
+}
+
+}  // namespace opserve

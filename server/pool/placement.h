@@ -1,0 +1,43 @@
+// File: server/pool/placement.h
+//
+// On which device a job is to run: a pure function of what is known of the devices.
+
+#ifndef OPSERVE_SERVER_POOL_PLACEMENT_H_
+#define OPSERVE_SERVER_POOL_PLACEMENT_H_
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "server/batch/job.h"
+#include "server/clock.h"
+#include "server/device/compute_device.h"
+
+namespace opserve {
+
+// What placing a job needs to know of a device.
+struct Candidate {
+  DeviceKind kind = DeviceKind::kGpu;
+  // A GPU whose work is done by the processor.
+  bool is_software = false;
+  // Whether it takes jobs and has a kernel for this one.
+  bool can_run = false;
+  // Expected time until all it has to do now is done.
+  Clock::Duration backlog{};
+  // Jobs that wait for it.
+  size_t pending = 0;
+  // Expected time of this job alone; nullopt if the device has never run its lane.
+  std::optional<Clock::Duration> estimate;
+};
+
+// Picks a position in `candidates`, whose first is the processor.
+//   kCpu   the processor
+//   kGpu   of the GPUs that can run it the one that is expected to finish it first; where that is
+//          not known of one of two, the one with fewer jobs waiting. The processor if none can
+//   kAuto  the same among hardware GPUs, if it is expected to finish clearly before the processor;
+//          otherwise, and where either expectation is missing, the processor
+size_t Choose(std::span<const Candidate> candidates, Placement placement);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_POOL_PLACEMENT_H_

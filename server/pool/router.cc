@@ -1,0 +1,86 @@
+#include "server/pool/router.h"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "server/errors.h"
+#include "server/pool/placement.h"
+
+namespace opserve {
+namespace {
+
+constexpr int kMostMoves = 2;
+
+absl::Status OutOfMemory() {
+  return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
+                            "The server ran out of memory while it ran the request.",
+                            std::chrono::seconds(1));
+}
+
+absl::Status Draining() {
+  return MakeRetryableError(ErrorReason::DRAINING, "The server is shutting down.",
+                            std::chrono::seconds(1));
+}
+
+}  // namespace
+
+Router::Router(const Slots& slots) : slots_(slots), out_of_memory_(OutOfMemory()) {}
+
+bool Router::Place(Job& job) { return PlaceExcept(job, nullptr); }
+
+bool Router::PlaceExcept(Job& job, const DeviceSlot* except) {
+  const JobTraits& traits = job.traits();
+  size_t chosen = 0;
+  if (traits.placement != Placement::kCpu && slots_.size() > 1) {
+    std::vector<Candidate> candidates;
+    candidates.reserve(slots_.size());
+    for (const std::unique_ptr<DeviceSlot>& slot : slots_) {
+      Candidate& candidate = candidates.emplace_back(slot->CandidateFor(traits));
+      if (slot.get() == except) candidate.can_run = false;
+    }
+    chosen = Choose(candidates, traits.placement);
+  }
+  if (slots_[chosen]->queue().Enqueue(job)) return true;
+  // Queues of GPUs close before the processor's.
+  return chosen != 0 && processor().queue().Enqueue(job);
+}
+
+void Router::Move(Job*& held, DeviceSlot& from) {
+  if (held->progress().moves + 1 >= kMostMoves) {
+    MoveToProcessor(held, from);
+    return;
+  }
+  ++held->progress().moves;
+  from.Count([](DeviceCounters& counters) { ++counters.moved; });
+  Job& job = *held;
+  const bool is_placed = PlaceExcept(job, &from);
+  held = nullptr;
+  if (!is_placed) job.Refuse(Draining());
+}
+
+void Router::MoveToProcessor(Job*& held, DeviceSlot& from) {
+  ++held->progress().moves;
+  from.Count([](DeviceCounters& counters) { ++counters.moved; });
+  Job& job = *held;
+  const bool is_placed = processor().queue().Enqueue(job);
+  held = nullptr;
+  if (!is_placed) job.Refuse(Draining());
+}
+
+void Router::Evacuate(DeviceSlot& slot) {
+  std::vector<Job*> jobs = slot.queue().Flush();
+  try {
+    for (Job*& job : jobs) Move(job, slot);
+  } catch (const std::exception&) {
+    RefuseAll(jobs);
+  }
+}
+
+void Router::RefuseAll(std::span<Job*> held) {
+  for (Job*& job : held) {
+    if (job != nullptr) std::exchange(job, nullptr)->Refuse(out_of_memory_);
+  }
+}
+
+}  // namespace opserve

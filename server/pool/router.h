@@ -1,0 +1,56 @@
+// File: server/pool/router.h
+//
+// Brings jobs to the queues of devices.
+
+#ifndef OPSERVE_SERVER_POOL_ROUTER_H_
+#define OPSERVE_SERVER_POOL_ROUTER_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/batch/job.h"
+#include "server/pool/device_slot.h"
+
+namespace opserve {
+
+// The slots of a pool; the first is the processor's.
+using Slots = std::vector<std::unique_ptr<DeviceSlot>>;
+
+// Thread-safe. A job changes devices at most twice; its last stop is the processor.
+class Router {
+ public:
+  // `slots` must outlive the router, and not change once it is used.
+  explicit Router(const Slots& slots);
+
+  // Queues a new job on the device that suits it best. False once the processor's queue is closed,
+  // which leaves the job alone.
+  bool Place(Job& job);
+
+  // Queues a job elsewhere that `from` could not run.
+  // These pass on jobs in a caller's hands; `held` becomes nullptr once the job is not the caller's
+  // any more. Where an exception leaves the function, it is still the caller's unless nullptr.
+  void Move(Job*& held, DeviceSlot& from);
+  // The same, on the processor.
+  void MoveToProcessor(Job*& held, DeviceSlot& from);
+
+  // Moves all jobs that wait for `slot` elsewhere, because its device takes none any more.
+  void Evacuate(DeviceSlot& slot);
+
+  // Refuses with OUT_OF_MEMORY what is not nullptr.
+  void RefuseAll(std::span<Job*> held);
+
+  DeviceSlot& processor() { return *slots_.front(); }
+
+ private:
+  bool PlaceExcept(Job& job, const DeviceSlot* except);
+
+  const Slots& slots_;
+  // Made while there is memory.
+  const absl::Status out_of_memory_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_POOL_ROUTER_H_
