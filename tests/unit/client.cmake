@@ -8,6 +8,6 @@ opserve_test(client_unit_test
 
 opserve_test(cli_unit_test
   SRCS cli_arguments_test.cc cli_bench_call_test.cc cli_histogram_test.cc cli_load_test.cc
-    cli_summary_test.cc
+    cli_report_test.cc cli_summary_test.cc
   DEPS opserve::cli
   LABELS unit)
