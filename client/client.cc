@@ -4,6 +4,32 @@
 
 namespace opserve {
 
+absl::string_view NameOf(DevicePreference device) {
+  switch (device) {
+    case DevicePreference::kAuto:
+      return "AUTO";
+    case DevicePreference::kGpu:
+      return "GPU";
+    case DevicePreference::kCpu:
+      return "CPU";
+    case DevicePreference::kDefault:
+      break;
+  }
+  return "DEFAULT";
+}
+
+absl::string_view NameOf(CallPriority priority) {
+  switch (priority) {
+    case CallPriority::kLow:
+      return "LOW";
+    case CallPriority::kHigh:
+      return "HIGH";
+    case CallPriority::kNormal:
+      break;
+  }
+  return "NORMAL";
+}
+
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(absl::string_view target,
                                                         const ClientOptions& options) {
   auto transport = client_internal::MakeGrpcTransport(target, options);
@@ -50,6 +76,11 @@ absl::StatusOr<Catalogue> Client::ListOperators(absl::string_view name,
 
 absl::StatusOr<ServerInfo> Client::GetServerInfo(const CallOptions& options) {
   return impl_->GetServerInfo(options);
+}
+
+absl::StatusOr<std::vector<SelfTestReport>> Client::SelfTestDevices(absl::string_view name,
+                                                                    const CallOptions& options) {
+  return impl_->SelfTestDevices(name, options);
 }
 
 absl::StatusOr<HealthStatus> Client::CheckHealth(absl::string_view service,

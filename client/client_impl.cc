@@ -14,7 +14,7 @@ double Random() {
 
 ExecutionInfo InfoOf(const v1::ExecuteResponse& response, const RetryState& retries) {
   ExecutionInfo info = DecodeExecution(response.execution());
-  info.attempts = retries.attempts();
+  info.sends = retries.attempts();
   return info;
 }
 
@@ -133,6 +133,19 @@ absl::StatusOr<ServerInfo> ClientImpl::GetServerInfo(const CallOptions& options)
   });
   if (!status.ok()) return status;
   return DecodeServerInfo(response);
+}
+
+absl::StatusOr<std::vector<SelfTestReport>> ClientImpl::SelfTestDevices(
+    absl::string_view name, const CallOptions& options) {
+  RetryState retries = StartRetries(options);
+  v1::SelfTestDevicesRequest request;
+  request.set_device(std::string(name));
+  v1::SelfTestDevicesResponse response;
+  const absl::Status status = Retry(retries, [&](absl::Duration timeout) {
+    return transport_->SelfTestDevices(request, timeout, response);
+  });
+  if (!status.ok()) return status;
+  return DecodeSelfTests(response);
 }
 
 absl::StatusOr<HealthStatus> ClientImpl::CheckHealth(absl::string_view service,

@@ -35,6 +35,8 @@ class ClientImpl {
   absl::StatusOr<Catalogue> ListOperators(absl::string_view name, absl::string_view feature_level,
                                           const CallOptions& options);
   absl::StatusOr<ServerInfo> GetServerInfo(const CallOptions& options);
+  absl::StatusOr<std::vector<SelfTestReport>> SelfTestDevices(absl::string_view name,
+                                                              const CallOptions& options);
   absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service, const CallOptions& options);
 
  private:

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/client_name.h"
 #include "client/status_details.h"
 #include "client/transport.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
@@ -49,7 +50,7 @@ absl::Status CheckOptions(absl::string_view target, const ClientOptions& options
   if (options.tls && options.tls->client_certificate.empty() != options.tls->client_key.empty()) {
     return absl::InvalidArgumentError("a TLS client certificate and its key go together");
   }
-  return absl::OkStatus();
+  return CheckClientName(options.client_name);
 }
 
 int Milliseconds(absl::Duration duration) {
@@ -88,7 +89,9 @@ std::shared_ptr<grpc::ChannelCredentials> MakeCredentials(const ClientOptions& o
 class GrpcTransport final : public Transport {
  public:
   GrpcTransport(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options)
-      : stub_(v1::OperatorService::NewStub(channel)), health_(channel) {
+      : stub_(v1::OperatorService::NewStub(channel)),
+        health_(channel),
+        client_name_(options.client_name) {
     if (!options.bearer_token.empty()) authorization_ = "Bearer " + options.bearer_token;
   }
 
@@ -123,6 +126,13 @@ class GrpcTransport final : public Transport {
     return ToAbsl(stub_->GetServerInfo(&context, request, &response));
   }
 
+  absl::Status SelfTestDevices(const v1::SelfTestDevicesRequest& request, absl::Duration timeout,
+                               v1::SelfTestDevicesResponse& response) override {
+    grpc::ClientContext context;
+    Prepare(context, timeout);
+    return ToAbsl(stub_->SelfTestDevices(&context, request, &response));
+  }
+
   absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service,
                                            absl::Duration timeout) override {
     grpc::ClientContext context;
@@ -146,10 +156,12 @@ class GrpcTransport final : public Transport {
       context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMicroseconds(timeout));
     }
     if (!authorization_.empty()) context.AddMetadata("authorization", authorization_);
+    if (!client_name_.empty()) context.AddMetadata(kClientNameKey, client_name_);
   }
 
   std::unique_ptr<v1::OperatorService::Stub> stub_;
   HealthStub health_;
+  const std::string client_name_;
   std::string authorization_;
 };
 

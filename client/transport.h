@@ -33,6 +33,9 @@ class Transport {
   virtual absl::Status GetServerInfo(const v1::GetServerInfoRequest& request,
                                      absl::Duration timeout,
                                      v1::GetServerInfoResponse& response) = 0;
+  virtual absl::Status SelfTestDevices(const v1::SelfTestDevicesRequest& request,
+                                       absl::Duration timeout,
+                                       v1::SelfTestDevicesResponse& response) = 0;
   virtual absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service,
                                                    absl::Duration timeout) = 0;
 };

@@ -32,15 +32,20 @@ AttributeInfo Decode(const v1::AttributeInfo& attribute) {
   return info;
 }
 
+// A newer server may know types that this client does not; they are left out.
+std::vector<DataType> DataTypes(const google::protobuf::RepeatedField<int>& numbers) {
+  std::vector<DataType> types;
+  for (int number : numbers) {
+    if (const auto type = DataTypeFromNumber(number)) types.push_back(*type);
+  }
+  return types;
+}
+
 SupportInfo Decode(const v1::SupportInfo& row) {
   SupportInfo info{row.feature_level(), {}};
   for (const v1::TensorSupport& tensor : row.tensors()) {
-    TensorSupport& support = info.tensors.emplace_back(TensorSupport{
-        tensor.name(), tensor.min_dimension_count(), tensor.max_dimension_count(), {}});
-    for (int number : tensor.data_types()) {
-      // A newer server may know types that this client does not.
-      if (const auto type = DataTypeFromNumber(number)) support.data_types.push_back(*type);
-    }
+    info.tensors.push_back({tensor.name(), tensor.min_dimension_count(),
+                            tensor.max_dimension_count(), DataTypes(tensor.data_types())});
   }
   return info;
 }
@@ -63,6 +68,53 @@ OperatorInfo Decode(const v1::OperatorInfo& op) {
   info.in_place = Strings(op.in_place());
   for (const v1::SupportInfo& row : op.support()) info.support.push_back(Decode(row));
   info.max_ulp = op.max_ulp();
+  for (const v1::OperatorDevice& device : op.devices()) {
+    info.devices.push_back({device.device(), device.tensor(), DataTypes(device.data_types())});
+  }
+  return info;
+}
+
+DeviceInfo::Kind Decode(v1::DeviceKind kind) {
+  const auto decoded = static_cast<DeviceInfo::Kind>(kind);
+  return v1::DeviceKind_IsValid(kind) ? decoded : DeviceInfo::Kind::kUnknown;
+}
+
+DeviceInfo::State Decode(v1::DeviceState state) {
+  const auto decoded = static_cast<DeviceInfo::State>(state);
+  return v1::DeviceState_IsValid(state) ? decoded : DeviceInfo::State::kUnknown;
+}
+
+DeviceCounters Decode(const v1::DeviceCounters& counters) {
+  DeviceCounters decoded;
+  decoded.requests = counters.requests();
+  for (const v1::BatchSizeCount& batch : counters.batches()) {
+    decoded.batches.push_back({batch.size(), batch.count()});
+  }
+  decoded.verified = counters.verified();
+  decoded.mismatches = counters.mismatches();
+  decoded.faults = counters.faults();
+  decoded.losses = counters.losses();
+  decoded.moved = counters.moved();
+  return decoded;
+}
+
+DeviceInfo Decode(const v1::DeviceInfo& device) {
+  DeviceInfo info;
+  info.name = device.name();
+  info.description = device.description();
+  info.threads = device.threads();
+  info.kind = Decode(device.kind());
+  info.runtime = device.runtime();
+  info.driver = device.driver();
+  info.feature_level = device.feature_level();
+  info.memory_bytes = device.memory_bytes();
+  info.software = device.software();
+  info.state = Decode(device.state());
+  info.state_reason = device.state_reason();
+  info.pending_requests = device.pending_requests();
+  info.pending_bytes = device.pending_bytes();
+  info.batches_in_flight = device.batches_in_flight();
+  info.counters = Decode(device.counters());
   return info;
 }
 
@@ -74,6 +126,8 @@ v1::ExecuteRequest EncodeCall(const OperatorCall& call) {
   request.set_request_id(call.request_id);
   request.set_feature_level(call.feature_level);
   request.set_device(static_cast<v1::DevicePreference>(call.device));
+  request.set_priority(static_cast<v1::Priority>(call.priority));
+  request.set_verify(call.verify);
   for (const Attribute& attribute : call.attributes) {
     v1::Attribute* encoded = request.add_attributes();
     encoded->set_name(attribute.name);
@@ -102,8 +156,22 @@ absl::StatusOr<Tensor> DecodeOutput(v1::ExecuteResponse& response) {
 }
 
 ExecutionInfo DecodeExecution(const v1::ExecutionInfo& info) {
-  return {info.device(), info.batch_size(), absl::Nanoseconds(info.queue_time_ns()),
-          absl::Nanoseconds(info.run_time_ns()), 0};
+  return {info.device(),
+          info.batch_size(),
+          absl::Nanoseconds(info.queue_time_ns()),
+          absl::Nanoseconds(info.run_time_ns()),
+          info.attempts(),
+          info.verified(),
+          /*sends=*/0};
+}
+
+std::vector<SelfTestReport> DecodeSelfTests(const v1::SelfTestDevicesResponse& response) {
+  std::vector<SelfTestReport> reports;
+  for (const v1::SelfTestResult& result : response.results()) {
+    reports.push_back({result.device(), result.passed(), result.cases(), result.failure(),
+                       absl::Nanoseconds(result.duration_ns())});
+  }
+  return reports;
 }
 
 Catalogue DecodeCatalogue(const v1::ListOperatorsResponse& response) {
@@ -122,13 +190,13 @@ ServerInfo DecodeServerInfo(const v1::GetServerInfoResponse& response) {
   info.version = response.version();
   info.feature_level = response.feature_level();
   for (const v1::DeviceInfo& device : response.devices()) {
-    info.devices.push_back({device.name(), device.description(), device.threads()});
+    info.devices.push_back(Decode(device));
   }
   const v1::LimitsInfo& limits = response.limits();
-  info.limits = {limits.max_dimension_count(), limits.max_elements(),
-                 limits.max_tensor_bytes(),    limits.max_request_id_bytes(),
-                 limits.max_message_bytes(),   limits.max_concurrent_requests(),
-                 limits.max_queued_bytes()};
+  info.limits = {
+      limits.max_dimension_count(),  limits.max_elements(),       limits.max_tensor_bytes(),
+      limits.max_request_id_bytes(), limits.max_message_bytes(),  limits.max_concurrent_requests(),
+      limits.max_queued_bytes(),     limits.max_batch_requests(), limits.max_batch_bytes()};
   info.uptime = absl::Seconds(response.uptime_s());
   return info;
 }

@@ -21,6 +21,7 @@ absl::StatusOr<Tensor> DecodeOutput(v1::ExecuteResponse& response);
 
 ExecutionInfo DecodeExecution(const v1::ExecutionInfo& info);
 Catalogue DecodeCatalogue(const v1::ListOperatorsResponse& response);
+std::vector<SelfTestReport> DecodeSelfTests(const v1::SelfTestDevicesResponse& response);
 ServerInfo DecodeServerInfo(const v1::GetServerInfoResponse& response);
 
 }  // namespace opserve::client_internal

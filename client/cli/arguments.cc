@@ -2,15 +2,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <ostream>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
+#include "client/client_name.h"
 
 namespace opserve::cli {
 namespace {
@@ -21,7 +23,8 @@ constexpr char kExitCodes[] =
     "  1  the server refused or failed the call, or is not serving\n"
     "  2  the command line is wrong\n"
     "  3  no connection to the server\n"
-    "  4  a file cannot be read, understood or written\n";
+    "  4  a file cannot be read, understood or written\n"
+    "  5  a GPU failed its self-test, or there was no GPU to test\n";
 
 // Adds an option whose text `parse` turns into a value: it returns a complaint, or nothing.
 template <class Parse>
@@ -113,6 +116,30 @@ auto ParseType(DataType& type) {
   };
 }
 
+auto ParseClientName(std::string& name) {
+  return [&name](const std::string& text) -> std::string {
+    const absl::Status checked = client_internal::CheckClientName(text);
+    if (checked.ok()) name = text;
+    return std::string(checked.message());
+  };
+}
+
+// Parses one of a few names; "gpu" and "GPU" are the same.
+template <class Enum>
+auto ParseName(std::vector<Enum> values, Enum& chosen) {
+  return [values = std::move(values), &chosen](const std::string& text) -> std::string {
+    std::string names;
+    for (Enum value : values) {
+      if (absl::EqualsIgnoreCase(NameOf(value), text)) {
+        chosen = value;
+        return "";
+      }
+      absl::StrAppend(&names, names.empty() ? "" : ", ", absl::AsciiStrToLower(NameOf(value)));
+    }
+    return absl::StrCat("'", text, "' is none of: ", names);
+  };
+}
+
 void AddServer(CLI::App& app, ServerArguments& server) {
   app.add_option("--address", server.address, "Server, host:port or unix:/path")
       ->envname("OPSERVE_ADDRESS")
@@ -123,22 +150,23 @@ void AddServer(CLI::App& app, ServerArguments& server) {
   app.add_option("--tls-ca", server.tls_ca_file, "Encrypt, and trust the authorities in this file");
   app.add_option("--token", server.token, "Bearer token; better set in the environment")
       ->envname("OPSERVE_TOKEN");
+  AddParsed(app, "--client-name", ParseClientName(server.client_name),
+            "Name of this client, by which the server shares itself out fairly; no credential");
 }
 
-void AddDevice(CLI::App& app, DevicePreference& device) {
-  static const std::map<std::string, DevicePreference> kDevices = {
-      {"auto", DevicePreference::kAuto},
-      {"cpu", DevicePreference::kCpu},
-      {"gpu", DevicePreference::kGpu}};
-  AddParsed(
-      app, "--device",
-      [&device](const std::string& text) -> std::string {
-        const auto found = kDevices.find(text);
-        if (found == kDevices.end()) return "'" + text + "' is none of: auto, gpu, cpu";
-        device = found->second;
-        return "";
-      },
-      "Where to run: auto, gpu or cpu [auto]");
+// How and where calls run; for arguments of any verb that makes them.
+template <class Arguments>
+void AddPlacement(CLI::App& app, Arguments& arguments) {
+  AddParsed(app, "--device",
+            ParseName({DevicePreference::kAuto, DevicePreference::kGpu, DevicePreference::kCpu},
+                      arguments.device),
+            "Where to run: auto, gpu or cpu [as the server was told]");
+  AddParsed(app, "--priority",
+            ParseName({CallPriority::kLow, CallPriority::kNormal, CallPriority::kHigh},
+                      arguments.priority),
+            "Among calls that wait: low, normal or high [normal]");
+  app.add_flag("--verify", arguments.verify,
+               "Have a GPU's result compared with the CPU's before it is sent");
 }
 
 void AddAttributes(CLI::App& app, std::vector<Attribute>& attributes) {
@@ -164,7 +192,7 @@ void AddCall(CLI::App& app, CallArguments& call) {
             "Strides of the output in elements");
   app.add_option("--feature-level", call.feature_level,
                  "Feature level to validate against, such as 3_0 [the highest]");
-  AddDevice(app, call.device);
+  AddPlacement(app, call);
   app.add_option("--request-id", call.request_id, "Text for the server's logs");
 }
 
@@ -177,6 +205,7 @@ struct Parsed {
   RunArguments run;
   OperatorsArguments operators;
   InfoArguments info;
+  DevicesArguments devices;
   HealthArguments health;
   BenchArguments bench;
   PackArguments pack;
@@ -208,6 +237,16 @@ CLI::App* AddInfo(CLI::App& app, InfoArguments& info) {
   return verb;
 }
 
+CLI::App* AddDevices(CLI::App& app, DevicesArguments& devices) {
+  CLI::App* verb = app.add_subcommand("devices", "Show the devices: state, load, faults");
+  verb->add_option("NAME", devices.name, "Only this device");
+  verb->add_flag("--self-test", devices.self_test,
+                 "Test the GPUs with known answers, while they serve; exit code 5 if one fails");
+  AddServer(*verb, devices.server);
+  AddJson(*verb, devices.json);
+  return verb;
+}
+
 CLI::App* AddHealth(CLI::App& app, HealthArguments& health) {
   CLI::App* verb = app.add_subcommand("health", "Tell whether the server is serving");
   verb->add_option("--service", health.service, "Service to ask about [the whole server]");
@@ -223,7 +262,7 @@ CLI::App* AddBench(CLI::App& app, BenchArguments& bench) {
   AddParsed(*verb, "--shape", ParseDimensions(bench.shape),
             "Sizes of every tensor, such as 1024x1024 [256x256]");
   AddParsed(*verb, "--type", ParseType(bench.type), "Element type, such as FLOAT16 [FLOAT32]");
-  AddDevice(*verb, bench.device);
+  AddPlacement(*verb, bench);
   AddParsed(*verb, "--duration", ParseDuration(bench.duration), "How long to measure [10s]");
   verb->add_option("--concurrency", bench.concurrency, "Most calls in flight")
       ->check(CLI::Range(1, 4096))
@@ -257,6 +296,7 @@ std::variant<Command, int> ParseArguments(const std::vector<std::string>& argume
   const CLI::App* run = AddRun(app, parsed.run);
   const CLI::App* operators = AddOperators(app, parsed.operators);
   const CLI::App* info = AddInfo(app, parsed.info);
+  const CLI::App* devices = AddDevices(app, parsed.devices);
   const CLI::App* health = AddHealth(app, parsed.health);
   const CLI::App* bench = AddBench(app, parsed.bench);
   AddPack(app, parsed.pack);
@@ -275,6 +315,7 @@ std::variant<Command, int> ParseArguments(const std::vector<std::string>& argume
   if (run->parsed()) return parsed.run;
   if (operators->parsed()) return parsed.operators;
   if (info->parsed()) return parsed.info;
+  if (devices->parsed()) return parsed.devices;
   if (health->parsed()) return parsed.health;
   if (bench->parsed()) return parsed.bench;
   return parsed.pack;

@@ -25,6 +25,7 @@ struct ServerArguments {
   bool tls = false;
   std::string tls_ca_file;  // implies tls; empty: the system's authorities
   std::string token;
+  std::string client_name;
 };
 
 // A list of sizes or strides, one per dimension.
@@ -40,7 +41,9 @@ struct CallArguments {
   std::vector<Dimensions> strides;
   Dimensions output_strides;
   std::string feature_level;
-  DevicePreference device = DevicePreference::kAuto;
+  DevicePreference device = DevicePreference::kDefault;
+  CallPriority priority = CallPriority::kNormal;
+  bool verify = false;
   std::string request_id;
 };
 
@@ -68,6 +71,13 @@ struct InfoArguments {
   bool json = false;
 };
 
+struct DevicesArguments {
+  ServerArguments server = {};
+  std::string name = {};  // empty: all
+  bool self_test = false;
+  bool json = false;
+};
+
 struct HealthArguments {
   ServerArguments server;
   std::string service;  // empty: the whole server
@@ -80,15 +90,17 @@ struct BenchArguments {
   std::vector<Attribute> attributes;  // those missing take the first allowed value
   Dimensions shape = {256, 256};
   DataType type = DataType::kFloat32;
-  DevicePreference device = DevicePreference::kAuto;
+  DevicePreference device = DevicePreference::kDefault;
+  CallPriority priority = CallPriority::kNormal;
+  bool verify = false;
   absl::Duration duration = absl::Seconds(10);
   int concurrency = 8;
   double rate = 0;  // calls per second; 0: closed loop
   bool json = false;
 };
 
-using Command = std::variant<RunArguments, OperatorsArguments, InfoArguments, HealthArguments,
-                             BenchArguments, PackArguments>;
+using Command = std::variant<RunArguments, OperatorsArguments, InfoArguments, DevicesArguments,
+                             HealthArguments, BenchArguments, PackArguments>;
 
 // Parses `arguments`, those after the program's name. Returns the command, or the exit code if
 // there is nothing to run: help and the version go to `out`, complaints to `err`.

@@ -78,6 +78,8 @@ absl::StatusOr<FileCall> MakeBenchCall(const OperatorInfo& op, const BenchArgume
   made.call.operator_name = op.name;
   made.call.attributes = *std::move(attributes);
   made.call.device = arguments.device;
+  made.call.priority = arguments.priority;
+  made.call.verify = arguments.verify;
 
   bool type_used = false;
   for (size_t i = 0; i < op.inputs.size() && !op.support.empty(); ++i) {

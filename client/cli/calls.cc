@@ -17,6 +17,7 @@ absl::StatusOr<ClientOptions> MakeClientOptions(const ServerArguments& arguments
   options.connect_timeout = std::min(options.connect_timeout, arguments.timeout);
   options.default_timeout = arguments.timeout;
   options.bearer_token = arguments.token;
+  options.client_name = arguments.client_name;
   if (arguments.tls || !arguments.tls_ca_file.empty()) options.tls.emplace();
   if (!arguments.tls_ca_file.empty()) {
     absl::StatusOr<std::string> certificates = ReadFile(arguments.tls_ca_file);
@@ -33,6 +34,8 @@ absl::StatusOr<FileCall> MakeCall(const CallArguments& arguments) {
   call.attributes = arguments.attributes;
   call.feature_level = arguments.feature_level;
   call.device = arguments.device;
+  call.priority = arguments.priority;
+  call.verify = arguments.verify;
   call.request_id = arguments.request_id;
   for (size_t i = 0; i < arguments.input_files.size(); ++i) {
     absl::StatusOr<Tensor> tensor = ReadNpy(arguments.input_files[i]);

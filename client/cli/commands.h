@@ -14,6 +14,7 @@ namespace opserve::cli {
 int RunCommand(const RunArguments& arguments, const Terminal& terminal);
 int RunCommand(const OperatorsArguments& arguments, const Terminal& terminal);
 int RunCommand(const InfoArguments& arguments, const Terminal& terminal);
+int RunCommand(const DevicesArguments& arguments, const Terminal& terminal);
 int RunCommand(const HealthArguments& arguments, const Terminal& terminal);
 int RunCommand(const BenchArguments& arguments, const Terminal& terminal);
 int RunCommand(const PackArguments& arguments, const Terminal& terminal);

@@ -13,6 +13,7 @@ enum ExitCode {
   kUsage = 2,        // the command line is wrong
   kUnreachable = 3,  // no connection to the server
   kFileError = 4,    // a file cannot be read, understood or written
+  kTestFailed = 5,   // a GPU failed its self-test, or there was no GPU to test
 };
 
 }  // namespace opserve::cli

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/calls.h"
 #include "client/cli/commands.h"
+#include "client/cli/device_report.h"
 #include "client/cli/report.h"
 
 namespace opserve::cli {
@@ -29,15 +30,14 @@ std::vector<LimitRow> RowsOf(const ServerLimits& limits) {
       {"max_message_bytes", "bytes of a message", limits.max_message_bytes, true},
       {"max_concurrent_requests", "requests in progress", limits.max_concurrent_requests, false},
       {"max_queued_bytes", "bytes of tensors in progress", limits.max_queued_bytes, true},
+      {"max_batch_requests", "requests of a batch", limits.max_batch_requests, false},
+      {"max_batch_bytes", "bytes of tensors of a batch", limits.max_batch_bytes, true},
   };
 }
 
 void PrintJson(const ServerInfo& info, const Terminal& terminal) {
   Json devices = Json::array();
-  for (const DeviceInfo& device : info.devices) {
-    devices.push_back(
-        {{"name", device.name}, {"description", device.description}, {"threads", device.threads}});
-  }
+  for (const DeviceInfo& device : info.devices) devices.push_back(ToJson(device));
   Json limits = Json::object();
   for (const LimitRow& row : RowsOf(info.limits)) limits[row.name] = row.value;
   terminal.out << Json{{"version", info.version},
@@ -53,10 +53,10 @@ void PrintText(const ServerInfo& info, const std::string& address, const Termina
   terminal.out << terminal.Styled(Style::kBold, absl::StrCat("opserve-server ", info.version))
                << " at " << address << ", up " << absl::FormatDuration(info.uptime)
                << ", feature level " << info.feature_level << "\n\n";
-  Table devices({"device", "description", "threads"});
+  Table devices({"device", "kind", "state", "threads", "description"});
   for (const DeviceInfo& device : info.devices) {
-    devices.AddRow(
-        {device.name, device.description, device.threads == 0 ? "" : absl::StrCat(device.threads)});
+    devices.AddRow({device.name, ShowKind(device), ShowState(device.state),
+                    device.threads == 0 ? "-" : absl::StrCat(device.threads), device.description});
   }
   devices.Print(terminal);
   terminal.out << '\n';

@@ -25,6 +25,12 @@ std::string DimensionsOf(const TensorSupport& tensor) {
   return absl::StrCat(tensor.min_dimension_count, " to ", tensor.max_dimension_count);
 }
 
+Json NamesAsJson(const std::vector<DataType>& types) {
+  Json names = Json::array();
+  for (DataType type : types) names.push_back(std::string(NameOf(type)));
+  return names;
+}
+
 Json ToJson(const TensorInfo& tensor) {
   return {{"name", tensor.name}, {"optional", tensor.optional}};
 }
@@ -42,14 +48,18 @@ Json ToJson(const AttributeInfo& attribute) {
 Json ToJson(const SupportInfo& row) {
   Json tensors = Json::array();
   for (const TensorSupport& tensor : row.tensors) {
-    Json types = Json::array();
-    for (DataType type : tensor.data_types) types.push_back(std::string(NameOf(type)));
     tensors.push_back({{"name", tensor.name},
                        {"min_dimension_count", tensor.min_dimension_count},
                        {"max_dimension_count", tensor.max_dimension_count},
-                       {"data_types", types}});
+                       {"data_types", NamesAsJson(tensor.data_types)}});
   }
   return {{"feature_level", row.feature_level}, {"tensors", tensors}};
+}
+
+Json ToJson(const OperatorDevice& device) {
+  return {{"device", device.device},
+          {"tensor", device.tensor},
+          {"data_types", NamesAsJson(device.data_types)}};
 }
 
 Json ToJson(const FeatureLevelInfo& level) {
@@ -80,7 +90,8 @@ Json ToJson(const OperatorInfo& op) {
           {"same_data_type", op.same_data_type},
           {"in_place", op.in_place},
           {"support", ArrayOf(op.support)},
-          {"max_ulp", op.max_ulp}};
+          {"max_ulp", op.max_ulp},
+          {"devices", ArrayOf(op.devices)}};
 }
 
 void PrintList(const Catalogue& catalogue, const Terminal& terminal) {
@@ -122,6 +133,18 @@ void PrintSupport(const OperatorInfo& op, const Terminal& terminal) {
   table.Print(terminal);
 }
 
+void PrintDevices(const OperatorInfo& op, const Terminal& terminal) {
+  // Older servers do not tell.
+  if (op.devices.empty()) return;
+  terminal.out << '\n';
+  Table table({"device", "by the type of", "runs"});
+  for (const OperatorDevice& device : op.devices) {
+    table.AddRow({device.device, device.tensor,
+                  device.data_types.empty() ? "nothing" : NamesOf(device.data_types)});
+  }
+  table.Print(terminal);
+}
+
 void PrintOperator(const OperatorInfo& op, const Terminal& terminal) {
   terminal.out << terminal.Styled(Style::kBold, op.name) << ", since feature level "
                << op.introduced << '\n'
@@ -131,6 +154,7 @@ void PrintOperator(const OperatorInfo& op, const Terminal& terminal) {
                << '\n';
   PrintAttributes(op, terminal);
   PrintSupport(op, terminal);
+  PrintDevices(op, terminal);
   terminal.out << '\n';
   for (const auto& group : op.same_sizes) {
     terminal.out << "Equal sizes: " << absl::StrJoin(group, ", ") << '\n';

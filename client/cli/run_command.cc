@@ -8,6 +8,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/decimal.h"
 #include "client/cli/report.h"
+#include "client/cli/run_report.h"
 #include "client/cli/summary.h"
 #include "client/npy.h"
 #include "client/wire.h"
@@ -20,7 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr uint64_t kFirstValues = 8;
 
 // JSON has no infinities and NaNs; they become strings that most languages parse as floats.
-Json ToJson(const Element& element) {
+Json ElementAsJson(const Element& element) {
   const double* number = std::get_if<double>(&element);
   if (number == nullptr) return std::visit([](auto value) { return Json(value); }, element);
   if (std::isnan(*number)) return "NaN";
@@ -32,38 +33,29 @@ Json FirstValues(const Tensor& packed) {
   Json values = Json::array();
   const uint64_t count = packed.bytes().size() / SizeOf(packed.data_type());
   for (uint64_t i = 0; i < std::min(count, kFirstValues); ++i) {
-    values.push_back(ToJson(ElementAt(packed, i)));
+    values.push_back(ElementAsJson(ElementAt(packed, i)));
   }
   return values;
 }
 
 void PrintJson(const RunArguments& arguments, const Tensor& output, const ExecutionInfo& info,
                absl::Duration round_trip, const Terminal& terminal) {
-  Json result = {{"operator", arguments.call.operator_name},
-                 {"device", info.device},
-                 {"batch_size", info.batch_size},
-                 {"queue_time_ns", absl::ToInt64Nanoseconds(info.queue_time)},
-                 {"run_time_ns", absl::ToInt64Nanoseconds(info.run_time)},
-                 {"round_trip_ns", absl::ToInt64Nanoseconds(round_trip)},
-                 {"attempts", info.attempts},
-                 {"output",
-                  {{"data_type", std::string(NameOf(output.data_type()))},
-                   {"sizes", output.sizes()},
-                   {"strides", output.spec().strides},
-                   {"bytes", output.bytes().size()},
-                   {"first_values", FirstValues(output.Packed())}}}};
+  Json result = {{"operator", arguments.call.operator_name}};
+  result.update(ToJson(info, round_trip));
+  result["output"] = {{"data_type", std::string(NameOf(output.data_type()))},
+                      {"sizes", output.sizes()},
+                      {"strides", output.spec().strides},
+                      {"bytes", output.bytes().size()},
+                      {"first_values", FirstValues(output.Packed())}};
   if (!arguments.output_file.empty()) result["output"]["file"] = arguments.output_file;
   terminal.out << result.dump(2) << '\n';
 }
 
 void PrintText(const RunArguments& arguments, const Tensor& output, const ExecutionInfo& info,
                absl::Duration round_trip, const Terminal& terminal) {
-  terminal.out << terminal.Styled(Style::kBold, arguments.call.operator_name) << " on "
-               << info.device << " in " << ShowDuration(info.run_time) << " (queued "
-               << ShowDuration(info.queue_time) << ", batch of " << info.batch_size
-               << ", round trip " << ShowDuration(round_trip);
-  if (info.attempts > 1) terminal.out << ", " << info.attempts << " attempts";
-  terminal.out << ")\n"
+  terminal.out << terminal.Styled(Style::kBold, arguments.call.operator_name) << ' '
+               << ShowTimes(info, round_trip) << '\n'
+               << ShowExecution(info) << '\n'
                << terminal.Styled(Style::kBold, ToString(output.spec())) << ", "
                << ShowBytes(static_cast<double>(output.bytes().size())) << '\n'
                << Summarize(output) << '\n';

@@ -26,19 +26,20 @@ Terminal StandardTerminal() {
 void Table::Print(const Terminal& terminal) const {
   std::vector<size_t> widths;
   for (const std::string& cell : header_) widths.push_back(cell.size());
-  for (const std::vector<std::string>& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  for (const std::vector<Cell>& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].text.size());
   }
-  const auto line = [&](const std::vector<std::string>& row) {
+  const auto line = [&](const std::vector<Cell>& row) {
     std::string text;
     for (size_t i = 0; i < row.size(); ++i) {
-      absl::StrAppend(&text, i == 0 ? "" : "  ", row[i]);
-      if (i + 1 < row.size()) text.append(widths[i] - row[i].size(), ' ');
+      absl::StrAppend(&text, i == 0 ? "" : "  ",
+                      row[i].style ? terminal.Styled(*row[i].style, row[i].text) : row[i].text);
+      if (i + 1 < row.size()) text.append(widths[i] - row[i].text.size(), ' ');
     }
     return text;
   };
-  terminal.out << terminal.Styled(Style::kBold, line(header_)) << '\n';
-  for (const std::vector<std::string>& row : rows_) terminal.out << line(row) << '\n';
+  terminal.out << terminal.Styled(Style::kBold, line({header_.begin(), header_.end()})) << '\n';
+  for (const std::vector<Cell>& row : rows_) terminal.out << line(row) << '\n';
 }
 
 std::string ShowDuration(absl::Duration duration) {

@@ -5,8 +5,10 @@
 #ifndef OPSERVE_CLIENT_CLI_TERMINAL_H_
 #define OPSERVE_CLIENT_CLI_TERMINAL_H_
 
+#include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -31,16 +33,26 @@ struct Terminal {
 // Standard output and error, with NO_COLOR honoured.
 Terminal StandardTerminal();
 
-// Rows of cells below a header, as aligned columns. Cells hold plain text in UTF-8.
+// What stands in a table: plain text in UTF-8, and its style on terminals. Text converts to it.
+struct Cell {
+  Cell(const char* content) : text(content) {}             // NOLINT(google-explicit-constructor)
+  Cell(std::string content) : text(std::move(content)) {}  // NOLINT(google-explicit-constructor)
+  Cell(std::string content, Style look) : text(std::move(content)), style(look) {}
+
+  std::string text;
+  std::optional<Style> style;
+};
+
+// Rows of cells below a header, as aligned columns.
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : header_(std::move(header)) {}
-  void AddRow(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void AddRow(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   void Print(const Terminal& terminal) const;
 
  private:
   std::vector<std::string> header_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::vector<Cell>> rows_;
 };
 
 // "1.50 ms": three significant digits in a fitting unit.

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ CALL_LIMIT_S = 60
 OPSERVE = None
 ADDRESS = None
 
-SUCCESS, CALL_FAILED, USAGE, UNREACHABLE, FILE_ERROR = range(5)
+SUCCESS, CALL_FAILED, USAGE, UNREACHABLE, FILE_ERROR, TEST_FAILED = range(6)
 ROUND_AWAY = ["ELEMENT_WISE_ROUND", "--attr", "RoundingMode=TOWARD_INFINITY"]
 
 
@@ -142,7 +143,8 @@ class CliTest(unittest.TestCase):
         report = json.loads(done.stdout)
         self.assertEqual(report["operator"], "ELEMENT_WISE_ROUND")
         self.assertTrue(report["device"].startswith("cpu/"))
-        self.assertEqual((report["batch_size"], report["attempts"]), (1, 1))
+        self.assertEqual((report["batch_size"], report["attempts"], report["sends"]), (1, 1, 1))
+        self.assertIs(report["verified"], False)
         self.assertGreater(report["run_time_ns"], 0)
         self.assertGreater(report["round_trip_ns"], report["run_time_ns"])
         self.assertEqual(report["output"], {
@@ -154,8 +156,10 @@ class CliTest(unittest.TestCase):
         done = opserve("run", *ROUND_AWAY, "--input", x)
         self.assertEqual(done.returncode, SUCCESS, done.stderr)
         lines = done.stdout.splitlines()
-        self.assertRegex(lines[0], r"^ELEMENT_WISE_ROUND on cpu/\S+ in .* \(queued .*\)$")
-        self.assertEqual(lines[1:], ["FLOAT16 {2, 2}, 8 B", "[[ 1.  2.]", " [ 3. -1.]]"])
+        self.assertRegex(lines[0],
+                         "^ELEMENT_WISE_ROUND ran for .*, queued for .*, round trip .*$")
+        self.assertRegex(lines[1], r"^device: cpu/\S+, batch of 1, 1 attempt, not verified$")
+        self.assertEqual(lines[2:], ["FLOAT16 {2, 2}, 8 B", "[[ 1.  2.]", " [ 3. -1.]]"])
 
     def test_every_violation_is_a_line_that_names_its_file(self):
         x = self.save("x.npy", np.zeros(4, np.float32))
@@ -201,7 +205,7 @@ class CliTest(unittest.TestCase):
 
     def test_no_server(self):
         nobody = f"unix:{self.folder}/nobody"
-        for verb in (["health"], ["info"], ["operators"], ["bench"]):
+        for verb in (["health"], ["info"], ["operators"], ["bench"], ["devices"]):
             done = opserve(*verb, "--address", nobody, "--json")
             self.assertEqual(done.returncode, UNREACHABLE, done)
             self.assertIn(f"no answer from {nobody}", done.stderr)
@@ -221,6 +225,48 @@ class CliTest(unittest.TestCase):
         report = json.loads(opserve("info", "--json").stdout)
         self.assertEqual(report["limits"]["max_dimension_count"], 8)
         self.assertIn(report["devices"][0]["name"], done.stdout)
+
+    def test_devices(self):
+        done = opserve("devices")
+        self.assertEqual(done.returncode, SUCCESS, done.stderr)
+        header, row = done.stdout.splitlines()
+        self.assertEqual(re.split("  +", header),
+                         ["NAME", "KIND", "RUNTIME", "DRIVER", "MEMORY", "STATE", "LOAD", "REQUESTS",
+                          "AVG BATCH", "VERIFIED", "MISMATCHES", "FAULTS"])
+        self.assertTrue(row.startswith("cpu/"), row)
+        device, = json.loads(opserve("devices", "--json").stdout)["devices"]
+        self.assertTrue(row.startswith(device["name"]))
+        self.assertEqual((device["pending_requests"], device["counters"]["faults"]), (0, 0))
+        self.assertEqual(opserve("devices", device["name"]).stdout.splitlines()[0].split()[0],
+                         "NAME")
+        other = opserve("devices", "d3d12/none")
+        self.assertEqual(other.returncode, CALL_FAILED)
+        self.assertIn(f"it has: {device['name']}", other.stderr)
+
+    def test_self_test_without_a_gpu(self):
+        done = opserve("devices", "--self-test")
+        self.assertEqual((done.returncode, done.stdout), (TEST_FAILED, ""))
+        self.assertIn("has no GPU", done.stderr)
+        done = opserve("devices", "--self-test", "--json")
+        self.assertEqual(done.returncode, TEST_FAILED)
+        self.assertEqual(json.loads(done.stdout), {"passed": False, "results": []})
+
+    def test_how_and_where_to_run(self):
+        x = self.save("x.npy", np.array([0.5], np.float32))
+        for options in (["--device", "cpu", "--priority", "low", "--verify"],
+                        ["--device", "auto", "--priority", "high", "--client-name", "tests"]):
+            done = opserve("run", *ROUND_AWAY, "--input", x, *options)
+            self.assertEqual(done.returncode, SUCCESS, done.stderr)
+            self.assertIn("device: cpu/", done.stdout)
+        refused = opserve("run", *ROUND_AWAY, "--input", x, "--device", "gpu", "--json")
+        self.assertEqual(refused.returncode, CALL_FAILED)
+        self.assertEqual(json.loads(refused.stdout)["error"]["reason"], "DEVICE_UNAVAILABLE")
+        done = opserve("bench", "--duration", "200ms", "--shape", "8", "--device", "cpu",
+                       "--priority", "low", "--verify", "--client-name", "tests", "--json")
+        self.assertEqual(done.returncode, SUCCESS, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual((report["device"], report["priority"], report["verify"]),
+                         ("CPU", "LOW", True))
 
     def test_operators(self):
         done = opserve("operators")

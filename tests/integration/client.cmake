@@ -2,8 +2,8 @@
 # as programs.
 
 opserve_test(client_integration_test
-  SRCS client_test.cc
-  DEPS opserve::client opserve::npy opserve_integration
+  SRCS client_devices_test.cc client_test.cc
+  DEPS opserve::cli opserve::client opserve::npy opserve_integration
   LABELS integration)
 target_compile_definitions(client_integration_test PRIVATE
   OPSERVE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")

@@ -68,7 +68,9 @@ TEST_F(ClientTest, ExecuteReturnsTheResultAndHowItWasRun) {
   EXPECT_THAT(output->values<float>(), ElementsAre(-2, 0, 2));
   EXPECT_THAT(info.device, HasSubstr("cpu"));
   EXPECT_EQ(info.batch_size, 1u);
-  EXPECT_EQ(info.attempts, 1);
+  EXPECT_EQ(info.attempts, 1u);
+  EXPECT_FALSE(info.verified);
+  EXPECT_EQ(info.sends, 1);
   EXPECT_GT(info.run_time, absl::ZeroDuration());
 }
 
@@ -193,6 +195,25 @@ TEST_F(ClientTest, AnAbsentGpuIsAFailedPrecondition) {
   const absl::Status status = client_->Execute(call).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(GetErrorReason(status), "DEVICE_UNAVAILABLE");
+}
+
+TEST_F(ClientTest, EveryPriorityIsServedAndTheProcessorNeedsNoVerification) {
+  for (auto priority : {CallPriority::kLow, CallPriority::kNormal, CallPriority::kHigh}) {
+    OperatorCall call = Round(kValues);
+    call.device = DevicePreference::kCpu;
+    call.priority = priority;
+    call.verify = true;
+    ExecutionInfo info;
+    const auto output = client_->Execute(call, {}, &info);
+    ASSERT_TRUE(output.ok()) << output.status();
+    EXPECT_THAT(output->values<float>(), ElementsAre(-2, 0, 2));
+    EXPECT_FALSE(info.verified);
+  }
+}
+
+TEST_F(ClientTest, ANamedClientIsServed) {
+  const auto named = Connect(server_->addresses()[0], {.client_name = "unit tests"});
+  EXPECT_TRUE(named->Execute(Round(kValues)).ok());
 }
 
 TEST_F(ClientTest, CatalogueInfoAndHealth) {

@@ -50,6 +50,18 @@ TEST(BenchCallTest, FillsInMissingAttributesOnly) {
   EXPECT_EQ(std::get<std::string>(made->call.attributes[0].value), "SECOND");
 }
 
+TEST(BenchCallTest, PassesOnHowAndWhereToRun) {
+  BenchArguments arguments;
+  arguments.device = DevicePreference::kGpu;
+  arguments.priority = CallPriority::kLow;
+  arguments.verify = true;
+  const auto made = MakeBenchCall(SelectLike(), arguments);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->call.device, DevicePreference::kGpu);
+  EXPECT_EQ(made->call.priority, CallPriority::kLow);
+  EXPECT_TRUE(made->call.verify);
+}
+
 TEST(BenchCallTest, RefusesTypesThatNoInputMayHave) {
   BenchArguments arguments;
   arguments.type = DataType::kFloat16;  // only in the older row

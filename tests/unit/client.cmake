@@ -1,13 +1,13 @@
 # Unit tests of the client library and of the `opserve` command.
 
 opserve_test(client_unit_test
-  SRCS client_errors_test.cc client_impl_test.cc client_retry_test.cc client_tensor_test.cc
-    client_wire_test.cc npy_test.cc
+  SRCS client_devices_test.cc client_errors_test.cc client_impl_test.cc client_name_test.cc
+    client_retry_test.cc client_tensor_test.cc client_wire_test.cc npy_test.cc
   DEPS opserve::client opserve::npy
   LABELS unit)
 
 opserve_test(cli_unit_test
   SRCS cli_arguments_test.cc cli_bench_call_test.cc cli_histogram_test.cc cli_load_test.cc
-    cli_summary_test.cc
+    cli_report_test.cc cli_summary_test.cc
   DEPS opserve::cli
   LABELS unit)

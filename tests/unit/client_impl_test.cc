@@ -42,6 +42,7 @@ v1::ExecuteResponse GoodResponse() {
   response.mutable_output()->set_data_type(v1::DATA_TYPE_UINT8);
   response.mutable_output()->add_sizes(2);
   response.mutable_execution()->set_device("cpu");
+  response.mutable_execution()->set_attempts(2);
   response.set_payload("ab");
   return response;
 }
@@ -72,6 +73,11 @@ class ScriptedTransport final : public Transport {
   absl::Status GetServerInfo(const v1::GetServerInfoRequest&, absl::Duration timeout,
                              v1::GetServerInfoResponse& response) override {
     response.set_version("1.2.3");
+    return Next(timeout);
+  }
+  absl::Status SelfTestDevices(const v1::SelfTestDevicesRequest& request, absl::Duration timeout,
+                               v1::SelfTestDevicesResponse& response) override {
+    response.add_results()->set_device(request.device());
     return Next(timeout);
   }
   absl::StatusOr<HealthStatus> CheckHealth(absl::string_view, absl::Duration timeout) override {
@@ -129,13 +135,14 @@ struct Fixture {
 const absl::Status kGone = absl::UnavailableError("gone");
 const OperatorCall kCall = {.operator_name = "X"};
 
-TEST(ClientImplTest, RetriesUntilItWorksAndCountsAttempts) {
+TEST(ClientImplTest, RetriesUntilItWorksAndCountsHowOftenItSent) {
   Fixture f({kGone, Exhausted(absl::Seconds(1))});
   ExecutionInfo info;
   const auto output = f.impl->Execute(kCall, {}, &info);
   ASSERT_TRUE(output.ok()) << output.status();
   EXPECT_EQ(output->bytes().size(), 2u);
-  EXPECT_EQ(info.attempts, 3);
+  EXPECT_EQ(info.sends, 3);
+  EXPECT_EQ(info.attempts, 2u) << "those are the server's";
   EXPECT_EQ(info.device, "cpu");
   EXPECT_THAT(f.clock->waits, ElementsAre(absl::Milliseconds(100), absl::Seconds(1)));
 }
@@ -182,7 +189,7 @@ TEST(ClientImplTest, AsynchronousCallsRetryOnTheClock) {
                        [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo& info) {
                          ++calls;
                          EXPECT_TRUE(output.ok()) << output.status();
-                         EXPECT_EQ(info.attempts, 3);
+                         EXPECT_EQ(info.sends, 3);
                        },
                        {});
   EXPECT_EQ(calls, 1);
@@ -232,6 +239,10 @@ TEST(ClientImplTest, AContradictoryResponseIsDataLoss) {
                                v1::GetServerInfoResponse&) override {
       return absl::OkStatus();
     }
+    absl::Status SelfTestDevices(const v1::SelfTestDevicesRequest&, absl::Duration,
+                                 v1::SelfTestDevicesResponse&) override {
+      return absl::OkStatus();
+    }
     absl::StatusOr<HealthStatus> CheckHealth(absl::string_view, absl::Duration) override {
       return HealthStatus::kUnknown;
     }
@@ -253,6 +264,9 @@ TEST(ClientImplTest, OtherCallsRetryToo) {
   EXPECT_EQ(g.impl->ListOperators("ROUND", "", {})->operators[0].name, "ROUND");
   Fixture h({kGone});
   EXPECT_EQ(*h.impl->CheckHealth("", {}), HealthStatus::kServing);
+  Fixture i({absl::InvalidArgumentError("no")});
+  EXPECT_EQ(i.impl->SelfTestDevices("gpu", {}).status(), absl::InvalidArgumentError("no"));
+  EXPECT_EQ(i.impl->SelfTestDevices("gpu", {})->front().device, "gpu");
 }
 
 TEST(ClientImplTest, AnyAnswerButSilenceMeansConnected) {

@@ -19,6 +19,8 @@ TEST(WireTest, EncodesEveryPartOfACall) {
   call.output.emplace().strides = {3, 1};
   call.feature_level = "3_0";
   call.device = DevicePreference::kCpu;
+  call.priority = CallPriority::kHigh;
+  call.verify = true;
   call.request_id = "id";
 
   const v1::ExecuteRequest request = EncodeCall(call);
@@ -38,11 +40,34 @@ TEST(WireTest, EncodesEveryPartOfACall) {
   EXPECT_THAT(request.output().strides(), ElementsAre(3, 1));
   EXPECT_EQ(request.feature_level(), "3_0");
   EXPECT_EQ(request.device(), v1::DEVICE_PREFERENCE_CPU);
+  EXPECT_EQ(request.priority(), v1::PRIORITY_HIGH);
+  EXPECT_TRUE(request.verify());
   EXPECT_EQ(request.request_id(), "id");
 }
 
 TEST(WireTest, AnAbsentOutputStaysAbsent) {
   EXPECT_FALSE(EncodeCall({.operator_name = "OP"}).has_output());
+}
+
+TEST(WireTest, ACallThatAsksForNothingLeavesTheDeviceToTheServer) {
+  const v1::ExecuteRequest request = EncodeCall({.operator_name = "OP"});
+  EXPECT_EQ(request.device(), v1::DEVICE_PREFERENCE_UNSPECIFIED);
+  EXPECT_EQ(request.priority(), v1::PRIORITY_NORMAL);
+  EXPECT_FALSE(request.verify());
+}
+
+TEST(WireTest, EveryDevicePreferenceAndPriorityHasTheNumberOfTheContract) {
+  OperatorCall call;
+  for (auto device : {DevicePreference::kAuto, DevicePreference::kGpu, DevicePreference::kCpu}) {
+    call.device = device;
+    EXPECT_EQ(v1::DevicePreference_Name(EncodeCall(call).device()),
+              "DEVICE_PREFERENCE_" + std::string(NameOf(device)));
+  }
+  for (auto priority : {CallPriority::kLow, CallPriority::kNormal, CallPriority::kHigh}) {
+    call.priority = priority;
+    EXPECT_EQ(v1::Priority_Name(EncodeCall(call).priority()),
+              "PRIORITY_" + std::string(NameOf(priority)));
+  }
 }
 
 TEST(WireTest, EveryDataTypeHasTheNumberOfTheContract) {

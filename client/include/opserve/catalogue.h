@@ -11,6 +11,7 @@
 
 #include "absl/time/time.h"
 #include "kernels/data_type.h"
+#include "opserve/devices.h"
 
 namespace opserve {
 
@@ -49,6 +50,13 @@ struct SupportInfo {
   std::vector<TensorSupport> tensors;  // inputs first, then the output
 };
 
+// What one device can do for an operator.
+struct OperatorDevice {
+  std::string device;                // as in DeviceInfo::name
+  std::string tensor;                // whose type selects the kernel
+  std::vector<DataType> data_types;  // of that tensor, with a kernel
+};
+
 // One operator.
 struct OperatorInfo {
   std::string name;        // as used in OperatorCall::operator_name
@@ -63,6 +71,7 @@ struct OperatorInfo {
   std::vector<std::string> in_place;                     // inputs that the output may alias
   std::vector<SupportInfo> support;                      // ascending by feature level
   uint32_t max_ulp = 0;                                  // largest error; 0: exact to the bit
+  std::vector<OperatorDevice> devices;  // with a kernel for it; what one lacks runs on the CPU
 };
 
 // One feature level.
@@ -78,13 +87,6 @@ struct Catalogue {
   std::vector<FeatureLevelInfo> feature_levels;  // ascending
 };
 
-// A device that runs operators.
-struct DeviceInfo {
-  std::string name;         // as in ExecutionInfo::device
-  std::string description;  // the processor's or the adapter's name
-  uint32_t threads = 0;     // that run operators; 0 where it does not apply
-};
-
 // Limits in force at a server.
 struct ServerLimits {
   uint32_t max_dimension_count = 0;
@@ -94,6 +96,8 @@ struct ServerLimits {
   uint64_t max_message_bytes = 0;
   uint32_t max_concurrent_requests = 0;
   uint64_t max_queued_bytes = 0;
+  uint32_t max_batch_requests = 0;  // of one batch on a GPU
+  uint64_t max_batch_bytes = 0;     // likewise
 };
 
 // What a server is.

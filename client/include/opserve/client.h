@@ -30,6 +30,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "opserve/catalogue.h"
+#include "opserve/devices.h"
 #include "opserve/errors.h"
 #include "opserve/options.h"
 #include "opserve/tensor.h"
@@ -49,10 +50,21 @@ struct Attribute {
 
 // Where a call wants to run.
 enum class DevicePreference : uint8_t {
-  kAuto = 1,  // whichever device is expected to answer first
-  kGpu = 2,   // FAILED_PRECONDITION where there is none
-  kCpu = 3,
+  kDefault = 0,  // as the server was told, kAuto unless it was
+  kAuto = 1,     // whichever device is expected to answer first
+  // A GPU; FAILED_PRECONDITION where the server has none. The CPU answers where no GPU can: it has
+  // no kernel for the type, or all of them failed. ExecutionInfo::device tells.
+  kGpu = 2,
+  kCpu = 3,  // only the CPU
 };
+
+// How urgent a call is: while calls wait, more urgent ones go first.
+enum class CallPriority : uint8_t { kLow = 1, kNormal = 2, kHigh = 3 };
+
+// "DEFAULT", "AUTO", "GPU", "CPU".
+absl::string_view NameOf(DevicePreference device);
+// "LOW", "NORMAL", "HIGH".
+absl::string_view NameOf(CallPriority priority);
 
 // A call of one operator.
 struct OperatorCall {
@@ -64,7 +76,11 @@ struct OperatorCall {
   std::optional<TensorSpec> output = {};
   // Feature level to validate against, such as "3_0"; empty: the highest.
   std::string feature_level = {};
-  DevicePreference device = DevicePreference::kAuto;
+  DevicePreference device = DevicePreference::kDefault;
+  CallPriority priority = CallPriority::kNormal;
+  // Has a GPU's result compared with the CPU's before it is sent; the right one is sent in any
+  // case.
+  bool verify = false;
   // Written to the server's logs; at most 128 bytes.
   std::string request_id = {};
 };
@@ -75,7 +91,9 @@ struct ExecutionInfo {
   uint32_t batch_size = 0;    // requests that ran together with this one, itself included
   absl::Duration queue_time;  // from acceptance until the operator started
   absl::Duration run_time;    // of the operator
-  int attempts = 0;           // 1 unless the call was retried
+  uint32_t attempts = 0;      // runs that the server started for it; above 1: a device failed
+  bool verified = false;      // whether the result was compared with the CPU's
+  int sends = 0;              // how often the client sent it; above 1: see RetryPolicy
 };
 
 // Receives the outcome of an asynchronous call; `info` lives until it returns.
@@ -121,8 +139,15 @@ class Client {
                                           absl::string_view feature_level = "",
                                           const CallOptions& options = {});
 
-  // Version, devices and limits.
+  // Version, devices with their state and counters, and limits.
   absl::StatusOr<ServerInfo> GetServerInfo(const CallOptions& options = {});
+
+  // Runs the known-answer test on the GPU called `name`, or on all GPUs if that is empty, while
+  // they serve. One report per GPU; none where the server has no GPU. NOT_FOUND if none has the
+  // name, RESOURCE_EXHAUSTED while another test runs. A test that fails is no error: see
+  // SelfTestReport::passed.
+  absl::StatusOr<std::vector<SelfTestReport>> SelfTestDevices(absl::string_view name = "",
+                                                              const CallOptions& options = {});
 
   // Health of a service; empty: of the whole server. NOT_FOUND for services it does not know.
   absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service = "",

@@ -48,6 +48,12 @@ struct ClientOptions {
   // Sent as "authorization: Bearer ..." with each call. Refused without TLS unless the server is on
   // this machine, so that it never crosses a network in plain text.
   std::string bearer_token = {};
+  // What this client calls itself, such as "nightly-conformance": at most 128 bytes of printable
+  // ASCII without spaces at the ends. Sent with each call as "opserve-client". Where many requests
+  // wait, the server takes turns between names, so that a flood of one does not hold up the others.
+  // A name and no credential: the server believes it. Empty: the server goes by the address that
+  // the connection comes from.
+  std::string client_name = {};
   // Largest message in bytes, in either direction; negative: no limit beyond the server's.
   int max_message_bytes = -1;
   // Interval of pings while calls are in flight, to notice a dead peer. gRPC servers refuse pings

@@ -1,0 +1,45 @@
+#include "opserve/devices.h"
+
+namespace opserve {
+
+double DeviceCounters::AverageBatch() const {
+  double in_batches = 0;
+  double all = 0;
+  for (const auto& [size, count] : batches) {
+    in_batches += static_cast<double>(size) * static_cast<double>(count);
+    all += static_cast<double>(count);
+  }
+  return all == 0 ? 0 : in_batches / all;
+}
+
+absl::string_view NameOf(DeviceInfo::Kind kind) {
+  switch (kind) {
+    case DeviceInfo::Kind::kCpu:
+      return "CPU";
+    case DeviceInfo::Kind::kGpu:
+      return "GPU";
+    case DeviceInfo::Kind::kUnknown:
+      break;
+  }
+  return "UNKNOWN";
+}
+
+absl::string_view NameOf(DeviceInfo::State state) {
+  switch (state) {
+    case DeviceInfo::State::kReady:
+      return "READY";
+    case DeviceInfo::State::kSuspect:
+      return "SUSPECT";
+    case DeviceInfo::State::kLost:
+      return "LOST";
+    case DeviceInfo::State::kRecreating:
+      return "RECREATING";
+    case DeviceInfo::State::kQuarantined:
+      return "QUARANTINED";
+    case DeviceInfo::State::kUnknown:
+      break;
+  }
+  return "UNKNOWN";
+}
+
+}  // namespace opserve

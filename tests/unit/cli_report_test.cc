@@ -1,0 +1,154 @@
+// What commands show of devices, self-tests and executions.
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "client/cli/device_report.h"
+#include "client/cli/run_report.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace opserve::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+DeviceInfo Cpu() {
+  DeviceInfo cpu;
+  cpu.name = "cpu/AVX3";
+  cpu.kind = DeviceInfo::Kind::kCpu;
+  cpu.state = DeviceInfo::State::kReady;
+  cpu.threads = 2;
+  return cpu;
+}
+
+DeviceInfo Gpu() {
+  DeviceInfo gpu;
+  gpu.name = "d3d12/X";
+  gpu.kind = DeviceInfo::Kind::kGpu;
+  gpu.runtime = "vkd3d";
+  gpu.driver = "drv 1.2";
+  gpu.feature_level = "11_0";
+  gpu.memory_bytes = 16ull << 30;
+  gpu.state = DeviceInfo::State::kQuarantined;
+  gpu.state_reason = "2 results were wrong";
+  gpu.pending_requests = 1200;
+  gpu.pending_bytes = 3 << 20;
+  gpu.batches_in_flight = 2;
+  gpu.counters = {.requests = 12345,
+                  .batches = {{1, 3}, {4, 2}},
+                  .verified = 50,
+                  .mismatches = 2,
+                  .faults = 1,
+                  .losses = 4,
+                  .moved = 5};
+  return gpu;
+}
+
+// What `print` prints.
+template <class Print>
+std::string Printed(Print print, bool on_terminal = false) {
+  std::ostringstream out;
+  print(Terminal{.out = out, .err = out, .out_is_terminal = on_terminal});
+  return out.str();
+}
+
+TEST(DeviceReportTest, OneRowPerDeviceAndReasonsBelow) {
+  const std::string printed = Printed([](const Terminal& terminal) {
+    PrintDevices({Cpu(), Gpu()}, terminal);
+  });
+  EXPECT_EQ(
+      printed,
+      "NAME      KIND  RUNTIME  DRIVER   MEMORY  STATE        LOAD                            "
+      "  REQUESTS  AVG BATCH  VERIFIED  MISMATCHES  FAULTS\n"
+      "cpu/AVX3  CPU   -        -        -       READY        idle                            "
+      "  0         -          0         0           0\n"
+      "d3d12/X   GPU   vkd3d    drv 1.2  16 GiB  QUARANTINED  2 running, 1,200 waiting (3 MiB)"
+      "  12,345    2.2        50        2           1\n"
+      "d3d12/X is QUARANTINED: 2 results were wrong\n");
+}
+
+TEST(DeviceReportTest, AHealthyDeviceHasNoLineBelow) {
+  const std::string printed =
+      Printed([](const Terminal& terminal) { PrintDevices({Cpu()}, terminal); });
+  EXPECT_THAT(printed, Not(HasSubstr(" is ")));
+}
+
+TEST(DeviceReportTest, ColoursAreForTerminalsAndDoNotShiftColumns) {
+  const auto print = [](const Terminal& terminal) { PrintDevices({Cpu(), Gpu()}, terminal); };
+  const std::string plain = Printed(print);
+  std::string coloured = Printed(print, /*on_terminal=*/true);
+  EXPECT_THAT(plain, Not(HasSubstr("\033")));
+  EXPECT_THAT(coloured, HasSubstr("\033[32mREADY\033[0m"));
+  EXPECT_THAT(coloured, HasSubstr("\033[31mQUARANTINED\033[0m"));
+  EXPECT_THAT(coloured, HasSubstr("\033[31m2\033[0m"));
+  for (const std::string code : {"\033[0m", "\033[1m", "\033[31m", "\033[32m"}) {
+    for (size_t at; (at = coloured.find(code)) != std::string::npos;) {
+      coloured.erase(at, code.size());
+    }
+  }
+  EXPECT_EQ(coloured, plain);
+}
+
+TEST(DeviceReportTest, ASoftwareAdapterIsNamedAsOne) {
+  DeviceInfo gpu = Gpu();
+  EXPECT_EQ(ShowKind(gpu), "GPU");
+  gpu.software = true;
+  EXPECT_EQ(ShowKind(gpu), "GPU (software)");
+}
+
+TEST(DeviceReportTest, ProgramsGetEverything) {
+  EXPECT_EQ(ToJson(Gpu()), nlohmann::ordered_json::parse(R"({
+    "name": "d3d12/X", "description": "", "kind": "GPU", "threads": 0, "runtime": "vkd3d",
+    "driver": "drv 1.2", "feature_level": "11_0", "memory_bytes": 17179869184, "software": false,
+    "state": "QUARANTINED", "state_reason": "2 results were wrong", "pending_requests": 1200,
+    "pending_bytes": 3145728, "batches_in_flight": 2,
+    "counters": {"requests": 12345,
+                 "batches": [{"size": 1, "count": 3}, {"size": 4, "count": 2}],
+                 "verified": 50, "mismatches": 2, "faults": 1, "losses": 4, "moved": 5}})"));
+  EXPECT_EQ(ToJson(Cpu())["counters"]["batches"], nlohmann::ordered_json::array());
+}
+
+TEST(SelfTestReportTest, PassAndFail) {
+  const std::vector<SelfTestReport> reports = {
+      {"d3d12/X", true, 1500, "", absl::Milliseconds(250)},
+      {"d3d12/Y", false, 3, "element 3 differs", absl::Microseconds(12)}};
+  EXPECT_EQ(Printed([&](const Terminal& terminal) { PrintSelfTests(reports, terminal); }),
+            "NAME     RESULT  CASES  TIME\n"
+            "d3d12/X  PASS    1,500  250 ms\n"
+            "d3d12/Y  FAIL    3      12.0 us\n"
+            "d3d12/Y: element 3 differs\n");
+  EXPECT_EQ(ToJson(reports[1]), nlohmann::ordered_json::parse(R"({
+    "device": "d3d12/Y", "passed": false, "cases": 3, "failure": "element 3 differs",
+    "duration_ns": 12000})"));
+}
+
+TEST(SelfTestReportTest, NoTestIsNoPass) {
+  const SelfTestReport good = {"X", true, 1, "", absl::ZeroDuration()};
+  const SelfTestReport bad = {"Y", false, 1, "", absl::ZeroDuration()};
+  EXPECT_FALSE(AllPassed({}));
+  EXPECT_TRUE(AllPassed({good, good}));
+  EXPECT_FALSE(AllPassed({good, bad}));
+}
+
+TEST(RunReportTest, NamesDeviceBatchAttemptsAndVerification) {
+  ExecutionInfo info = {"cpu/AVX3", 1, absl::Microseconds(20), absl::Microseconds(1500), 1,
+                        false,      1};
+  EXPECT_EQ(ShowExecution(info), "device: cpu/AVX3, batch of 1, 1 attempt, not verified");
+  EXPECT_EQ(ShowTimes(info, absl::Milliseconds(2)),
+            "ran for 1.50 ms, queued for 20.0 us, round trip 2.00 ms");
+  info.device = "d3d12/X";
+  info.batch_size = 64;
+  info.attempts = 2;
+  info.verified = true;
+  info.sends = 3;
+  EXPECT_EQ(ShowExecution(info),
+            "device: d3d12/X, batch of 64, 2 attempts, verified, sent 3 times");
+  EXPECT_EQ(ToJson(info, absl::Milliseconds(2)), nlohmann::ordered_json::parse(R"({
+    "device": "d3d12/X", "batch_size": 64, "queue_time_ns": 20000, "run_time_ns": 1500000,
+    "round_trip_ns": 2000000, "attempts": 2, "verified": true, "sends": 3})"));
+}
+
+}  // namespace
+}  // namespace opserve::cli
