@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+#!/usr/bin/env bash
 # What the scripts of the bundle know about ELF files. To be sourced.
 
 # Whether a library is part of glibc, which a bundle never holds: it must fit the machine's linker.

@@ -145,7 +145,7 @@ pack() {
   [[ -n $time ]] || time=$(git -C "$here" log -1 --format=%ct 2>/dev/null) || time=0
   mkdir -p "$output"
   tar --create --directory "$stage" --format ustar --sort name --mtime "@$time" \
-    --owner 0 --group 0 --numeric-owner "$bundle" | gzip -n -9 >"$output/$bundle.tar.gz.new"
+    --owner 0 --group 0 --numeric-owner "$bundle" | gzip -n >"$output/$bundle.tar.gz.new"
   mv "$output/$bundle.tar.gz.new" "$output/$bundle.tar.gz"
   (cd "$output" && sha256sum "$bundle.tar.gz" >"$bundle.tar.gz.sha256")
 }
