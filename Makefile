@@ -12,6 +12,8 @@ PYTHON ?= /usr/bin/python3
 PREFIX ?= /usr/local
 # Extra arguments of `make serve`, `make demo`, `make bench` and `make test` (the latter: of ctest).
 ARGS ?=
+# Folder of an unpacked bundle, for `make bench-gpu`.
+BUNDLE ?=
 # Seconds per fuzz target.
 FUZZ_SECONDS ?= 60
 
@@ -35,7 +37,7 @@ help: ## List the verbs
 
 .PHONY: setup
 setup: ## Install every package that any verb needs
-	@deploy/setup.sh build test lint fuzz bench
+	@deploy/setup.sh build test bundle lint fuzz bench
 
 # Configures a preset. Ninja itself re-runs CMake when a CMakeLists.txt changes.
 build/%/build.ninja: CMakePresets.json
@@ -45,7 +47,7 @@ build/%/build.ninja: CMakePresets.json
 
 .PHONY: packages
 packages:
-	@deploy/setup.sh build test
+	@deploy/setup.sh build test bundle
 
 .PHONY: build
 build: packages ## Build opserve-server and opserve into build/release/bin
@@ -83,6 +85,24 @@ bench-onnx: packages ## Measure the kernels side by side with ONNX Runtime
 	else \
 	  echo 'bench-onnx: skipped, ONNX Runtime is not installed'; \
 	fi
+
+.PHONY: bench-gpu
+bench-gpu: ## Measure a GPU, and requests on it (BUNDLE=FOLDER: with the programs of a bundle)
+ifeq ($(BUNDLE),)
+	@$(MAKE) bundle-programs
+	@deploy/bundle/bench-gpu.sh --bin $(RELEASE)/bin $(ARGS)
+else
+	@$(BUNDLE)/bench-gpu.sh $(ARGS)
+endif
+
+.PHONY: bundle-programs
+bundle-programs: packages
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bundle_programs
+
+.PHONY: bundle
+bundle: bundle-programs ## Pack programs and libraries into build/opserve-VERSION-linux-x86_64.tar.gz
+	@deploy/bundle/make-bundle.sh $(RELEASE) build
 
 .PHONY: lint
 lint: packages ## Check format, run clang-tidy on changed files (ALL=1: on all) and shellcheck

@@ -7,6 +7,7 @@
 #   test     what the tests and the demo need beside that
 #   lint     clang-format, clang-tidy, shellcheck
 #   fuzz     Clang with libFuzzer
+#   bundle   what `make bundle` packs and uses beside what the build needs
 #   bench    a Python environment in .venv with ONNX Runtime (goes on without where pip cannot install it)
 #   runtime  the shared libraries alone, for run-time images
 #
@@ -26,6 +27,7 @@ declare -A packages_of=(
     libvkd3d1 libvulkan1 mesa-vulkan-drivers"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [fuzz]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
+  [bundle]="binutils libvkd3d1 libvulkan1 patchelf"
   [bench]="python3 python3-venv"
   # What opserve-server and opserve load; deploy/check-image-packages.sh compares it with them.
   [runtime]="libabsl20220623 libfmt9 libgcc-s1 libgrpc++1.51 libgrpc29 libhwy1
