@@ -22,8 +22,6 @@ struct GpuOptions {
   int instances = 1;
   // Bytes of device memory that the tensors of one device may take.
   uint64_t memory_bytes = uint64_t{1} << 30;
-  // Bytes of each of the two staging rings of a device.
-  uint64_t staging_bytes = uint64_t{64} << 20;
   // A device that does not finish within it, plus a time that grows with the bytes, is lost.
   std::chrono::milliseconds timeout = std::chrono::seconds(10);
 };

@@ -7,7 +7,9 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "server/gpu_sources.h"
 #include "server/library_log.h"
 #include "server/log.h"
 #include "server/program_options.h"
@@ -30,7 +32,9 @@ int FailToStart(Logger& logger, const absl::Status& why) {
 
 int Serve(const ProgramOptions& options, Logger& logger) {
   StopSignals signals;
-  auto server = Server::Start(options.server, {.logger = &logger});
+  absl::StatusOr<std::vector<DeviceSource>> gpus = FindGpus(options.gpu, logger);
+  if (!gpus.ok()) return FailToStart(logger, gpus.status());
+  auto server = Server::Start(options.server, {.logger = &logger, .gpus = *std::move(gpus)});
   if (!server.ok()) return FailToStart(logger, server.status());
   std::optional<ReadyFile> ready_file;
   if (!options.ready_file.empty()) {
@@ -65,6 +69,10 @@ int main(int argc, char** argv) {
     return exit->code;
   }
   const auto& options = std::get<opserve::ProgramOptions>(parsed);
+  if (options.list_devices) {
+    std::cout << opserve::DescribeAdapters();
+    return EXIT_SUCCESS;
+  }
   static opserve::Logger logger(options.log_format, options.log_level);
   opserve::RouteLibraryLogs(logger);
   return opserve::Serve(options, logger);

@@ -5,13 +5,16 @@
 #include <vector>
 
 #include "grpcpp/grpcpp.h"
+#include "kernels/utf8.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
 #include "server/catalogue.h"
 #include "server/device_messages.h"
+#include "server/errors.h"
 #include "server/execute_call.h"
 #include "server/message_bytes.h"
 #include "server/rate_limiter.h"
 #include "server/rpc_status.h"
+#include "server/single_task.h"
 #include "server/wire.h"
 
 namespace opserve {
@@ -19,7 +22,12 @@ namespace {
 
 using std::chrono::seconds;
 
-// Answers a call that needs no device.
+absl::Status SelfTestRunningError() {
+  return MakeRetryableError(ErrorReason::SELF_TEST_RUNNING, "Another self-test is running.",
+                            seconds(1));
+}
+
+// Answers a call that needs no queue.
 void Answer(grpc::ServerUnaryReactor& reactor, const absl::Status& status,
             const google::protobuf::Message& answer, grpc::ByteBuffer& response) {
   reactor.Finish(status.ok() ? SerializeMessage(answer, response) : ToGrpcStatus(status));
@@ -81,20 +89,27 @@ class OperatorService final : public RawService {
       reactor->Finish(ToGrpcStatus(status));
       return reactor;
     }
-    parts_.pool.SelfTest(parsed.device(),
-                         [=](const absl::StatusOr<std::vector<SelfTestResult>>& results) {
-                           v1::SelfTestDevicesResponse answer;
-                           if (results.ok()) {
-                             for (const SelfTestResult& result : *results) {
-                               AddSelfTest(result, answer);
-                             }
-                           }
-                           Answer(*reactor, results.status(), answer, *response);
-                         });
+    const bool is_started = self_test_.Start([this, reactor, response, name = parsed.device()] {
+      v1::SelfTestDevicesResponse answer;
+      const absl::Status status = SelfTest(name, answer);
+      Answer(*reactor, status, answer, *response);
+    });
+    if (!is_started) reactor->Finish(ToGrpcStatus(SelfTestRunningError()));
     return reactor;
   }
 
  private:
+  absl::Status SelfTest(const std::string& device, v1::SelfTestDevicesResponse& answer) {
+    const auto results = parts_.pool.SelfTest(device);
+    if (absl::IsNotFound(results.status())) {
+      return MakeError(ErrorReason::DEVICE_NOT_FOUND, results.status().message(),
+                       {{"device", TruncateUtf8(device, kMaxRequestIdBytes)}});
+    }
+    if (!results.ok()) return SelfTestRunningError();
+    for (const SelfTestResult& result : *results) AddSelfTest(result, answer);
+    return absl::OkStatus();
+  }
+
   void WriteServerInfo(v1::GetServerInfoResponse& info) const {
     info.set_version(OPSERVE_VERSION);
     info.set_feature_level(NameOf(kHighestFeatureLevel));
@@ -118,6 +133,7 @@ class OperatorService final : public RawService {
   const Clock::TimePoint started_;
   RateLimiter refusals_;
   const ExecuteParts execute_parts_;
+  SingleTask self_test_;
 };
 
 }  // namespace

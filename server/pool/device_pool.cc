@@ -65,7 +65,7 @@ DeviceStatus StatusOf(const DeviceSlot& slot) {
 
 struct DevicePool::Impl {
   Impl(const PoolOptions& options, const Clock& clock_in, Logger& logger,
-       std::unique_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus);
+       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus);
   ~Impl();
 
   void AddSlot(DeviceSource source, const BatchLimits& limits, const HealthOptions& health) {
@@ -99,7 +99,7 @@ struct DevicePool::Impl {
 };
 
 DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger& logger,
-                       std::unique_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus)
+                       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus)
     : clock(clock_in),
       processor(std::move(cpu)),
       shared{clock_in, logger, [this] { WakeMaintenance(); }},
@@ -174,7 +174,7 @@ bool DevicePool::Impl::WaitForMaintenance(Clock::TimePoint until) {
 }
 
 DevicePool::DevicePool(const PoolOptions& options, const Clock& clock, Logger& logger,
-                       std::unique_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus)
+                       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus)
     : impl_(std::make_unique<Impl>(options, clock, logger, std::move(cpu), std::move(gpus))) {}
 
 DevicePool::~DevicePool() = default;

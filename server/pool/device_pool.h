@@ -72,7 +72,7 @@ class DevicePool {
   // Makes the devices, tests and calibrates them, and starts the threads. A GPU that cannot be made
   // is tried again later. `clock` and `logger` must outlive the pool.
   DevicePool(const PoolOptions& options, const Clock& clock, Logger& logger,
-             std::unique_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus);
+             std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus);
   // Close, then waits until every accepted job is answered.
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;
