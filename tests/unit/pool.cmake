@@ -5,6 +5,7 @@ opserve_test(pool_unit_test
   SRCS
     pool_cost_model_test.cc
     pool_device_pool_test.cc
+    pool_failover_test.cc
     pool_health_test.cc
     pool_placement_test.cc
     pool_result_check_test.cc
