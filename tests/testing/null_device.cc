@@ -1,0 +1,191 @@
+#include "tests/testing/null_device.h"
+
+#include <algorithm>
+
+namespace opserve::testing {
+
+void NullScript::FailRun(uint64_t nth, absl::Status status) {
+  MutexLock lock(mutex_);
+  failures_[run_count_ + nth] = std::move(status);
+}
+
+void NullScript::LoseAtRun(uint64_t nth) {
+  MutexLock lock(mutex_);
+  lost_at_ = run_count_ + nth;
+}
+
+void NullScript::HangAtRun(uint64_t nth) {
+  MutexLock lock(mutex_);
+  hangs_.insert(run_count_ + nth);
+}
+
+void NullScript::Release() {
+  MutexLock lock(mutex_);
+  released_ = true;
+  changed_.notify_all();
+}
+
+void NullScript::CloseGate() {
+  MutexLock lock(mutex_);
+  gate_open_ = false;
+}
+
+void NullScript::OpenGate() {
+  MutexLock lock(mutex_);
+  gate_open_ = true;
+  changed_.notify_all();
+}
+
+void NullScript::CorruptResult(uint64_t nth) {
+  MutexLock lock(mutex_);
+  corruptions_.insert(result_count_ + nth);
+}
+
+void NullScript::CorruptAll(bool corrupt) {
+  MutexLock lock(mutex_);
+  corrupts_all_ = corrupt;
+}
+
+void NullScript::LimitCalls(size_t most) {
+  MutexLock lock(mutex_);
+  most_calls_ = most;
+}
+
+void NullScript::Unsupport(OpId op, DataType lane) {
+  MutexLock lock(mutex_);
+  unsupported_.insert({op, lane});
+}
+
+void NullScript::OnRun(std::function<void(std::span<const DeviceCall>)> hook) {
+  MutexLock lock(mutex_);
+  hook_ = std::move(hook);
+}
+
+void NullScript::WaitForBlocked(int count) {
+  MutexLock lock(mutex_);
+  while (blocked_ < count) changed_.wait(mutex_);
+}
+
+std::map<size_t, uint64_t> NullScript::runs() const {
+  MutexLock lock(mutex_);
+  return runs_;
+}
+
+uint64_t NullScript::run_count() const {
+  MutexLock lock(mutex_);
+  return run_count_;
+}
+
+absl::Status NullScript::Begin(std::span<const DeviceCall> calls) {
+  std::function<void(std::span<const DeviceCall>)> hook;
+  {
+    MutexLock lock(mutex_);
+    const uint64_t run = ++run_count_;
+    ++runs_[calls.size()];
+    if (hangs_.contains(run)) {
+      Block(released_);
+      lost_at_ = 0;
+    }
+    Block(gate_open_);
+    if (run >= lost_at_) return absl::UnavailableError("lost by the script");
+    const auto failure = failures_.find(run);
+    if (failure != failures_.end()) return failure->second;
+    if (calls.size() > most_calls_) return absl::ResourceExhaustedError("full by the script");
+    hook = hook_;
+  }
+  if (hook) hook(calls);
+  return absl::OkStatus();
+}
+
+void NullScript::Block(const bool& until) {
+  ++blocked_;
+  changed_.notify_all();
+  while (!until) changed_.wait(mutex_);
+  --blocked_;
+}
+
+bool NullScript::TakeCorruption() {
+  MutexLock lock(mutex_);
+  ++result_count_;
+  return corrupts_all_ || corruptions_.contains(result_count_);
+}
+
+bool NullScript::Supports(OpId op, DataType lane) const {
+  MutexLock lock(mutex_);
+  return !unsupported_.contains({op, lane});
+}
+
+bool NullDevice::Supports(OpId op, DataType lane) const { return script_->Supports(op, lane); }
+
+absl::Status NullDevice::Run(std::span<const DeviceCall> calls) {
+  const absl::Status begun = script_->Begin(calls);
+  if (!begun.ok()) {
+    // What a failed run leaves behind must not be mistaken for a result.
+    for (const DeviceCall& call : calls) {
+      std::fill_n(call.output, call.invocation->output_bytes, std::byte{0xEE});
+    }
+    return begun;
+  }
+  for (const DeviceCall& call : calls) {
+    const Invocation& invocation = *call.invocation;
+    if (!Supports(invocation.op, invocation.lane_type)) {
+      return absl::UnimplementedError("unsupported by the script");
+    }
+    const auto inputs = static_cast<size_t>(TraitsOf(invocation.op).input_count());
+    executor_.Run(invocation, std::span(call.inputs).first(inputs), call.output);
+    // The top of the exponent, if it is a float, so that no NaN hides it.
+    const size_t last = invocation.output_bytes - 1;
+    if (script_->TakeCorruption()) call.output[last] ^= std::byte{0x40};
+  }
+  return absl::OkStatus();
+}
+
+DeviceProfile NullProfile(std::string name, bool is_software) {
+  DeviceProfile profile;
+  profile.kind = DeviceKind::kGpu;
+  profile.name = std::move(name);
+  profile.description = "A device without hardware";
+  profile.runtime = "script";
+  profile.driver = "none 1.0";
+  profile.is_software = is_software;
+  return profile;
+}
+
+DeviceSource NullDeviceFactory::source() {
+  return {.profile = profile_, .create = [this] { return Create(); }};
+}
+
+void NullDeviceFactory::FailCreations(int count, absl::Status status) {
+  MutexLock lock(mutex_);
+  failures_left_ = count;
+  failure_ = std::move(status);
+}
+
+void NullDeviceFactory::PrepareScripts(std::function<void(NullScript&)> prepare) {
+  MutexLock lock(mutex_);
+  prepare_ = std::move(prepare);
+}
+
+int NullDeviceFactory::attempts() const {
+  MutexLock lock(mutex_);
+  return attempts_;
+}
+
+std::shared_ptr<NullScript> NullDeviceFactory::script() const {
+  MutexLock lock(mutex_);
+  return script_;
+}
+
+absl::StatusOr<std::unique_ptr<ComputeDevice>> NullDeviceFactory::Create() {
+  MutexLock lock(mutex_);
+  ++attempts_;
+  if (failures_left_ > 0) {
+    --failures_left_;
+    return failure_;
+  }
+  script_ = std::make_shared<NullScript>();
+  if (prepare_) prepare_(*script_);
+  return std::make_unique<NullDevice>(profile_, script_);
+}
+
+}  // namespace opserve::testing

@@ -1,0 +1,135 @@
+// File: tests/testing/null_device.h
+//
+// A device without hardware that does what a test tells it: computes, fails, hangs, lies, is lost.
+
+#ifndef OPSERVE_TESTS_TESTING_NULL_DEVICE_H_
+#define OPSERVE_TESTS_TESTING_NULL_DEVICE_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/cpu/cpu_executor.h"
+#include "server/device/compute_device.h"
+#include "server/mutex.h"
+
+namespace opserve::testing {
+
+// What a NullDevice is to do, and what it has done. Outlives the device. Thread-safe. "nth" counts
+// runs from now on: 1 is the next.
+class NullScript {
+ public:
+  // The nth run fails.
+  void FailRun(uint64_t nth, absl::Status status);
+  // The device is lost in the nth run, for ever.
+  void LoseAtRun(uint64_t nth);
+  // The nth run waits for Release; then the device is lost.
+  void HangAtRun(uint64_t nth);
+  void Release();
+  // All runs wait, and succeed, once the gate is open again.
+  void CloseGate();
+  void OpenGate();
+  // The nth result (not run) has a wrong bit in its last byte.
+  void CorruptResult(uint64_t nth);
+  // All results have, or no more.
+  void CorruptAll(bool corrupt);
+  // More calls at a time are too much for its memory; 0: none fits.
+  void LimitCalls(size_t most);
+  // It has no kernel. Only before the device is given to a pool.
+  void Unsupport(OpId op, DataType lane);
+  // Called in each run, before it computes, with no lock held: to let simulated time pass.
+  void OnRun(std::function<void(std::span<const DeviceCall>)> hook);
+
+  // Waits until `count` runs wait at the gate or hang.
+  void WaitForBlocked(int count);
+  // Runs that were started, by the number of their calls.
+  std::map<size_t, uint64_t> runs() const;
+  uint64_t run_count() const;
+
+ private:
+  friend class NullDevice;
+
+  // What one run is to do.
+  absl::Status Begin(std::span<const DeviceCall> calls);
+  bool TakeCorruption();
+  bool Supports(OpId op, DataType lane) const;
+  void Block(const bool& until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  std::condition_variable_any changed_;
+  std::map<uint64_t, absl::Status> failures_ ABSL_GUARDED_BY(mutex_);
+  std::set<uint64_t> hangs_ ABSL_GUARDED_BY(mutex_);
+  std::set<uint64_t> corruptions_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<OpId, DataType>> unsupported_ ABSL_GUARDED_BY(mutex_);
+  std::map<size_t, uint64_t> runs_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(std::span<const DeviceCall>)> hook_ ABSL_GUARDED_BY(mutex_);
+  uint64_t run_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t result_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t lost_at_ ABSL_GUARDED_BY(mutex_) = UINT64_MAX;
+  size_t most_calls_ ABSL_GUARDED_BY(mutex_) = SIZE_MAX;
+  int blocked_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool gate_open_ ABSL_GUARDED_BY(mutex_) = true;
+  bool released_ ABSL_GUARDED_BY(mutex_) = false;
+  bool corrupts_all_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Computes like the processor, as far as its script lets it.
+class NullDevice final : public ComputeDevice {
+ public:
+  NullDevice(DeviceProfile profile, std::shared_ptr<NullScript> script)
+      : profile_(std::move(profile)), script_(std::move(script)) {}
+
+  const DeviceProfile& profile() const override { return profile_; }
+  bool Supports(OpId op, DataType lane) const override;
+  absl::Status Run(std::span<const DeviceCall> calls) override;
+
+ private:
+  const DeviceProfile profile_;
+  const std::shared_ptr<NullScript> script_;
+  const CpuExecutor executor_{1};
+};
+
+// A GPU's profile for tests.
+DeviceProfile NullProfile(std::string name, bool is_software);
+
+// Makes NullDevices of one profile. Thread-safe.
+class NullDeviceFactory {
+ public:
+  explicit NullDeviceFactory(DeviceProfile profile) : profile_(std::move(profile)) {}
+
+  // Refers to the factory, which must outlive the source.
+  DeviceSource source();
+  // The next `count` creations fail.
+  void FailCreations(int count, absl::Status status);
+  // Called with the script of each device before the device is made.
+  void PrepareScripts(std::function<void(NullScript&)> prepare);
+
+  // Creations so far, failed ones included.
+  int attempts() const;
+  // The script of the last device that was made.
+  std::shared_ptr<NullScript> script() const;
+
+ private:
+  absl::StatusOr<std::unique_ptr<ComputeDevice>> Create();
+
+  const DeviceProfile profile_;
+  mutable Mutex mutex_;
+  std::function<void(NullScript&)> prepare_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<NullScript> script_ ABSL_GUARDED_BY(mutex_);
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  int failures_left_ ABSL_GUARDED_BY(mutex_) = 0;
+  int attempts_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace opserve::testing
+
+#endif  // OPSERVE_TESTS_TESTING_NULL_DEVICE_H_

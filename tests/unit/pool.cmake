@@ -1,0 +1,19 @@
+# The device pool: state machine, costs and placement as pure functions, the pool with devices that
+# do what the test says.
+
+opserve_test(pool_unit_test
+  SRCS
+    pool_cost_model_test.cc
+    pool_device_pool_test.cc
+    pool_failover_test.cc
+    pool_health_test.cc
+    pool_placement_test.cc
+    pool_result_check_test.cc
+    pool_self_test_test.cc
+  DEPS opserve::pool opserve::test_devices
+  LABELS unit)
+
+opserve_test(pool_fault_test
+  SRCS pool_fault_test.cc
+  DEPS opserve::pool opserve::test_devices
+  LABELS unit)
