@@ -275,7 +275,10 @@ D3D12Device::D3D12Device(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 D3D12Device::~D3D12Device() {
   Timeline& timeline = impl_->queue->timeline();
-  const bool is_idle = timeline.Wait(timeline.last(), impl_->TimeLimit()).ok();
+  // There is nothing to wait for on a lost device: either it is done or it never will be.
+  const auto limit =
+      impl_->device->status().ok() ? impl_->TimeLimit() : std::chrono::nanoseconds(0);
+  const bool is_idle = timeline.Wait(timeline.last(), limit).ok();
   // Freeing what a hung device uses would be worse than leaking it.
   if (!is_idle) static_cast<void>(impl_.release());
 }

@@ -33,12 +33,14 @@ struct DeviceOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);
 };
 
-// Time that a device may take per byte of the buffers it works on: far longer than any kernel
-// does. Strided kernels take about TODO.
+// Time that a device may take per byte of the buffers that it works on; far more than any kernel
+// takes. On a software adapter with two processors the slowest one, a strided remainder of 8-bit
+// integers in 8 dimensions, takes about 60 ns.
 inline constexpr std::chrono::nanoseconds kTimePerByte{20};
 inline constexpr std::chrono::nanoseconds kSoftwareTimePerByte{1000};
 
-// How long a device may be at work on `bytes` bytes before it counts as hung.
+// How long a device may be at work on `bytes` bytes, what was submitted before included, until it
+// counts as hung. `fixed`: DeviceOptions::timeout.
 std::chrono::nanoseconds HangLimit(std::chrono::nanoseconds fixed, bool is_software,
                                    uint64_t bytes);
 
@@ -55,7 +57,7 @@ class D3D12Device final : public ComputeDevice {
   static absl::StatusOr<std::unique_ptr<D3D12Device>> Create(std::shared_ptr<const Runtime> runtime,
                                                              int adapter,
                                                              const DeviceOptions& options = {});
-  // Waits, within the time-out, for what is under way. What a hung device may still touch is not
+  // Waits, within the time-out, for what is under way. What a lost device may still touch is not
   // freed.
   ~D3D12Device() override;
   D3D12Device(const D3D12Device&) = delete;
