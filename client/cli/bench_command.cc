@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "client/cli/bench_answers.h"
 #include "client/cli/bench_call.h"
 #include "client/cli/commands.h"
 #include "client/cli/load_generator.h"
@@ -52,8 +53,21 @@ Figures MakeFigures(const LoadResult& result, uint64_t bytes_per_call) {
 
 std::string Duration(uint64_t nanoseconds) { return ShowDuration(absl::Nanoseconds(nanoseconds)); }
 
-void PrintJson(const BenchArguments& arguments, const LoadResult& result, const Figures& figures,
-               uint64_t bytes_per_call, const Terminal& terminal) {
+Json AnswersAsJson(const BenchAnswers& answers) {
+  Json rows = Json::array();
+  for (const auto& [device, counts] : answers.devices()) {
+    rows.push_back({{"device", device},
+                    {"calls", counts.calls},
+                    {"mean_batch", counts.MeanBatch()},
+                    {"retried", counts.retried},
+                    {"verified", counts.verified}});
+  }
+  return rows;
+}
+
+void PrintJson(const BenchArguments& arguments, const LoadResult& result,
+               const BenchAnswers& answers, const Figures& figures, uint64_t bytes_per_call,
+               const Terminal& terminal) {
   const LatencyHistogram& latencies = result.latencies;
   Json latency = {{"min", latencies.min()}, {"mean", std::round(latencies.mean())}};
   for (double percent : kPercentiles) {
@@ -76,6 +90,7 @@ void PrintJson(const BenchArguments& arguments, const LoadResult& result, const 
                  {"calls_per_s", figures.calls_per_s},
                  {"gib_per_s", figures.gib_per_s},
                  {"latency_ns", latency},
+                 {"answers", AnswersAsJson(answers)},
                  {"errors", errors},
                  {"not_started", result.not_started}};
   if (!result.first_error.empty()) report["first_error"] = result.first_error;
@@ -106,8 +121,18 @@ void DrawHistogram(const LatencyHistogram& latencies, const Terminal& terminal) 
   }
 }
 
-void PrintText(const BenchArguments& arguments, const LoadResult& result, const Figures& figures,
-               const Terminal& terminal) {
+void PrintAnswers(const BenchAnswers& answers, const Terminal& terminal) {
+  terminal.out << '\n';
+  Table table({"answered by", "calls", "mean batch", "retried", "verified"});
+  for (const auto& [device, counts] : answers.devices()) {
+    table.AddRow({device, ShowCount(counts.calls), absl::StrFormat("%.1f", counts.MeanBatch()),
+                  ShowCount(counts.retried), ShowCount(counts.verified)});
+  }
+  table.Print(terminal);
+}
+
+void PrintText(const BenchArguments& arguments, const LoadResult& result,
+               const BenchAnswers& answers, const Figures& figures, const Terminal& terminal) {
   const LatencyHistogram& latencies = result.latencies;
   terminal.out << terminal.Styled(Style::kBold, arguments.operator_name) << ' '
                << NameOf(arguments.type) << ' ' << absl::StrJoin(arguments.shape, "x") << ", "
@@ -126,6 +151,7 @@ void PrintText(const BenchArguments& arguments, const LoadResult& result, const 
   }
   table.AddRow({"max", Duration(latencies.max())});
   table.Print(terminal);
+  PrintAnswers(answers, terminal);
   if (terminal.out_is_terminal && figures.calls > 0) DrawHistogram(latencies, terminal);
   for (const auto& [code, count] : result.errors) {
     terminal.out << terminal.Styled(Style::kRed, absl::StatusCodeToString(code)) << ": "
@@ -145,11 +171,16 @@ uint64_t BytesOf(const FileCall& made, const Tensor& output) {
 }
 
 LoadResult Measure(const BenchArguments& arguments, Client& client, const OperatorCall& call,
-                   const Terminal& terminal) {
+                   BenchAnswers& answers, const Terminal& terminal) {
   // Retries would hide errors, which are part of the result.
   const CallOptions options = {.timeout = {}, .retry = RetryPolicy{.max_attempts = 1}};
   CatchInterrupt();
-  const auto run = [&] { return client.Execute(call, options).status(); };
+  const auto run = [&] {
+    ExecutionInfo info;
+    const absl::StatusOr<Tensor> output = client.Execute(call, options, &info);
+    if (output.ok()) answers.Add(info);
+    return output.status();
+  };
   const auto start = absl::Now();
   const auto progress = [&](uint64_t done) {
     if (!terminal.err_is_terminal) return;
@@ -187,14 +218,15 @@ int RunCommand(const BenchArguments& arguments, const Terminal& terminal) {
   // its violations.
   const absl::StatusOr<Tensor> first = (*client)->Execute(made->call);
   if (!first.ok()) return fail(first.status());
-  const LoadResult result = Measure(arguments, **client, made->call, terminal);
+  BenchAnswers answers;
+  const LoadResult result = Measure(arguments, **client, made->call, answers, terminal);
 
   const uint64_t bytes_per_call = BytesOf(*made, *first);
   const Figures figures = MakeFigures(result, bytes_per_call);
   if (arguments.json) {
-    PrintJson(arguments, result, figures, bytes_per_call, terminal);
+    PrintJson(arguments, result, answers, figures, bytes_per_call, terminal);
   } else {
-    PrintText(arguments, result, figures, terminal);
+    PrintText(arguments, result, answers, figures, terminal);
   }
   return result.error_count() == 0 ? kSuccess : kCallFailed;
 }

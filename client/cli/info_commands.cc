@@ -62,6 +62,8 @@ void PrintText(const ServerInfo& info, const std::string& address, const Termina
   terminal.out << '\n';
   Table limits({"at most", ""});
   for (const LimitRow& row : RowsOf(info.limits)) {
+    // An older server does not tell the newer limits.
+    if (row.value == 0) continue;
     limits.AddRow({row.meaning, row.is_bytes ? ShowBytes(static_cast<double>(row.value))
                                              : ShowCount(row.value)});
   }

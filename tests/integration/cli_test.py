@@ -267,6 +267,10 @@ class CliTest(unittest.TestCase):
         report = json.loads(done.stdout)
         self.assertEqual((report["device"], report["priority"], report["verify"]),
                          ("CPU", "LOW", True))
+        answers, = report["answers"]
+        self.assertTrue(answers["device"].startswith("cpu/"), answers)
+        self.assertEqual((answers["calls"], answers["mean_batch"], answers["verified"]),
+                         (report["calls"], 1, 0))
 
     def test_operators(self):
         done = opserve("operators")

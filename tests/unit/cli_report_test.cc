@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "client/cli/bench_answers.h"
 #include "client/cli/device_report.h"
 #include "client/cli/run_report.h"
 #include "gmock/gmock.h"
@@ -148,6 +149,32 @@ TEST(RunReportTest, NamesDeviceBatchAttemptsAndVerification) {
   EXPECT_EQ(ToJson(info, absl::Milliseconds(2)), nlohmann::ordered_json::parse(R"({
     "device": "d3d12/X", "batch_size": 64, "queue_time_ns": 20000, "run_time_ns": 1500000,
     "round_trip_ns": 2000000, "attempts": 2, "verified": true, "sends": 3})"));
+}
+
+TEST(BenchAnswersTest, CountsPerDevice) {
+  BenchAnswers answers;
+  EXPECT_TRUE(answers.devices().empty());
+  ExecutionInfo info;
+  info.device = "d3d12/X";
+  info.batch_size = 3;
+  info.attempts = 1;
+  info.verified = true;
+  answers.Add(info);
+  info.batch_size = 5;
+  info.attempts = 2;
+  info.verified = false;
+  answers.Add(info);
+  info.device = "cpu";
+  answers.Add(info);
+  const auto devices = answers.devices();
+  ASSERT_EQ(devices.size(), 2u);
+  const DeviceAnswers& gpu = devices.at("d3d12/X");
+  EXPECT_EQ(gpu.calls, 2u);
+  EXPECT_DOUBLE_EQ(gpu.MeanBatch(), 4);
+  EXPECT_EQ(gpu.retried, 1u);
+  EXPECT_EQ(gpu.verified, 1u);
+  EXPECT_EQ(devices.at("cpu").calls, 1u);
+  EXPECT_DOUBLE_EQ(DeviceAnswers().MeanBatch(), 0);
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ struct ClientOptions {
   // What this client calls itself, such as "nightly-conformance": at most 128 bytes of printable
   // ASCII without spaces at the ends. Sent with each call as "opserve-client". Where many requests
   // wait, the server takes turns between names, so that a flood of one does not hold up the others.
-  // A name and no credential: the server believes it. Empty: the server goes by the address that
-  // the connection comes from.
+  // A name and no credential: the server believes it. Names count per host; empty: all clients of
+  // this host that have no name are one.
   std::string client_name = {};
   // Largest message in bytes, in either direction; negative: no limit beyond the server's.
   int max_message_bytes = -1;

@@ -1,0 +1,56 @@
+// File: client/cli/bench_answers.h
+//
+// Counts which devices answered the calls of a benchmark, and in what batches. Thread-safe.
+
+#ifndef OPSERVE_CLIENT_CLI_BENCH_ANSWERS_H_
+#define OPSERVE_CLIENT_CLI_BENCH_ANSWERS_H_
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "opserve/client.h"
+
+namespace opserve::cli {
+
+// The answers of one device.
+struct DeviceAnswers {
+  uint64_t calls = 0;
+  uint64_t batch_sizes = 0;  // sum over the calls
+  uint64_t retried = 0;      // calls that took the server more than one run
+  uint64_t verified = 0;
+
+  // Requests of the batch that a call was in, on average over the calls.
+  double MeanBatch() const {
+    return calls == 0 ? 0 : static_cast<double>(batch_sizes) / static_cast<double>(calls);
+  }
+};
+
+class BenchAnswers {
+ public:
+  // Counts a call that succeeded.
+  void Add(const ExecutionInfo& info) {
+    const std::lock_guard lock(mutex_);
+    DeviceAnswers& answers = devices_[info.device];
+    ++answers.calls;
+    answers.batch_sizes += info.batch_size;
+    answers.retried += info.attempts > 1 ? 1 : 0;
+    answers.verified += info.verified ? 1 : 0;
+  }
+
+  // By name of the device.
+  std::map<std::string, DeviceAnswers> devices() const {
+    const std::lock_guard lock(mutex_);
+    return devices_;
+  }
+
+ private:
+  // std::mutex, which ThreadSanitizer understands; the distributed Abseil is not instrumented.
+  mutable std::mutex mutex_;
+  std::map<std::string, DeviceAnswers> devices_;  // guarded by mutex_
+};
+
+}  // namespace opserve::cli
+
+#endif  // OPSERVE_CLIENT_CLI_BENCH_ANSWERS_H_
