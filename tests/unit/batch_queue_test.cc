@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -276,6 +277,34 @@ TEST_F(BatchQueueTest, NoticesDeadlinesWhileTheDeviceIsFull) {
   EXPECT_EQ(wake_at, clock_.Now() + milliseconds(4));
   EXPECT_EQ(sooner.refusal(), "DEADLINE_PASSED after 5 ms");
   EXPECT_EQ(later.refusal(), "");
+}
+
+// Looks at its queue when it is refused, which hangs where the lock is held.
+class LookingJob final : public Job {
+ public:
+  LookingJob(const BatchQueue& queue, JobTraits traits) : Job(std::move(traits)), queue_(queue) {}
+  absl::StatusOr<DeviceCall> Prepare() override { return absl::InternalError("not to be run"); }
+  void Answer(const RunRecord&) override {}
+  void Refuse(const absl::Status&) override { pending_ = static_cast<int>(queue_.load().pending); }
+  // Of the queue at its refusal.
+  int pending() const { return pending_; }
+
+ private:
+  const BatchQueue& queue_;
+  int pending_ = -1;
+};
+
+TEST_F(BatchQueueTest, HoldsNoLockWhileItRefuses) {
+  BatchQueue queue(clock_, {});
+  LookingJob cancelled(queue, {});
+  LookingJob late(queue, {.deadline = clock_.Now() + milliseconds(1)});
+  ASSERT_TRUE(queue.Enqueue(cancelled));
+  ASSERT_TRUE(queue.Enqueue(late));
+  EXPECT_TRUE(queue.Cancel(cancelled));
+  EXPECT_EQ(cancelled.pending(), 1);
+  clock_.Advance(milliseconds(1));
+  EXPECT_THAT(queue.TryTake(), IsEmpty());
+  EXPECT_EQ(late.pending(), 0);
 }
 
 TEST_F(BatchQueueTest, FlushesInOrderOfArrival) {
