@@ -66,8 +66,10 @@ absl::StatusOr<std::vector<DeviceSource>> FindGpus(const GpuOptions& options, Lo
   std::vector<DeviceSource> sources;
   if (!WantsGpus(options)) return sources;
   D3D12Modules loaded = d3d12::LoadD3D12Modules(d3d12::ModuleDirectories());
+  // Of the run times of one machine all but one are usually missing.
+  const LogLevel level = loaded.modules.empty() ? LogLevel::kInfo : LogLevel::kDebug;
   for (const d3d12::AbsentRuntime& absent : loaded.absent) {
-    logger.Log(LogLevel::kInfo, "no GPU runtime",
+    logger.Log(level, "no GPU runtime",
                {{"runtime", absent.name}, {"reason", absent.reason.message()}});
   }
   // Nothing to pick from is the machine's state, not a mistake of whoever named a device.

@@ -15,6 +15,8 @@ namespace {
 
 // What the clients of a load share.
 struct Shared {
+  Shared(DevicePool& pool_in, const Load& load_in) : pool(pool_in), load(load_in) {}
+
   DevicePool& pool;
   const Load& load;
   std::atomic<bool> measuring = false;
@@ -93,7 +95,7 @@ double Microseconds(Clock::Duration duration) {
 }  // namespace
 
 LoadFigures RunLoad(DevicePool& pool, const Load& load) {
-  Shared shared{.pool = pool, .load = load};
+  Shared shared{pool, load};
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < load.clients; ++i) clients.push_back(std::make_unique<Client>(shared, i));
   shared.running = load.clients;
