@@ -7,13 +7,13 @@
 #define OPSERVE_SERVER_BATCH_PENDING_JOBS_H_
 
 #include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -109,7 +109,11 @@ class PendingJobs {
     double virtual_time;
     uint64_t number;  // of its oldest job
     Flow* flow;
-    auto operator<=>(const Turn&) const = default;
+    // No two jobs have the same number, so the flow does not matter.
+    bool operator<(const Turn& other) const {
+      return std::tie(priority, virtual_time, number) <
+             std::tie(other.priority, other.virtual_time, other.number);
+    }
   };
   static Turn TurnOf(Flow& flow);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/batch_testing.h"
-#include "tests/unit/server_simulated_clock.h"
 
 namespace opserve::testing {
 namespace {
@@ -29,43 +27,6 @@ BatchLimits Singly() {
   limits.max_in_flight = 1'000'000;
   return limits;
 }
-
-class BatchQueueTest : public ::testing::Test {
- protected:
-  FakeJob& Make(JobTraits traits) {
-    traits.accepted = clock_.Now();
-    return jobs_.emplace_back(std::move(traits));
-  }
-  FakeJob& Add(BatchQueue& queue, JobTraits traits) {
-    FakeJob& job = Make(std::move(traits));
-    EXPECT_TRUE(queue.Enqueue(job));
-    return job;
-  }
-  // Adds `count` jobs of lane 0.
-  void AddMany(BatchQueue& queue, const std::string& client, int count, uint64_t bytes = 100) {
-    for (int i = 0; i < count; ++i) {
-      Add(queue, {.lane = LaneNumber(0), .bytes = bytes, .client = client});
-    }
-  }
-  // The clients of the next `count` batches of one job.
-  static std::vector<std::string> TakeClients(BatchQueue& queue, int count) {
-    std::vector<std::string> clients;
-    for (int i = 0; i < count; ++i) {
-      const Batch batch = queue.TryTake();
-      if (batch.size() != 1) break;
-      clients.push_back(batch[0]->traits().client);
-    }
-    return clients;
-  }
-  static std::vector<std::string> ClientsOf(const Batch& batch) {
-    std::vector<std::string> clients;
-    for (const Job* job : batch) clients.push_back(job->traits().client);
-    return clients;
-  }
-
-  SimulatedClock clock_;
-  std::deque<FakeJob> jobs_;
-};
 
 TEST_F(BatchQueueTest, TakesJobsOfAClientInOrderOfArrival) {
   BatchQueue queue(clock_, Singly());
@@ -260,70 +221,6 @@ TEST_F(BatchQueueTest, IdleDeviceDoesNotGather) {
   EXPECT_EQ(queue.TryTake().size(), 1u);
 }
 
-class GatheringTest : public BatchQueueTest {
- protected:
-  // The device is busy, and it is the turn of a job of lane 0 that gathers.
-  GatheringTest() {
-    AddMany(queue_, "running", 1);
-    EXPECT_EQ(queue_.TryTake().size(), 1u);
-  }
-
-  BatchQueue queue_{clock_, BatchLimits{.max_requests = 4, .max_in_flight = 3}};
-};
-
-TEST_F(GatheringTest, FullLaneGoesBefore) {
-  FakeJob& gathering = Add(queue_, {.lane = LaneNumber(0), .client = "a"});
-  for (int i = 0; i < 3; ++i) Add(queue_, {.lane = LaneNumber(1), .client = "b"});
-  EXPECT_THAT(queue_.TryTake(), IsEmpty());
-  Add(queue_, {.lane = LaneNumber(1), .client = "b"});
-  EXPECT_THAT(ClientsOf(queue_.TryTake()), ElementsAre("b", "b", "b", "b"));
-  clock_.Advance(microseconds(500));
-  EXPECT_THAT(queue_.TryTake(), ElementsAre(&gathering));
-}
-
-TEST_F(GatheringTest, LaneThatWaitedLongEnoughGoesBefore) {
-  for (int i = 0; i < 5; ++i) Add(queue_, {.lane = LaneNumber(1), .client = "b"});
-  FakeJob& cancelled = Add(queue_, {.lane = LaneNumber(0), .client = "a"});
-  EXPECT_EQ(queue_.TryTake().size(), 4u);
-  clock_.Advance(microseconds(400));
-  // "b" has had much, so it is the turn of "a", with a job that has not waited yet.
-  Add(queue_, {.lane = LaneNumber(0), .client = "a"});
-  EXPECT_TRUE(queue_.Cancel(cancelled));
-  Clock::TimePoint wake_at;
-  EXPECT_THAT(queue_.TryTake(&wake_at), IsEmpty());
-  EXPECT_EQ(wake_at, clock_.Now() + microseconds(100));
-  clock_.Advance(microseconds(100));
-  EXPECT_THAT(ClientsOf(queue_.TryTake()), ElementsAre("b"));
-  queue_.Done();
-  EXPECT_THAT(queue_.TryTake(&wake_at), IsEmpty());
-  EXPECT_EQ(wake_at, clock_.Now() + microseconds(400));
-}
-
-TEST_F(GatheringTest, WakesForTheLaneThatIsDueFirst) {
-  FakeJob& urgent = Add(
-      queue_, {.lane = LaneNumber(1), .client = "b", .deadline = clock_.Now() + microseconds(600)});
-  Add(queue_, {.lane = LaneNumber(0), .client = "a"});
-  FakeJob& more_urgent = Add(
-      queue_, {.lane = LaneNumber(2), .client = "c", .deadline = clock_.Now() + microseconds(550)});
-  Clock::TimePoint wake_at;
-  EXPECT_THAT(queue_.TryTake(&wake_at), IsEmpty());
-  EXPECT_EQ(wake_at, clock_.Now() + microseconds(50));
-  clock_.Advance(microseconds(50));
-  EXPECT_THAT(queue_.TryTake(), ElementsAre(&more_urgent));
-  queue_.Done();
-  clock_.Advance(microseconds(50));
-  EXPECT_THAT(queue_.TryTake(), ElementsAre(&urgent));
-}
-
-TEST_F(GatheringTest, LessUrgentLaneDoesNotGoBefore) {
-  FakeJob& urgent = Add(queue_, {.lane = LaneNumber(0), .priority = Priority::kHigh});
-  for (int i = 0; i < 4; ++i) Add(queue_, {.lane = LaneNumber(1)});
-  EXPECT_THAT(queue_.TryTake(), IsEmpty());
-  clock_.Advance(microseconds(500));
-  EXPECT_THAT(queue_.TryTake(), ElementsAre(&urgent));
-  EXPECT_EQ(queue_.TryTake().size(), 4u);
-}
-
 // Jobs that leave otherwise.
 
 TEST_F(BatchQueueTest, CancelsOnlyWhatWaits) {
@@ -380,6 +277,34 @@ TEST_F(BatchQueueTest, NoticesDeadlinesWhileTheDeviceIsFull) {
   EXPECT_EQ(wake_at, clock_.Now() + milliseconds(4));
   EXPECT_EQ(sooner.refusal(), "DEADLINE_PASSED after 5 ms");
   EXPECT_EQ(later.refusal(), "");
+}
+
+// Looks at its queue when it is refused, which hangs where the lock is held.
+class LookingJob final : public Job {
+ public:
+  LookingJob(const BatchQueue& queue, JobTraits traits) : Job(std::move(traits)), queue_(queue) {}
+  absl::StatusOr<DeviceCall> Prepare() override { return absl::InternalError("not to be run"); }
+  void Answer(const RunRecord&) override {}
+  void Refuse(const absl::Status&) override { pending_ = static_cast<int>(queue_.load().pending); }
+  // Of the queue at its refusal.
+  int pending() const { return pending_; }
+
+ private:
+  const BatchQueue& queue_;
+  int pending_ = -1;
+};
+
+TEST_F(BatchQueueTest, HoldsNoLockWhileItRefuses) {
+  BatchQueue queue(clock_, {});
+  LookingJob cancelled(queue, {});
+  LookingJob late(queue, {.deadline = clock_.Now() + milliseconds(1)});
+  ASSERT_TRUE(queue.Enqueue(cancelled));
+  ASSERT_TRUE(queue.Enqueue(late));
+  EXPECT_TRUE(queue.Cancel(cancelled));
+  EXPECT_EQ(cancelled.pending(), 1);
+  clock_.Advance(milliseconds(1));
+  EXPECT_THAT(queue.TryTake(), IsEmpty());
+  EXPECT_EQ(late.pending(), 0);
 }
 
 TEST_F(BatchQueueTest, FlushesInOrderOfArrival) {
