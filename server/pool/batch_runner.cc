@@ -97,9 +97,9 @@ void BatchRunner::OnRunFailed(ComputeDevice& device, std::span<Entry> entries,
   } else if (is_full || is_unsupported) {
     MoveEachToProcessor(entries);
   } else {
-    const bool is_down = slot_.OnFailure(device, why);
+    // Before any job is answered: jobs that come later may be meant for the next device.
+    if (slot_.OnFailure(device, why)) parts_.router.Evacuate(slot_);
     MoveEach(entries);
-    if (is_down) parts_.router.Evacuate(slot_);
   }
 }
 

@@ -69,8 +69,10 @@ void Router::MoveToProcessor(Job*& held, DeviceSlot& from) {
 }
 
 void Router::Evacuate(DeviceSlot& slot) {
-  std::vector<Job*> jobs = slot.queue().Flush();
+  std::vector<Job*> jobs;
   try {
+    // Where there is no memory for this, the slot's threads move the jobs when they take them.
+    jobs = slot.queue().Flush();
     for (Job*& job : jobs) Move(job, slot);
   } catch (const std::exception&) {
     RefuseAll(jobs);
