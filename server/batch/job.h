@@ -52,6 +52,8 @@ struct JobTraits {
 
 // How a job was run.
 struct RunRecord {
+  // The device whose result it is: the processor where it put a wrong result of a GPU right. Lives
+  // as long as the pool.
   absl::string_view device;
   // From acceptance to the start of the run that succeeded.
   Clock::Duration queued{};

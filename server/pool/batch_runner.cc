@@ -89,25 +89,28 @@ void BatchRunner::OnRunFailed(ComputeDevice& device, std::span<Entry> entries,
                      {"requests", entries.size()},
                      {"error", absl::StatusCodeToString(why.code())},
                      {"reason", why.message()}});
+  const bool is_full = why.code() == absl::StatusCode::kResourceExhausted;
   if (!slot_.is_gpu()) {
     RefuseEach(entries, why);
-  } else if (is_unsupported) {
-    MoveEachToProcessor(entries);
-  } else if (why.code() != absl::StatusCode::kResourceExhausted) {
-    const bool is_down = slot_.OnFailure(device, why);
-    MoveEach(entries);
-    if (is_down) parts_.router.Evacuate(slot_);
-  } else if (entries.size() == 1 || !may_split) {
+  } else if (is_full && entries.size() > 1 && may_split) {
+    RunHalves(device, entries);
+  } else if (is_full || is_unsupported) {
     MoveEachToProcessor(entries);
   } else {
-    const size_t half = entries.size() / 2;
-    Attempt(device, entries.first(half), /*may_split=*/false);
-    // The device may have been lost by the first half.
-    if (slot_.Serves(device)) {
-      Attempt(device, entries.subspan(half), /*may_split=*/false);
-    } else {
-      MoveEach(entries.subspan(half));
-    }
+    // Before any job is answered: jobs that come later may be meant for the next device.
+    if (slot_.OnFailure(device, why)) parts_.router.Evacuate(slot_);
+    MoveEach(entries);
+  }
+}
+
+void BatchRunner::RunHalves(ComputeDevice& device, std::span<Entry> entries) {
+  const size_t half = entries.size() / 2;
+  Attempt(device, entries.first(half), /*may_split=*/false);
+  // The device may have been lost by the first half.
+  if (slot_.Serves(device)) {
+    Attempt(device, entries.subspan(half), /*may_split=*/false);
+  } else {
+    MoveEach(entries.subspan(half));
   }
 }
 

@@ -63,6 +63,7 @@ class BatchRunner {
                         Clock::Duration expected, Timing& timing);
   void OnRunFailed(ComputeDevice& device, std::span<Entry> entries, const absl::Status& why,
                    bool may_split);
+  void RunHalves(ComputeDevice& device, std::span<Entry> entries);
   void RefuseEach(std::span<Entry> entries, const absl::Status& why);
   void MoveEach(std::span<Entry> entries);
   void MoveEachToProcessor(std::span<Entry> entries);

@@ -43,7 +43,7 @@ absl::Status MeasureLane(ComputeDevice& device, OpId op, DataType lane, const Cl
                                .layout = layout,
                                .count = bytes / static_cast<uint32_t>(SizeOf(lane)),
                                .values = SampleValues::kUsual};
-      const absl::Status status = Measure(device, spec, clock, costs);
+      absl::Status status = Measure(device, spec, clock, costs);
       if (!status.ok()) return status;
     }
   }
@@ -56,7 +56,7 @@ absl::Status Calibrate(ComputeDevice& device, const Clock& clock, CostModel& cos
   for (const OpTraits& op : OpTable()) {
     for (DataType lane : kAllDataTypes) {
       if (!op_rows::LaneTypes(op).contains(lane) || !device.Supports(op.id, lane)) continue;
-      const absl::Status status = MeasureLane(device, op.id, lane, clock, costs);
+      absl::Status status = MeasureLane(device, op.id, lane, clock, costs);
       if (!status.ok()) return status;
     }
   }

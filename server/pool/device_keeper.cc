@@ -12,8 +12,8 @@
 
 namespace opserve {
 
-DeviceKeeper::DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger)
-    : slots_(slots), router_(router), clock_(clock), logger_(logger) {}
+DeviceKeeper::DeviceKeeper(const Slots& slots, Router& router, const Clock& clock)
+    : slots_(slots), router_(router), clock_(clock) {}
 
 void DeviceKeeper::Start() {
   MutexLock lock(mutex_);
@@ -62,7 +62,7 @@ absl::Status DeviceKeeper::CalibrateSlot(DeviceSlot& slot, ComputeDevice& device
   if (slot.profile().is_software) return absl::OkStatus();
   DeviceSlot& processor = router_.processor();
   if (!is_processor_calibrated_) {
-    const absl::Status status = Calibrate(*processor.serving(), clock_, processor.costs());
+    absl::Status status = Calibrate(*processor.serving(), clock_, processor.costs());
     if (!status.ok()) return status;
     is_processor_calibrated_ = true;
   }

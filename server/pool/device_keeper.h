@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/clock.h"
-#include "server/log.h"
 #include "server/mutex.h"
 #include "server/pool/device_pool.h"
 #include "server/pool/router.h"
@@ -24,7 +23,7 @@ namespace opserve {
 class DeviceKeeper {
  public:
   // All must outlive the keeper.
-  DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger);
+  DeviceKeeper(const Slots& slots, Router& router, const Clock& clock);
 
   // Brings all GPUs into service, those that can be.
   void Start();
@@ -45,7 +44,6 @@ class DeviceKeeper {
   const Slots& slots_;
   Router& router_;
   const Clock& clock_;
-  Logger& logger_;
 
   // One device is brought up at a time.
   Mutex mutex_;

@@ -104,7 +104,7 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
       processor(std::move(cpu)),
       shared{clock_in, logger, [this] { WakeMaintenance(); }},
       router(slots),
-      keeper(slots, router, clock_in, logger),
+      keeper(slots, router, clock_in),
       sampler(options.verify_rate) {
   const BatchLimits cpu_limits = ProcessorLimits(options.cpu_workers);
   const BatchLimits gpu_limits = GpuLimits(options.batch);

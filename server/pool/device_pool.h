@@ -52,7 +52,7 @@ struct DeviceStatus {
   std::map<size_t, uint64_t> batches;  // batches by the number of their requests
   uint64_t verified = 0;               // results compared with the processor's
   uint64_t mismatches = 0;             // of these, wrong ones
-  uint64_t faults = 0;                 // runs that failed
+  uint64_t faults = 0;                 // runs that failed, unless for want of a kernel
   uint64_t losses = 0;                 // devices that were lost
   uint64_t moved = 0;                  // jobs that had to run elsewhere
 };

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "server/errors.h"
 #include "server/pool/placement.h"
 
@@ -33,8 +34,7 @@ bool Router::PlaceExcept(Job& job, const DeviceSlot* except) {
   const JobTraits& traits = job.traits();
   size_t chosen = 0;
   if (traits.placement != Placement::kCpu && slots_.size() > 1) {
-    std::vector<Candidate> candidates;
-    candidates.reserve(slots_.size());
+    absl::InlinedVector<Candidate, 8> candidates;
     for (const std::unique_ptr<DeviceSlot>& slot : slots_) {
       Candidate& candidate = candidates.emplace_back(slot->CandidateFor(traits));
       if (slot.get() == except) candidate.can_run = false;
@@ -69,8 +69,10 @@ void Router::MoveToProcessor(Job*& held, DeviceSlot& from) {
 }
 
 void Router::Evacuate(DeviceSlot& slot) {
-  std::vector<Job*> jobs = slot.queue().Flush();
+  std::vector<Job*> jobs;
   try {
+    // Where there is no memory for this, the slot's threads move the jobs when they take them.
+    jobs = slot.queue().Flush();
     for (Job*& job : jobs) Move(job, slot);
   } catch (const std::exception&) {
     RefuseAll(jobs);

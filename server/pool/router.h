@@ -28,9 +28,9 @@ class Router {
   // which leaves the job alone.
   bool Place(Job& job);
 
-  // Queues a job elsewhere that `from` could not run.
-  // These pass on jobs in a caller's hands; `held` becomes nullptr once the job is not the caller's
-  // any more. Where an exception leaves the function, it is still the caller's unless nullptr.
+  // Queues a job in the caller's hands elsewhere, because `from` could not run it; refuses it where
+  // all queues are closed. `held` becomes nullptr once the job is out of the caller's hands; if an
+  // exception leaves the function before, it still is in them.
   void Move(Job*& held, DeviceSlot& from);
   // The same, on the processor.
   void MoveToProcessor(Job*& held, DeviceSlot& from);

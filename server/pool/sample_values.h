@@ -23,8 +23,8 @@ enum class SampleValues : uint8_t {
 // Values that a device may well get wrong, in the low bits of each entry.
 std::vector<uint64_t> SpecialValuesOf(DataType type);
 
-// Fills `bytes` with elements of `type`; after the first 16 KiB they repeat. What is left at the end
-// becomes zero.
+// Fills `bytes` with elements of `type`; after the first 16 KiB they repeat. What is left at the
+// end becomes zero.
 void FillWithSamples(DataType type, SampleValues values, std::mt19937_64& random,
                      std::span<std::byte> bytes);
 

@@ -118,7 +118,7 @@ bool NullScript::Supports(OpId op, DataType lane) const {
 bool NullDevice::Supports(OpId op, DataType lane) const { return script_->Supports(op, lane); }
 
 absl::Status NullDevice::Run(std::span<const DeviceCall> calls) {
-  const absl::Status begun = script_->Begin(calls);
+  absl::Status begun = script_->Begin(calls);
   if (!begun.ok()) {
     // What a failed run leaves behind must not be mistaken for a result.
     for (const DeviceCall& call : calls) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/pool/self_test.h"
 #include "tests/unit/pool_fixture.h"
 
 namespace opserve::testing {
@@ -18,6 +19,19 @@ using std::chrono::milliseconds;
 constexpr int kClients = 64;
 constexpr uint64_t kJobsPerClient = 20;
 constexpr uint64_t kJobs = kClients * kJobsPerClient;
+
+// Runs and results of the known-answer test, which each device goes through before it serves.
+struct SelfTestSize {
+  uint64_t runs;
+  uint64_t results;
+};
+
+SelfTestSize SizeOfSelfTest() {
+  const auto script = std::make_shared<NullScript>();
+  NullDevice device(NullProfile("null/test", true), script);
+  const SelfTestReport report = TestDevice(device);
+  return {script->run_count(), static_cast<uint64_t>(report.cases)};
+}
 
 class FaultTest : public PoolTest {
  protected:
@@ -160,7 +174,8 @@ TEST_F(FaultTest, WrongBytes) {
 TEST_F(FaultTest, WrongBytesAgainAndAgain) {
   PoolOptions options = LoadOptions();
   options.verify_rate = 1;
-  gpu_->PrepareScripts([](NullScript& script) { script.CorruptResult(300); });
+  const uint64_t nth = SizeOfSelfTest().results + 30;
+  gpu_->PrepareScripts([nth](NullScript& script) { script.CorruptResult(nth); });
   StartLoaded(options, 1);
   RunClients();
   EXPECT_GT(gpu_status().mismatches, 0u);
@@ -189,8 +204,9 @@ TEST_F(FaultTest, FaultsNowAndThen) {
 
 // Devices are lost and made anew while the clients go on.
 TEST_F(FaultTest, DeviceBackAgain) {
-  gpu_->PrepareScripts([](NullScript& script) { script.LoseAtRun(140); });
-  second_gpu_.PrepareScripts([](NullScript& script) { script.LoseAtRun(150); });
+  const uint64_t tested = SizeOfSelfTest().runs;
+  gpu_->PrepareScripts([tested](NullScript& script) { script.LoseAtRun(tested + 8); });
+  second_gpu_.PrepareScripts([tested](NullScript& script) { script.LoseAtRun(tested + 12); });
   StartLoaded(LoadOptions());
   RunClients([this] {
     // The second loss of a device proves that it came back.
