@@ -142,6 +142,13 @@ fuzz: packages ## Run every fuzz target for FUZZ_SECONDS
 	@ninja -C build/fuzz -j $(JOBS) tests/fuzz/all
 	@deploy/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
+.PHONY: windows
+windows: ## Build the Direct3D 12 layer for Windows, and test it under Wine
+	@deploy/setup.sh windows
+	@$(MAKE) build/windows/build.ninja
+	@ninja -C build/windows -j $(JOBS) tests/windows/all
+	@ctest --test-dir build/windows --output-on-failure $(ARGS)
+
 .PHONY: install
 install: packages ## Install programs, library and headers below PREFIX
 	@$(MAKE) $(RELEASE)/build.ninja

@@ -9,6 +9,7 @@
 #   fuzz     Clang with libFuzzer
 #   bundle   what `make bundle` packs and uses beside what the build needs
 #   bench    a Python environment in .venv with ONNX Runtime (goes on without where pip cannot install it)
+#   windows  the cross compiler for Windows, Wine, and the sources of Abseil in build/windows
 #   runtime  the shared libraries alone, for run-time images
 #
 # Without a group: build and test. Does nothing, quickly, where nothing is missing. Needs root, or a
@@ -29,6 +30,9 @@ declare -A packages_of=(
   [fuzz]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
   [bundle]="binutils libvkd3d1 libvulkan1 patchelf"
   [bench]="python3 python3-venv"
+  # dpkg-dev unpacks the sources; the last line is Wine with a display and a Vulkan driver.
+  [windows]="ccache cmake directx-headers-dev dpkg-dev g++-mingw-w64-x86-64-posix googletest ninja-build
+    libgl1-mesa-dri libvulkan1 mesa-vulkan-drivers wine wine64 xauth xvfb"
   # What opserve-server and opserve load; deploy/check-image-packages.sh compares it with them.
   [runtime]="libabsl20220623 libfmt9 libgcc-s1 libgrpc++1.51 libgrpc29 libhwy1
     libprotobuf32 libspdlog1.10 libssl3 libstdc++6 libtbb12"
@@ -131,6 +135,9 @@ main() {
   fi
   if [[ $mode == install && " ${groups[*]} " == *" bench "* ]]; then
     make_bench_environment
+  fi
+  if [[ $mode == install && " ${groups[*]} " == *" windows "* ]]; then
+    deploy/windows/fetch-abseil.sh build/windows/abseil || die "cannot get the sources of Abseil"
   fi
   say "ready (${groups[*]})"
 }

@@ -71,7 +71,11 @@ bool IsInfinity(T x) {
 template <int kMode, std::floating_point T>
 T Round(T x) {
   if (kMode == 1) return std::trunc(x);
-  if (kMode == 2) return std::round(x);
+  if (kMode == 2) {
+    // Not std::round: mingw-w64's takes the number before 0.5 for a half.
+    const T whole = std::trunc(x);
+    return std::abs(x - whole) >= T{0.5} ? whole + std::copysign(T{1}, x) : whole;
+  }
   return std::nearbyint(x);
 }
 

@@ -4,13 +4,19 @@
 #include <vector>
 
 // The archive becomes read-only data of the program, between two symbols.
-asm(".pushsection .rodata\n"
+#ifdef _WIN32
+#define OPSERVE_BEGIN_READ_ONLY_DATA ".section .rdata,\"dr\"\n"
+#define OPSERVE_END_READ_ONLY_DATA ".text\n"
+#else
+#define OPSERVE_BEGIN_READ_ONLY_DATA ".pushsection .rodata\n"
+#define OPSERVE_END_READ_ONLY_DATA ".popsection\n"
+#endif
+asm(OPSERVE_BEGIN_READ_ONLY_DATA
     ".balign 16\n"
     "opserve_kernel_archive:\n"
     ".incbin \"" OPSERVE_KERNEL_ARCHIVE
     "\"\n"
-    "opserve_kernel_archive_end:\n"
-    ".popsection\n");
+    "opserve_kernel_archive_end:\n" OPSERVE_END_READ_ONLY_DATA);
 extern "C" const std::byte opserve_kernel_archive[];
 extern "C" const std::byte opserve_kernel_archive_end[];
 

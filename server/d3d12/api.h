@@ -21,8 +21,13 @@
 #ifdef _WIN32
 
 #define WIN32_LEAN_AND_MEAN
+#ifndef NOMINMAX
 #define NOMINMAX
+#endif
 #include <windows.h>
+// mingw-w64 has an older version of it than d3d12.h asks for, which does no harm.
+#include <rpc.h>
+#include <rpcndr.h>
 
 #else
 
