@@ -186,7 +186,8 @@ std::optional<std::pair<std::string, double>> ParseClientWeight(const std::strin
 CLI::Validator IsClientWeight() {
   return CLI::Validator(
       [](const std::string& text) {
-        return ParseClientWeight(text)
+        // Empty, as --print-config writes that there is none.
+        return text.empty() || ParseClientWeight(text)
                    ? std::string()
                    : absl::StrCat("Value ", text,
                                   " is no CLIENT=WEIGHT with a weight above 0 and up to 1000000");
@@ -287,7 +288,9 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   options.server.placement = EnumOf<Placement>(kPlacements, raw.placement);
   options.server.pool.batch.max_delay = std::chrono::microseconds(raw.max_batch_delay_us);
   for (const std::string& text : raw.client_weights) {
-    options.server.pool.batch.client_weights.insert(*ParseClientWeight(text));
+    if (const auto weight = ParseClientWeight(text)) {
+      options.server.pool.batch.client_weights.insert(*weight);
+    }
   }
   options.gpu.timeout = std::chrono::seconds(raw.device_timeout_s);
   options.log_level = EnumOf<LogLevel>(kLogLevels, raw.log_level);
