@@ -79,7 +79,8 @@ using DeviceFactory = std::function<absl::StatusOr<std::unique_ptr<ComputeDevice
 
 // A device that a server is to use.
 struct DeviceSource {
-  // The same as the profile of every device that `create` makes.
+  // The same as the profile of every device that `create` makes, but for the feature level, which
+  // need not be known before.
   DeviceProfile profile;
   DeviceFactory create;
 };

@@ -42,7 +42,7 @@ void RunBatches(BatchQueue& queue, BatchRunner& runner) {
 
 DeviceStatus StatusOf(const DeviceSlot& slot) {
   DeviceStatus status;
-  status.profile = slot.profile();
+  status.profile = slot.full_profile();
   const DeviceHealth health = slot.health();
   status.state = health.state();
   status.reason = health.reason();

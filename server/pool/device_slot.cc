@@ -40,6 +40,13 @@ DeviceSlot::DeviceSlot(DeviceSource source, const BatchLimits& limits, const Hea
       queue_(shared.clock, limits),
       health_(health) {}
 
+DeviceProfile DeviceSlot::full_profile() const {
+  DeviceProfile profile = source_.profile;
+  MutexLock lock(mutex_);
+  profile.feature_level = feature_level_;
+  return profile;
+}
+
 std::shared_ptr<ComputeDevice> DeviceSlot::serving() const {
   MutexLock lock(mutex_);
   return health_.takes_jobs() ? device_ : nullptr;
@@ -145,6 +152,7 @@ void DeviceSlot::Install(std::shared_ptr<ComputeDevice> device) {
   std::vector<DataTypeSet> supported = SupportedBy(*device);
   {
     MutexLock lock(mutex_);
+    feature_level_ = device->profile().feature_level;
     device_ = std::move(device);
     supported_ = std::move(supported);
   }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -58,6 +59,8 @@ class DeviceSlot {
   DeviceSlot& operator=(const DeviceSlot&) = delete;
 
   const DeviceProfile& profile() const { return source_.profile; }
+  // The same, with the feature level, which only a device that was made tells.
+  DeviceProfile full_profile() const;
   bool is_gpu() const { return source_.profile.kind == DeviceKind::kGpu; }
   BatchQueue& queue() { return queue_; }
   const BatchQueue& queue() const { return queue_; }
@@ -128,6 +131,7 @@ class DeviceSlot {
   DeviceHealth health_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<ComputeDevice> device_ ABSL_GUARDED_BY(mutex_);
   std::vector<DataTypeSet> supported_ ABSL_GUARDED_BY(mutex_);  // by operator
+  std::string feature_level_ ABSL_GUARDED_BY(mutex_);
   std::vector<ActiveRun> active_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_run_ ABSL_GUARDED_BY(mutex_) = 0;
 

@@ -1,5 +1,6 @@
 #include "server/pool/router.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -28,12 +29,19 @@ absl::Status Draining() {
 
 Router::Router(const Slots& slots) : slots_(slots), out_of_memory_(OutOfMemory()) {}
 
+bool Router::has_hardware_gpu() const {
+  return std::any_of(slots_.begin(), slots_.end(), [](const std::unique_ptr<DeviceSlot>& slot) {
+    return slot->is_gpu() && !slot->profile().is_software;
+  });
+}
+
 bool Router::Place(Job& job) { return PlaceExcept(job, nullptr); }
 
 bool Router::PlaceExcept(Job& job, const DeviceSlot* except) {
   const JobTraits& traits = job.traits();
   size_t chosen = 0;
-  if (traits.placement != Placement::kCpu && slots_.size() > 1) {
+  if (traits.placement == Placement::kGpu ||
+      (traits.placement == Placement::kAuto && has_hardware_gpu())) {
     absl::InlinedVector<Candidate, 8> candidates;
     for (const std::unique_ptr<DeviceSlot>& slot : slots_) {
       Candidate& candidate = candidates.emplace_back(slot->CandidateFor(traits));

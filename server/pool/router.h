@@ -44,6 +44,8 @@ class Router {
   DeviceSlot& processor() { return *slots_.front(); }
 
  private:
+  // Otherwise `auto` needs no look at the devices: it is the processor.
+  bool has_hardware_gpu() const;
   bool PlaceExcept(Job& job, const DeviceSlot* except);
 
   const Slots& slots_;
