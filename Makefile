@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 60
 RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
 # What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
-SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/integration/all
+SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|package|demo
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
