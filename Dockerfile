@@ -3,6 +3,9 @@
 #
 #   docker build -t opserve .
 #   docker run --rm -p 50051:50051 opserve
+#
+# GPUs need their Vulkan driver in the container, as NVIDIA's container toolkit provides it with
+#   docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=graphics ...
 
 FROM debian:bookworm AS builder
 WORKDIR /src
@@ -12,14 +15,15 @@ RUN deploy/setup.sh build && rm -rf /var/lib/apt/lists/*
 COPY . .
 RUN cmake --preset release -DOPSERVE_BUILD_TESTS=OFF \
   && ninja -C build/release bin/opserve-server bin/opserve \
-  && strip build/release/bin/opserve-server build/release/bin/opserve
+  && strip build/release/bin/opserve-server build/release/bin/opserve build/release/lib/opserve/*.so
 
 FROM debian:bookworm-slim
 COPY deploy/setup.sh /tmp/opserve/deploy/setup.sh
-RUN /tmp/opserve/deploy/setup.sh runtime \
+RUN /tmp/opserve/deploy/setup.sh runtime gpu \
   && rm -rf /tmp/opserve /var/lib/apt/lists/* \
   && useradd --system --user-group --no-create-home --shell /usr/sbin/nologin opserve
 COPY --from=builder /src/build/release/bin/opserve-server /src/build/release/bin/opserve /usr/bin/
+COPY --from=builder /src/build/release/lib/opserve/ /usr/lib/opserve/
 USER opserve
 EXPOSE 50051
 # SIGTERM drains: the server answers what it accepted, then exits with 0.

@@ -69,10 +69,11 @@ serve: build ## Start a server on 127.0.0.1:50051
 	@$(RELEASE)/bin/opserve-server --listen 127.0.0.1:50051 $(ARGS)
 
 .PHONY: bench
-bench: packages ## Measure the kernels against memcpy, and against ONNX Runtime where it installs
+bench: packages ## Measure kernels against memcpy, batches, placement, and ONNX Runtime where it installs
 	@$(MAKE) $(RELEASE)/build.ninja
-	@ninja -C $(RELEASE) -j $(JOBS) bin/bench_kernels
+	@ninja -C $(RELEASE) -j $(JOBS) bin/bench_kernels bin/bench_pool
 	@$(RELEASE)/bin/bench_kernels $(ARGS)
+	@$(RELEASE)/bin/bench_pool
 	@$(MAKE) bench-onnx
 
 .PHONY: bench-onnx

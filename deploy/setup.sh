@@ -10,7 +10,8 @@
 #   bundle   what `make bundle` packs and uses beside what the build needs
 #   bench    a Python environment in .venv with ONNX Runtime (goes on without where pip cannot install it)
 #   windows  the cross compiler for Windows, Wine, and the sources of Abseil in build/windows
-#   runtime  the shared libraries alone, for run-time images
+#   runtime  the shared libraries that the programs link, for run-time images
+#   gpu      those that they load for GPUs, beside the GPU's own Vulkan driver
 #
 # Without a group: build and test. Does nothing, quickly, where nothing is missing. Needs root, or a
 # user who may use sudo. --check changes nothing and exits with 1 where a package is missing;
@@ -33,7 +34,8 @@ declare -A packages_of=(
   # dpkg-dev unpacks the sources; the last line is Wine with a display and a Vulkan driver.
   [windows]="ccache cmake directx-headers-dev dpkg-dev g++-mingw-w64-x86-64-posix googletest ninja-build
     libgl1-mesa-dri libvulkan1 mesa-vulkan-drivers wine wine64 xauth xvfb"
-  # What opserve-server and opserve load; deploy/check-image-packages.sh compares it with them.
+  [gpu]="libvkd3d1 libvulkan1"
+  # What opserve-server and opserve link; deploy/check-image-packages.sh compares it with them.
   [runtime]="libabsl20220623 libfmt9 libgcc-s1 libgrpc++1.51 libgrpc29 libhwy1
     libprotobuf32 libspdlog1.10 libssl3 libstdc++6 libtbb12"
 )
