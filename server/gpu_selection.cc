@@ -70,13 +70,15 @@ absl::StatusOr<std::vector<GpuChoice>> SelectGpus(std::span<const AdapterInfo> a
   return choices;
 }
 
+std::string DescribeAdapter(const AdapterInfo& adapter) {
+  return absl::StrCat(adapter.name, " (", adapter.driver, "), ", adapter.memory_bytes >> 20, " MiB",
+                      adapter.is_software ? ", software" : "");
+}
+
 std::string ListAdapters(std::span<const AdapterInfo> adapters) {
   std::string text;
   for (size_t i = 0; i < adapters.size(); ++i) {
-    const AdapterInfo& adapter = adapters[i];
-    absl::StrAppend(&text, "  ", i, ": ", adapter.name, " (", adapter.driver, "), ",
-                    adapter.memory_bytes >> 20, " MiB", adapter.is_software ? ", software" : "",
-                    "\n");
+    absl::StrAppend(&text, "  ", i, ": ", DescribeAdapter(adapters[i]), "\n");
   }
   return text;
 }

@@ -29,8 +29,11 @@ struct GpuChoice {
 absl::StatusOr<std::vector<GpuChoice>> SelectGpus(std::span<const d3d12::AdapterInfo> adapters,
                                                   const GpuOptions& options);
 
-// The adapters as lines "0: NVIDIA H100 (driver), 80 GiB" for people.
+// The adapters as lines "0: NVIDIA H100 (driver), 81920 MiB" for people.
 std::string ListAdapters(std::span<const d3d12::AdapterInfo> adapters);
+
+// One of these lines, without its number and end.
+std::string DescribeAdapter(const d3d12::AdapterInfo& adapter);
 
 }  // namespace opserve
 

@@ -84,7 +84,16 @@ absl::StatusOr<std::vector<DeviceSource>> FindGpus(const GpuOptions& options, Lo
 std::string DescribeAdapters() {
   D3D12Modules loaded = d3d12::LoadD3D12Modules(d3d12::ModuleDirectories());
   const Found found = FindAdapters(loaded);
-  std::string text = ListAdapters(found.adapters);
+  std::string text;
+  for (size_t i = 0; i < found.adapters.size(); ++i) {
+    const AdapterInfo& adapter = found.adapters[i];
+    // Only a device tells the feature level.
+    const auto device = found.modules[i]->CreateDevice(adapter.index, {});
+    absl::StrAppend(&text, i, ": ", DescribeAdapter(adapter), ", ", found.modules[i]->name(), ", ",
+                    device.ok() ? absl::StrCat("feature level ", (*device)->profile().feature_level)
+                                : absl::StrCat("unusable: ", device.status().message()),
+                    "\n");
+  }
   for (const d3d12::AbsentRuntime& absent : loaded.absent) {
     absl::StrAppend(&text, "no ", absent.name, ": ", absent.reason.message(), "\n");
   }

@@ -200,7 +200,7 @@ std::optional<Difference> BatchRunner::VerifyOne(Entry& entry) {
 void BatchRunner::LogMismatch(const Entry& entry, const Difference& difference) {
   const Invocation& invocation = *entry.call.invocation;
   const DeviceProfile& profile = slot_.profile();
-  parts_.logger.Log(LogLevel::kWarn, "wrong result",
+  parts_.logger.Log(LogLevel::kError, "wrong result",
                     {{"operator", TraitsOf(invocation.op).name},
                      {"type", NameOf(invocation.lane_type)},
                      {"device", profile.name},
