@@ -63,7 +63,8 @@ def main():
             f"-DCMAKE_CXX_FLAGS={arguments.flags}")
         run("cmake", "--build", folder / "build")
         version = run(prefix / "bin" / "opserve", "--version")
-        with ServerProcess(prefix / "bin" / "opserve-server", folder) as server:
+        with ServerProcess(prefix / "bin" / "opserve-server", folder,
+                           ["--devices", "none"]) as server:
             printed = run(folder / "build" / "example", server.address)
     print(version, printed, sep="", end="")
     lines = printed.splitlines()

@@ -365,7 +365,7 @@ def main():
     programs, rest = parser.parse_known_args()
     OPSERVE = programs.bin / "opserve"
     with tempfile.TemporaryDirectory(prefix="opserve-cli-server-") as folder:
-        with ServerProcess(programs.bin / "opserve-server", folder) as server:
+        with ServerProcess(programs.bin / "opserve-server", folder, ["--devices", "none"]) as server:
             ADDRESS = server.address
             tests = unittest.main(argv=[sys.argv[0], *rest], exit=False)
     if not tests.result.wasSuccessful():

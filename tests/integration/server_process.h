@@ -18,7 +18,7 @@ namespace opserve::testing {
 // still runs.
 class ServerProcess {
  public:
-  // Starts the program with these arguments.
+  // Starts the program without GPUs and with these arguments.
   explicit ServerProcess(const std::vector<std::string>& arguments);
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
