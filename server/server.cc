@@ -17,6 +17,7 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "server/admission.h"
 #include "server/device/cpu_device.h"
+#include "server/gpu_readiness.h"
 #include "server/listen_address.h"
 #include "server/request_validator.h"
 #include "server/service.h"
@@ -130,8 +131,10 @@ struct Server::Impl {
         pool(MakePoolOptions(options), clock, logger,
              environment.cpu != nullptr ? environment.cpu
                                         : std::make_shared<CpuDevice>(options.cpu_threads),
-             environment.gpus),
+             environment.gpus, [this] { gpu_readiness.Update(); }),
         service(MakeOperatorService({clock, pool, validator, admission, logger, options})) {}
+  // The devices may change their states for longer than there is a health service.
+  ~Impl() { gpu_readiness.Detach(); }
 
   absl::Status Listen();
   absl::Status BuildServer(const std::vector<ListenAddress>& listen);
@@ -145,6 +148,7 @@ struct Server::Impl {
   Logger& logger;
   RequestValidator validator;
   Admission admission;
+  GpuReadiness gpu_readiness;
   DevicePool pool;
   const std::unique_ptr<grpc::Service> service;
   std::unique_ptr<grpc::Server> server;
@@ -201,6 +205,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
     addresses.push_back(bound.ToString());
   }
   server->GetHealthCheckService()->SetServingStatus(kServiceName, true);
+  gpu_readiness.Attach(*server->GetHealthCheckService(), pool);
   return absl::OkStatus();
 }
 
@@ -263,7 +268,8 @@ DrainResult Server::Drain(milliseconds timeout) {
   impl_->logger.Log(
       LogLevel::kInfo, "draining",
       {{"requests", held.requests}, {"bytes", held.bytes}, {"timeout_ms", timeout.count()}});
-  impl_->server->GetHealthCheckService()->SetServingStatus(false);
+  // For good: a GPU that comes back changes nothing any more.
+  impl_->server->GetHealthCheckService()->Shutdown();
   impl_->admission.Close();
   const Admission::Wait wait = impl_->admission.WaitIdle(timeout);
   if (wait != Admission::Wait::kIdle) {

@@ -92,7 +92,9 @@ class OperatorService final : public RawService {
     const bool is_started = self_test_.Start([this, reactor, response, name = parsed.device()] {
       v1::SelfTestDevicesResponse answer;
       const absl::Status status = SelfTest(name, answer);
-      Answer(*reactor, status, answer, *response);
+      return [reactor, response, status, answer = std::move(answer)] {
+        Answer(*reactor, status, answer, *response);
+      };
     });
     if (!is_started) reactor->Finish(ToGrpcStatus(SelfTestRunningError()));
     return reactor;

@@ -23,17 +23,21 @@ class SingleTask {
   SingleTask(const SingleTask&) = delete;
   SingleTask& operator=(const SingleTask&) = delete;
 
-  // Starts `task`. False, without doing anything, while another one runs.
-  bool Start(std::function<void()> task) {
+  // Starts `task`. False, without doing anything, while another one runs. What the task returns is
+  // called in its thread once the next one may start: who hears of the end by it is not refused.
+  bool Start(std::function<std::function<void()>()> task) {
     MutexLock lock(mutex_);
     if (is_running_) return false;
     // The thread of the last task is at its end.
     if (thread_.joinable()) thread_.join();
     is_running_ = true;
     thread_ = std::thread([this, run = std::move(task)] {
-      run();
-      MutexLock done(mutex_);
-      is_running_ = false;
+      const std::function<void()> tell = run();
+      {
+        MutexLock done(mutex_);
+        is_running_ = false;
+      }
+      tell();
     });
     return true;
   }

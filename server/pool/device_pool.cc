@@ -65,13 +65,15 @@ DeviceStatus StatusOf(const DeviceSlot& slot) {
 
 struct DevicePool::Impl {
   Impl(const PoolOptions& options, const Clock& clock_in, Logger& logger,
-       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus);
+       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus,
+       std::function<void()> on_change_in);
   ~Impl();
 
   void AddSlot(DeviceSource source, const BatchLimits& limits, const HealthOptions& health) {
     slots.push_back(std::make_unique<DeviceSlot>(std::move(source), limits, health, shared));
   }
   void StartThreads(size_t slot, int count, std::vector<std::thread>& threads);
+  void OnChange(const DeviceHealth& health);
   // The maintenance thread.
   void MaintainUntilStopped();
   void WakeMaintenance();
@@ -79,6 +81,7 @@ struct DevicePool::Impl {
   bool WaitForMaintenance(Clock::TimePoint until);
 
   const Clock& clock;
+  const std::function<void()> on_change;
   const std::shared_ptr<ComputeDevice> processor;
   const DeviceSlot::Shared shared;
   Slots slots;
@@ -99,10 +102,12 @@ struct DevicePool::Impl {
 };
 
 DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger& logger,
-                       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus)
+                       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus,
+                       std::function<void()> on_change_in)
     : clock(clock_in),
+      on_change(std::move(on_change_in)),
       processor(std::move(cpu)),
-      shared{clock_in, logger, [this] { WakeMaintenance(); }},
+      shared{clock_in, logger, [this](const DeviceHealth& health) { OnChange(health); }},
       router(slots),
       keeper(slots, router, clock_in),
       sampler(options.verify_rate) {
@@ -147,6 +152,11 @@ void DevicePool::Impl::StartThreads(size_t slot, int count, std::vector<std::thr
   }
 }
 
+void DevicePool::Impl::OnChange(const DeviceHealth& health) {
+  if (health.next_attempt() != Clock::kNever) WakeMaintenance();
+  if (on_change) on_change();
+}
+
 void DevicePool::Impl::WakeMaintenance() {
   MutexLock lock(mutex);
   woken = true;
@@ -174,8 +184,10 @@ bool DevicePool::Impl::WaitForMaintenance(Clock::TimePoint until) {
 }
 
 DevicePool::DevicePool(const PoolOptions& options, const Clock& clock, Logger& logger,
-                       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus)
-    : impl_(std::make_unique<Impl>(options, clock, logger, std::move(cpu), std::move(gpus))) {}
+                       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus,
+                       std::function<void()> on_change)
+    : impl_(std::make_unique<Impl>(options, clock, logger, std::move(cpu), std::move(gpus),
+                                   std::move(on_change))) {}
 
 DevicePool::~DevicePool() = default;
 

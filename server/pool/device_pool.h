@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -71,8 +72,13 @@ class DevicePool {
  public:
   // Makes the devices, tests and calibrates them, and starts the threads. A GPU that cannot be made
   // is tried again later. `clock` and `logger` must outlive the pool.
+  //
+  // `on_change`, if given, is called after each change of a device's state, in whichever thread
+  // made it, several at a time perhaps: also before the constructor returns, when there is no pool
+  // to call yet, and until the destructor does. It may call gpu_ready and Status, but not Maintain.
   DevicePool(const PoolOptions& options, const Clock& clock, Logger& logger,
-             std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus);
+             std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus,
+             std::function<void()> on_change = nullptr);
   // Close, then waits until every accepted job is answered.
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;

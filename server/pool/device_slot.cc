@@ -188,7 +188,7 @@ bool DeviceSlot::Tell(const ComputeDevice* device,
   if (changed->state() == DeviceState::kLost && took_jobs) {
     Count([](DeviceCounters& counters) { ++counters.losses; });
   }
-  if (changed->next_attempt() != Clock::kNever && shared_.on_down) shared_.on_down();
+  if (shared_.on_change) shared_.on_change(*changed);
   return took_jobs && !changed->takes_jobs();
 }
 

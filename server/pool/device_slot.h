@@ -48,8 +48,8 @@ class DeviceSlot {
   struct Shared {
     const Clock& clock;
     Logger& logger;
-    // Called after a device stops taking jobs, with no lock held.
-    std::function<void()> on_down;
+    // Called after the state of a device changed, with no lock of the slot held.
+    std::function<void(const DeviceHealth&)> on_change;
   };
 
   // `limits.max_in_flight` threads are to run the batches. The slot starts without a device.

@@ -15,11 +15,13 @@ ServerOptions OnLoopback(ServerOptions options) {
 
 }  // namespace
 
-PendingCall::PendingCall(Stub& stub, v1::ExecuteRequest request, std::chrono::milliseconds timeout)
+PendingCall::PendingCall(Stub& stub, v1::ExecuteRequest request, std::chrono::milliseconds timeout,
+                         const std::string& client)
     : state_(std::make_shared<State>()) {
   answer_ = state_->promise.get_future();
   state_->context.set_deadline(std::chrono::system_clock::now() + timeout);
   state_->request = std::move(request);
+  if (!client.empty()) state_->context.AddMetadata("opserve-client", client);
   stub.async()->Execute(&state_->context, &state_->request, &state_->answer.response,
                         [state = state_](grpc::Status status) {
                           state->answer.status = std::move(status);

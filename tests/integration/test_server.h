@@ -31,7 +31,9 @@ struct Answer {
 // A call in flight: the answer will come, and TryCancel gives it up.
 class PendingCall {
  public:
-  PendingCall(Stub& stub, v1::ExecuteRequest request, std::chrono::milliseconds timeout);
+  // `client` is what the call says that it comes from; nothing if it is empty.
+  PendingCall(Stub& stub, v1::ExecuteRequest request, std::chrono::milliseconds timeout,
+              const std::string& client = "");
 
   // Waits for the answer.
   Answer Get() { return answer_.get(); }

@@ -17,3 +17,10 @@ opserve_test(pool_fault_test
   SRCS pool_fault_test.cc
   DEPS opserve::pool opserve::test_devices
   LABELS unit)
+
+find_package(Protobuf REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
+opserve_test(server_gpu_readiness_test
+  SRCS server_gpu_readiness_test.cc
+  DEPS opserve::server opserve::pool opserve::test_devices gRPC::grpc++
+  LABELS unit)

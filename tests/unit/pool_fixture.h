@@ -6,6 +6,7 @@
 #define OPSERVE_TESTS_UNIT_POOL_FIXTURE_H_
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,9 +45,9 @@ class PoolTest : public ::testing::Test {
     std::vector<DeviceSource> sources;
     if (gpus > 0) sources.push_back(gpu_->source());
     if (gpus > 1) sources.push_back(second_gpu_.source());
-    pool_ =
-        std::make_unique<DevicePool>(options, clock != nullptr ? *clock : clock_, logger_,
-                                     std::make_unique<NullDevice>(cpu, cpu_), std::move(sources));
+    pool_ = std::make_unique<DevicePool>(options, clock != nullptr ? *clock : clock_, logger_,
+                                         std::make_unique<NullDevice>(cpu, cpu_),
+                                         std::move(sources), on_change_);
   }
 
   // The first GPU is hardware, as far as anyone can tell.
@@ -95,6 +96,8 @@ class PoolTest : public ::testing::Test {
   std::shared_ptr<NullScript> cpu_ = std::make_shared<NullScript>();
   std::unique_ptr<NullDeviceFactory> gpu_ =
       std::make_unique<NullDeviceFactory>(NullProfile(kGpuName, /*is_software=*/true));
+  // Given to the pool.
+  std::function<void()> on_change_;
   NullDeviceFactory second_gpu_{NullProfile(kSecondGpuName, /*is_software=*/true)};
   std::unique_ptr<DevicePool> pool_;
 };

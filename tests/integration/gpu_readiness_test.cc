@@ -1,0 +1,105 @@
+// Health of the GPUs, as clients see it that watch.
+
+#include "tests/integration/gpu_fixture.h"
+
+namespace opserve::testing {
+namespace {
+
+constexpr int kForEver = 1'000'000'000;
+
+class GpuReadinessTest : public GpuServerTest {
+ protected:
+  void Break(int gpu) {
+    factory(gpu).FailCreations(kForEver, absl::UnavailableError("broken by the test"));
+  }
+  void Repair(int gpu) { factory(gpu).FailCreations(0, absl::OkStatus()); }
+  // The GPU is lost with its next run; Break decides whether it comes back.
+  void Lose(int gpu) {
+    script(gpu).LoseAtRun(1);
+    v1::ExecuteRequest request = RoundRequest({1});
+    request.set_device(v1::DEVICE_PREFERENCE_GPU);
+    EXPECT_TRUE(server().Execute(request).status.ok());
+  }
+};
+
+TEST_F(GpuReadinessTest, UnknownWithoutGpus) {
+  Start(LoadOptions(), 0);
+  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kUnknownService);
+  EXPECT_EQ(HealthOf(""), Health::kServing);
+}
+
+TEST_F(GpuReadinessTest, ServesWithGpus) {
+  Start(LoadOptions());
+  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kServing);
+}
+
+TEST_F(GpuReadinessTest, WatchFollowsTheGpu) {
+  Break(0);
+  Start(LoadOptions(), 1);
+  HealthWatch gpu(server().channel(), kGpuHealthName);
+  HealthWatch whole(server().channel(), "");
+  EXPECT_EQ(whole.Next(), Health::kServing);
+  EXPECT_EQ(gpu.Next(), Health::kNotServing);
+  for (int round = 0; round < 3; ++round) {
+    Repair(0);
+    ASSERT_EQ(gpu.Next(), Health::kServing);
+    Break(0);
+    Lose(0);
+    ASSERT_EQ(gpu.Next(), Health::kNotServing);
+    EXPECT_EQ(HealthOf(""), Health::kServing);
+    EXPECT_EQ(HealthOf(kServiceName), Health::kServing);
+  }
+}
+
+TEST_F(GpuReadinessTest, OneOfTwoGpusIsEnough) {
+  Break(0);
+  Start(LoadOptions());
+  EXPECT_EQ(InfoOf(0).state(), v1::DEVICE_STATE_LOST);
+  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kServing);
+  Break(1);
+  Lose(1);
+  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kNotServing);
+  Repair(0);
+  ASSERT_TRUE(WaitForState(0, v1::DEVICE_STATE_READY));
+  HealthWatch watch(server().channel(), kGpuHealthName);
+  Health health = watch.Next();
+  if (health == Health::kNotServing) health = watch.Next();
+  EXPECT_EQ(health, Health::kServing);
+}
+
+// A device whose last run failed takes requests.
+TEST_F(GpuReadinessTest, ASuspectGpuIsReady) {
+  Start(LossOptions(), 1);
+  script(0).FailRun(1, absl::InternalError("once"));
+  v1::ExecuteRequest request = RoundRequest({1});
+  request.set_device(v1::DEVICE_PREFERENCE_GPU);
+  EXPECT_TRUE(server().Execute(request).status.ok());
+  EXPECT_EQ(InfoOf(0).state(), v1::DEVICE_STATE_SUSPECT);
+  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kServing);
+}
+
+TEST_F(GpuReadinessTest, AGpuThatComesBackDoesNotEndADrain) {
+  Start(LoadOptions());
+  Break(0);
+  Lose(0);
+  script(1).CloseGate();
+  v1::ExecuteRequest request = RoundRequest({1});
+  request.set_device(v1::DEVICE_PREFERENCE_GPU);
+  PendingCall held = server().Start(request);
+  script(1).WaitForBlocked(1);
+  HealthWatch whole(server().channel(), "");
+  HealthWatch gpu(server().channel(), kGpuHealthName);
+  EXPECT_EQ(whole.Next(), Health::kServing);
+  EXPECT_EQ(gpu.Next(), Health::kServing);
+  EXPECT_EQ(server().server().Drain(std::chrono::milliseconds(0)), DrainResult::kTimedOut);
+  EXPECT_EQ(whole.Next(), Health::kNotServing);
+  EXPECT_EQ(gpu.Next(), Health::kNotServing);
+  Repair(0);
+  ASSERT_TRUE(WaitForState(0, v1::DEVICE_STATE_READY));
+  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kNotServing);
+  script(1).OpenGate();
+  EXPECT_TRUE(held.Get().status.ok());
+}
+
+}  // namespace
+}  // namespace opserve::testing
