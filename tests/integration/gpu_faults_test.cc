@@ -11,6 +11,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// The first request goes to the first GPU. How the others are spread over GPUs that take requests
+// depends on how long each was seen to take, so faults that tests count on come with the first run,
+// or where there is no other choice.
 class GpuFaultsTest : public GpuServerTest {};
 
 TEST_F(GpuFaultsTest, GoodDevices) {
@@ -29,7 +32,7 @@ TEST_F(GpuFaultsTest, GoodDevices) {
 
 TEST_F(GpuFaultsTest, LossOfOneDevice) {
   Start(LossOptions());
-  script(0).LoseAtRun(5);
+  script(0).LoseAtRun(1);
   RunClients();
   const v1::DeviceInfo lost = InfoOf(0);
   EXPECT_EQ(lost.state(), v1::DEVICE_STATE_LOST);
@@ -46,7 +49,7 @@ TEST_F(GpuFaultsTest, LossOfOneDevice) {
 
 TEST_F(GpuFaultsTest, AllDevicesGone) {
   Start(LossOptions());
-  script(0).LoseAtRun(5);
+  script(0).LoseAtRun(1);
   script(1).LoseAtRun(7);
   RunClients();
   for (int gpu : {0, 1}) {
@@ -64,7 +67,7 @@ TEST_F(GpuFaultsTest, AllDevicesGone) {
 
 TEST_F(GpuFaultsTest, Hang) {
   Start(LossOptions());
-  script(0).HangAtRun(3);
+  script(0).HangAtRun(1);
   RunClients([this] {
     script(0).WaitForBlocked(1);
     // Nobody can know yet that it does not come back.
@@ -80,7 +83,7 @@ TEST_F(GpuFaultsTest, Hang) {
 
 TEST_F(GpuFaultsTest, OutOfMemory) {
   Start(LoadOptions());
-  script(0).LimitCalls(2);
+  script(0).LimitCalls(8);
   script(1).LimitCalls(0);
   RunClients();
   for (int gpu : {0, 1}) {
@@ -88,7 +91,7 @@ TEST_F(GpuFaultsTest, OutOfMemory) {
     EXPECT_EQ(InfoOf(gpu).counters().losses(), 0u);
   }
   const v1::DeviceInfo small = InfoOf(0);
-  for (const auto& batch : small.counters().batches()) EXPECT_LE(batch.size(), 2u);
+  for (const auto& batch : small.counters().batches()) EXPECT_LE(batch.size(), 8u);
   EXPECT_GT(answered_by("null/0"), 0u);
   EXPECT_EQ(answered_by("null/1"), 0u);
   EXPECT_GT(InfoOf(1).counters().faults(), 0u);
@@ -102,7 +105,7 @@ class WrongBytesTest : public GpuFaultsTest {
   void RunWrong(const ServerOptions& options,
                 const std::function<void(v1::ExecuteRequest&)>& change) {
     Start(options);
-    script(0).CorruptResult(10);
+    script(0).CorruptResult(1);
     script(1).CorruptAll(true);
     RunClients(nullptr, change);
     for (int gpu : {0, 1}) {
@@ -146,7 +149,7 @@ TEST_F(GpuFaultsTest, SlowDevice) {
 
 TEST_F(GpuFaultsTest, FaultsNowAndThen) {
   Start(LoadOptions());
-  for (uint64_t nth = 2; nth < 2000; nth += 5) {
+  for (uint64_t nth = 1; nth < 2000; nth += 5) {
     script(0).FailRun(nth, absl::InternalError("now and then"));
   }
   RunClients();
@@ -172,7 +175,7 @@ TEST_F(GpuFaultsTest, DeviceBackAgain) {
 // Devices are lost and made anew all the time.
 TEST_F(GpuFaultsTest, DevicesThatComeAndGo) {
   const uint64_t tested = SelfTestRuns();
-  factory(0).PrepareScripts([tested](NullScript& script) { script.LoseAtRun(tested + 8); });
+  factory(0).PrepareScripts([tested](NullScript& script) { script.LoseAtRun(tested + 1); });
   factory(1).PrepareScripts([tested](NullScript& script) { script.LoseAtRun(tested + 12); });
   Start(LoadOptions());
   RunClients();
