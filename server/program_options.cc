@@ -60,6 +60,7 @@ void AddNetworkOptions(CLI::App& app, ServerOptions& server) {
                  "Address to listen on: host:port, [::1]:port or unix:/path; port 0 picks a free "
                  "one; may be repeated")
       ->type_name("ADDRESS")
+      ->allow_extra_args(false)
       ->default_str(server.listen.front())
       ->check(IsListenAddress());
   CLI::Option* const certificate =
@@ -146,6 +147,7 @@ void AddDeviceOptions(CLI::App& app, ProgramOptions& options, RawValues& raw) {
                  "hardware adapters; none: the processor alone")
       ->type_name("LIST")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->default_str("auto");
   app.add_flag("--allow-software-adapters", gpu.allow_software,
                "Also use adapters whose work is done by the processor; slower than opserve's own "
@@ -212,6 +214,7 @@ void AddBatchOptions(CLI::App& app, PoolOptions& pool, RawValues& raw) {
                  "Share of a client, as HOST=WEIGHT or HOST/NAME=WEIGHT; others have 1; may be "
                  "repeated")
       ->type_name("CLIENT=WEIGHT")
+      ->allow_extra_args(false)
       ->check(IsClientWeight());
   app.add_option("--verify", pool.verify_rate,
                  "Share of the GPU results that is compared with the processor's, 0 to 1")

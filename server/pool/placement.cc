@@ -1,5 +1,7 @@
 #include "server/pool/placement.h"
 
+#include <algorithm>
+
 namespace opserve {
 namespace {
 
@@ -45,6 +47,17 @@ size_t Choose(std::span<const Candidate> candidates, Placement placement) {
   const size_t best = BestGpu(candidates, for_auto);
   if (best == kCpuPosition || !for_auto) return best;
   return BeatsProcessor(candidates[best], candidates[kCpuPosition]) ? best : kCpuPosition;
+}
+
+size_t GpuInTurn(std::span<const Candidate> candidates, uint64_t turn) {
+  const auto usable = static_cast<uint64_t>(
+      std::count_if(candidates.begin() + 1, candidates.end(),
+                    [](const Candidate& candidate) { return candidate.can_run; }));
+  if (usable == 0) return kCpuPosition;
+  uint64_t to_skip = turn % usable;
+  size_t position = kCpuPosition + 1;
+  while (!candidates[position].can_run || to_skip-- > 0) ++position;
+  return position;
 }
 
 }  // namespace opserve

@@ -6,6 +6,7 @@
 #define OPSERVE_SERVER_POOL_PLACEMENT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -37,6 +38,10 @@ struct Candidate {
 //   kAuto  the same among hardware GPUs, if it is expected to finish clearly before the processor;
 //          otherwise, and where either expectation is missing, the processor
 size_t Choose(std::span<const Candidate> candidates, Placement placement);
+
+// The GPU whose turn it is, of those that can run the job, as `turn` counts up. The processor if
+// there is none.
+size_t GpuInTurn(std::span<const Candidate> candidates, uint64_t turn);
 
 }  // namespace opserve
 

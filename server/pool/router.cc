@@ -14,6 +14,11 @@ namespace {
 
 constexpr int kMostMoves = 2;
 
+// Of so many jobs that ask for a GPU one goes to each in turn, whatever is expected of it. Costs
+// are learnt from runs alone, so a GPU that was slow once would otherwise stay without work for
+// ever.
+constexpr uint64_t kProbeInterval = 32;
+
 absl::Status OutOfMemory() {
   return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
                             "The server ran out of memory while it ran the request.",
@@ -35,6 +40,14 @@ bool Router::has_hardware_gpu() const {
   });
 }
 
+size_t Router::ChooseOf(std::span<const Candidate> candidates, Placement placement) {
+  if (placement == Placement::kGpu && candidates.size() > 2) {
+    const uint64_t number = ++gpu_placements_;
+    if (number % kProbeInterval == 0) return GpuInTurn(candidates, number / kProbeInterval);
+  }
+  return Choose(candidates, placement);
+}
+
 bool Router::Place(Job& job) { return PlaceExcept(job, nullptr); }
 
 bool Router::PlaceExcept(Job& job, const DeviceSlot* except) {
@@ -47,7 +60,7 @@ bool Router::PlaceExcept(Job& job, const DeviceSlot* except) {
       Candidate& candidate = candidates.emplace_back(slot->CandidateFor(traits));
       if (slot.get() == except) candidate.can_run = false;
     }
-    chosen = Choose(candidates, traits.placement);
+    chosen = ChooseOf(candidates, traits.placement);
   }
   if (slots_[chosen]->queue().Enqueue(job)) return true;
   // Queues of GPUs close before the processor's.

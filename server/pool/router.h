@@ -5,6 +5,8 @@
 #ifndef OPSERVE_SERVER_POOL_ROUTER_H_
 #define OPSERVE_SERVER_POOL_ROUTER_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -47,8 +49,11 @@ class Router {
   // Otherwise `auto` needs no look at the devices: it is the processor.
   bool has_hardware_gpu() const;
   bool PlaceExcept(Job& job, const DeviceSlot* except);
+  size_t ChooseOf(std::span<const Candidate> candidates, Placement placement);
 
   const Slots& slots_;
+  // Jobs that asked for a GPU where there are several.
+  std::atomic<uint64_t> gpu_placements_ = 0;
   // Made while there is memory.
   const absl::Status out_of_memory_;
 };

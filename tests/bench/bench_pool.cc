@@ -148,6 +148,7 @@ int main(int argc, char** argv) {
       "the processor alone. Goals are printed, never enforced.");
   app.add_option("--devices", options.gpu.devices, "GPUs to use, as opserve-server takes them")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->default_str("auto");
   app.add_option("--repeats", options.repeats, "Turns per row; medians are compared")
       ->check(CLI::Range(1, 100))

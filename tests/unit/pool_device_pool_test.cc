@@ -120,6 +120,24 @@ TEST_F(DevicePoolTest, GpusShareTheLoad) {
   EXPECT_TRUE(third.Wait().ok());
 }
 
+// Costs are learnt from runs alone: without work a GPU could never show that it is fast again.
+TEST_F(DevicePoolTest, AGpuThatWasSlowOnceGetsWorkAgain) {
+  Start(ManualOptions(), 2);
+  gpu_script().OnRun(
+      [this](std::span<const DeviceCall>) { clock_.Advance(std::chrono::hours(1)); });
+  PoolJob slow(Placement::kGpu, 1);
+  ASSERT_TRUE(pool_->Submit(slow));
+  ExpectAnswered(slow, kGpuName);
+  gpu_script().OnRun(nullptr);
+  const uint64_t before = gpu_script().run_count();
+  for (uint32_t i = 0; i < 500; ++i) {
+    PoolJob job(Placement::kGpu, i);
+    ASSERT_TRUE(pool_->Submit(job));
+    EXPECT_TRUE(job.Wait().ok());
+  }
+  EXPECT_GT(gpu_script().run_count(), before);
+}
+
 TEST_F(DevicePoolTest, WhatWaitsForABusyGpuRunsTogether) {
   Start();
   const auto jobs = MakeJobs(5);

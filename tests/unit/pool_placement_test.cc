@@ -50,6 +50,15 @@ TEST_P(PlacementTest, ChoosesAsExpected) {
   EXPECT_EQ(Choose(GetParam().candidates, GetParam().placement), GetParam().expected);
 }
 
+TEST(GpuInTurnTest, TurnsGoRoundTheUsable) {
+  const std::vector<Candidate> candidates = {Cpu(0, 1), Gpu(0, 9), Unable(Gpu(0, 1)), Gpu(0, 5)};
+  EXPECT_EQ(GpuInTurn(candidates, 0), 1u);
+  EXPECT_EQ(GpuInTurn(candidates, 1), 3u);
+  EXPECT_EQ(GpuInTurn(candidates, 2), 1u);
+  const std::vector<Candidate> none = {Cpu(0, 1), Unable(Gpu(0, 1))};
+  EXPECT_EQ(GpuInTurn(none, 7), 0u);
+}
+
 const Case kCases[] = {
     {"cpu_wins_if_asked_for", {Cpu(9000, 9000), Gpu(0, 1)}, Placement::kCpu, 0},
     {"cpu_alone_for_gpu", {Cpu(0, 1)}, Placement::kGpu, 0},

@@ -251,6 +251,7 @@ TEST(ProgramOptionsTest, WrongUsageSaysWhatIsWrong) {
       {{"--workers", "-1"}, "0 to 1024"},
       {{"--workers", "1025"}, "0 to 1024"},
       {{"--workers", "many"}, "many"},
+      {{"--devices", "none", "word"}, "word"},
       {{"--placement", "fpga"}, "auto,gpu,cpu"},
       {{"--verify", "1.5"}, "0 to 1"},
       {{"--verify", "-0.1"}, "0 to 1"},
