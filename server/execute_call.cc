@@ -5,15 +5,17 @@
 #include <new>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/utf8.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "server/client_identity.h"
 #include "server/errors.h"
-#include "server/message_bytes.h"
+#include "server/received_request.h"
 #include "server/rpc_status.h"
 #include "server/wire.h"
+#include "server/wire_response.h"
 
 namespace opserve {
 namespace {
@@ -46,7 +48,7 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
 
   // Queues the call, or answers it at once.
   void Start(const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request) {
-    absl::Status status = ParseMessage(request, request_);
+    absl::Status status = request_.Read(request);
     if (status.ok()) status = Accept(context);
     if (!status.ok()) Refuse(status);
   }
@@ -54,20 +56,25 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
   absl::StatusOr<DeviceCall> Prepare() override {
     if (!call_) {
       try {
-        call_ = {invocation_.get(), InputsOf(request_, *invocation_),
-                 AllocateOutput(*invocation_, response_)};
+        const auto payloads = request_.Payloads(parts_.buffers);
+        output_ = std::make_unique<HostBuffer>(parts_.buffers.Take(invocation_->output_bytes));
+        call_ = {invocation_.get(), InputsOf(payloads, *invocation_), output_->data()};
       } catch (const std::bad_alloc&) {
         return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
-                                  "There is not enough memory for the result.", seconds(1));
+                                  "There is not enough memory for the tensors.", seconds(1));
       }
     }
     return *call_;
   }
 
   void Answer(const RunRecord& record) override {
-    WriteResponseHeader(request_, *invocation_, record, response_);
+    v1::ExecuteResponse header;
+    WriteResponseHeader(request_.header(), *invocation_, record, header);
+    response_bytes_ = ComposeResponse(header, std::move(output_), invocation_->output_bytes);
+    // The next request finds these buffers warm.
+    request_.ReleasePayloads();
     LogAnswer(record);
-    Finish(SerializeMessage(response_, response_bytes_));
+    Finish(grpc::Status::OK);
   }
 
   void Refuse(const absl::Status& why) override {
@@ -82,7 +89,8 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
 
  private:
   absl::Status Accept(const grpc::CallbackServerContext& context) {
-    const RequestHeader header = HeaderOf(request_);
+    const std::vector<uint64_t> payload_bytes = request_.payload_bytes();
+    const RequestHeader header = HeaderOf(request_.header(), payload_bytes);
     auto invocation = parts_.validator.Validate(header);
     if (!invocation.ok()) return invocation.status();
     invocation_ = *std::move(invocation);
@@ -90,7 +98,7 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
     JobTraits traits;
     traits.lane = LaneKeyOf(*invocation_);
     traits.bytes = invocation_->output_bytes;
-    for (const std::string& payload : request_.payloads()) traits.bytes += payload.size();
+    for (const uint64_t bytes : payload_bytes) traits.bytes += bytes;
     auto permit = parts_.admission.Admit(traits.bytes);
     if (!permit.ok()) return permit.status();
     permit_ = *std::move(permit);
@@ -111,8 +119,8 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
     Logger& logger = parts_.logger;
     if (!logger.enabled(LogLevel::kDebug)) return;
     logger.Log(LogLevel::kDebug, "request answered",
-               {{"id", request_.request_id()},
-                {"operator", request_.operator_()},
+               {{"id", request_.header().request_id()},
+                {"operator", request_.header().operator_()},
                 {"output_bytes", invocation_->output_bytes},
                 {"queued_ns", record.queued.count()},
                 {"run_ns", record.ran.count()},
@@ -126,8 +134,8 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
     const std::optional<uint64_t> held_back = parts_.refusals.Pass();
     if (!held_back) return;
     logger.Log(LogLevel::kInfo, "request refused",
-               {{"id", TruncateUtf8(request_.request_id(), kMaxRequestIdBytes)},
-                {"operator", TruncateUtf8(request_.operator_(), 64)},
+               {{"id", TruncateUtf8(request_.header().request_id(), kMaxRequestIdBytes)},
+                {"operator", TruncateUtf8(request_.header().operator_(), 64)},
                 {"code", absl::StatusCodeToString(status.code())},
                 {"message", status.message()},
                 {"not_logged", *held_back}});
@@ -135,9 +143,9 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
 
   const ExecuteParts& parts_;
   grpc::ByteBuffer& response_bytes_;
-  v1::ExecuteRequest request_;
-  v1::ExecuteResponse response_;
+  ReceivedRequest request_;
   std::shared_ptr<const Invocation> invocation_;
+  std::unique_ptr<HostBuffer> output_;
   std::optional<DeviceCall> call_;
   Admission::Permit permit_;
 };

@@ -8,6 +8,7 @@
 #include "grpcpp/grpcpp.h"
 #include "server/admission.h"
 #include "server/clock.h"
+#include "server/host_buffers.h"
 #include "server/log.h"
 #include "server/pool/device_pool.h"
 #include "server/rate_limiter.h"
@@ -26,6 +27,8 @@ struct ExecuteParts {
   const ServerOptions& options;
   // Holds back log lines of refused requests.
   RateLimiter& refusals;
+  // Where results and gathered payloads go.
+  HostBufferPool& buffers;
 };
 
 // Reads, validates, admits and queues the request, or answers it at once; never blocks. `response`

@@ -14,6 +14,10 @@ absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Messa
           .ok()) {
     return absl::OkStatus();
   }
+  return NoMessageError(message);
+}
+
+absl::Status NoMessageError(const google::protobuf::Message& message) {
   const Violation violation = {"", absl::StrCat("The bytes of the request are no message of type ",
                                                 message.GetTypeName(), ".")};
   return MakeViolationError({&violation, 1}, "");

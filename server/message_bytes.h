@@ -16,6 +16,9 @@ namespace opserve {
 // where they are no such message.
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message& message);
 
+// The error of bytes that are no message of this type: INVALID_REQUEST.
+absl::Status NoMessageError(const google::protobuf::Message& message);
+
 // Writes a message.
 grpc::Status SerializeMessage(const google::protobuf::Message& message, grpc::ByteBuffer& bytes);
 

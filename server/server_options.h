@@ -37,6 +37,9 @@ struct ServerOptions {
   // Largest message in bytes, in each direction.
   uint64_t max_message_bytes = uint64_t{256} << 20;
   AdmissionLimits admission;
+  // Memory in bytes that is kept for later tensors when their requests are done. Beyond it memory
+  // goes back to the allocator.
+  uint64_t idle_buffer_bytes = uint64_t{256} << 20;
   ValidationLimits validation = {.max_tensor_bytes = uint64_t{256} << 20};
   // Validated calls that are remembered; 0 switches the cache off.
   size_t request_cache_entries = 4096;

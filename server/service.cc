@@ -11,6 +11,7 @@
 #include "server/device_messages.h"
 #include "server/errors.h"
 #include "server/execute_call.h"
+#include "server/host_buffers.h"
 #include "server/message_bytes.h"
 #include "server/rate_limiter.h"
 #include "server/rpc_status.h"
@@ -46,8 +47,9 @@ class OperatorService final : public RawService {
       : parts_(parts),
         started_(parts.clock.Now()),
         refusals_(parts.clock, seconds(1)),
+        buffers_(parts.options.idle_buffer_bytes),
         execute_parts_{parts.clock,  parts.pool,    parts.validator, parts.admission,
-                       parts.logger, parts.options, refusals_} {}
+                       parts.logger, parts.options, refusals_,       buffers_} {}
 
   grpc::ServerUnaryReactor* Execute(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
@@ -134,6 +136,7 @@ class OperatorService final : public RawService {
   const ServiceParts parts_;
   const Clock::TimePoint started_;
   RateLimiter refusals_;
+  HostBufferPool buffers_;
   const ExecuteParts execute_parts_;
   SingleTask self_test_;
 };

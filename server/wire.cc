@@ -46,7 +46,7 @@ void WriteDesc(const TensorDesc& desc, v1::TensorDesc& out) {
 
 }  // namespace
 
-RequestHeader HeaderOf(const v1::ExecuteRequest& request) {
+RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64_t> payload_bytes) {
   RequestHeader header;
   header.request_id = ViewOf(request.request_id());
   header.device = request.device();
@@ -62,9 +62,7 @@ RequestHeader HeaderOf(const v1::ExecuteRequest& request) {
   call.inputs.reserve(request.inputs_size());
   for (const v1::TensorDesc& input : request.inputs()) call.inputs.push_back(ViewOf(input));
   if (request.has_output()) call.output = ViewOf(request.output());
-  call.payload_bytes.reserve(request.payloads_size());
-  for (const std::string& payload : request.payloads())
-    call.payload_bytes.push_back(payload.size());
+  call.payload_bytes.assign(payload_bytes.begin(), payload_bytes.end());
   return header;
 }
 
@@ -86,21 +84,15 @@ Placement PlacementOf(const RequestHeader& header, Placement by_default) {
   }
 }
 
-std::array<const std::byte*, kMaxInputs> InputsOf(const v1::ExecuteRequest& request,
+std::array<const std::byte*, kMaxInputs> InputsOf(std::span<const std::byte* const> payloads,
                                                   const Invocation& invocation) {
   std::array<const std::byte*, kMaxInputs> inputs = {};
   for (int i = 0; i < kMaxInputs; ++i) {
     const int payload = invocation.payload_index[i];
     if (i >= TraitsOf(invocation.op).input_count() || payload < 0) continue;
-    inputs[i] = reinterpret_cast<const std::byte*>(request.payloads(payload).data());
+    inputs[i] = payloads[payload];
   }
   return inputs;
-}
-
-std::byte* AllocateOutput(const Invocation& invocation, v1::ExecuteResponse& response) {
-  std::string& payload = *response.mutable_payload();
-  payload.resize(invocation.output_bytes);
-  return reinterpret_cast<std::byte*>(payload.data());
 }
 
 void WriteResponseHeader(const v1::ExecuteRequest& request, const Invocation& invocation,

@@ -1,8 +1,8 @@
 // File: server/wire.h
 //
-// Conversion between messages and the types of kernels/. Everything that knows how a request or a
-// response of Execute looks on the wire is here; payloads are spans of bytes inside the messages
-// and are never copied. All functions are stateless and safe to use from any thread.
+// Conversion between the headers of messages and the types of kernels/. Payloads never are in these
+// messages: wire_split.h finds them in a request, and wire_response.h adds one to a response. All
+// functions are stateless and safe to use from any thread.
 
 #ifndef OPSERVE_SERVER_WIRE_H_
 #define OPSERVE_SERVER_WIRE_H_
@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "absl/strings/string_view.h"
 #include "kernels/invocation.h"
@@ -32,21 +33,18 @@ struct RequestHeader {
   bool verify = false;
 };
 
-// The header of `request`, which must outlive it.
-RequestHeader HeaderOf(const v1::ExecuteRequest& request);
+// The header of `request`, which must outlive it, with payloads of these lengths. Payloads in
+// `request` itself are not looked at.
+RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64_t> payload_bytes);
 
 // What a valid header asks for. `by_default`: where requests run that do not say.
 Priority PriorityOf(const RequestHeader& header);
 Placement PlacementOf(const RequestHeader& header, Placement by_default);
 
-// Pointers to the payloads of the operator's inputs, in its order; nullptr where an input is
-// absent. `invocation` must come from the header of this very request.
-std::array<const std::byte*, kMaxInputs> InputsOf(const v1::ExecuteRequest& request,
+// The payloads of the operator's inputs, in its order, out of those of the request; nullptr where
+// an input is absent. `invocation` must come from the header of this very request.
+std::array<const std::byte*, kMaxInputs> InputsOf(std::span<const std::byte* const> payloads,
                                                   const Invocation& invocation);
-
-// Makes room for the result inside `response` and returns where it goes: invocation.output_bytes
-// bytes. Throws std::bad_alloc, as the allocator does, where memory is short.
-std::byte* AllocateOutput(const Invocation& invocation, v1::ExecuteResponse& response);
 
 // Fills in all of `response` but the payload.
 void WriteResponseHeader(const v1::ExecuteRequest& request, const Invocation& invocation,

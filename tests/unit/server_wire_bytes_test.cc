@@ -1,0 +1,124 @@
+// Requests and responses as the byte buffers of gRPC.
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "server/received_request.h"
+#include "server/wire_response.h"
+#include "tests/unit/server_status_testing.h"
+
+namespace opserve::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+grpc::ByteBuffer BufferOf(const std::string& bytes, size_t slice_bytes) {
+  std::vector<grpc::Slice> slices;
+  for (size_t begin = 0; begin < bytes.size(); begin += slice_bytes) {
+    slices.emplace_back(bytes.substr(begin, slice_bytes));
+  }
+  return {slices.data(), slices.size()};
+}
+
+std::string BytesOf(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(buffer.Dump(&slices).ok());
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(slice.begin(), slice.end());
+  return bytes;
+}
+
+std::string TextOf(const std::byte* bytes, size_t size) {
+  return std::string(reinterpret_cast<const char*>(bytes), size);
+}
+
+v1::ExecuteRequest TwoPayloads() {
+  v1::ExecuteRequest request;
+  request.set_operator_("ELEMENT_WISE_ROUND");
+  request.add_payloads(std::string(1000, 'a'));
+  request.add_payloads(std::string(5000, 'b'));
+  return request;
+}
+
+TEST(ReceivedRequestTest, GathersOnlyWhatIsDivided) {
+  const std::string bytes = TwoPayloads().SerializeAsString();
+  for (const size_t slice_bytes : {size_t{1}, size_t{7}, size_t{64}, size_t{2000}, bytes.size()}) {
+    HostBufferPool pool(1 << 20);
+    ReceivedRequest request;
+    ASSERT_TRUE(request.Read(BufferOf(bytes, slice_bytes)).ok());
+    EXPECT_EQ(request.header().operator_(), "ELEMENT_WISE_ROUND");
+    EXPECT_THAT(request.payload_bytes(), ElementsAre(1000, 5000));
+    const std::vector<const std::byte*> payloads = request.Payloads(pool);
+    EXPECT_EQ(TextOf(payloads[0], 1000), std::string(1000, 'a'));
+    EXPECT_EQ(TextOf(payloads[1], 5000), std::string(5000, 'b'));
+    request.ReleasePayloads();
+    // What was gathered has gone back to the pool.
+    const uint64_t first = slice_bytes < 1000 ? HostBufferSizeOf(1000) : 0;
+    const uint64_t second = slice_bytes < 5000 ? HostBufferSizeOf(5000) : 0;
+    EXPECT_EQ(pool.idle_bytes(), first + second) << slice_bytes;
+  }
+}
+
+TEST(ReceivedRequestTest, TakesTheBytesOver) {
+  grpc::ByteBuffer buffer = BufferOf(TwoPayloads().SerializeAsString(), 100);
+  ReceivedRequest request;
+  ASSERT_TRUE(request.Read(buffer).ok());
+  EXPECT_FALSE(buffer.Valid());
+}
+
+TEST(ReceivedRequestTest, RefusesWhatIsNoRequest) {
+  ReceivedRequest request;
+  const absl::Status status = request.Read(BufferOf("\x12\x02id\x82\x01\x7fshort", 5));
+  EXPECT_EQ(ReasonOf(status), "INVALID_REQUEST");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("opserve.v1.ExecuteRequest"));
+  EXPECT_EQ(request.header().request_id(), "id");  // for the log
+}
+
+TEST(ReceivedRequestTest, RefusesHugeHeadersAndNamesTheLimit) {
+  v1::ExecuteRequest huge = TwoPayloads();
+  huge.set_request_id(std::string(kMaxRequestHeaderBytes, 'x'));
+  ReceivedRequest request;
+  const absl::Status status = request.Read(BufferOf(huge.SerializeAsString(), 1 << 16));
+  EXPECT_EQ(ReasonOf(status), "INVALID_REQUEST");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("2097152"));
+}
+
+TEST(ComposeResponseTest, WritesTheBytesOfTheGeneratedCode) {
+  HostBufferPool pool(1 << 20);
+  for (const size_t size : {0, 1, 127, 128, 16383, 16384, 3000000}) {
+    v1::ExecuteResponse response;
+    response.set_request_id("some id");
+    response.mutable_output()->set_data_type(v1::DATA_TYPE_FLOAT32);
+    response.mutable_output()->add_sizes(static_cast<uint32_t>(size));
+    response.mutable_execution()->set_device("cpu/TEST");
+    auto payload = std::make_unique<HostBuffer>(pool.Take(size));
+    std::memset(payload->data(), 'r', size);
+    const grpc::ByteBuffer composed = ComposeResponse(response, std::move(payload), size);
+    response.set_payload(std::string(size, 'r'));
+    EXPECT_EQ(BytesOf(composed), response.SerializeAsString()) << size;
+  }
+}
+
+TEST(ComposeResponseTest, SendsTheBufferItselfAndGivesItBack) {
+  HostBufferPool pool(1 << 20);
+  auto payload = std::make_unique<HostBuffer>(pool.Take(5000));
+  std::memset(payload->data(), 'r', 5000);
+  const void* const data = payload->data();
+  {
+    const grpc::ByteBuffer composed = ComposeResponse({}, std::move(payload), 5000);
+    std::vector<grpc::Slice> slices;
+    ASSERT_TRUE(composed.Dump(&slices).ok());
+    EXPECT_EQ(static_cast<const void*>(slices.back().begin()), data);
+    EXPECT_EQ(pool.idle_bytes(), 0u);
+  }
+  EXPECT_EQ(pool.idle_bytes(), HostBufferSizeOf(5000));
+}
+
+}  // namespace
+}  // namespace opserve::testing
