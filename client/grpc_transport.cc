@@ -109,7 +109,12 @@ class GrpcTransport final : public Transport {
     Prepare(*context, timeout);
     stub_->async()->Execute(
         context.get(), &request, &response,
-        [context, done = std::move(done)](const grpc::Status& status) { done(ToAbsl(status)); });
+        [held = context, done = std::move(done)](const grpc::Status& status) mutable {
+          // It has a share of the channel. Were that the last one, because the caller gives the
+          // client up as soon as it has its answer, gRPC would join the thread that this runs in.
+          held.reset();
+          done(ToAbsl(status));
+        });
   }
 
   absl::Status ListOperators(const v1::ListOperatorsRequest& request, absl::Duration timeout,
@@ -140,11 +145,12 @@ class GrpcTransport final : public Transport {
     google::protobuf::StringValue request;
     request.set_value(std::string(service));
     google::protobuf::Int32Value response;
-    std::promise<absl::Status> done;
+    // Shared, because the thread that sets it may still be about it when this one goes on.
+    const auto done = std::make_shared<std::promise<absl::Status>>();
     health_.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(), &request,
                       &response,
-                      [&](const grpc::Status& outcome) { done.set_value(ToAbsl(outcome)); });
-    const absl::Status status = done.get_future().get();
+                      [done](const grpc::Status& outcome) { done->set_value(ToAbsl(outcome)); });
+    const absl::Status status = done->get_future().get();
     if (!status.ok()) return status;
     const bool known = response.value() == 1 || response.value() == 2;
     return known ? static_cast<HealthStatus>(response.value()) : HealthStatus::kUnknown;

@@ -48,10 +48,11 @@ std::pair<grpc::Status, std::string> CallByName(const std::shared_ptr<grpc::Chan
   const grpc::ByteBuffer bytes(&slice, 1);
   grpc::ByteBuffer response;
   grpc::ClientContext context;
-  std::promise<grpc::Status> done;
+  // Shared, because the thread that sets it may still be about it when this one goes on.
+  const auto done = std::make_shared<std::promise<grpc::Status>>();
   stub.UnaryCall(&context, method, {}, &bytes, &response,
-                 [&done](grpc::Status status) { done.set_value(std::move(status)); });
-  grpc::Status status = done.get_future().get();
+                 [done](grpc::Status status) { done->set_value(std::move(status)); });
+  grpc::Status status = done->get_future().get();
   grpc::Slice answer;
   if (status.ok()) {
     EXPECT_TRUE(response.DumpToSingleSlice(&answer).ok());

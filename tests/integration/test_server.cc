@@ -23,9 +23,14 @@ PendingCall::PendingCall(Stub& stub, v1::ExecuteRequest request, std::chrono::mi
   state_->request = std::move(request);
   if (!client.empty()) state_->context.AddMetadata("opserve-client", client);
   stub.async()->Execute(&state_->context, &state_->request, &state_->answer.response,
-                        [state = state_](grpc::Status status) {
-                          state->answer.status = std::move(status);
-                          state->promise.set_value(std::move(state->answer));
+                        [state = state_](grpc::Status status) mutable {
+                          Answer answer = std::move(state->answer);
+                          answer.status = std::move(status);
+                          std::promise<Answer> promise = std::move(state->promise);
+                          // Its context has a share of the channel, which this thread must not be
+                          // the last to give up: gRPC would join it.
+                          state.reset();
+                          promise.set_value(std::move(answer));
                         });
 }
 
