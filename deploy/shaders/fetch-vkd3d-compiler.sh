@@ -20,10 +20,7 @@ if [[ -x $program ]] && "$program" --version >/dev/null 2>&1; then
   exit 0
 fi
 
-# shellcheck disable=SC2016 # $(REPO_URI) is apt's
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' |
-  grep -v security | sort -u | head -n 1)
-[[ -n $mirror ]] || die "apt has no mirror of Debian 12"
+mirror=$("$(dirname "${BASH_SOURCE[0]}")/../debian-mirror.sh")
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || gcc -print-multiarch)
 

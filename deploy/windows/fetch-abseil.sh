@@ -11,13 +11,7 @@ folder=${1:?"usage: fetch-abseil.sh FOLDER"}
 version=20220623.1
 
 [[ -f $folder/CMakeLists.txt ]] && exit 0
-# Wherever this machine has its packages from.
-mirror=$(apt-get indextargets --format "\$(RELEASE) \$(COMPONENT) \$(REPO_URI)" \
-  'Created-By: Packages' | awk '$1 == "bookworm" && $2 == "main" && !seen++ {print $3}')
-[[ -n $mirror ]] || {
-  echo "apt has no source of Debian 12's packages; see apt-get indextargets" >&2
-  exit 1
-}
+mirror=$("$(dirname "${BASH_SOURCE[0]}")/../debian-mirror.sh")
 work=$folder.download
 rm -rf "$folder" "$work"
 mkdir -p "$work/lists/partial"
