@@ -12,10 +12,10 @@
 #include "opserve/v1/operator_service.pb.h"
 #include "server/client_identity.h"
 #include "server/errors.h"
-#include "server/received_request.h"
+#include "server/received_message.h"
 #include "server/rpc_status.h"
 #include "server/wire.h"
-#include "server/wire_response.h"
+#include "server/wire_message.h"
 
 namespace opserve {
 namespace {
@@ -48,7 +48,7 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
 
   // Queues the call, or answers it at once.
   void Start(const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request) {
-    absl::Status status = request_.Read(request);
+    absl::Status status = received_.Read(request, request_);
     if (status.ok()) status = Accept(context);
     if (!status.ok()) Refuse(status);
   }
@@ -56,8 +56,8 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
   absl::StatusOr<DeviceCall> Prepare() override {
     if (!call_) {
       try {
-        const auto payloads = request_.Payloads(parts_.buffers);
-        output_ = std::make_unique<HostBuffer>(parts_.buffers.Take(invocation_->output_bytes));
+        const auto payloads = received_.Payloads(parts_.buffers);
+        output_ = std::make_shared<HostBuffer>(parts_.buffers.Take(invocation_->output_bytes));
         call_ = {invocation_.get(), InputsOf(payloads, *invocation_), output_->data()};
       } catch (const std::bad_alloc&) {
         return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
@@ -69,10 +69,12 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
 
   void Answer(const RunRecord& record) override {
     v1::ExecuteResponse header;
-    WriteResponseHeader(request_.header(), *invocation_, record, header);
-    response_bytes_ = ComposeResponse(header, std::move(output_), invocation_->output_bytes);
+    WriteResponseHeader(request_, *invocation_, record, header);
+    const OutgoingPayload payload = {output_->data(), invocation_->output_bytes, output_};
+    response_bytes_ = ComposeMessage(header, {&payload, 1});
+    output_.reset();
     // The next request finds these buffers warm.
-    request_.ReleasePayloads();
+    received_.ReleasePayloads();
     LogAnswer(record);
     Finish(grpc::Status::OK);
   }
@@ -89,8 +91,8 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
 
  private:
   absl::Status Accept(const grpc::CallbackServerContext& context) {
-    const std::vector<uint64_t> payload_bytes = request_.payload_bytes();
-    const RequestHeader header = HeaderOf(request_.header(), payload_bytes);
+    const std::vector<uint64_t> payload_bytes = received_.payload_bytes();
+    const RequestHeader header = HeaderOf(request_, payload_bytes);
     auto invocation = parts_.validator.Validate(header);
     if (!invocation.ok()) return invocation.status();
     invocation_ = *std::move(invocation);
@@ -119,8 +121,8 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
     Logger& logger = parts_.logger;
     if (!logger.enabled(LogLevel::kDebug)) return;
     logger.Log(LogLevel::kDebug, "request answered",
-               {{"id", request_.header().request_id()},
-                {"operator", request_.header().operator_()},
+               {{"id", request_.request_id()},
+                {"operator", request_.operator_()},
                 {"output_bytes", invocation_->output_bytes},
                 {"queued_ns", record.queued.count()},
                 {"run_ns", record.ran.count()},
@@ -134,8 +136,8 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
     const std::optional<uint64_t> held_back = parts_.refusals.Pass();
     if (!held_back) return;
     logger.Log(LogLevel::kInfo, "request refused",
-               {{"id", TruncateUtf8(request_.header().request_id(), kMaxRequestIdBytes)},
-                {"operator", TruncateUtf8(request_.header().operator_(), 64)},
+               {{"id", TruncateUtf8(request_.request_id(), kMaxRequestIdBytes)},
+                {"operator", TruncateUtf8(request_.operator_(), 64)},
                 {"code", absl::StatusCodeToString(status.code())},
                 {"message", status.message()},
                 {"not_logged", *held_back}});
@@ -143,9 +145,10 @@ class ExecuteCall final : public grpc::ServerUnaryReactor, public Job {
 
   const ExecuteParts& parts_;
   grpc::ByteBuffer& response_bytes_;
-  ReceivedRequest request_;
+  v1::ExecuteRequest request_;
+  ReceivedMessage received_;
   std::shared_ptr<const Invocation> invocation_;
-  std::unique_ptr<HostBuffer> output_;
+  std::shared_ptr<HostBuffer> output_;
   std::optional<DeviceCall> call_;
   Admission::Permit permit_;
 };

@@ -8,8 +8,9 @@
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "server/received_request.h"
-#include "server/wire_response.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "server/received_message.h"
+#include "server/wire_message.h"
 #include "tests/unit/server_status_testing.h"
 
 namespace opserve::testing {
@@ -46,13 +47,14 @@ v1::ExecuteRequest TwoPayloads() {
   return request;
 }
 
-TEST(ReceivedRequestTest, GathersOnlyWhatIsDivided) {
+TEST(ReceivedMessageTest, GathersOnlyWhatIsDivided) {
   const std::string bytes = TwoPayloads().SerializeAsString();
   for (const size_t slice_bytes : {size_t{1}, size_t{7}, size_t{64}, size_t{2000}, bytes.size()}) {
     HostBufferPool pool(1 << 20);
-    ReceivedRequest request;
-    ASSERT_TRUE(request.Read(BufferOf(bytes, slice_bytes)).ok());
-    EXPECT_EQ(request.header().operator_(), "ELEMENT_WISE_ROUND");
+    v1::ExecuteRequest header;
+    ReceivedMessage request;
+    ASSERT_TRUE(request.Read(BufferOf(bytes, slice_bytes), header).ok());
+    EXPECT_EQ(header.operator_(), "ELEMENT_WISE_ROUND");
     EXPECT_THAT(request.payload_bytes(), ElementsAre(1000, 5000));
     const std::vector<const std::byte*> payloads = request.Payloads(pool);
     EXPECT_EQ(TextOf(payloads[0], 1000), std::string(1000, 'a'));
@@ -65,31 +67,41 @@ TEST(ReceivedRequestTest, GathersOnlyWhatIsDivided) {
   }
 }
 
-TEST(ReceivedRequestTest, TakesTheBytesOver) {
+TEST(ReceivedMessageTest, TakesTheBytesOver) {
   grpc::ByteBuffer buffer = BufferOf(TwoPayloads().SerializeAsString(), 100);
-  ReceivedRequest request;
-  ASSERT_TRUE(request.Read(buffer).ok());
+  v1::ExecuteRequest header;
+  ReceivedMessage request;
+  ASSERT_TRUE(request.Read(buffer, header).ok());
   EXPECT_FALSE(buffer.Valid());
 }
 
-TEST(ReceivedRequestTest, RefusesWhatIsNoRequest) {
-  ReceivedRequest request;
-  const absl::Status status = request.Read(BufferOf("\x12\x02id\x82\x01\x7fshort", 5));
+TEST(ReceivedMessageTest, RefusesWhatIsNoRequest) {
+  v1::ExecuteRequest header;
+  ReceivedMessage request;
+  const absl::Status status = request.Read(BufferOf("\x12\x02id\x82\x01\x7fshort", 5), header);
   EXPECT_EQ(ReasonOf(status), "INVALID_REQUEST");
   EXPECT_THAT(std::string(status.message()), HasSubstr("opserve.v1.ExecuteRequest"));
-  EXPECT_EQ(request.header().request_id(), "id");  // for the log
+  EXPECT_EQ(header.request_id(), "id");  // for the log
 }
 
-TEST(ReceivedRequestTest, RefusesHugeHeadersAndNamesTheLimit) {
+TEST(ReceivedMessageTest, RefusesHugeHeadersAndNamesTheLimit) {
   v1::ExecuteRequest huge = TwoPayloads();
   huge.set_request_id(std::string(kMaxRequestHeaderBytes, 'x'));
-  ReceivedRequest request;
-  const absl::Status status = request.Read(BufferOf(huge.SerializeAsString(), 1 << 16));
+  v1::ExecuteRequest header;
+  ReceivedMessage request;
+  const absl::Status status = request.Read(BufferOf(huge.SerializeAsString(), 1 << 16), header);
   EXPECT_EQ(ReasonOf(status), "INVALID_REQUEST");
   EXPECT_THAT(std::string(status.message()), HasSubstr("2097152"));
 }
 
-TEST(ComposeResponseTest, WritesTheBytesOfTheGeneratedCode) {
+// A payload of `size` bytes, all 'r'.
+OutgoingPayload PayloadOf(HostBufferPool& pool, size_t size) {
+  auto buffer = std::make_shared<HostBuffer>(pool.Take(size));
+  std::memset(buffer->data(), 'r', size);
+  return {buffer->data(), size, buffer};
+}
+
+TEST(ComposeMessageTest, WritesTheBytesOfTheGeneratedCode) {
   HostBufferPool pool(1 << 20);
   for (const size_t size : {0, 1, 127, 128, 16383, 16384, 3000000}) {
     v1::ExecuteResponse response;
@@ -97,24 +109,34 @@ TEST(ComposeResponseTest, WritesTheBytesOfTheGeneratedCode) {
     response.mutable_output()->set_data_type(v1::DATA_TYPE_FLOAT32);
     response.mutable_output()->add_sizes(static_cast<uint32_t>(size));
     response.mutable_execution()->set_device("cpu/TEST");
-    auto payload = std::make_unique<HostBuffer>(pool.Take(size));
-    std::memset(payload->data(), 'r', size);
-    const grpc::ByteBuffer composed = ComposeResponse(response, std::move(payload), size);
+    const OutgoingPayload payload = PayloadOf(pool, size);
+    const grpc::ByteBuffer composed = ComposeMessage(response, {&payload, 1});
     response.set_payload(std::string(size, 'r'));
     EXPECT_EQ(BytesOf(composed), response.SerializeAsString()) << size;
   }
 }
 
-TEST(ComposeResponseTest, SendsTheBufferItselfAndGivesItBack) {
+TEST(ComposeMessageTest, WritesAnyNumberOfPayloads) {
   HostBufferPool pool(1 << 20);
-  auto payload = std::make_unique<HostBuffer>(pool.Take(5000));
-  std::memset(payload->data(), 'r', 5000);
-  const void* const data = payload->data();
+  v1::ExecuteSequenceResponse response;
+  response.set_request_id("some id");
+  EXPECT_EQ(BytesOf(ComposeMessage(response, {})), response.SerializeAsString());
+  const std::vector<OutgoingPayload> payloads = {PayloadOf(pool, 3), PayloadOf(pool, 200)};
+  const grpc::ByteBuffer composed = ComposeMessage(response, payloads);
+  response.add_payloads(std::string(3, 'r'));
+  response.add_payloads(std::string(200, 'r'));
+  EXPECT_EQ(BytesOf(composed), response.SerializeAsString());
+}
+
+TEST(ComposeMessageTest, SendsTheBufferItselfAndGivesItBack) {
+  HostBufferPool pool(1 << 20);
+  OutgoingPayload payload = PayloadOf(pool, 5000);
   {
-    const grpc::ByteBuffer composed = ComposeResponse({}, std::move(payload), 5000);
+    const grpc::ByteBuffer composed = ComposeMessage(v1::ExecuteResponse(), {&payload, 1});
+    payload.owner = nullptr;
     std::vector<grpc::Slice> slices;
     ASSERT_TRUE(composed.Dump(&slices).ok());
-    EXPECT_EQ(static_cast<const void*>(slices.back().begin()), data);
+    EXPECT_EQ(static_cast<const void*>(slices.back().begin()), payload.data);
     EXPECT_EQ(pool.idle_bytes(), 0u);
   }
   EXPECT_EQ(pool.idle_bytes(), HostBufferSizeOf(5000));

@@ -1,4 +1,4 @@
-#include "server/received_request.h"
+#include "server/received_message.h"
 
 #include <algorithm>
 #include <utility>
@@ -19,10 +19,11 @@ absl::Status HeaderTooLargeError() {
 
 }  // namespace
 
-absl::Status ReceivedRequest::Read(const grpc::ByteBuffer& bytes) {
+absl::Status ReceivedMessage::Read(const grpc::ByteBuffer& bytes,
+                                   google::protobuf::Message& header) {
   // The buffer belongs to the call and nobody else reads it; gRPC only lends it as const.
   auto& buffer = const_cast<grpc::ByteBuffer&>(bytes);
-  if (!buffer.Dump(&slices_).ok()) return NoMessageError(header_);
+  if (!buffer.Dump(&slices_).ok()) return NoMessageError(header);
   buffer.Clear();
   views_.reserve(slices_.size());
   for (const grpc::Slice& slice : slices_) {
@@ -31,21 +32,21 @@ absl::Status ReceivedRequest::Read(const grpc::ByteBuffer& bytes) {
   SplitRequest split;
   const SplitResult result = Split(views_, kMaxRequestHeaderBytes, split);
   // Whatever is wrong, the log names the request if it can.
-  const bool is_header_valid = header_.ParseFromString(split.header);
+  const bool is_header_valid = header.ParseFromString(split.header);
   if (result == SplitResult::kHeaderTooLarge) return HeaderTooLargeError();
-  if (result != SplitResult::kOk || !is_header_valid) return NoMessageError(header_);
+  if (result != SplitResult::kOk || !is_header_valid) return NoMessageError(header);
   places_ = std::move(split.payloads);
   return absl::OkStatus();
 }
 
-std::vector<uint64_t> ReceivedRequest::payload_bytes() const {
+std::vector<uint64_t> ReceivedMessage::payload_bytes() const {
   std::vector<uint64_t> bytes;
   bytes.reserve(places_.size());
   for (const PayloadPlace& place : places_) bytes.push_back(place.bytes);
   return bytes;
 }
 
-std::vector<const std::byte*> ReceivedRequest::Payloads(HostBufferPool& pool) {
+std::vector<const std::byte*> ReceivedMessage::Payloads(HostBufferPool& pool) {
   std::vector<const std::byte*> payloads;
   payloads.reserve(places_.size());
   for (const PayloadPlace& place : places_) {
@@ -62,7 +63,7 @@ std::vector<const std::byte*> ReceivedRequest::Payloads(HostBufferPool& pool) {
   return payloads;
 }
 
-void ReceivedRequest::ReleasePayloads() {
+void ReceivedMessage::ReleasePayloads() {
   gathered_.clear();
   slices_.clear();
 }

@@ -1,0 +1,59 @@
+// File: server/received_message.h
+//
+// A message with payloads (repeated field 16) as gRPC received it: a parsed header, and payloads
+// that stay where they are until a device needs them.
+
+#ifndef OPSERVE_SERVER_RECEIVED_MESSAGE_H_
+#define OPSERVE_SERVER_RECEIVED_MESSAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "server/host_buffers.h"
+#include "server/wire_split.h"
+
+namespace opserve {
+
+// Not thread-safe.
+class ReceivedMessage {
+ public:
+  ReceivedMessage() = default;
+  ReceivedMessage(const ReceivedMessage&) = delete;
+  ReceivedMessage& operator=(const ReceivedMessage&) = delete;
+
+  // Takes over the slices of `bytes`, which is empty afterwards, and parses all but the payloads
+  // into `header`. INVALID_REQUEST where the bytes are no message of its type, or one whose header
+  // is larger than kMaxRequestHeaderBytes; `header` then holds as much as was understood. To be
+  // called once.
+  absl::Status Read(const grpc::ByteBuffer& bytes, google::protobuf::Message& header);
+
+  // Lengths of the payloads, in order.
+  std::vector<uint64_t> payload_bytes() const;
+
+  // The bytes of every payload, in order; they stay there until ReleasePayloads. A payload that
+  // lies in one slice is used in place, at any alignment; any other is gathered into a buffer of
+  // `pool`. To be called once. Throws std::bad_alloc.
+  std::vector<const std::byte*> Payloads(HostBufferPool& pool);
+
+  // Where the payloads are, until Payloads or ReleasePayloads is called.
+  std::span<const ByteSlice> slices() const { return views_; }
+  std::span<const PayloadPlace> places() const { return places_; }
+
+  // Frees slices and buffers.
+  void ReleasePayloads();
+
+ private:
+  std::vector<grpc::Slice> slices_;
+  std::vector<ByteSlice> views_;  // of slices_, which never moves: small slices hold their bytes
+  std::vector<PayloadPlace> places_;
+  std::vector<HostBuffer> gathered_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_RECEIVED_MESSAGE_H_
