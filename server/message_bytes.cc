@@ -7,10 +7,8 @@
 
 namespace opserve {
 
-absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message& message) {
-  // The buffer belongs to the call and nobody else reads it; gRPC only lends it as const.
-  auto* const buffer = const_cast<grpc::ByteBuffer*>(&bytes);
-  if (grpc::GenericDeserialize<grpc::ProtoBufferReader, google::protobuf::Message>(buffer, &message)
+absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& message) {
+  if (grpc::GenericDeserialize<grpc::ProtoBufferReader, google::protobuf::Message>(&bytes, &message)
           .ok()) {
     return absl::OkStatus();
   }
@@ -23,10 +21,11 @@ absl::Status NoMessageError(const google::protobuf::Message& message) {
   return MakeViolationError({&violation, 1}, "");
 }
 
-grpc::Status SerializeMessage(const google::protobuf::Message& message, grpc::ByteBuffer& bytes) {
-  bool owned = false;
-  return grpc::GenericSerialize<grpc::ProtoBufferWriter, google::protobuf::Message>(message, &bytes,
-                                                                                    &owned);
+grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message) {
+  const grpc::Slice slice(message.ByteSizeLong());
+  // Nobody else has seen the slice yet.
+  message.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
+  return {&slice, 1};
 }
 
 }  // namespace opserve

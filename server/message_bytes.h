@@ -8,19 +8,18 @@
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/status.h"
 
 namespace opserve {
 
 // Reads a message and releases the bytes, so that a request is not held twice. INVALID_REQUEST
 // where they are no such message.
-absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message& message);
+absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& message);
 
 // The error of bytes that are no message of this type: INVALID_REQUEST.
 absl::Status NoMessageError(const google::protobuf::Message& message);
 
 // Writes a message.
-grpc::Status SerializeMessage(const google::protobuf::Message& message, grpc::ByteBuffer& bytes);
+grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message);
 
 }  // namespace opserve
 

@@ -75,6 +75,11 @@ void AddNetworkOptions(CLI::App& app, ServerOptions& server) {
 }
 
 void AddThreadOptions(CLI::App& app, ServerOptions& server) {
+  app.add_option("--pollers", server.pollers,
+                 "Threads that read and answer calls, up to 256; 0: one per eight processors, 1 to "
+                 "4")
+      ->capture_default_str()
+      ->check(Between(0, 256));
   app.add_option("--workers", server.workers,
                  "Threads that run requests on the processor, up to 1024; 0: one per processor")
       ->capture_default_str()

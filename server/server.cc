@@ -14,12 +14,13 @@
 #include "absl/strings/str_join.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
-#include "grpcpp/health_check_service_interface.h"
 #include "server/admission.h"
 #include "server/device/cpu_device.h"
 #include "server/gpu_readiness.h"
+#include "server/health_service.h"
 #include "server/listen_address.h"
 #include "server/request_validator.h"
+#include "server/rpc/poller.h"
 #include "server/service.h"
 
 namespace opserve {
@@ -27,7 +28,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr char kServiceName[] = "opserve.v1.OperatorService";
 // Streams of health and reflection never end by themselves; they are cut after this time.
 constexpr milliseconds kStreamGrace{200};
 // When gRPC stops it cancels, without a reason, requests that are under way on old connections. So
@@ -37,10 +37,10 @@ constexpr milliseconds kQuiet{50};
 constexpr milliseconds kMostQuietWait{1000};
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 
-// Once per process, before the first server is built.
-void InstallPlugins() {
+// Once per process, before the first server is built. It is a service of the synchronous API;
+// beside completion queues its threads do not poll connections.
+void InstallReflection() {
   static const bool installed = [] {
-    grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     return true;
   }();
@@ -48,6 +48,10 @@ void InstallPlugins() {
 }
 
 int ProcessorCount() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
+int PollersOf(const ServerOptions& options) {
+  return options.pollers > 0 ? options.pollers : std::clamp(ProcessorCount() / 8, 1, 4);
+}
 
 PoolOptions MakePoolOptions(const ServerOptions& options) {
   PoolOptions pool = options.pool;
@@ -81,7 +85,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
 
 absl::Status CheckOptions(const ServerOptions& options) {
   if (options.listen.empty()) return absl::InvalidArgumentError("there is no address to listen on");
-  if (options.workers < 0 || options.cpu_threads < 0) {
+  if (options.workers < 0 || options.cpu_threads < 0 || options.pollers < 0) {
     return absl::InvalidArgumentError("numbers of threads cannot be negative");
   }
   if (options.max_message_bytes <= kMaxResponseHeaderBytes ||
@@ -132,7 +136,7 @@ struct Server::Impl {
              environment.cpu != nullptr ? environment.cpu
                                         : std::make_shared<CpuDevice>(options.cpu_threads),
              environment.gpus, [this] { gpu_readiness.Update(); }),
-        service(MakeOperatorService({clock, pool, validator, admission, logger, options})) {}
+        service({clock, pool, validator, admission, logger, options}) {}
   // The devices may change their states for longer than there is a health service.
   ~Impl() { gpu_readiness.Detach(); }
 
@@ -150,7 +154,9 @@ struct Server::Impl {
   Admission admission;
   GpuReadiness gpu_readiness;
   DevicePool pool;
-  const std::unique_ptr<grpc::Service> service;
+  OperatorService service;
+  HealthService health;
+  std::vector<std::unique_ptr<Poller>> pollers;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::string> addresses;
   std::vector<std::string> socket_files;
@@ -174,7 +180,7 @@ absl::Status Server::Impl::Listen() {
 absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen) {
   const auto credentials = MakeCredentials(options);
   if (!credentials.ok()) return credentials.status();
-  InstallPlugins();
+  InstallReflection();
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   builder.SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
@@ -184,7 +190,11 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   // Otherwise a second server on the same port would silently take half of the connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.RegisterService(service.get());
+  builder.RegisterService(&service.rpc());
+  builder.RegisterService(&health.rpc());
+  for (int i = 0; i < PollersOf(options); ++i) {
+    pollers.push_back(std::make_unique<Poller>(builder.AddCompletionQueue()));
+  }
   std::vector<int> ports(listen.size(), 0);
   for (size_t i = 0; i < listen.size(); ++i) {
     builder.AddListeningPort(listen[i].ToString(), *credentials, &ports[i]);
@@ -204,8 +214,13 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
     }
     addresses.push_back(bound.ToString());
   }
-  server->GetHealthCheckService()->SetServingStatus(kServiceName, true);
-  gpu_readiness.Attach(*server->GetHealthCheckService(), pool);
+  health.SetServingStatus(kServiceName, true);
+  gpu_readiness.Attach(health, pool);
+  for (const std::unique_ptr<Poller>& poller : pollers) {
+    service.rpc().Accept(*poller);
+    health.rpc().Accept(*poller);
+    poller->Start();
+  }
   return absl::OkStatus();
 }
 
@@ -220,6 +235,7 @@ void Server::Impl::LogStart() const {
              {{"version", OPSERVE_VERSION},
               {"addresses", absl::StrJoin(addresses, ",")},
               {"tls", options.tls_key.empty() ? "off" : "on"},
+              {"pollers", pollers.size()},
               {"devices", DeviceNames(pool)},
               {"placement", NameOf(options.placement)},
               {"verify", options.pool.verify_rate},
@@ -233,6 +249,7 @@ void Server::Impl::LogStart() const {
 
 void Server::Impl::StopListening() {
   server->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
+  for (const std::unique_ptr<Poller>& poller : pollers) poller->Stop();
   RemoveSocketFiles();
 }
 
@@ -269,7 +286,7 @@ DrainResult Server::Drain(milliseconds timeout) {
       LogLevel::kInfo, "draining",
       {{"requests", held.requests}, {"bytes", held.bytes}, {"timeout_ms", timeout.count()}});
   // For good: a GPU that comes back changes nothing any more.
-  impl_->server->GetHealthCheckService()->Shutdown();
+  impl_->health.Shutdown();
   impl_->admission.Close();
   const Admission::Wait wait = impl_->admission.WaitIdle(timeout);
   if (wait != Admission::Wait::kIdle) {

@@ -24,6 +24,9 @@ struct ServerOptions {
   std::string tls_certificate;
   std::string tls_key;
 
+  // Threads that read and answer calls, each with connections of its own; 0: chosen by the number
+  // of processors.
+  int pollers = 0;
   // Threads that run requests on the processor; 0: one per processor.
   int workers = 0;
   // Most threads that one large tensor is spread over; 0: one per processor.

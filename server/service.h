@@ -1,19 +1,26 @@
 // File: server/service.h
 //
-// The gRPC service. Its reactors never block: devices answer what they queue.
+// opserve.v1.OperatorService. Its handlers never block: devices answer what they queue.
 
 #ifndef OPSERVE_SERVER_SERVICE_H_
 #define OPSERVE_SERVER_SERVICE_H_
 
-#include <memory>
+#include <string>
 
-#include "grpcpp/impl/codegen/service_type.h"
+#include "absl/status/status.h"
+#include "opserve/v1/operator_service.pb.h"
 #include "server/admission.h"
 #include "server/clock.h"
+#include "server/execute_job.h"
+#include "server/host_buffers.h"
 #include "server/log.h"
 #include "server/pool/device_pool.h"
+#include "server/rate_limiter.h"
 #include "server/request_validator.h"
+#include "server/rpc/rpc_service.h"
+#include "server/rpc/unary_call.h"
 #include "server/server_options.h"
+#include "server/single_task.h"
 
 namespace opserve {
 
@@ -27,8 +34,35 @@ struct ServiceParts {
   const ServerOptions& options;
 };
 
-// opserve.v1.OperatorService.
-std::unique_ptr<grpc::Service> MakeOperatorService(const ServiceParts& parts);
+inline constexpr char kServiceName[] = "opserve.v1.OperatorService";
+
+// Must outlive the server that it is registered with.
+class OperatorService {
+ public:
+  explicit OperatorService(const ServiceParts& parts);
+  OperatorService(const OperatorService&) = delete;
+  OperatorService& operator=(const OperatorService&) = delete;
+
+  // What to register with the server.
+  RpcService& rpc() { return rpc_; }
+
+ private:
+  void ListOperators(UnaryCall& call) const;
+  void GetServerInfo(UnaryCall& call) const;
+  void SelfTestDevices(UnaryCall& call);
+
+  void WriteServerInfo(v1::GetServerInfoResponse& info) const;
+  // Takes a second or so.
+  absl::Status SelfTest(const std::string& device, v1::SelfTestDevicesResponse& answer);
+
+  const ServiceParts parts_;
+  const Clock::TimePoint started_;
+  RateLimiter refusals_;
+  HostBufferPool buffers_;
+  const ExecuteParts execute_parts_;
+  RpcService rpc_{kServiceName};
+  SingleTask self_test_;
+};
 
 }  // namespace opserve
 

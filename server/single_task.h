@@ -1,6 +1,6 @@
 // File: server/single_task.h
 //
-// Runs a long task beside the reactors, which must not block.
+// Runs a long task beside the pollers, which must not block.
 
 #ifndef OPSERVE_SERVER_SINGLE_TASK_H_
 #define OPSERVE_SERVER_SINGLE_TASK_H_

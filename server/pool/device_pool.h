@@ -107,7 +107,7 @@ class DevicePool {
 
   // Runs the known-answer test on the GPU called `device`, or on all (empty name), while they
   // serve. NOT_FOUND for an unknown name; RESOURCE_EXHAUSTED while another test runs. Takes a
-  // second or so: do not call it from a reactor.
+  // second or so: do not call it from a poller.
   absl::StatusOr<std::vector<SelfTestResult>> SelfTest(absl::string_view device);
 
   // Makes anew the devices whose back-off is over, in this thread. Returns when to call it again;

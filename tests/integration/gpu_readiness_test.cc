@@ -51,6 +51,25 @@ TEST_F(GpuReadinessTest, WatchFollowsTheGpu) {
   }
 }
 
+TEST_F(GpuReadinessTest, WatchTellsThatAServiceIsUnknown) {
+  Start(LoadOptions());
+  HealthWatch watch(server().channel(), "other");
+  EXPECT_EQ(watch.Next(), Health::kUnknownService);
+}
+
+// Watches that nobody reads hold up neither the server nor each other.
+TEST_F(GpuReadinessTest, WatchesThatNobodyReadsEndWithTheServer) {
+  Start(LoadOptions(), 1);
+  std::vector<std::unique_ptr<HealthWatch>> watches;
+  for (int i = 0; i < 20; ++i) {
+    watches.push_back(std::make_unique<HealthWatch>(server().channel(), kGpuHealthName));
+  }
+  EXPECT_EQ(watches.front()->Next(), Health::kServing);
+  watches.resize(10);
+  EXPECT_EQ(server().server().Drain(std::chrono::minutes(1)), DrainResult::kComplete);
+  EXPECT_EQ(watches.front()->Next(), Health::kNotServing);
+}
+
 TEST_F(GpuReadinessTest, OneOfTwoGpusIsEnough) {
   Break(0);
   Start(LoadOptions());

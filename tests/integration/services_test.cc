@@ -135,6 +135,37 @@ TEST(ServicesTest, HealthFollowsTheDrain) {
   EXPECT_TRUE(call.Get().status.ok());
 }
 
+TEST(ServicesTest, HealthRefusesWhatIsNoRequest) {
+  TestServer server;
+  for (const std::string& bytes : {std::string("\x0a\x7f"), HealthRequest(std::string(120, 'x'))}) {
+    const auto [status, answer] = CallByName(server.channel(), kHealthCheck, bytes);
+    EXPECT_EQ(status.error_code(),
+              bytes.size() < 10 ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::NOT_FOUND);
+  }
+}
+
+TEST(ServicesTest, MethodsThatThereAreNotAreUnimplemented) {
+  TestServer server;
+  for (const char* method : {"/opserve.v1.OperatorService/Exekute", "/other.Service/Execute"}) {
+    EXPECT_EQ(CallByName(server.channel(), method, "").first.error_code(),
+              grpc::StatusCode::UNIMPLEMENTED);
+  }
+}
+
+TEST(ServicesTest, ServesWithSeveralPollers) {
+  ServerOptions options;
+  options.pollers = 3;
+  TestServer server(options);
+  std::vector<PendingCall> calls;
+  for (int connection = 0; connection < 8; ++connection) {
+    const auto stub = v1::OperatorService::NewStub(ConnectTo(server.server().addresses().front()));
+    for (int call = 0; call < 8; ++call) {
+      calls.emplace_back(*stub, RoundRequest({1}), std::chrono::minutes(1));
+    }
+  }
+  for (PendingCall& call : calls) EXPECT_TRUE(call.Get().status.ok());
+}
+
 TEST(ServicesTest, ReflectionTellsTheServices) {
   TestServer server;
   // ServerReflectionRequest{list_services: ""} on the bidirectional stream, as bytes.

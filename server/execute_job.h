@@ -1,0 +1,93 @@
+// File: server/execute_job.h
+//
+// The job of one Execute: from its request to its answer, wherever that goes.
+
+#ifndef OPSERVE_SERVER_EXECUTE_JOB_H_
+#define OPSERVE_SERVER_EXECUTE_JOB_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "server/admission.h"
+#include "server/batch/job.h"
+#include "server/clock.h"
+#include "server/host_buffers.h"
+#include "server/log.h"
+#include "server/pool/device_pool.h"
+#include "server/rate_limiter.h"
+#include "server/received_message.h"
+#include "server/request_validator.h"
+#include "server/server_options.h"
+#include "server/wire_message.h"
+
+namespace opserve {
+
+// What all jobs share. Everything must outlive them.
+struct ExecuteParts {
+  const Clock& clock;
+  DevicePool& pool;
+  RequestValidator& validator;
+  Admission& admission;
+  Logger& logger;
+  const ServerOptions& options;
+  // Holds back log lines of refused requests.
+  RateLimiter& refusals;
+  // Where results and gathered payloads go.
+  HostBufferPool& buffers;
+};
+
+// Where the answer of a job goes. One of the two is called, once, on any thread.
+class ExecuteReply {
+ public:
+  // The result: a response without its payload, and that.
+  virtual void Send(const v1::ExecuteResponse& header, OutgoingPayload payload) = 0;
+  virtual void Fail(const absl::Status& why) = 0;
+
+ protected:
+  ~ExecuteReply() = default;
+};
+
+// Belongs to whoever made it, who destroys it once it has been answered and the answer sent: it
+// holds the request's share of the server.
+class ExecuteJob final : public Job {
+ public:
+  // Both must outlive the job.
+  ExecuteJob(const ExecuteParts& parts, ExecuteReply& reply) : parts_(parts), reply_(reply) {}
+
+  // The request, all but its payloads, and these. To be filled in before Start.
+  v1::ExecuteRequest& request() { return request_; }
+  ReceivedMessage& received() { return received_; }
+
+  // Validates, admits and queues the request, or answers it at once; never blocks. Another thread
+  // may answer before this returns.
+  void Start(std::string client, Clock::TimePoint deadline);
+
+  // Refuses the job if it still waits. Not before Start has returned.
+  void Cancel() { parts_.pool.Cancel(*this); }
+
+  absl::StatusOr<DeviceCall> Prepare() override;
+  void Answer(const RunRecord& record) override;
+  void Refuse(const absl::Status& why) override;
+
+ private:
+  absl::Status Accept(std::string client, Clock::TimePoint deadline);
+  void LogAnswer(const RunRecord& record) const;
+  void LogRefusal(const absl::Status& status) const;
+
+  const ExecuteParts& parts_;
+  ExecuteReply& reply_;
+  v1::ExecuteRequest request_;
+  ReceivedMessage received_;
+  std::shared_ptr<const Invocation> invocation_;
+  std::shared_ptr<HostBuffer> output_;
+  std::optional<DeviceCall> call_;
+  Admission::Permit permit_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_EXECUTE_JOB_H_

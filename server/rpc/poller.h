@@ -1,0 +1,56 @@
+// File: server/rpc/poller.h
+//
+// A completion queue and the thread that works for it.
+
+#ifndef OPSERVE_SERVER_RPC_POLLER_H_
+#define OPSERVE_SERVER_RPC_POLLER_H_
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "grpcpp/alarm.h"
+#include "grpcpp/completion_queue.h"
+#include "server/rpc/event.h"
+
+namespace opserve {
+
+// Calls stay on the queue on which they began, so all their events come from one thread. Start and
+// Stop belong to the thread that owns the poller; one that was started must be stopped before it is
+// destroyed.
+class Poller {
+ public:
+  explicit Poller(std::unique_ptr<grpc::ServerCompletionQueue> queue);
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+
+  grpc::ServerCompletionQueue& queue() { return *queue_; }
+
+  // Starts the thread.
+  void Start();
+
+  // Waits until every call is gone, and ends the thread. To be called after the server's Shutdown.
+  void Stop();
+
+  // A call begins, or is gone: no operation of it is under way, and none will be started. Only in
+  // the poller's thread.
+  void AddCall() { ++calls_; }
+  void RemoveCall() { --calls_; }
+
+ private:
+  void Run();
+  void OnStop(bool ok);
+
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::thread thread_;
+  grpc::Alarm stop_alarm_;
+  MemberEvent<Poller, &Poller::OnStop> stop_{*this};
+
+  // Of the thread.
+  uint64_t calls_ = 0;
+  bool is_stopping_ = false;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_RPC_POLLER_H_

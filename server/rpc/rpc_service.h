@@ -1,0 +1,70 @@
+// File: server/rpc/rpc_service.h
+//
+// A gRPC service whose methods take and return bytes, on our own completion queues. What is no
+// message at all can so be answered with details, and payloads need no copy.
+
+#ifndef OPSERVE_SERVER_RPC_RPC_SERVICE_H_
+#define OPSERVE_SERVER_RPC_RPC_SERVICE_H_
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/impl/rpc_service_method.h"
+#include "grpcpp/impl/service_type.h"
+#include "server/rpc/poller.h"
+
+namespace opserve {
+
+class StreamCall;
+class StreamHandler;
+class UnaryCall;
+
+// Works on a call of a unary method in its poller's thread, which it must not block, and finishes
+// the call there or, later, in any thread. Safe to use from any thread.
+using UnaryHandler = std::function<void(UnaryCall& call)>;
+
+// Makes what works on a call of a streaming method. Safe to use from any thread.
+using StreamHandlerFactory = std::function<std::unique_ptr<StreamHandler>(StreamCall& call)>;
+
+// Methods are added, then it is registered with a server's builder, then calls are accepted.
+// Methods of the contract that were not added are answered with UNIMPLEMENTED. Must outlive the
+// server.
+class RpcService final : public grpc::Service {
+ public:
+  // `name`: with its package, such as "opserve.v1.OperatorService".
+  explicit RpcService(std::string name) : name_(std::move(name)) {}
+
+  // `method`: its name alone, such as "Execute".
+  void AddUnary(const std::string& method, UnaryHandler handler);
+  // The same for methods that stream to, from, or both.
+  void AddStream(const std::string& method, StreamHandlerFactory factory);
+
+  // Accepts calls on the poller's queue from now on, until the server shuts down.
+  void Accept(Poller& poller);
+
+ private:
+  friend class StreamCall;
+  friend class UnaryCall;
+
+  // A method's place in the service, and one of the two that work on its calls.
+  struct Method {
+    RpcService& service;
+    std::string path;
+    int index;
+    UnaryHandler handle;
+    StreamHandlerFactory stream;
+  };
+
+  Method& Add(const std::string& method, grpc::internal::RpcMethod::RpcType type);
+
+  const std::string name_;
+  std::list<Method> methods_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_RPC_RPC_SERVICE_H_

@@ -1,0 +1,115 @@
+#include "server/rpc/stream_call.h"
+
+#include <chrono>
+#include <utility>
+
+#include "server/rpc/call_context.h"
+#include "server/rpc_status.h"
+
+namespace opserve {
+
+void StreamCall::Expect(RpcService::Method& method, Poller& poller) {
+  auto* const call = new StreamCall(method, poller);
+  call->context_.AsyncNotifyWhenDone(static_cast<Event*>(&call->over_));
+  method.service.RequestAsyncBidiStreaming(method.index, &call->context_, &call->stream_,
+                                           &poller.queue(), &poller.queue(),
+                                           static_cast<Event*>(&call->start_));
+}
+
+std::string StreamCall::client() const { return ClientOf(context_); }
+
+Clock::TimePoint StreamCall::deadline() const { return DeadlineOf(context_); }
+
+void StreamCall::Read() {
+  Hold();
+  stream_.Read(&incoming_, static_cast<Event*>(&read_));
+}
+
+void StreamCall::Write(grpc::ByteBuffer message) {
+  MutexLock lock(mutex_);
+  if (is_over_ || end_) return;
+  outbox_.push_back(std::move(message));
+  SendNext();
+}
+
+void StreamCall::Finish(const absl::Status& status) {
+  MutexLock lock(mutex_);
+  if (is_over_ || end_) return;
+  end_ = ToGrpcStatus(status);
+  SendNext();
+}
+
+void StreamCall::SendNext() {
+  if (is_writing_ || is_finished_ || is_over_) return;
+  if (!outbox_.empty()) {
+    is_writing_ = true;
+    Hold();
+    stream_.Write(outbox_.front(), static_cast<Event*>(&written_));
+    outbox_.pop_front();
+  } else if (end_) {
+    is_finished_ = true;
+    Hold();
+    stream_.Finish(*end_, static_cast<Event*>(&finished_));
+  }
+}
+
+void StreamCall::OnStart(bool ok) {
+  if (!ok) {
+    // The server shuts down.
+    delete this;
+    return;
+  }
+  Expect(method_, poller_);
+  poller_.AddCall();
+  handler_ = method_.stream(*this);
+}
+
+void StreamCall::OnRead(bool ok) {
+  if (ok) {
+    handler_->OnMessage(incoming_);
+  } else {
+    handler_->OnMessagesEnd();
+  }
+  Unreference();
+}
+
+void StreamCall::OnWritten(bool ok) {
+  {
+    MutexLock lock(mutex_);
+    is_writing_ = false;
+    if (!ok) outbox_.clear();
+    SendNext();
+  }
+  if (ok) handler_->OnWritten();
+  Unreference();
+}
+
+void StreamCall::OnFinished(bool) { Unreference(); }
+
+void StreamCall::OnOver(bool) {
+  {
+    MutexLock lock(mutex_);
+    is_over_ = true;
+    outbox_.clear();
+  }
+  handler_->OnOver();
+  Unreference();
+}
+
+void StreamCall::Release() {
+  if (--references_ > 0) return;
+  // The last events of the stream are behind it; only its thread may remove it.
+  references_ = 1;
+  release_alarm_.Set(&poller_.queue(), std::chrono::system_clock::now(),
+                     static_cast<Event*>(&released_));
+}
+
+void StreamCall::OnReleased(bool) { Unreference(); }
+
+void StreamCall::Unreference() {
+  if (--references_ > 0) return;
+  poller_.RemoveCall();
+  delete this;
+}
+
+}  // namespace opserve

@@ -1,0 +1,118 @@
+// File: server/rpc/stream_call.h
+//
+// A call of a streaming method: messages in and out, as bytes.
+
+#ifndef OPSERVE_SERVER_RPC_STREAM_CALL_H_
+#define OPSERVE_SERVER_RPC_STREAM_CALL_H_
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "grpcpp/alarm.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/support/async_stream.h"
+#include "server/clock.h"
+#include "server/mutex.h"
+#include "server/rpc/event.h"
+#include "server/rpc/poller.h"
+#include "server/rpc/rpc_service.h"
+
+namespace opserve {
+
+// Works on one stream. All functions are called in the poller's thread, one at a time, and must not
+// block it. Destroyed there once the stream is over and nobody holds it.
+class StreamHandler {
+ public:
+  virtual ~StreamHandler() = default;
+
+  // The message that Read asked for, which is the handler's to take.
+  virtual void OnMessage(grpc::ByteBuffer& message) = 0;
+  // In its place: the client sends no more, or the stream is broken.
+  virtual void OnMessagesEnd() = 0;
+  // One more message of Write is on its way. Not called any more once the stream is broken.
+  virtual void OnWritten() = 0;
+  // The stream is over: its Finish has been sent, or the client has gone, gave the call up, or its
+  // deadline has passed. What is written from now on is dropped. Called once; a message that was
+  // under way may still come.
+  virtual void OnOver() = 0;
+};
+
+class StreamCall {
+ public:
+  StreamCall(const StreamCall&) = delete;
+  StreamCall& operator=(const StreamCall&) = delete;
+
+  // Who calls: see server/client_identity.h. Only in the poller's thread.
+  std::string client() const;
+  // By SteadyClock(); kNever if there is none.
+  Clock::TimePoint deadline() const;
+
+  // Asks for the next message. Not again before it came. Only in the poller's thread.
+  void Read();
+
+  // Sends a message after those before it. Thread-safe; never blocks: what the client does not read
+  // is kept, so whoever writes much must count with OnWritten.
+  void Write(grpc::ByteBuffer message);
+
+  // Ends the stream once all messages are sent; what is written later is dropped. Thread-safe.
+  void Finish(const absl::Status& status);
+
+  // Keep stream and handler, also beyond the end, until as many Release as Hold. Thread-safe. The
+  // first Hold must come before OnOver has returned; nothing of the stream may be touched after
+  // Release.
+  void Hold() { ++references_; }
+  void Release();
+
+ private:
+  friend class RpcService;
+
+  StreamCall(RpcService::Method& method, Poller& poller) : method_(method), poller_(poller) {}
+  ~StreamCall() = default;
+
+  // Waits for the next call of the method.
+  static void Expect(RpcService::Method& method, Poller& poller);
+
+  void OnStart(bool ok);
+  void OnRead(bool ok);
+  void OnWritten(bool ok);
+  void OnFinished(bool ok);
+  void OnOver(bool ok);
+  void OnReleased(bool ok);
+
+  // Sends the next message, or the end, if it is time for it.
+  void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // An operation is done. Only in the poller's thread.
+  void Unreference();
+
+  RpcService::Method& method_;
+  Poller& poller_;
+  MemberEvent<StreamCall, &StreamCall::OnStart> start_{*this};
+  MemberEvent<StreamCall, &StreamCall::OnRead> read_{*this};
+  MemberEvent<StreamCall, &StreamCall::OnWritten> written_{*this};
+  MemberEvent<StreamCall, &StreamCall::OnFinished> finished_{*this};
+  MemberEvent<StreamCall, &StreamCall::OnOver> over_{*this};
+  MemberEvent<StreamCall, &StreamCall::OnReleased> released_{*this};
+  grpc::ServerContext context_;
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
+  grpc::ByteBuffer incoming_;
+  std::unique_ptr<StreamHandler> handler_;
+  grpc::Alarm release_alarm_;
+  // Operations under way, and holds. The first is the notice that the stream is over.
+  std::atomic<int> references_ = 1;
+
+  Mutex mutex_;
+  std::deque<grpc::ByteBuffer> outbox_ ABSL_GUARDED_BY(mutex_);
+  std::optional<grpc::Status> end_ ABSL_GUARDED_BY(mutex_);
+  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_RPC_STREAM_CALL_H_

@@ -1,0 +1,89 @@
+// File: server/rpc/unary_call.h
+//
+// A call of a unary method: bytes in, bytes or an error out.
+
+#ifndef OPSERVE_SERVER_RPC_UNARY_CALL_H_
+#define OPSERVE_SERVER_RPC_UNARY_CALL_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/support/async_unary_call.h"
+#include "server/clock.h"
+#include "server/rpc/event.h"
+#include "server/rpc/poller.h"
+#include "server/rpc/rpc_service.h"
+
+namespace opserve {
+
+// What a handler keeps with its call. Destroyed in the poller's thread, once the call is over: its
+// answer has been sent, or cannot be.
+class CallState {
+ public:
+  virtual ~CallState() = default;
+
+  // The client has gone, gave the call up, or its deadline has passed. In the poller's thread,
+  // once the handler has returned; the call may be finished already, or just then. It is to be
+  // finished all the same.
+  virtual void OnCancel() = 0;
+};
+
+// Lives until it is finished and over, whichever comes last, and then deletes itself. Finish is to
+// be called once, on any thread; all else belongs to the handler.
+class UnaryCall {
+ public:
+  UnaryCall(const UnaryCall&) = delete;
+  UnaryCall& operator=(const UnaryCall&) = delete;
+
+  // The request, which is the handler's to take.
+  grpc::ByteBuffer& request() { return request_; }
+
+  // Who calls: see server/client_identity.h.
+  std::string client() const;
+
+  // By SteadyClock(); kNever if there is none.
+  Clock::TimePoint deadline() const;
+
+  // Keeps `state` until the call is over.
+  void Keep(std::unique_ptr<CallState> state) { state_ = std::move(state); }
+
+  // Answers. Another thread may end the call meanwhile: nothing of it may be touched afterwards,
+  // but by the handler until it returns.
+  void Finish(const grpc::ByteBuffer& response);
+  // The same with an error.
+  void Finish(const absl::Status& status);
+
+ private:
+  friend class RpcService;
+
+  UnaryCall(RpcService::Method& method, Poller& poller) : method_(method), poller_(poller) {}
+  ~UnaryCall() = default;
+
+  // Waits for the next call of the method.
+  static void Expect(RpcService::Method& method, Poller& poller);
+
+  void OnStart(bool ok);
+  void OnFinished(bool ok);
+  void OnOver(bool ok);
+  void RemoveOne();
+
+  RpcService::Method& method_;
+  Poller& poller_;
+  MemberEvent<UnaryCall, &UnaryCall::OnStart> start_{*this};
+  MemberEvent<UnaryCall, &UnaryCall::OnFinished> finished_{*this};
+  MemberEvent<UnaryCall, &UnaryCall::OnOver> over_{*this};
+  grpc::ServerContext context_;
+  grpc::ByteBuffer request_;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder_{&context_};
+  std::unique_ptr<CallState> state_;
+  HandOver hand_over_;
+  // Of the two events that end a call.
+  int missing_events_ = 2;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_RPC_UNARY_CALL_H_
