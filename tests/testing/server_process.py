@@ -29,6 +29,11 @@ class ServerProcess:
         """What the server wrote so far."""
         return self._log_path.read_text(encoding="utf-8", errors="replace")
 
+    @property
+    def pid(self):
+        """The process's number."""
+        return self._process.pid
+
     def __enter__(self):
         with open(self._log_path, "wb") as log:
             self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log,

@@ -1,0 +1,36 @@
+#include "server/stream/payload_assembly.h"
+
+namespace opserve {
+
+PayloadAssembly::PayloadAssembly(std::span<const uint64_t> lengths) {
+  parts_.reserve(lengths.size());
+  for (const uint64_t bytes : lengths) parts_.push_back({.bytes = bytes, .filled = 0, .buffer = {}});
+  SkipComplete();
+}
+
+void PayloadAssembly::Allocate(HostBufferPool& pool) {
+  for (Part& part : parts_) part.buffer = pool.Take(part.bytes);
+}
+
+bool PayloadAssembly::Add(std::span<const ByteSlice> slices, const PayloadPlace& piece) {
+  if (complete()) return false;
+  Part& part = parts_[next_];
+  if (piece.bytes > part.bytes - part.filled) return false;
+  if (part.buffer.data() != nullptr) Gather(slices, piece, part.buffer.data() + part.filled);
+  part.filled += piece.bytes;
+  SkipComplete();
+  return true;
+}
+
+std::vector<const std::byte*> PayloadAssembly::payloads() const {
+  std::vector<const std::byte*> payloads;
+  payloads.reserve(parts_.size());
+  for (const Part& part : parts_) payloads.push_back(part.buffer.data());
+  return payloads;
+}
+
+void PayloadAssembly::SkipComplete() {
+  while (!complete() && parts_[next_].filled == parts_[next_].bytes) ++next_;
+}
+
+}  // namespace opserve

@@ -1,0 +1,53 @@
+// File: server/stream/payload_assembly.h
+//
+// Payloads of a request that come in pieces, over several messages of a stream.
+
+#ifndef OPSERVE_SERVER_STREAM_PAYLOAD_ASSEMBLY_H_
+#define OPSERVE_SERVER_STREAM_PAYLOAD_ASSEMBLY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "server/host_buffers.h"
+#include "server/wire_split.h"
+
+namespace opserve {
+
+// Not thread-safe.
+class PayloadAssembly {
+ public:
+  // Expects payloads of these lengths, one after the other. Drops their bytes until Allocate.
+  explicit PayloadAssembly(std::span<const uint64_t> lengths);
+
+  // Makes room for the payloads, whose bytes are kept from now on. To be called before the first
+  // piece, or not at all. Throws std::bad_alloc.
+  void Allocate(HostBufferPool& pool);
+
+  // Takes the next piece. False where it goes beyond the payload that it continues, or where all
+  // are complete: nothing is taken then.
+  bool Add(std::span<const ByteSlice> slices, const PayloadPlace& piece);
+
+  bool complete() const { return next_ == parts_.size(); }
+
+  // The bytes of every payload, in order; after Allocate, once they are complete.
+  std::vector<const std::byte*> payloads() const;
+
+ private:
+  struct Part {
+    uint64_t bytes = 0;
+    uint64_t filled = 0;
+    HostBuffer buffer;
+  };
+
+  // Payloads that nothing is missing of need no piece.
+  void SkipComplete();
+
+  std::vector<Part> parts_;
+  size_t next_ = 0;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_STREAM_PAYLOAD_ASSEMBLY_H_
