@@ -61,6 +61,11 @@ absl::Status MakeRetryableError(ErrorReason reason, absl::string_view message,
   return status;
 }
 
+absl::Status OutOfMemoryError() {
+  return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
+                            "There is not enough memory for the tensors.", std::chrono::seconds(1));
+}
+
 absl::Status MakeViolationError(std::span<const Violation> violations,
                                 absl::string_view unknown_operator) {
   const bool not_found = !unknown_operator.empty() && violations.size() == 1;

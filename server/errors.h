@@ -42,6 +42,9 @@ absl::Status MakeRetryableError(ErrorReason reason, absl::string_view message,
                                 std::chrono::milliseconds delay,
                                 const ErrorMetadata& metadata = {});
 
+// OUT_OF_MEMORY: the tensors of a request do not fit.
+absl::Status OutOfMemoryError();
+
 // The error of a request with `violations`, of which there is at least one. INVALID_REQUEST, or
 // OPERATOR_NOT_FOUND if the only violation is that `unknown_operator` names no operator (empty: the
 // operator is known). Violations beyond the caps are counted, not listed.

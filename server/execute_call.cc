@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "server/received_message.h"
 #include "server/wire_message.h"
 
 namespace opserve {
@@ -13,9 +14,14 @@ class ExecuteCall final : public CallState, private ExecuteReply {
   ExecuteCall(const ExecuteParts& parts, UnaryCall& call) : call_(call), job_(parts, *this) {}
 
   void Start() {
-    const absl::Status status = job_.received().Read(call_.request(), job_.request());
+    auto message = std::make_unique<ReceivedMessage>();
+    absl::Status status = message->Read(call_.request(), job_.request());
     if (status.ok()) {
-      job_.Start(call_.client(), call_.deadline());
+      status = job_.Accept(message->payload_bytes(),
+                           {.client = call_.client(), .deadline = call_.deadline()});
+    }
+    if (status.ok()) {
+      job_.Submit(std::move(message));
     } else {
       job_.Refuse(status);
     }

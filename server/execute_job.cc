@@ -1,6 +1,5 @@
 #include "server/execute_job.h"
 
-#include <chrono>
 #include <new>
 #include <utility>
 #include <vector>
@@ -11,16 +10,9 @@
 
 namespace opserve {
 
-using std::chrono::seconds;
-
-void ExecuteJob::Start(std::string client, Clock::TimePoint deadline) {
-  const absl::Status status = Accept(std::move(client), deadline);
-  if (!status.ok()) Refuse(status);
-}
-
-absl::Status ExecuteJob::Accept(std::string client, Clock::TimePoint deadline) {
-  const std::vector<uint64_t> payload_bytes = received_.payload_bytes();
-  const RequestHeader header = HeaderOf(request_, payload_bytes);
+absl::Status ExecuteJob::Accept(std::span<const uint64_t> payload_bytes, JobOrigin origin) {
+  RequestHeader header = HeaderOf(request_, payload_bytes);
+  header.answers_in_one_message = origin.answers_in_one_message;
   auto invocation = parts_.validator.Validate(header);
   if (!invocation.ok()) return invocation.status();
   invocation_ = *std::move(invocation);
@@ -33,26 +25,30 @@ absl::Status ExecuteJob::Accept(std::string client, Clock::TimePoint deadline) {
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
 
-  traits.client = std::move(client);
+  traits.client = std::move(origin.client);
   traits.priority = PriorityOf(header);
   traits.placement = PlacementOf(header, parts_.options.placement);
   traits.verify = header.verify;
   traits.accepted = parts_.clock.Now();
-  traits.deadline = deadline;
+  traits.deadline = origin.deadline;
   set_traits(std::move(traits));
+  return absl::OkStatus();
+}
+
+void ExecuteJob::Submit(std::unique_ptr<PayloadSource> payloads) {
+  payloads_ = std::move(payloads);
   // From here on another thread may answer at any time.
-  return parts_.pool.Submit(*this) ? absl::OkStatus() : DrainingError();
+  if (!parts_.pool.Submit(*this)) Refuse(DrainingError());
 }
 
 absl::StatusOr<DeviceCall> ExecuteJob::Prepare() {
   if (!call_) {
     try {
-      const auto payloads = received_.Payloads(parts_.buffers);
+      const auto payloads = payloads_->Payloads(parts_.buffers);
       output_ = std::make_shared<HostBuffer>(parts_.buffers.Take(invocation_->output_bytes));
       call_ = {invocation_.get(), InputsOf(payloads, *invocation_), output_->data()};
     } catch (const std::bad_alloc&) {
-      return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
-                                "There is not enough memory for the tensors.", seconds(1));
+      return OutOfMemoryError();
     }
   }
   return *call_;
@@ -62,7 +58,7 @@ void ExecuteJob::Answer(const RunRecord& record) {
   v1::ExecuteResponse header;
   WriteResponseHeader(request_, *invocation_, record, header);
   // The next request finds these buffers warm.
-  received_.ReleasePayloads();
+  payloads_.reset();
   LogAnswer(record);
   const std::byte* const data = output_->data();
   reply_.Send(header, {data, invocation_->output_bytes, std::move(output_)});

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -17,9 +18,9 @@
 #include "server/clock.h"
 #include "server/host_buffers.h"
 #include "server/log.h"
+#include "server/payload_source.h"
 #include "server/pool/device_pool.h"
 #include "server/rate_limiter.h"
-#include "server/received_message.h"
 #include "server/request_validator.h"
 #include "server/server_options.h"
 #include "server/wire_message.h"
@@ -40,6 +41,14 @@ struct ExecuteParts {
   HostBufferPool& buffers;
 };
 
+// Where a job comes from.
+struct JobOrigin {
+  std::string client;
+  Clock::TimePoint deadline = Clock::kNever;
+  // Whether its result has to fit into one message.
+  bool answers_in_one_message = true;
+};
+
 // Where the answer of a job goes. One of the two is called, once, on any thread.
 class ExecuteReply {
  public:
@@ -58,15 +67,18 @@ class ExecuteJob final : public Job {
   // Both must outlive the job.
   ExecuteJob(const ExecuteParts& parts, ExecuteReply& reply) : parts_(parts), reply_(reply) {}
 
-  // The request, all but its payloads, and these. To be filled in before Start.
+  // The request without its payloads. To be filled in before Accept.
   v1::ExecuteRequest& request() { return request_; }
-  ReceivedMessage& received() { return received_; }
 
-  // Validates, admits and queues the request, or answers it at once; never blocks. Another thread
-  // may answer before this returns.
-  void Start(std::string client, Clock::TimePoint deadline);
+  // Validates and admits the request, whose payloads have these lengths. Where that fails, Refuse
+  // is to be called.
+  absl::Status Accept(std::span<const uint64_t> payload_bytes, JobOrigin origin);
 
-  // Refuses the job if it still waits. Not before Start has returned.
+  // Queues the accepted request, or answers it at once; never blocks. Another thread may answer
+  // before this returns.
+  void Submit(std::unique_ptr<PayloadSource> payloads);
+
+  // Refuses the job if it still waits. Not before Submit has returned.
   void Cancel() { parts_.pool.Cancel(*this); }
 
   absl::StatusOr<DeviceCall> Prepare() override;
@@ -74,14 +86,13 @@ class ExecuteJob final : public Job {
   void Refuse(const absl::Status& why) override;
 
  private:
-  absl::Status Accept(std::string client, Clock::TimePoint deadline);
   void LogAnswer(const RunRecord& record) const;
   void LogRefusal(const absl::Status& status) const;
 
   const ExecuteParts& parts_;
   ExecuteReply& reply_;
   v1::ExecuteRequest request_;
-  ReceivedMessage received_;
+  std::unique_ptr<PayloadSource> payloads_;
   std::shared_ptr<const Invocation> invocation_;
   std::shared_ptr<HostBuffer> output_;
   std::optional<DeviceCall> call_;

@@ -139,6 +139,9 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server) {
   AddSize(app, "--max-queued-bytes", server.admission.max_bytes, "1GiB", 4 * kKiB, kTiB,
           "Most bytes of inputs and outputs held by accepted requests, 4KiB to 1TiB; further "
           "requests get RESOURCE_EXHAUSTED");
+  AddSize(app, "--max-stream-bytes", server.max_stream_bytes, "512MiB", 4 * kKiB, kTiB,
+          "Most bytes of inputs and outputs that one stream has under way, 4KiB to 1TiB; a stream "
+          "that has more is not read until answers have gone");
   app.add_option("--request-cache-entries", server.request_cache_entries,
                  "Validated calls to remember, up to 1000000; 0: none")
       ->capture_default_str()

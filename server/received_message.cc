@@ -63,9 +63,4 @@ std::vector<const std::byte*> ReceivedMessage::Payloads(HostBufferPool& pool) {
   return payloads;
 }
 
-void ReceivedMessage::ReleasePayloads() {
-  gathered_.clear();
-  slices_.clear();
-}
-
 }  // namespace opserve

@@ -15,12 +15,13 @@
 #include "google/protobuf/message.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/host_buffers.h"
+#include "server/payload_source.h"
 #include "server/wire_split.h"
 
 namespace opserve {
 
 // Not thread-safe.
-class ReceivedMessage {
+class ReceivedMessage final : public PayloadSource {
  public:
   ReceivedMessage() = default;
   ReceivedMessage(const ReceivedMessage&) = delete;
@@ -35,17 +36,13 @@ class ReceivedMessage {
   // Lengths of the payloads, in order.
   std::vector<uint64_t> payload_bytes() const;
 
-  // The bytes of every payload, in order; they stay there until ReleasePayloads. A payload that
-  // lies in one slice is used in place, at any alignment; any other is gathered into a buffer of
-  // `pool`. To be called once. Throws std::bad_alloc.
-  std::vector<const std::byte*> Payloads(HostBufferPool& pool);
+  // A payload that lies in one slice is used in place, at any alignment; any other is gathered into
+  // a buffer of `pool`.
+  std::vector<const std::byte*> Payloads(HostBufferPool& pool) override;
 
-  // Where the payloads are, until Payloads or ReleasePayloads is called.
+  // Where the payloads are, until Payloads is called.
   std::span<const ByteSlice> slices() const { return views_; }
   std::span<const PayloadPlace> places() const { return places_; }
-
-  // Frees slices and buffers.
-  void ReleasePayloads();
 
  private:
   std::vector<grpc::Slice> slices_;

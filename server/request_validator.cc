@@ -58,7 +58,8 @@ absl::StatusOr<std::shared_ptr<const Invocation>> RequestValidator::Validate(
     return MakeError(ErrorReason::DEVICE_UNAVAILABLE, "This server has no GPU device.",
                      {{"device", "gpu"}});
   }
-  if (invocation->output_bytes + kMaxResponseHeaderBytes > max_message_bytes_) {
+  if (header.answers_in_one_message &&
+      invocation->output_bytes + kMaxResponseHeaderBytes > max_message_bytes_) {
     return MakeError(
         ErrorReason::RESPONSE_TOO_LARGE,
         absl::StrCat("The result has ", invocation->output_bytes,

@@ -7,8 +7,7 @@
 
 namespace opserve {
 
-grpc::Status ToGrpcStatus(const absl::Status& status) {
-  if (status.ok()) return grpc::Status::OK;
+std::string StatusDetails(const absl::Status& status) {
   rpc::Status details;
   details.set_code(static_cast<int>(status.code()));
   details.set_message(std::string(status.message()));
@@ -19,9 +18,14 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
       detail->set_value(std::string(*payload));
     }
   }
+  return details.SerializeAsString();
+}
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
   // The numbers of absl::StatusCode are those of grpc::StatusCode.
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), details.message(),
-                      details.SerializeAsString());
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()),
+                      StatusDetails(status));
 }
 
 }  // namespace opserve

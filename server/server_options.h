@@ -40,6 +40,8 @@ struct ServerOptions {
   // Largest message in bytes, in each direction.
   uint64_t max_message_bytes = uint64_t{256} << 20;
   AdmissionLimits admission;
+  // Most bytes of tensors that one stream may have under way.
+  uint64_t max_stream_bytes = uint64_t{512} << 20;
   // Memory in bytes that is kept for later tensors when their requests are done. Beyond it memory
   // goes back to the allocator.
   uint64_t idle_buffer_bytes = uint64_t{256} << 20;

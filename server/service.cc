@@ -9,6 +9,7 @@
 #include "server/errors.h"
 #include "server/execute_call.h"
 #include "server/message_bytes.h"
+#include "server/stream/execute_stream.h"
 #include "server/wire.h"
 
 namespace opserve {
@@ -40,6 +41,8 @@ OperatorService::OperatorService(const ServiceParts& parts)
       execute_parts_{parts.clock,  parts.pool,    parts.validator, parts.admission,
                      parts.logger, parts.options, refusals_,       buffers_} {
   rpc_.AddUnary("Execute", [this](UnaryCall& call) { StartExecute(execute_parts_, call); });
+  rpc_.AddStream("ExecuteStream",
+                 [this](StreamCall& call) { return StartExecuteStream(execute_parts_, call); });
   rpc_.AddUnary("ListOperators", [this](UnaryCall& call) { ListOperators(call); });
   rpc_.AddUnary("GetServerInfo", [this](UnaryCall& call) { GetServerInfo(call); });
   rpc_.AddUnary("SelfTestDevices", [this](UnaryCall& call) { SelfTestDevices(call); });
@@ -103,6 +106,7 @@ void OperatorService::WriteServerInfo(v1::GetServerInfoResponse& info) const {
   limits.set_max_queued_bytes(options.admission.max_bytes);
   limits.set_max_batch_requests(static_cast<uint32_t>(options.pool.batch.max_requests));
   limits.set_max_batch_bytes(options.pool.batch.max_bytes);
+  limits.set_max_stream_bytes(options.max_stream_bytes);
   const auto uptime = std::chrono::duration_cast<seconds>(parts_.clock.Now() - started_);
   info.set_uptime_s(static_cast<uint64_t>(uptime.count()));
 }

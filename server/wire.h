@@ -31,6 +31,8 @@ struct RequestHeader {
   int device = 0;    // number of a v1::DevicePreference, or anything
   int priority = 0;  // number of a v1::Priority, or anything
   bool verify = false;
+  // Whether the result has to fit into one message.
+  bool answers_in_one_message = true;
 };
 
 // The header of `request`, which must outlive it, with payloads of these lengths. Payloads in

@@ -1,7 +1,9 @@
 #include "server/stream/execute_stream.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "server/errors.h"
 #include "server/mutex.h"
+#include "server/queue_errors.h"
 #include "server/received_message.h"
 #include "server/rpc/stream_call.h"
-#include "server/rpc_status.h"
 #include "server/stream/answer_queue.h"
 #include "server/stream/payload_assembly.h"
 #include "server/stream/stream_job.h"
@@ -27,6 +29,13 @@ absl::Status RuleError(absl::string_view field, std::string what) {
   return MakeViolationError({&violation, 1}, "");
 }
 
+// At most the largest number that there is.
+uint64_t SumOf(const std::vector<uint64_t>& lengths) {
+  uint64_t sum = 0;
+  for (const uint64_t length : lengths) sum += std::min(length, UINT64_MAX - sum);
+  return sum;
+}
+
 // Members without a guard belong to the poller's thread.
 class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
  public:
@@ -36,6 +45,7 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
   }
 
   void OnMessage(grpc::ByteBuffer& message) override {
+    if (is_over_) return;
     const absl::Status status = Take(message);
     if (!status.ok()) return End(status);
     MutexLock lock(mutex_);
@@ -59,7 +69,10 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     ReadIfThereIsRoom();
   }
 
-  void OnCancel() override { End(absl::CancelledError("The client has gone.")); }
+  void OnOver() override {
+    is_over_ = true;
+    End(absl::CancelledError("The stream is over."));
+  }
 
  private:
   // A request whose payloads come in pieces.
@@ -83,6 +96,8 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     return Continue(header.id(), *message);
   }
 
+  StreamJob::Owner& owner() { return *this; }
+
   absl::Status Begin(v1::ExecuteStreamRequest& header, std::unique_ptr<ReceivedMessage> message) {
     const uint64_t id = header.id();
     if (IsUnderWay(id)) {
@@ -91,19 +106,20 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     if (header.request().payloads_size() > 0) {
       return RuleError("request.payloads", "Payloads belong into the field beside the request.");
     }
-    auto job = std::make_shared<StreamJob>(parts_, *this, id, std::move(*header.mutable_request()));
+    auto job =
+        std::make_shared<StreamJob>(parts_, owner(), id, std::move(*header.mutable_request()));
     const bool comes_in_pieces = header.payload_bytes_size() > 0;
     const std::vector<uint64_t> lengths =
-        comes_in_pieces ? std::vector<uint64_t>(header.payload_bytes().begin(),
-                                                header.payload_bytes().end())
-                        : message->payload_bytes();
+        comes_in_pieces
+            ? std::vector<uint64_t>(header.payload_bytes().begin(), header.payload_bytes().end())
+            : message->payload_bytes();
     absl::Status status = job->Accept(lengths, client_, deadline_);
     if (status.ok()) status = CheckRoom(job->bytes());
     if (!comes_in_pieces) {
-      if (!status.ok()) {
-        Refuse(*job, status);
-      } else {
+      if (status.ok()) {
         Submit(std::move(job), std::move(message));
+      } else {
+        job->Refuse(status);
       }
       return absl::OkStatus();
     }
@@ -113,14 +129,22 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
   absl::Status BeginPieces(std::shared_ptr<StreamJob> job, absl::Status status,
                            const std::vector<uint64_t>& lengths, const ReceivedMessage& message) {
     const uint64_t id = job->id();
+    if (arriving_.size() >= kMaxStreamRequests) {
+      return RuleError("payload_bytes", absl::StrCat("The payloads of ", arriving_.size(),
+                                                     " requests are incomplete already."));
+    }
     Arriving arriving;
-    arriving.payloads = std::make_unique<PayloadAssembly>(lengths);
-    if (status.ok()) status = arriving.payloads->Allocate(parts_.buffers);
+    if (status.ok()) {
+      arriving.payloads = std::make_unique<PayloadAssembly>(lengths);
+      status = arriving.payloads->Allocate(parts_.buffers);
+    }
     if (status.ok()) {
       arriving.bytes = job->bytes();
       arriving.job = std::move(job);
     } else {
-      Refuse(*job, status);
+      const uint64_t all[] = {SumOf(lengths)};
+      arriving.payloads = std::make_unique<PayloadAssembly>(all);
+      job->Refuse(status);
     }
     arriving_bytes_ += arriving.bytes;
     arriving_.emplace(id, std::move(arriving));
@@ -168,7 +192,7 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
       arriving_bytes_ -= std::exchange(found->second.bytes, 0);
       // The client may send the pieces that are missing, or not.
       arriving_.erase(found);
-      if (job != nullptr) Refuse(*job, CancelledError());
+      if (job != nullptr) job->Refuse(CancelledError(parts_.clock.Now() - job->accepted()));
       return;
     }
     std::shared_ptr<StreamJob> job;
@@ -192,7 +216,7 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
         answers_.Clear();
         for (const auto& [id, job] : running_) dropped.push_back(job);
       }
-      FinishIfDone();
+      WriteNext();
     }
     for (const auto& job : dropped) job->Cancel();
   }
@@ -202,29 +226,21 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     std::shared_ptr<StreamJob> held;
     {
       MutexLock lock(mutex_);
+      // One that was refused before it was submitted is not there.
       const auto found = running_.find(job.id());
-      held = std::move(found->second);
-      running_.erase(found);
-      if (end_ && !end_->ok()) {
-        in_flight_bytes_ -= job.bytes();
-      } else {
+      if (found != running_.end()) {
+        held = std::move(found->second);
+        running_.erase(found);
         answer.job = held;
         answer.budget_bytes = job.bytes();
-        answers_.Push(std::move(answer));
-        WriteNext();
       }
-      FinishIfDone();
+      // A stream that has failed sends nothing more.
+      if (!end_ || end_->ok()) answers_.Push(std::move(answer));
+      WriteNext();
     }
+    if (held == nullptr) return;
     held.reset();
     call_.Release();
-  }
-
-  // Answers a request that never ran.
-  void Refuse(StreamJob& job, const absl::Status& why) {
-    StreamAnswer answer = job.Refusal(why);
-    MutexLock lock(mutex_);
-    answers_.Push(std::move(answer));
-    WriteNext();
   }
 
   // Whether payloads that come in pieces may be waited for.
@@ -237,9 +253,10 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
                        {{"limit", absl::StrCat(limit)}});
     }
     if (bytes <= limit - arriving_bytes_) return absl::OkStatus();
-    return MakeRetryableError(ErrorReason::TOO_MANY_BYTES,
-                              "The requests whose payloads are incomplete fill the stream's budget.",
-                              milliseconds(100), {{"limit", absl::StrCat(limit)}});
+    return MakeRetryableError(
+        ErrorReason::TOO_MANY_BYTES,
+        "The requests whose payloads are incomplete fill the stream's budget.", milliseconds(100),
+        {{"limit", absl::StrCat(limit)}});
   }
 
   bool IsUnderWay(uint64_t id) {
@@ -258,7 +275,8 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
   }
 
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (is_writing_ || answers_.empty()) return FinishIfDone();
+    if (is_writing_) return;
+    if (answers_.empty()) return FinishIfDone();
     sending_ = answers_.Pop();
     is_writing_ = true;
     call_.Write(std::exchange(sending_.bytes, {}));
@@ -276,6 +294,7 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
   const Clock::TimePoint deadline_;
   std::map<uint64_t, Arriving> arriving_;
   uint64_t arriving_bytes_ = 0;
+  bool is_over_ = false;
 
   Mutex mutex_;
   // Requests that wait for a device or run.

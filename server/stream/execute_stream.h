@@ -7,8 +7,9 @@
 
 #include <memory>
 
-#include "server/execute_parts.h"
+#include "server/execute_job.h"
 #include "server/rpc/rpc_service.h"
+#include "server/rpc/stream_call.h"
 
 namespace opserve {
 

@@ -1,15 +1,25 @@
 #include "server/stream/payload_assembly.h"
 
+#include <new>
+
+#include "server/errors.h"
+
 namespace opserve {
 
 PayloadAssembly::PayloadAssembly(std::span<const uint64_t> lengths) {
   parts_.reserve(lengths.size());
-  for (const uint64_t bytes : lengths) parts_.push_back({.bytes = bytes, .filled = 0, .buffer = {}});
+  for (const uint64_t bytes : lengths)
+    parts_.push_back({.bytes = bytes, .filled = 0, .buffer = {}});
   SkipComplete();
 }
 
-void PayloadAssembly::Allocate(HostBufferPool& pool) {
-  for (Part& part : parts_) part.buffer = pool.Take(part.bytes);
+absl::Status PayloadAssembly::Allocate(HostBufferPool& pool) {
+  try {
+    for (Part& part : parts_) part.buffer = pool.Take(part.bytes);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemoryError();
+  }
+  return absl::OkStatus();
 }
 
 bool PayloadAssembly::Add(std::span<const ByteSlice> slices, const PayloadPlace& piece) {
@@ -22,7 +32,7 @@ bool PayloadAssembly::Add(std::span<const ByteSlice> slices, const PayloadPlace&
   return true;
 }
 
-std::vector<const std::byte*> PayloadAssembly::payloads() const {
+std::vector<const std::byte*> PayloadAssembly::Payloads(HostBufferPool&) {
   std::vector<const std::byte*> payloads;
   payloads.reserve(parts_.size());
   for (const Part& part : parts_) payloads.push_back(part.buffer.data());

@@ -10,20 +10,22 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "server/host_buffers.h"
+#include "server/payload_source.h"
 #include "server/wire_split.h"
 
 namespace opserve {
 
 // Not thread-safe.
-class PayloadAssembly {
+class PayloadAssembly final : public PayloadSource {
  public:
   // Expects payloads of these lengths, one after the other. Drops their bytes until Allocate.
   explicit PayloadAssembly(std::span<const uint64_t> lengths);
 
   // Makes room for the payloads, whose bytes are kept from now on. To be called before the first
-  // piece, or not at all. Throws std::bad_alloc.
-  void Allocate(HostBufferPool& pool);
+  // piece, or not at all. OUT_OF_MEMORY.
+  absl::Status Allocate(HostBufferPool& pool);
 
   // Takes the next piece. False where it goes beyond the payload that it continues, or where all
   // are complete: nothing is taken then.
@@ -31,8 +33,8 @@ class PayloadAssembly {
 
   bool complete() const { return next_ == parts_.size(); }
 
-  // The bytes of every payload, in order; after Allocate, once they are complete.
-  std::vector<const std::byte*> payloads() const;
+  // After Allocate, once all are complete.
+  std::vector<const std::byte*> Payloads(HostBufferPool& pool) override;
 
  private:
   struct Part {

@@ -12,8 +12,7 @@ namespace opserve::testing {
 namespace {
 
 using std::chrono::milliseconds;
-using StreamOfCalls =
-    grpc::ClientReaderWriter<v1::ExecuteStreamRequest, v1::ExecuteStreamResponse>;
+using StreamOfCalls = grpc::ClientReaderWriter<v1::ExecuteStreamRequest, v1::ExecuteStreamResponse>;
 
 constexpr uint64_t kMaxBytes = 8 << 20;
 

@@ -36,7 +36,9 @@ class SoakClient {
     std::string expected;
   };
 
-  uint64_t Random(uint64_t below) { return std::uniform_int_distribution<uint64_t>(0, below - 1)(random_); }
+  uint64_t Random(uint64_t below) {
+    return std::uniform_int_distribution<uint64_t>(0, below - 1)(random_);
+  }
   // With a tensor of at most `max_bytes` bytes; small ones are as likely as large ones.
   Call RandomCall(uint64_t max_bytes);
   std::string Check(const grpc::Status& status, const std::string& payload, const Call& call);
@@ -48,8 +50,9 @@ class SoakClient {
   std::string AbandonedStream();
 
   // Sends a request in pieces of random length; false once the stream is broken.
-  bool SendInPieces(grpc::ClientReaderWriter<v1::ExecuteStreamRequest, v1::ExecuteStreamResponse>& stream,
-                    uint64_t id, const Call& call);
+  bool SendInPieces(
+      grpc::ClientReaderWriter<v1::ExecuteStreamRequest, v1::ExecuteStreamResponse>& stream,
+      uint64_t id, const Call& call);
   std::string ReadAnswers(
       grpc::ClientReaderWriter<v1::ExecuteStreamRequest, v1::ExecuteStreamResponse>& stream,
       const std::vector<Call>& calls, const std::vector<bool>& may_be_cancelled);

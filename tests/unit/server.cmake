@@ -16,6 +16,7 @@ opserve_test(server_unit_test
     server_request_cache_test.cc
     server_request_validator_test.cc
     server_wire_bytes_test.cc
+    server_stream_parts_test.cc
     server_wire_split_test.cc
   DEPS opserve::server_program gRPC::grpc++
   LABELS unit)

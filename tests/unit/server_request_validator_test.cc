@@ -112,7 +112,12 @@ TEST_F(RequestValidatorTest, ReportsFaultsBeforeTheMissingDevice) {
 TEST_F(RequestValidatorTest, RefusesResponsesAboveTheMessageLimit) {
   constexpr auto kLargest = static_cast<uint32_t>((kMaxMessageBytes - kMaxResponseHeaderBytes) / 4);
   EXPECT_TRUE(Validate(Round(kLargest)).ok());
-  EXPECT_EQ(ReasonOf(Validate(Round(kLargest + 1)).status()), "RESPONSE_TOO_LARGE");
+  const v1::ExecuteRequest larger = Round(kLargest + 1);
+  EXPECT_EQ(ReasonOf(Validate(larger).status()), "RESPONSE_TOO_LARGE");
+  const std::vector<uint64_t> payload_bytes = PayloadBytesOf(larger);
+  RequestHeader header = HeaderOf(larger, payload_bytes);
+  header.answers_in_one_message = false;
+  EXPECT_TRUE(validator_.Validate(header).ok());
 }
 
 TEST(WireTest, MapsPayloadsToTheOperatorsInputs) {

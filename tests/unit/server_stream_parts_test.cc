@@ -37,14 +37,14 @@ TEST(PayloadAssemblyTest, PutsPiecesTogether) {
   HostBufferPool pool(0);
   const uint64_t lengths[] = {0, 5, 0, 3, 0};
   PayloadAssembly assembly(lengths);
-  assembly.Allocate(pool);
+  ASSERT_TRUE(assembly.Allocate(pool).ok());
   EXPECT_TRUE(Add(assembly, "ab"));
   EXPECT_TRUE(Add(assembly, ""));
   EXPECT_TRUE(Add(assembly, "cde"));
   EXPECT_FALSE(assembly.complete());
   EXPECT_TRUE(Add(assembly, "xyz"));
   EXPECT_TRUE(assembly.complete());
-  const std::vector<const std::byte*> payloads = assembly.payloads();
+  const std::vector<const std::byte*> payloads = assembly.Payloads(pool);
   ASSERT_EQ(payloads.size(), 5u);
   EXPECT_EQ(std::memcmp(payloads[1], "abcde", 5), 0);
   EXPECT_EQ(std::memcmp(payloads[3], "xyz", 3), 0);
@@ -54,14 +54,14 @@ TEST(PayloadAssemblyTest, APieceBelongsToOnePayload) {
   HostBufferPool pool(0);
   const uint64_t lengths[] = {5, 3};
   PayloadAssembly assembly(lengths);
-  assembly.Allocate(pool);
+  ASSERT_TRUE(assembly.Allocate(pool).ok());
   EXPECT_TRUE(Add(assembly, "abcd"));
   EXPECT_FALSE(Add(assembly, "ex"));
   EXPECT_TRUE(Add(assembly, "e"));
   EXPECT_TRUE(Add(assembly, "xyz"));
   EXPECT_FALSE(Add(assembly, "x"));
   EXPECT_FALSE(Add(assembly, ""));
-  EXPECT_EQ(std::memcmp(assembly.payloads()[0], "abcde", 5), 0);
+  EXPECT_EQ(std::memcmp(assembly.Payloads(pool)[0], "abcde", 5), 0);
 }
 
 TEST(PayloadAssemblyTest, WithoutRoomItOnlyCounts) {

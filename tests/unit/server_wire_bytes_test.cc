@@ -52,14 +52,15 @@ TEST(ReceivedMessageTest, GathersOnlyWhatIsDivided) {
   for (const size_t slice_bytes : {size_t{1}, size_t{7}, size_t{64}, size_t{2000}, bytes.size()}) {
     HostBufferPool pool(1 << 20);
     v1::ExecuteRequest header;
-    ReceivedMessage request;
+    auto owned = std::make_unique<ReceivedMessage>();
+    ReceivedMessage& request = *owned;
     ASSERT_TRUE(request.Read(BufferOf(bytes, slice_bytes), header).ok());
     EXPECT_EQ(header.operator_(), "ELEMENT_WISE_ROUND");
     EXPECT_THAT(request.payload_bytes(), ElementsAre(1000, 5000));
     const std::vector<const std::byte*> payloads = request.Payloads(pool);
     EXPECT_EQ(TextOf(payloads[0], 1000), std::string(1000, 'a'));
     EXPECT_EQ(TextOf(payloads[1], 5000), std::string(5000, 'b'));
-    request.ReleasePayloads();
+    owned.reset();
     // What was gathered has gone back to the pool.
     const uint64_t first = slice_bytes < 1000 ? HostBufferSizeOf(1000) : 0;
     const uint64_t second = slice_bytes < 5000 ? HostBufferSizeOf(5000) : 0;

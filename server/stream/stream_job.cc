@@ -1,0 +1,34 @@
+#include "server/stream/stream_job.h"
+
+#include "server/rpc_status.h"
+
+namespace opserve {
+
+StreamJob::StreamJob(const ExecuteParts& parts, Owner& owner, uint64_t id,
+                     v1::ExecuteRequest request)
+    : id_(id), owner_(owner), job_(parts, *this) {
+  job_.request() = std::move(request);
+}
+
+absl::Status StreamJob::Accept(std::span<const uint64_t> payload_bytes, const std::string& client,
+                               Clock::TimePoint deadline) {
+  return job_.Accept(payload_bytes,
+                     {.client = client, .deadline = deadline, .answers_in_one_message = false});
+}
+
+void StreamJob::Send(const v1::ExecuteResponse& header, OutgoingPayload payload) {
+  StreamAnswer answer;
+  answer.header.set_id(id_);
+  *answer.header.mutable_response() = header;
+  answer.payload = std::move(payload);
+  owner_.OnAnswered(*this, std::move(answer));
+}
+
+void StreamJob::Fail(const absl::Status& why) {
+  StreamAnswer answer;
+  answer.header.set_id(id_);
+  answer.header.set_error(StatusDetails(why));
+  owner_.OnAnswered(*this, std::move(answer));
+}
+
+}  // namespace opserve

@@ -1,0 +1,62 @@
+// File: server/stream/stream_job.h
+//
+// One request of a stream: a job whose answer goes into the stream.
+
+#ifndef OPSERVE_SERVER_STREAM_STREAM_JOB_H_
+#define OPSERVE_SERVER_STREAM_STREAM_JOB_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "server/execute_job.h"
+#include "server/payload_source.h"
+#include "server/stream/answer_queue.h"
+
+namespace opserve {
+
+// Lives until its answer has been sent: it holds the request's share of the server.
+class StreamJob final : private ExecuteReply {
+ public:
+  class Owner {
+   public:
+    // Called once for each job, on any thread, perhaps before Submit or Refuse returns.
+    virtual void OnAnswered(StreamJob& job, StreamAnswer answer) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  // `parts` and `owner` must outlive the job.
+  StreamJob(const ExecuteParts& parts, Owner& owner, uint64_t id, v1::ExecuteRequest request);
+
+  uint64_t id() const { return id_; }
+  // Of its tensors, inputs and output; 0 before it is accepted.
+  uint64_t bytes() const { return job_.traits().bytes; }
+
+  // When it was accepted.
+  Clock::TimePoint accepted() const { return job_.traits().accepted; }
+
+  // As those of ExecuteJob.
+  absl::Status Accept(std::span<const uint64_t> payload_bytes, const std::string& client,
+                      Clock::TimePoint deadline);
+  void Submit(std::unique_ptr<PayloadSource> payloads) { job_.Submit(std::move(payloads)); }
+  void Refuse(const absl::Status& why) { job_.Refuse(why); }
+  void Cancel() { job_.Cancel(); }
+
+ private:
+  void Send(const v1::ExecuteResponse& header, OutgoingPayload payload) override;
+  void Fail(const absl::Status& why) override;
+
+  const uint64_t id_;
+  Owner& owner_;
+  ExecuteJob job_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_STREAM_STREAM_JOB_H_
