@@ -16,12 +16,14 @@ ARGS ?=
 BUNDLE ?=
 # Seconds per fuzz target.
 FUZZ_SECONDS ?= 60
+# Seconds of `make soak`.
+SOAK_SECONDS ?= 600
 
 RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
 # What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
 SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all
-UNSANITIZED_LABELS := slow|bench|fuzz|ghz|package|demo
+UNSANITIZED_LABELS := slow|bench|fuzz|ghz|package|demo|soak
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 # Calls that uninstrumented libraries make are not looked at: each of their copies would be a report to
@@ -142,6 +144,11 @@ fuzz: packages ## Run every fuzz target for FUZZ_SECONDS
 	@$(MAKE) build/fuzz/build.ninja
 	@ninja -C build/fuzz -j $(JOBS) tests/fuzz/all
 	@deploy/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+.PHONY: soak
+soak: build ## Kill random clients for SOAK_SECONDS; the server must stay right and not grow
+	@ninja -C $(RELEASE) -j $(JOBS) bin/soak_client
+	@$(PYTHON) tests/soak/soak.py --bin $(RELEASE)/bin --seconds $(SOAK_SECONDS) $(ARGS)
 
 .PHONY: windows
 windows: ## Build the Direct3D 12 layer for Windows, and test it under Wine

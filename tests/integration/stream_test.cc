@@ -1,0 +1,364 @@
+// ExecuteStream over a real connection: order, pieces, refusals, cancellation, flow control, and
+// what ends a stream.
+
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/stream/answer_queue.h"
+#include "tests/integration/gated_device.h"
+#include "tests/integration/test_server.h"
+
+namespace opserve::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What came for one request.
+struct StreamedAnswer {
+  int messages = 0;
+  v1::ExecuteResponse response;
+  uint64_t payload_bytes = 0;
+  std::string payload;
+  rpc::Status error;
+
+  bool is_complete() const { return error.code() != 0 || payload.size() == payload_bytes; }
+};
+
+// A stream and what came from it.
+class TestStream {
+ public:
+  explicit TestStream(Stub& stub) {
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+    stream_ = stub.ExecuteStream(&context_);
+  }
+
+  bool Write(const v1::ExecuteStreamRequest& message) { return stream_->Write(message); }
+
+  // Sends a request whole.
+  bool Send(uint64_t id, v1::ExecuteRequest request) {
+    v1::ExecuteStreamRequest message;
+    message.set_id(id);
+    message.mutable_payloads()->Swap(request.mutable_payloads());
+    *message.mutable_request() = std::move(request);
+    return Write(message);
+  }
+
+  // Announces a request whose payloads come later.
+  bool Announce(uint64_t id, v1::ExecuteRequest request) {
+    v1::ExecuteStreamRequest message;
+    message.set_id(id);
+    for (const std::string& payload : request.payloads()) {
+      message.add_payload_bytes(payload.size());
+    }
+    request.clear_payloads();
+    *message.mutable_request() = std::move(request);
+    return Write(message);
+  }
+
+  bool SendPiece(uint64_t id, std::string piece) {
+    v1::ExecuteStreamRequest message;
+    message.set_id(id);
+    message.add_payloads(std::move(piece));
+    return Write(message);
+  }
+
+  bool Cancel(uint64_t id) {
+    v1::ExecuteStreamRequest message;
+    message.set_id(id);
+    message.set_cancel(true);
+    return Write(message);
+  }
+
+  // Reads until one more answer is complete; its id. Fails the test where the stream ends before.
+  uint64_t ReadAnswer() {
+    v1::ExecuteStreamResponse message;
+    while (stream_->Read(&message)) {
+      StreamedAnswer& answer = answers_[message.id()];
+      ++answer.messages;
+      if (message.has_response()) {
+        answer.response = message.response();
+        answer.payload_bytes = message.payload_bytes();
+      }
+      answer.payload += message.payload();
+      if (!message.error().empty()) answer.error.ParseFromString(message.error());
+      if (answer.is_complete()) return message.id();
+    }
+    ADD_FAILURE() << "the stream has ended";
+    return UINT64_MAX;
+  }
+
+  StreamedAnswer& answer(uint64_t id) { return answers_[id]; }
+
+  // Sends nothing more, and waits for the end. No more messages may come before it.
+  grpc::Status Finish() {
+    stream_->WritesDone();
+    v1::ExecuteStreamResponse message;
+    EXPECT_FALSE(stream_->Read(&message)) << message.ShortDebugString().substr(0, 200);
+    return stream_->Finish();
+  }
+
+  void TryCancel() { context_.TryCancel(); }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::ExecuteStreamRequest, v1::ExecuteStreamResponse>>
+      stream_;
+  std::map<uint64_t, StreamedAnswer> answers_;
+};
+
+std::vector<float> Ramp(size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 1000) / 4 - 100;
+  return values;
+}
+
+std::string Rounded(std::vector<float> values) {
+  for (float& value : values) value = std::nearbyint(value);
+  return BytesOf(values);
+}
+
+ServerOptions OneWorker() {
+  ServerOptions options;
+  options.workers = 1;
+  return options;
+}
+
+TEST(StreamTest, AnswersManyRequests) {
+  TestServer server;
+  TestStream stream(server.stub());
+  for (uint64_t id = 0; id < 100; ++id) ASSERT_TRUE(stream.Send(id, RoundRequest(Ramp(id + 1))));
+  for (int i = 0; i < 100; ++i) stream.ReadAnswer();
+  for (uint64_t id = 0; id < 100; ++id) {
+    EXPECT_EQ(stream.answer(id).payload, Rounded(Ramp(id + 1))) << id;
+    EXPECT_EQ(stream.answer(id).messages, 1);
+    EXPECT_FALSE(stream.answer(id).response.execution().device().empty());
+  }
+  EXPECT_TRUE(stream.Finish().ok());
+  EXPECT_TRUE(server.WaitForRequests(0));
+}
+
+TEST(StreamTest, TensorsLargerThanAMessageComeAndGoInPieces) {
+  ServerOptions options;
+  options.max_message_bytes = 2 << 20;
+  TestServer server(options);
+  const std::vector<float> values = Ramp(2'000'000);
+  v1::ExecuteRequest request = RoundRequest(values);
+  const std::string payload = request.payloads(0);
+  TestStream stream(server.stub());
+  ASSERT_TRUE(stream.Announce(7, std::move(request)));
+  ASSERT_TRUE(stream.Send(8, RoundRequest({0.5f})));  // between the pieces of the other
+  for (size_t sent = 0; sent < payload.size(); sent += 700'001) {
+    ASSERT_TRUE(stream.SendPiece(7, payload.substr(sent, 700'001)));
+  }
+  stream.ReadAnswer();
+  stream.ReadAnswer();
+  EXPECT_EQ(stream.answer(7).payload, Rounded(values));
+  EXPECT_EQ(stream.answer(7).messages,
+            static_cast<int>((payload.size() + kStreamPieceBytes - 1) / kStreamPieceBytes));
+  EXPECT_EQ(stream.answer(8).payload, Rounded({0.5f}));
+  EXPECT_TRUE(stream.Finish().ok());
+}
+
+TEST(StreamTest, AnswersComeInTheOrderInWhichTheyAreDone) {
+  GatedDevice device;
+  ServerOptions options;
+  options.workers = 2;
+  TestServer server(options, {.cpu = Borrow(device)});
+  TestStream stream(server.stub());
+  {
+    const GateCloser closer(device);
+    ASSERT_TRUE(stream.Send(1, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    v1::ExecuteRequest wrong = RoundRequest({1});
+    wrong.set_operator_("NO_SUCH_OPERATOR");
+    ASSERT_TRUE(stream.Send(2, std::move(wrong)));
+    EXPECT_EQ(stream.ReadAnswer(), 2u);
+  }
+  EXPECT_EQ(stream.ReadAnswer(), 1u);
+  EXPECT_TRUE(stream.Finish().ok());
+}
+
+TEST(StreamTest, ARefusedRequestLeavesTheOthersAlone) {
+  TestServer server;
+  TestStream stream(server.stub());
+  v1::ExecuteRequest wrong = RoundRequest(Ramp(1000));
+  wrong.mutable_inputs(0)->set_sizes(0, 999);
+  const std::string payload = wrong.payloads(0);
+  ASSERT_TRUE(stream.Announce(1, wrong));
+  EXPECT_EQ(stream.ReadAnswer(), 1u);
+  EXPECT_EQ(stream.answer(1).error.code(), static_cast<int>(grpc::StatusCode::INVALID_ARGUMENT));
+  EXPECT_EQ(ReasonOf(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "",
+                                  stream.answer(1).error.SerializeAsString())),
+            "INVALID_REQUEST");
+  // Its pieces were on their way.
+  ASSERT_TRUE(stream.SendPiece(1, payload.substr(0, 1500)));
+  ASSERT_TRUE(stream.Send(2, RoundRequest({2.5f})));
+  ASSERT_TRUE(stream.SendPiece(1, payload.substr(1500)));
+  ASSERT_TRUE(stream.Send(1, RoundRequest({3.5f})));  // the id is free again
+  stream.ReadAnswer();
+  stream.ReadAnswer();
+  EXPECT_EQ(stream.answer(2).payload, Rounded({2.5f}));
+  EXPECT_TRUE(stream.Finish().ok());
+}
+
+TEST(StreamTest, CancellingOneRequestLeavesTheStreamAlive) {
+  GatedDevice device;
+  TestServer server(OneWorker(), {.cpu = Borrow(device)});
+  TestStream stream(server.stub());
+  {
+    const GateCloser closer(device);
+    ASSERT_TRUE(stream.Send(1, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    ASSERT_TRUE(stream.Send(2, RoundRequest(Ramp(100'001))));
+    ASSERT_TRUE(stream.Cancel(2));
+    EXPECT_EQ(stream.ReadAnswer(), 2u);
+    EXPECT_EQ(stream.answer(2).error.code(), static_cast<int>(grpc::StatusCode::CANCELLED));
+    ASSERT_TRUE(stream.Announce(3, RoundRequest({1, 2})));
+    ASSERT_TRUE(stream.SendPiece(3, "half"));
+    ASSERT_TRUE(stream.Cancel(3));
+    EXPECT_EQ(stream.ReadAnswer(), 3u);
+    EXPECT_EQ(stream.answer(3).error.code(), static_cast<int>(grpc::StatusCode::CANCELLED));
+    ASSERT_TRUE(stream.Cancel(99));  // nobody knows it: it may just have been answered
+  }
+  EXPECT_EQ(stream.ReadAnswer(), 1u);
+  EXPECT_EQ(stream.answer(1).payload, Rounded(Ramp(100'000)));
+  EXPECT_TRUE(stream.Finish().ok());
+  EXPECT_TRUE(server.WaitForRequests(0));
+}
+
+// Streams that break the rules, and what they are told.
+struct Breach {
+  const char* name;
+  void (*commit)(TestStream& stream);
+  const char* message;
+};
+
+class StreamRulesTest : public ::testing::TestWithParam<Breach> {};
+
+TEST_P(StreamRulesTest, EndTheStream) {
+  TestServer server;
+  TestStream stream(server.stub());
+  GetParam().commit(stream);
+  const grpc::Status status = stream.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(ReasonOf(status), "INVALID_REQUEST");
+  EXPECT_THAT(DetailOf<rpc::BadRequest>(status).ShortDebugString(), HasSubstr(GetParam().message));
+  EXPECT_TRUE(server.WaitForRequests(0));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, StreamRulesTest,
+    ::testing::Values(Breach{"PieceOfNothing", [](TestStream& stream) { stream.SendPiece(5, "x"); },
+                             "No payloads of request 5 are missing."},
+                      Breach{"PieceTooLong",
+                             [](TestStream& stream) {
+                               stream.Announce(5, RoundRequest({1, 2}));
+                               stream.SendPiece(5, "123456789");
+                             },
+                             "A piece of 9 bytes"},
+                      Breach{"EndsInTheMiddle",
+                             [](TestStream& stream) {
+                               stream.Announce(5, RoundRequest({1, 2}));
+                               stream.SendPiece(5, "1234");
+                             },
+                             "The stream ends in the middle of request 5."},
+                      Breach{"SameIdTwice",
+                             [](TestStream& stream) {
+                               stream.Announce(5, RoundRequest({1, 2}));
+                               stream.Announce(5, RoundRequest({1, 2}));
+                             },
+                             "Request 5 of this stream is under way already."},
+                      Breach{"PayloadsInTheRequest",
+                             [](TestStream& stream) {
+                               v1::ExecuteStreamRequest message;
+                               *message.mutable_request() = RoundRequest({1, 2});
+                               stream.Write(message);
+                             },
+                             "request.payloads"}),
+    [](const ::testing::TestParamInfo<Breach>& breach) { return std::string(breach.param.name); });
+
+TEST(StreamTest, RequestsBeyondItsBudgetAreRefused) {
+  ServerOptions options;
+  options.max_stream_bytes = 1 << 20;
+  TestServer server(options);
+  TestStream stream(server.stub());
+  ASSERT_TRUE(stream.Send(1, RoundRequest(Ramp(200'000))));  // 1.6 MB with the result
+  EXPECT_EQ(stream.ReadAnswer(), 1u);
+  EXPECT_THAT(stream.answer(1).error.message(), HasSubstr("1600000"));
+  // Each of these fits, both together do not.
+  ASSERT_TRUE(stream.Announce(2, RoundRequest(Ramp(100'000))));
+  ASSERT_TRUE(stream.Announce(3, RoundRequest(Ramp(100'000))));
+  EXPECT_EQ(stream.ReadAnswer(), 3u);
+  EXPECT_EQ(stream.answer(3).error.code(), static_cast<int>(grpc::StatusCode::RESOURCE_EXHAUSTED));
+  EXPECT_TRUE(server.WaitForRequests(1));
+  stream.TryCancel();
+  EXPECT_TRUE(server.WaitForRequests(0));
+}
+
+TEST(StreamTest, AClientThatTakesNoAnswersCannotFillTheServer) {
+  ServerOptions options;
+  options.max_stream_bytes = 8 << 20;
+  TestServer server(options);
+  auto stream = std::make_unique<TestStream>(server.stub());
+  // Far more than fits: the writer blocks until the stream is given up.
+  std::thread writer([&stream] {
+    for (uint64_t id = 0; id < 1000; ++id) {
+      if (!stream->Send(id, RoundRequest(Ramp(250'000)))) return;
+    }
+    ADD_FAILURE() << "the server took everything";
+  });
+  // The stream is full once its budget is used: 8 MB and the request that went beyond.
+  while (server.server().usage().bytes < options.max_stream_bytes) std::this_thread::yield();
+  EXPECT_LE(server.server().usage().bytes, 2 * options.max_stream_bytes);
+  stream->TryCancel();
+  writer.join();
+  EXPECT_TRUE(server.WaitForRequests(0));
+}
+
+TEST(StreamTest, AClientThatGoesAwayLeavesNothingBehind) {
+  GatedDevice device;
+  TestServer server(OneWorker(), {.cpu = Borrow(device)});
+  TestStream stream(server.stub());
+  {
+    const GateCloser closer(device);
+    ASSERT_TRUE(stream.Send(1, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    ASSERT_TRUE(stream.Send(2, RoundRequest(Ramp(100'001))));
+    ASSERT_TRUE(stream.Announce(3, RoundRequest(Ramp(1000))));
+    ASSERT_TRUE(server.WaitForRequests(3));
+    stream.TryCancel();
+    // What runs goes on; what waits, or is not complete, is dropped.
+    EXPECT_TRUE(server.WaitForRequests(1));
+  }
+  EXPECT_TRUE(server.WaitForRequests(0));
+  EXPECT_EQ(server.server().usage().bytes, 0u);
+  EXPECT_EQ(device.runs(), 1);
+}
+
+TEST(StreamTest, ADrainAnswersWhatItAccepted) {
+  GatedDevice device;
+  TestServer server(OneWorker(), {.cpu = Borrow(device)});
+  TestStream stream(server.stub());
+  std::thread drain;
+  {
+    const GateCloser closer(device);
+    ASSERT_TRUE(stream.Send(1, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    drain = std::thread([&server] {
+      EXPECT_EQ(server.server().Drain(std::chrono::seconds(30)), DrainResult::kComplete);
+    });
+  }
+  EXPECT_EQ(stream.ReadAnswer(), 1u);
+  EXPECT_EQ(stream.answer(1).payload, Rounded(Ramp(100'000)));
+  drain.join();
+}
+
+}  // namespace
+}  // namespace opserve::testing
