@@ -90,4 +90,18 @@ absl::Status MakeViolationError(std::span<const Violation> violations,
   return status;
 }
 
+std::string StatusDetails(const absl::Status& status) {
+  rpc::Status message;
+  message.set_code(static_cast<int>(status.code()));
+  message.set_message(std::string(status.message()));
+  for (const char* url : {kErrorInfoUrl, kBadRequestUrl, kResourceInfoUrl, kRetryInfoUrl}) {
+    if (const auto payload = status.GetPayload(url)) {
+      google::protobuf::Any* detail = message.add_details();
+      detail->set_type_url(url);
+      detail->set_value(std::string(*payload));
+    }
+  }
+  return message.SerializeAsString();
+}
+
 }  // namespace opserve

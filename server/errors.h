@@ -51,6 +51,9 @@ absl::Status OutOfMemoryError();
 absl::Status MakeViolationError(std::span<const Violation> violations,
                                 absl::string_view unknown_operator);
 
+// `status`, which must not be OK, as a serialised google.rpc.Status: code, message and all details.
+std::string StatusDetails(const absl::Status& status);
+
 }  // namespace opserve
 
 #endif  // OPSERVE_SERVER_ERRORS_H_

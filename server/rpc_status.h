@@ -5,8 +5,6 @@
 #ifndef OPSERVE_SERVER_RPC_STATUS_H_
 #define OPSERVE_SERVER_RPC_STATUS_H_
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "grpcpp/support/status.h"
 
@@ -15,9 +13,6 @@ namespace opserve {
 // The gRPC status of `status`: same code and message, and its google.rpc payloads (server/errors.h)
 // as a serialised google.rpc.Status, which travels in the grpc-status-details-bin trailer.
 grpc::Status ToGrpcStatus(const absl::Status& status);
-
-// The details alone. `status` must not be OK.
-std::string StatusDetails(const absl::Status& status);
 
 }  // namespace opserve
 

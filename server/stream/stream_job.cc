@@ -1,6 +1,6 @@
 #include "server/stream/stream_job.h"
 
-#include "server/rpc_status.h"
+#include "server/errors.h"
 
 namespace opserve {
 

@@ -1,0 +1,86 @@
+#include "server/regions/region.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/errors.h"
+
+namespace opserve {
+namespace {
+
+constexpr int kNeededSeals = F_SEAL_SHRINK | F_SEAL_SEAL;
+
+absl::Status Unusable(absl::string_view why) {
+  const Violation violation{"register",
+                            absl::StrCat("The descriptor cannot be shared: ", why, ".")};
+  return MakeViolationError({&violation, 1}, "");
+}
+
+absl::Status WrongSize(uint64_t bytes, uint64_t available) {
+  const Violation violation{
+      "register.bytes", absl::StrCat("The number of bytes (", bytes,
+                                     ") is not within 1 and the memfd's size (", available, ").")};
+  return MakeViolationError({&violation, 1}, "");
+}
+
+// In this order nothing is asked of a foreign file system: only memory has seals.
+absl::Status CheckSeals(int fd) {
+  const int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0) return Unusable("it is no memfd");
+  if ((seals & kNeededSeals) != kNeededSeals) {
+    return Unusable("it lacks the seals F_SEAL_SHRINK and F_SEAL_SEAL");
+  }
+  struct statfs system = {};
+  // Freed huge pages cannot be had again at will, unlike others.
+  if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC) {
+    return Unusable("it is no memfd of pages of the usual size");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Region>> Region::Map(const UniqueFd& fd, uint64_t bytes) {
+  if (absl::Status status = CheckSeals(fd.get()); !status.ok()) return status;
+  struct stat file = {};
+  if (fstat(fd.get(), &file) != 0) return Unusable("it has no size");
+  // The size can grow from here on, but no more shrink.
+  const auto available = static_cast<uint64_t>(file.st_size);
+  if (bytes == 0 || bytes > available) return WrongSize(bytes, available);
+  auto mapping = GuardedMapping::Map(fd.get(), bytes);
+  absl::Status status = mapping.ok() ? (*mapping)->Populate() : mapping.status();
+  if (absl::IsResourceExhausted(status)) {
+    return MakeRetryableError(ErrorReason::REGION_QUOTA,
+                              absl::StrCat("The region cannot be mapped: ", status.message(), "."),
+                              std::chrono::seconds(1));
+  }
+  if (!status.ok()) return Unusable(status.message());
+  return std::shared_ptr<const Region>(
+      new Region(*std::move(mapping), bytes, file.st_dev, file.st_ino));
+}
+
+std::byte* Region::At(uint64_t offset, uint64_t bytes) const {
+  if (offset > bytes_ || bytes > bytes_ - offset) return nullptr;
+  return mapping_->data() + offset;
+}
+
+bool Region::IsSameMemoryAs(const Region& other) const {
+  return device_ == other.device_ && inode_ == other.inode_;
+}
+
+bool Overlap(const RegionSlice& a, const RegionSlice& b) {
+  return a.region->IsSameMemoryAs(*b.region) && a.offset < b.offset + b.bytes &&
+         b.offset < a.offset + a.bytes;
+}
+
+bool AreSame(const RegionSlice& a, const RegionSlice& b) {
+  return a.region->IsSameMemoryAs(*b.region) && a.offset == b.offset && a.bytes == b.bytes;
+}
+
+}  // namespace opserve

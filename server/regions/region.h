@@ -1,0 +1,68 @@
+// File: server/regions/region.h
+//
+// Memory that a program on this machine shares with the server.
+
+#ifndef OPSERVE_SERVER_REGIONS_REGION_H_
+#define OPSERVE_SERVER_REGIONS_REGION_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "server/regions/guarded_mapping.h"
+#include "server/regions/unique_fd.h"
+
+namespace opserve {
+
+// The first bytes of a memfd of another process, which may change them at any time. Thread-safe;
+// the memory stays mapped while the object lives, whatever becomes of the other process.
+class Region {
+ public:
+  // Maps `bytes` bytes of `fd`, with every page in place. INVALID_REQUEST unless it is a memfd of
+  // at least that size, open for reading and writing, sealed against shrinking and further seals;
+  // REGION_QUOTA where the memory cannot be had.
+  static absl::StatusOr<std::shared_ptr<const Region>> Map(const UniqueFd& fd, uint64_t bytes);
+
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+  uint64_t bytes() const { return bytes_; }
+
+  // The bytes from `offset` on, `bytes` of them; nullptr where not all of them are in the region.
+  std::byte* At(uint64_t offset, uint64_t bytes) const;
+
+  // Whether both are views of one memfd, whose bytes then have the same offsets in both.
+  bool IsSameMemoryAs(const Region& other) const;
+
+ private:
+  Region(std::unique_ptr<GuardedMapping> mapping, uint64_t bytes, dev_t device, ino_t inode)
+      : mapping_(std::move(mapping)), bytes_(bytes), device_(device), inode_(inode) {}
+
+  const std::unique_ptr<GuardedMapping> mapping_;
+  const uint64_t bytes_;
+  const dev_t device_;
+  const ino_t inode_;
+};
+
+// Some bytes of a region.
+struct RegionSlice {
+  std::shared_ptr<const Region> region;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+
+  // nullptr where not all of them are in the region.
+  std::byte* data() const { return region->At(offset, bytes); }
+};
+
+// Whether two slices, each within its region, have bytes in common. Stateless.
+bool Overlap(const RegionSlice& a, const RegionSlice& b);
+
+// Whether two slices are the very same bytes. Stateless.
+bool AreSame(const RegionSlice& a, const RegionSlice& b);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_REGIONS_REGION_H_
