@@ -1,0 +1,97 @@
+// File: server/resident/resident_tensor.h
+//
+// A tensor that stays at the server between requests.
+
+#ifndef OPSERVE_SERVER_RESIDENT_RESIDENT_TENSOR_H_
+#define OPSERVE_SERVER_RESIDENT_RESIDENT_TENSOR_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "kernels/tensor_desc.h"
+#include "server/host_buffers.h"
+#include "server/mutex.h"
+#include "server/resident/sha256.h"
+
+namespace opserve {
+
+// The bytes of a tensor, or of several. They change only while nobody reads them, and never once
+// they have a digest.
+class TensorContent {
+ public:
+  // The first `bytes` bytes of `buffer`.
+  TensorContent(HostBuffer buffer, uint64_t bytes) : buffer_(std::move(buffer)), bytes_(bytes) {}
+
+  std::byte* data() const { return buffer_.data(); }
+  uint64_t bytes() const { return bytes_; }
+
+  // Whether bytes may be written to: for the tensor that has this content, under its lock.
+  bool is_writable() const { return !digest && readers_.load(std::memory_order_acquire) == 0; }
+
+  // The bytes of `content`, which stay as they are while the result lives. Under the lock of the
+  // tensor that has the content, unless that has a digest.
+  static std::shared_ptr<const std::byte> Share(std::shared_ptr<TensorContent> content);
+
+  // Set by the tensor that has this content alone, before anyone else can see it.
+  std::optional<Sha256Digest> digest;
+
+ private:
+  const HostBuffer buffer_;
+  const uint64_t bytes_;
+  std::atomic<int> readers_{0};
+};
+
+// Its content lies in the host's memory, whatever devices do with copies of it. Readers get
+// snapshots; a write or a result makes a new content where someone reads the present one. So nobody
+// ever sees half a write. Thread-safe; a thread may wait while another one writes. Functions that
+// need memory throw std::bad_alloc.
+class ResidentTensor {
+ public:
+  // Copies bytes to where its argument points.
+  using Fill = absl::FunctionRef<void(std::byte*)>;
+
+  // A tensor with `bytes` bytes, as many as `desc` needs. `content`: nullptr for zeros. `expected`:
+  // the digest that the client says it will write. `buffers` must outlive the tensor.
+  ResidentTensor(const TensorDesc& desc, uint64_t bytes, std::shared_ptr<TensorContent> content,
+                 std::optional<Sha256Digest> expected, HostBufferPool& buffers);
+
+  const TensorDesc& desc() const { return desc_; }
+  uint64_t bytes() const { return bytes_; }
+
+  // The content as it is now: `bytes()` bytes that nobody changes any more.
+  std::shared_ptr<const std::byte> Snapshot();
+
+  // Replaces the `bytes` bytes from `offset` on, which are in the tensor, by what `fill` writes.
+  // Where the writes so far, from the first byte to the last, have given the tensor the content
+  // that it is expected to have, returns that content; otherwise nullptr.
+  std::shared_ptr<TensorContent> Write(uint64_t offset, uint64_t bytes, Fill fill);
+
+  // Replaces the content by the first `bytes()` bytes of `buffer`.
+  void Replace(HostBuffer buffer);
+
+ private:
+  // Content that may be written to: all but the bytes from `offset` to `end` are as before.
+  void MakeWritable(uint64_t offset, uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes note of a write. Whether the content is now the expected one.
+  bool Digest(uint64_t offset, uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const TensorDesc desc_;
+  const uint64_t bytes_;
+  const std::optional<Sha256Digest> expected_;
+  HostBufferPool& buffers_;
+
+  Mutex mutex_;
+  std::shared_ptr<TensorContent> content_ ABSL_GUARDED_BY(mutex_);
+  // The digest of the first `digested_` bytes, while writes come in order.
+  std::unique_ptr<Sha256> sha256_ ABSL_GUARDED_BY(mutex_);
+  uint64_t digested_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_RESIDENT_RESIDENT_TENSOR_H_

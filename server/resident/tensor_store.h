@@ -1,0 +1,180 @@
+// File: server/resident/tensor_store.h
+//
+// All resident tensors of the server: whose they are, how long they stay, and how many there may
+// be.
+
+#ifndef OPSERVE_SERVER_RESIDENT_TENSOR_STORE_H_
+#define OPSERVE_SERVER_RESIDENT_TENSOR_STORE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "kernels/tensor_desc.h"
+#include "server/clock.h"
+#include "server/host_buffers.h"
+#include "server/mutex.h"
+#include "server/resident/resident_tensor.h"
+#include "server/resident/sha256.h"
+
+namespace opserve {
+
+// Longest label of a tensor in bytes.
+inline constexpr size_t kMaxTensorLabelBytes = 128;
+
+struct TensorLimits {
+  // Most bytes of tensors, of one client and of all together. A tensor counts with the bytes that
+  // its descriptor needs, also where it shares its content with another one.
+  uint64_t max_bytes_per_client = uint64_t{1} << 30;
+  uint64_t max_bytes = uint64_t{4} << 30;
+  // Most tensors of one client.
+  size_t max_tensors_per_client = 1024;
+  // The lease of who asks for none, and the longest.
+  std::chrono::seconds default_ttl{300};
+  std::chrono::seconds max_ttl{3600};
+};
+
+// A tensor to be kept.
+struct NewTensor {
+  TensorDesc desc;
+  std::string label = {};
+  // 0: the default.
+  std::chrono::seconds ttl{0};
+  // Of the content.
+  std::optional<Sha256Digest> digest = {};
+  // Writes the content, as many bytes as `desc` needs. Empty: that of `digest` if the client has it
+  // here already, or zeros.
+  std::function<void(std::byte*)> fill = {};
+};
+
+// What became of it.
+struct CreatedTensor {
+  std::string handle;
+  // False where `digest` is of a content that is not known here.
+  bool has_content = false;
+  // Granted.
+  std::chrono::seconds ttl{0};
+};
+
+// A tensor of a client.
+struct ListedTensor {
+  std::string handle;
+  TensorDesc desc;
+  uint64_t bytes = 0;
+  std::string label;
+  // Until its lease ends.
+  Clock::Duration left{};
+};
+
+// All tensors of a client.
+struct TensorList {
+  std::vector<ListedTensor> tensors;  // oldest first
+  uint64_t bytes = 0;
+};
+
+// Tensors by handle. Handles are random; one of another client is answered like one that never was:
+// TENSOR_NOT_FOUND. A tensor whose lease has ended is gone with the next call of any function. A
+// tensor that is gone lives on for requests that have a share of it. Thread-safe.
+class TensorStore {
+ public:
+  // `clock` and `buffers` must outlive the store and all tensors.
+  TensorStore(const TensorLimits& limits, const Clock& clock, HostBufferPool& buffers);
+  TensorStore(const TensorStore&) = delete;
+  TensorStore& operator=(const TensorStore&) = delete;
+
+  // Keeps a tensor, whose descriptor has passed validation. Nothing is allocated before the quota
+  // has been checked. INVALID_REQUEST for a label that is too long, or a content that has not the
+  // digest that was given; TENSOR_QUOTA; OUT_OF_MEMORY.
+  absl::StatusOr<CreatedTensor> Create(const std::string& client, const NewTensor& tensor);
+
+  // A share of a tensor of `client`.
+  absl::StatusOr<std::shared_ptr<ResidentTensor>> Find(absl::string_view client,
+                                                       absl::string_view handle);
+
+  // Replaces bytes, which are in the tensor, as ResidentTensor::Write does. OUT_OF_MEMORY.
+  absl::Status Write(absl::string_view client, absl::string_view handle, uint64_t offset,
+                     uint64_t bytes, ResidentTensor::Fill fill);
+
+  // Extends leases to `ttl` from now on (0: the default), or as much of it as is granted. Where
+  // there is no tensor of some handle, the error names the first of these; the others are renewed.
+  absl::StatusOr<std::chrono::seconds> Renew(absl::string_view client,
+                                             std::span<const absl::string_view> handles,
+                                             std::chrono::seconds ttl);
+
+  // Gives tensors up. Returns how many of the handles there were.
+  size_t Delete(absl::string_view client, std::span<const absl::string_view> handles);
+
+  TensorList List(absl::string_view client);
+
+  // Removes tensors whose lease has ended. Returns when the next one may end; kNever: none will.
+  Clock::TimePoint Sweep();
+
+  const TensorLimits& limits() const { return limits_; }
+
+  // Bytes of all tensors.
+  uint64_t bytes() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<ResidentTensor> tensor;
+    std::string client;
+    std::string label;
+    Clock::TimePoint lease_end;
+    uint64_t number = 0;  // counts up
+  };
+  struct ClientState {
+    uint64_t bytes = 0;
+    // Those that are being created included.
+    size_t tensors = 0;
+    std::map<uint64_t, std::string> handles;  // by number
+    absl::flat_hash_map<Sha256Digest, std::weak_ptr<TensorContent>> contents;
+  };
+  using Entries = absl::flat_hash_map<std::string, Entry>;
+  // Tensors that are to be freed after the lock.
+  using Removed = std::vector<std::shared_ptr<ResidentTensor>>;
+
+  absl::Status Reserve(const std::string& client, uint64_t bytes);
+  void Release(absl::string_view client, uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The content of a tensor that has room; nullptr: zeros. Sets `has_content`.
+  absl::StatusOr<std::shared_ptr<TensorContent>> ContentOf(absl::string_view client,
+                                                           const NewTensor& tensor, uint64_t bytes,
+                                                           bool& has_content);
+  std::shared_ptr<TensorContent> FindContent(absl::string_view client, const Sha256Digest& digest);
+  void Remember(absl::string_view client, const std::shared_ptr<TensorContent>& content);
+
+  Entry* FindEntry(absl::string_view client, absl::string_view handle)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(const std::string& handle, Removed& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SweepLocked(Clock::TimePoint now, Removed& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::chrono::seconds Grant(std::chrono::seconds asked) const;
+
+  const TensorLimits limits_;
+  const Clock& clock_;
+  HostBufferPool& buffers_;
+
+  mutable Mutex mutex_;
+  Entries entries_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, ClientState> clients_ ABSL_GUARDED_BY(mutex_);
+  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  // No lease ends before.
+  Clock::TimePoint next_end_ ABSL_GUARDED_BY(mutex_) = Clock::kNever;
+};
+
+// The error of a handle that the client has no tensor of: TENSOR_NOT_FOUND.
+absl::Status TensorNotFound(absl::string_view handle);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_RESIDENT_TENSOR_STORE_H_

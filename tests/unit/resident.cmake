@@ -1,0 +1,6 @@
+# Unit tests of server/resident/.
+
+opserve_test(resident_unit_test
+  SRCS resident_store_test.cc
+  DEPS opserve::resident
+  LABELS unit)
