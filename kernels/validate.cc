@@ -196,10 +196,15 @@ class Validation {
       const uint64_t exact = *ExactSizeInBytes(*checks_[i].desc);
       const uint64_t given = request_.payload_bytes[i];
       if (given == exact || given == RoundUpToFour(exact)) continue;
-      violations_.Add(absl::StrCat("payloads[", i, "]"), "The payload has ", given,
+      violations_.Add(PayloadField(i), "The payload has ", given,
                       " bytes, but its descriptor needs ", exact,
                       exact % 4 == 0 ? "" : absl::StrCat(" (or ", RoundUpToFour(exact), ")"), ".");
     }
+  }
+
+  std::string PayloadField(size_t i) const {
+    return i < request_.payload_fields.size() ? request_.payload_fields[i]
+                                              : absl::StrCat("payloads[", i, "]");
   }
 
   void CheckTensorsTogether() {
@@ -350,6 +355,15 @@ class Validation {
 
 ValidationResult Validate(const OperatorRequest& request, const ValidationLimits& limits) {
   return Validation(request, limits).Run();
+}
+
+TensorValidation ValidateTensor(const TensorDescView& tensor, absl::string_view field,
+                                const ValidationLimits& limits) {
+  ViolationList violations;
+  TensorRules rules;
+  rules.field = std::string(field);
+  TensorCheck check = CheckTensor(tensor, rules, limits, violations);
+  return {std::move(check.desc), violations.Take()};
 }
 
 }  // namespace opserve

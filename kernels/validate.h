@@ -42,6 +42,8 @@ struct OperatorRequest {
   std::vector<TensorDescView> inputs;
   std::optional<TensorDescView> output;
   std::vector<uint64_t> payload_bytes;  // length of each payload
+  // Proto path of each of these lengths, for violations; empty: "payloads[0]" and so on.
+  std::vector<std::string> payload_fields = {};
 };
 
 // Limits beyond DirectML's own.
@@ -75,6 +77,17 @@ struct ValidationResult {
 // between tensors, limits, and payload lengths. Never throws; bounded in time and memory by the
 // request's own size.
 ValidationResult Validate(const OperatorRequest& request, const ValidationLimits& limits);
+
+// A descriptor that belongs to no operator: the tensor, exactly if there are no violations.
+struct TensorValidation {
+  std::optional<TensorDesc> desc;
+  std::vector<Violation> violations;
+};
+
+// Checks a descriptor alone: any type, 1 to kMaxDimensionCount sizes, any strides, within `limits`.
+// `field`: its proto path.
+TensorValidation ValidateTensor(const TensorDescView& tensor, absl::string_view field,
+                                const ValidationLimits& limits);
 
 }  // namespace opserve
 

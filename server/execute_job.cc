@@ -11,16 +11,21 @@
 namespace opserve {
 
 absl::Status ExecuteJob::Accept(std::span<const uint64_t> payload_bytes, JobOrigin origin) {
-  RequestHeader header = HeaderOf(request_, payload_bytes);
-  header.answers_in_one_message = origin.answers_in_one_message;
-  auto invocation = parts_.validator.Validate(header);
+  std::vector<Violation> violations;
+  absl::Status status = FindPlaces(payload_bytes, origin.client, violations);
+  if (!status.ok()) return status;
+  RequestHeader header = HeaderOf(request_, inputs_.bytes());
+  header.call.payload_fields = inputs_.fields();
+  header.answers_in_one_message = origin.answers_in_one_message && !output_place_.is_set();
+  auto invocation = parts_.validator.Validate(header, std::move(violations));
   if (!invocation.ok()) return invocation.status();
   invocation_ = *std::move(invocation);
+  if (status = CheckOutputPlace(); !status.ok()) return status;
 
   JobTraits traits;
   traits.lane = LaneKeyOf(*invocation_);
   traits.bytes = invocation_->output_bytes;
-  for (const uint64_t bytes : payload_bytes) traits.bytes += bytes;
+  for (const uint64_t bytes : inputs_.bytes()) traits.bytes += bytes;
   auto permit = parts_.admission.Admit(traits.bytes);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
@@ -31,7 +36,30 @@ absl::Status ExecuteJob::Accept(std::span<const uint64_t> payload_bytes, JobOrig
   traits.verify = header.verify;
   traits.accepted = parts_.clock.Now();
   traits.deadline = origin.deadline;
+  // What a GPU computes may be compared, and must not change meanwhile.
+  copies_regions_ = traits.placement != Placement::kCpu && parts_.pool.has_gpus();
+  is_direct_ = is_direct_ && !copies_regions_;
   set_traits(std::move(traits));
+  return absl::OkStatus();
+}
+
+absl::Status ExecuteJob::FindPlaces(std::span<const uint64_t> payload_bytes,
+                                    const std::string& client, std::vector<Violation>& violations) {
+  absl::Status status = inputs_.Resolve(parts_.places, client, request_.input_places(),
+                                        {payload_bytes.begin(), payload_bytes.end()},
+                                        *request_.mutable_inputs(), violations);
+  if (!status.ok()) return status;
+  return output_place_.Resolve(parts_.places, client, request_.output_place(), "output_place",
+                               violations);
+}
+
+absl::Status ExecuteJob::CheckOutputPlace() {
+  if (!output_place_.is_set()) return absl::OkStatus();
+  std::vector<Violation> violations;
+  output_place_.Check(invocation_->output, invocation_->output_bytes, violations);
+  const bool touches_input = CheckInPlace(*invocation_, inputs_, output_place_, violations);
+  if (!violations.empty()) return MakeViolationError(violations, "");
+  is_direct_ = output_place_.memory() != nullptr && !touches_input;
   return absl::OkStatus();
 }
 
@@ -44,9 +72,13 @@ void ExecuteJob::Submit(std::unique_ptr<PayloadSource> payloads) {
 absl::StatusOr<DeviceCall> ExecuteJob::Prepare() {
   if (!call_) {
     try {
-      const auto payloads = payloads_->Payloads(parts_.buffers);
-      output_ = std::make_shared<HostBuffer>(parts_.buffers.Take(invocation_->output_bytes));
-      call_ = {invocation_.get(), InputsOf(payloads, *invocation_), output_->data()};
+      const auto inputs =
+          inputs_.Take(payloads_->Payloads(parts_.buffers), copies_regions_, parts_.buffers);
+      if (!is_direct_) {
+        output_ = std::make_shared<HostBuffer>(parts_.buffers.Take(invocation_->output_bytes));
+      }
+      call_ = {invocation_.get(), InputsOf(inputs, *invocation_),
+               is_direct_ ? output_place_.memory() : output_->data()};
     } catch (const std::bad_alloc&) {
       return OutOfMemoryError();
     }
@@ -57,11 +89,19 @@ absl::StatusOr<DeviceCall> ExecuteJob::Prepare() {
 void ExecuteJob::Answer(const RunRecord& record) {
   v1::ExecuteResponse header;
   WriteResponseHeader(request_, *invocation_, record, header);
+  OutgoingPayload payload;
+  if (!output_place_.is_set()) {
+    const std::byte* const data = output_->data();
+    payload = {data, invocation_->output_bytes, std::move(output_)};
+  } else if (!is_direct_) {
+    output_place_.Put(std::move(*output_), invocation_->output_bytes);
+  }
   // The next request finds these buffers warm.
   payloads_.reset();
+  inputs_.Release();
+  output_place_.Release();
   LogAnswer(record);
-  const std::byte* const data = output_->data();
-  reply_.Send(header, {data, invocation_->output_bytes, std::move(output_)});
+  reply_.Send(header, std::move(payload));
 }
 
 void ExecuteJob::Refuse(const absl::Status& why) {

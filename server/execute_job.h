@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,6 +24,7 @@
 #include "server/rate_limiter.h"
 #include "server/request_validator.h"
 #include "server/server_options.h"
+#include "server/tensor_places.h"
 #include "server/wire_message.h"
 
 namespace opserve {
@@ -39,6 +41,7 @@ struct ExecuteParts {
   RateLimiter& refusals;
   // Where results and gathered payloads go.
   HostBufferPool& buffers;
+  PlaceParts places;
 };
 
 // Where a job comes from.
@@ -86,6 +89,10 @@ class ExecuteJob final : public Job {
   void Refuse(const absl::Status& why) override;
 
  private:
+  absl::Status FindPlaces(std::span<const uint64_t> payload_bytes, const std::string& client,
+                          std::vector<Violation>& violations);
+  // Once the request is valid.
+  absl::Status CheckOutputPlace();
   void LogAnswer(const RunRecord& record) const;
   void LogRefusal(const absl::Status& status) const;
 
@@ -93,6 +100,13 @@ class ExecuteJob final : public Job {
   ExecuteReply& reply_;
   v1::ExecuteRequest request_;
   std::unique_ptr<PayloadSource> payloads_;
+  ReceivedMessage received_;
+  InputPlaces inputs_;
+  OutputPlace output_place_;
+  // Whether regions are only copied from and to.
+  bool copies_regions_ = false;
+  // Whether the result is computed where it belongs.
+  bool is_direct_ = false;
   std::shared_ptr<const Invocation> invocation_;
   std::shared_ptr<HostBuffer> output_;
   std::optional<DeviceCall> call_;

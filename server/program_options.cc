@@ -18,10 +18,12 @@ namespace {
 constexpr uint64_t kKiB = uint64_t{1} << 10;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kTiB = uint64_t{1} << 40;
+constexpr uint64_t kYearInSeconds = uint64_t{365} * 24 * 3600;
 
 // Texts of enumerators, in their order.
 const std::vector<std::string> kLogFormats = {"text", "json"};
 const std::vector<std::string> kPlacements = {"auto", "gpu", "cpu"};
+const std::vector<std::string> kSwitch = {"off", "on"};
 const std::vector<std::string> kLogLevels = {"debug", "info", "warn", "error", "off"};
 
 template <class Enum>
@@ -52,6 +54,9 @@ struct RawValues {
   uint64_t device_timeout_s = 10;
   uint64_t max_batch_delay_us = 500;
   std::vector<std::string> client_weights;
+  std::string regions = "on";
+  uint64_t lease_s = 300;
+  uint64_t max_lease_s = 3600;
   bool print_config = false;
 };
 
@@ -121,7 +126,26 @@ void AddSize(CLI::App& app, const std::string& name, uint64_t& value, const char
       ->check(CLI::Validator(check, ""));
 }
 
-void AddLimitOptions(CLI::App& app, ServerOptions& server) {
+void AddRegionOptions(CLI::App& app, RegionOptions& regions, RawValues& raw) {
+  app.add_option("--regions", raw.regions,
+                 "Whether programs on this machine can share memory with the server: on (at the "
+                 "first unix socket's path + .regions) or off")
+      ->type_name("SWITCH")
+      ->capture_default_str()
+      ->check(CLI::IsMember(kSwitch).description(""));
+  AddSize(app, "--max-region-bytes", regions.per_connection.max_bytes, "4GiB", 4 * kKiB, kTiB,
+          "Most bytes that one connection shares, 4KiB to 1TiB");
+  app.add_option("--max-regions", regions.per_connection.max_regions,
+                 "Most regions that one connection shares, up to 1024")
+      ->capture_default_str()
+      ->check(Between(size_t{1}, size_t{1024}));
+  app.add_option("--max-region-connections", regions.max_connections,
+                 "Most connections that share memory, up to 1024")
+      ->capture_default_str()
+      ->check(Between(size_t{1}, size_t{1024}));
+}
+
+void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {
   AddSize(app, "--max-message-bytes", server.max_message_bytes, "256MiB", 4 * kKiB, 2048 * kMiB - 1,
           "Largest message in each direction, 4KiB to 2047MiB; sizes take the units KiB, MiB and "
           "GiB");
@@ -142,6 +166,23 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server) {
   AddSize(app, "--max-stream-bytes", server.max_stream_bytes, "512MiB", 4 * kKiB, kTiB,
           "Most bytes of inputs and outputs that one stream has under way, 4KiB to 1TiB; a stream "
           "that has more is not read until answers have gone");
+  AddSize(app, "--max-resident-bytes", server.tensors.max_bytes, "2GiB", 0, kTiB,
+          "Most bytes of resident tensors, up to 1TiB; 0: none are kept");
+  AddSize(app, "--max-resident-bytes-per-client", server.tensors.max_bytes_per_client, "1GiB", 0,
+          kTiB, "Most bytes of resident tensors of one client, up to 1TiB");
+  app.add_option("--max-resident-tensors", server.tensors.max_tensors_per_client,
+                 "Most resident tensors of one client, up to 1000000")
+      ->capture_default_str()
+      ->check(Between(size_t{0}, size_t{1000000}));
+  app.add_option("--lease", raw.lease_s,
+                 "Lease of a resident tensor whose client asks for none, up to 31536000")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(Between(uint64_t{1}, kYearInSeconds));
+  app.add_option("--max-lease", raw.max_lease_s, "Longest lease that is granted, up to 31536000")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(Between(uint64_t{1}, kYearInSeconds));
   app.add_option("--request-cache-entries", server.request_cache_entries,
                  "Validated calls to remember, up to 1000000; 0: none")
       ->capture_default_str()
@@ -281,7 +322,8 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   AddThreadOptions(app, options.server);
   AddDeviceOptions(app, options, raw);
   AddBatchOptions(app, options.server.pool, raw);
-  AddLimitOptions(app, options.server);
+  AddRegionOptions(app, options.server.regions, raw);
+  AddLimitOptions(app, options.server, raw);
   AddProcessOptions(app, options, raw);
   try {
     app.parse(argc, argv);
@@ -298,6 +340,9 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   options.log_format = EnumOf<LogFormat>(kLogFormats, raw.log_format);
   options.server.placement = EnumOf<Placement>(kPlacements, raw.placement);
   options.server.pool.batch.max_delay = std::chrono::microseconds(raw.max_batch_delay_us);
+  options.server.regions.is_on = EnumOf<bool>(kSwitch, raw.regions);
+  options.server.tensors.default_ttl = std::chrono::seconds(raw.lease_s);
+  options.server.tensors.max_ttl = std::chrono::seconds(raw.max_lease_s);
   for (const std::string& text : raw.client_weights) {
     if (const auto weight = ParseClientWeight(text)) {
       options.server.pool.batch.client_weights.insert(*weight);

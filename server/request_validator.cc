@@ -41,8 +41,8 @@ RequestValidator::RequestValidator(const ValidationLimits& limits, uint64_t max_
       cache_(cache_entries) {}
 
 absl::StatusOr<std::shared_ptr<const Invocation>> RequestValidator::Validate(
-    const RequestHeader& header) {
-  std::vector<Violation> violations = CheckEnvelope(header);
+    const RequestHeader& header, std::vector<Violation> violations) {
+  for (Violation& violation : CheckEnvelope(header)) violations.push_back(std::move(violation));
   std::string key = CacheKey(header.call);
   std::shared_ptr<const Invocation> invocation = cache_.Find(key);
   absl::string_view unknown_operator;

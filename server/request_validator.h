@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/invocation.h"
@@ -29,8 +30,10 @@ class RequestValidator {
                    bool has_gpus);
 
   // The validated call. Fails with INVALID_REQUEST or OPERATOR_NOT_FOUND and every violation, with
-  // DEVICE_UNAVAILABLE, or with RESPONSE_TOO_LARGE. Only valid calls are remembered.
-  absl::StatusOr<std::shared_ptr<const Invocation>> Validate(const RequestHeader& header);
+  // DEVICE_UNAVAILABLE, or with RESPONSE_TOO_LARGE. Only valid calls are remembered. `violations`:
+  // what is known to be wrong with the request already.
+  absl::StatusOr<std::shared_ptr<const Invocation>> Validate(
+      const RequestHeader& header, std::vector<Violation> violations = {});
 
   // Number of calls that are remembered.
   size_t cached() const { return cache_.size(); }

@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "server/gpu_readiness.h"
 #include "server/health_service.h"
 #include "server/listen_address.h"
+#include "server/regions/region_socket.h"
 #include "server/request_validator.h"
 #include "server/rpc/poller.h"
 #include "server/service.h"
@@ -35,6 +37,7 @@ constexpr milliseconds kStreamGrace{200};
 constexpr milliseconds kQuiet{50};
 // ... and does not wait longer than this for clients that never cease.
 constexpr milliseconds kMostQuietWait{1000};
+constexpr char kRegionSocketSuffix[] = ".regions";
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 
 // Once per process, before the first server is built. It is a service of the synchronous API;
@@ -142,6 +145,8 @@ struct Server::Impl {
 
   absl::Status Listen();
   absl::Status BuildServer(const std::vector<ListenAddress>& listen);
+  // Offers shared memory beside the first socket file, if there is one.
+  absl::Status ShareMemory();
   void LogStart() const;
   void StopListening();
   void RemoveSocketFiles();
@@ -157,6 +162,7 @@ struct Server::Impl {
   OperatorService service;
   HealthService health;
   std::vector<std::unique_ptr<Poller>> pollers;
+  std::unique_ptr<RegionSocket> region_socket;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::string> addresses;
   std::vector<std::string> socket_files;
@@ -214,6 +220,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
     }
     addresses.push_back(bound.ToString());
   }
+  if (absl::Status status = ShareMemory(); !status.ok()) return status;
   health.SetServingStatus(kServiceName, true);
   gpu_readiness.Attach(health, pool);
   for (const std::unique_ptr<Poller>& poller : pollers) {
@@ -221,6 +228,24 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
     health.rpc().Accept(*poller);
     poller->Start();
   }
+  return absl::OkStatus();
+}
+
+absl::Status Server::Impl::ShareMemory() {
+  if (!options.regions.is_on || socket_files.empty()) return absl::OkStatus();
+  RegionSocketOptions region_options;
+  region_options.path = socket_files.front() + kRegionSocketSuffix;
+  region_options.max_connections = options.regions.max_connections;
+  // Whoever may call may share memory.
+  struct stat file = {};
+  if (stat(socket_files.front().c_str(), &file) == 0) region_options.mode = file.st_mode & 0777;
+  auto socket = RegionSocket::Start(region_options, service.regions());
+  if (!socket.ok()) {
+    return absl::Status(socket.status().code(),
+                        absl::StrCat("cannot share memory: ", socket.status().message()));
+  }
+  region_socket = *std::move(socket);
+  service.set_region_socket(region_socket->path());
   return absl::OkStatus();
 }
 
@@ -244,6 +269,7 @@ void Server::Impl::LogStart() const {
               {"max_queued_bytes", options.admission.max_bytes},
               {"max_tensor_bytes", options.validation.max_tensor_bytes},
               {"max_elements", options.validation.max_elements},
+              {"regions", region_socket == nullptr ? "off" : region_socket->path()},
               {"request_cache_entries", options.request_cache_entries}});
 }
 
@@ -254,6 +280,7 @@ void Server::Impl::StopListening() {
 }
 
 void Server::Impl::RemoveSocketFiles() {
+  region_socket.reset();
   for (const std::string& path : socket_files) unlink(path.c_str());
   socket_files.clear();
 }

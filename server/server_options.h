@@ -14,8 +14,19 @@
 #include "server/admission.h"
 #include "server/batch/job.h"
 #include "server/pool/device_pool.h"
+#include "server/regions/region_table.h"
+#include "server/resident/tensor_store.h"
 
 namespace opserve {
+
+// Shared memory with programs on the same machine.
+struct RegionOptions {
+  // Whether there is any, where the server listens on a socket file: regions are registered at a
+  // socket file beside the first one, with the same permissions.
+  bool is_on = true;
+  RegionLimits per_connection;
+  size_t max_connections = 64;
+};
 
 struct ServerOptions {
   // Addresses to listen on, each as server/listen_address.h describes; at least one.
@@ -46,6 +57,8 @@ struct ServerOptions {
   // goes back to the allocator.
   uint64_t idle_buffer_bytes = uint64_t{256} << 20;
   ValidationLimits validation = {.max_tensor_bytes = uint64_t{256} << 20};
+  RegionOptions regions;
+  TensorLimits tensors;
   // Validated calls that are remembered; 0 switches the cache off.
   size_t request_cache_entries = 4096;
 };

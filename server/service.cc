@@ -38,11 +38,15 @@ OperatorService::OperatorService(const ServiceParts& parts)
       started_(parts.clock.Now()),
       refusals_(parts.clock, seconds(1)),
       buffers_(parts.options.idle_buffer_bytes),
-      execute_parts_{parts.clock,  parts.pool,    parts.validator, parts.admission,
-                     parts.logger, parts.options, refusals_,       buffers_} {
+      regions_(parts.options.regions.per_connection),
+      tensors_(parts.options, parts.clock, parts.admission, buffers_),
+      execute_parts_{parts.clock,     parts.pool,   parts.validator,
+                     parts.admission, parts.logger, parts.options,
+                     refusals_,       buffers_,     {regions_, tensors_.store()}} {
   rpc_.AddUnary("Execute", [this](UnaryCall& call) { StartExecute(execute_parts_, call); });
   rpc_.AddStream("ExecuteStream",
                  [this](StreamCall& call) { return StartExecuteStream(execute_parts_, call); });
+  tensors_.AddTo(rpc_);
   rpc_.AddUnary("ListOperators", [this](UnaryCall& call) { ListOperators(call); });
   rpc_.AddUnary("GetServerInfo", [this](UnaryCall& call) { GetServerInfo(call); });
   rpc_.AddUnary("SelfTestDevices", [this](UnaryCall& call) { SelfTestDevices(call); });
@@ -107,6 +111,13 @@ void OperatorService::WriteServerInfo(v1::GetServerInfoResponse& info) const {
   limits.set_max_batch_requests(static_cast<uint32_t>(options.pool.batch.max_requests));
   limits.set_max_batch_bytes(options.pool.batch.max_bytes);
   limits.set_max_stream_bytes(options.max_stream_bytes);
+  limits.set_max_resident_bytes_per_client(options.tensors.max_bytes_per_client);
+  limits.set_max_resident_bytes(options.tensors.max_bytes);
+  limits.set_max_lease_s(static_cast<uint32_t>(options.tensors.max_ttl.count()));
+  if (!region_socket_.empty()) {
+    info.mutable_shared_memory()->set_socket(region_socket_);
+    info.mutable_shared_memory()->set_max_bytes(options.regions.per_connection.max_bytes);
+  }
   const auto uptime = std::chrono::duration_cast<seconds>(parts_.clock.Now() - started_);
   info.set_uptime_s(static_cast<uint64_t>(uptime.count()));
 }

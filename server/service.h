@@ -6,6 +6,7 @@
 #define OPSERVE_SERVER_SERVICE_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "opserve/v1/operator_service.pb.h"
@@ -16,11 +17,13 @@
 #include "server/log.h"
 #include "server/pool/device_pool.h"
 #include "server/rate_limiter.h"
+#include "server/regions/region_table.h"
 #include "server/request_validator.h"
 #include "server/rpc/rpc_service.h"
 #include "server/rpc/unary_call.h"
 #include "server/server_options.h"
 #include "server/single_task.h"
+#include "server/tensor_service.h"
 
 namespace opserve {
 
@@ -46,6 +49,12 @@ class OperatorService {
   // What to register with the server.
   RpcService& rpc() { return rpc_; }
 
+  // Where regions are kept that requests refer to.
+  RegionTable& regions() { return regions_; }
+
+  // Tells clients where to register regions. Before calls are accepted.
+  void set_region_socket(std::string path) { region_socket_ = std::move(path); }
+
  private:
   void ListOperators(UnaryCall& call) const;
   void GetServerInfo(UnaryCall& call) const;
@@ -59,6 +68,9 @@ class OperatorService {
   const Clock::TimePoint started_;
   RateLimiter refusals_;
   HostBufferPool buffers_;
+  RegionTable regions_;
+  std::string region_socket_;
+  TensorService tensors_;
   const ExecuteParts execute_parts_;
   RpcService rpc_{kServiceName};
   SingleTask self_test_;

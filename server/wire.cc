@@ -12,12 +12,16 @@ std::span<const uint32_t> SpanOf(const google::protobuf::RepeatedField<uint32_t>
   return {values.data(), static_cast<size_t>(values.size())};
 }
 
+}  // namespace
+
 TensorDescView ViewOf(const v1::TensorDesc& desc) {
   return {.name = ViewOf(desc.name()),
           .data_type = desc.data_type(),
           .sizes = SpanOf(desc.sizes()),
           .strides = SpanOf(desc.strides())};
 }
+
+namespace {
 
 AttributeView ViewOf(const v1::Attribute& attribute) {
   AttributeView view{.name = ViewOf(attribute.name())};
@@ -37,14 +41,14 @@ AttributeView ViewOf(const v1::Attribute& attribute) {
   return view;
 }
 
+}  // namespace
+
 void WriteDesc(const TensorDesc& desc, v1::TensorDesc& out) {
   out.set_data_type(static_cast<v1::DataType>(desc.data_type));
   for (uint32_t size : desc.size_span()) out.add_sizes(size);
   if (!desc.has_strides) return;
   for (uint32_t stride : desc.stride_span()) out.add_strides(stride);
 }
-
-}  // namespace
 
 RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64_t> payload_bytes) {
   RequestHeader header;

@@ -35,6 +35,9 @@ struct RequestHeader {
   bool answers_in_one_message = true;
 };
 
+// A descriptor as kernels/ sees it; a view into the message.
+TensorDescView ViewOf(const v1::TensorDesc& desc);
+
 // The header of `request`, which must outlive it, with payloads of these lengths. Payloads in
 // `request` itself are not looked at.
 RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64_t> payload_bytes);
@@ -47,6 +50,9 @@ Placement PlacementOf(const RequestHeader& header, Placement by_default);
 // an input is absent. `invocation` must come from the header of this very request.
 std::array<const std::byte*, kMaxInputs> InputsOf(std::span<const std::byte* const> payloads,
                                                   const Invocation& invocation);
+
+// Fills in all of an empty `out` but the name.
+void WriteDesc(const TensorDesc& desc, v1::TensorDesc& out);
 
 // Fills in all of `response` but the payload.
 void WriteResponseHeader(const v1::ExecuteRequest& request, const Invocation& invocation,

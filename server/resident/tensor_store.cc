@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::chrono::seconds kRetryDelay{1};
 
-absl::Status OutOfMemory() {
-  return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
-                            "There is not enough memory for the tensor.", kRetryDelay);
-}
-
 absl::Status Refused(const std::string& field, const std::string& why) {
   const Violation violation{field, why};
   return MakeViolationError({&violation, 1}, "");
@@ -103,7 +98,7 @@ absl::StatusOr<std::shared_ptr<TensorContent>> TensorStore::ContentOf(absl::stri
     Remember(client, content);
     return content;
   } catch (const std::bad_alloc&) {
-    return OutOfMemory();
+    return OutOfMemoryError();
   }
 }
 
@@ -125,7 +120,7 @@ absl::Status TensorStore::Write(absl::string_view client, absl::string_view hand
     const std::shared_ptr<TensorContent> known = (*tensor)->Write(offset, bytes, fill);
     if (known != nullptr) Remember(client, known);
   } catch (const std::bad_alloc&) {
-    return OutOfMemory();
+    return OutOfMemoryError();
   }
   return absl::OkStatus();
 }

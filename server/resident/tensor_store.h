@@ -37,7 +37,7 @@ struct TensorLimits {
   // Most bytes of tensors, of one client and of all together. A tensor counts with the bytes that
   // its descriptor needs, also where it shares its content with another one.
   uint64_t max_bytes_per_client = uint64_t{1} << 30;
-  uint64_t max_bytes = uint64_t{4} << 30;
+  uint64_t max_bytes = uint64_t{2} << 30;
   // Most tensors of one client.
   size_t max_tensors_per_client = 1024;
   // The lease of who asks for none, and the longest.

@@ -1,0 +1,54 @@
+// File: server/tensor_service.h
+//
+// The methods of OperatorService that concern resident tensors.
+
+#ifndef OPSERVE_SERVER_TENSOR_SERVICE_H_
+#define OPSERVE_SERVER_TENSOR_SERVICE_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "server/admission.h"
+#include "server/clock.h"
+#include "server/host_buffers.h"
+#include "server/resident/tensor_store.h"
+#include "server/rpc/rpc_service.h"
+#include "server/rpc/unary_call.h"
+#include "server/server_options.h"
+#include "server/task_thread.h"
+
+namespace opserve {
+
+// Keeps the tensors and answers calls about them. Whatever takes as long as copying a large tensor
+// is done in a thread of its own. Must outlive the calls.
+class TensorService {
+ public:
+  // All must outlive the service.
+  TensorService(const ServerOptions& options, const Clock& clock, Admission& admission,
+                HostBufferPool& buffers);
+
+  // Adds the methods to `rpc`.
+  void AddTo(RpcService& rpc);
+
+  TensorStore& store() { return store_; }
+
+ private:
+  void Create(UnaryCall& call);
+  void Write(UnaryCall& call);
+  void Read(UnaryCall& call);
+  void Renew(UnaryCall& call);
+  void Delete(UnaryCall& call);
+  void List(UnaryCall& call);
+
+  // Runs a task that handles so many bytes, here or in the thread.
+  void Run(uint64_t bytes, std::function<void()> task);
+
+  const ServerOptions& options_;
+  Admission& admission_;
+  TensorStore store_;
+  TaskThread thread_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_TENSOR_SERVICE_H_
