@@ -100,7 +100,6 @@ class ExecuteJob final : public Job {
   ExecuteReply& reply_;
   v1::ExecuteRequest request_;
   std::unique_ptr<PayloadSource> payloads_;
-  ReceivedMessage received_;
   InputPlaces inputs_;
   OutputPlace output_place_;
   // Whether regions are only copied from and to.

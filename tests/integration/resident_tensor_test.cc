@@ -1,0 +1,308 @@
+// Resident tensors over gRPC, and requests that use them.
+
+#include <chrono>
+
+#include "gmock/gmock.h"
+#include "server/resident/sha256.h"
+#include "tests/integration/memory_fixture.h"
+#include "tests/testing/null_device.h"
+#include "tests/unit/server_simulated_clock.h"
+
+namespace opserve::testing {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+using Floats = std::vector<float>;
+
+class ResidentTensorTest : public MemoryTest {
+ protected:
+  // Calls a method as a client of that name.
+  template <class Request, class Response>
+  grpc::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                    const Request& request, Response& response, const std::string& client = "me") {
+    grpc::ClientContext context;
+    context.AddMetadata("opserve-client", client);
+    return (server_->stub().*method)(&context, request, &response);
+  }
+
+  static v1::CreateTensorRequest NewFloats(const Floats& values) {
+    v1::CreateTensorRequest request;
+    request.mutable_desc()->set_data_type(v1::DATA_TYPE_FLOAT32);
+    request.mutable_desc()->add_sizes(static_cast<uint32_t>(values.size()));
+    request.set_payload(BytesOf(values));
+    return request;
+  }
+  v1::CreateTensorResponse Create(const v1::CreateTensorRequest& request,
+                                  const std::string& client = "me") {
+    v1::CreateTensorResponse response;
+    const grpc::Status status = Call(&Stub::CreateTensor, request, response, client);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+  std::string CreateFloats(const Floats& values) { return Create(NewFloats(values)).tensor(); }
+  grpc::Status Refusal(const v1::CreateTensorRequest& request) {
+    v1::CreateTensorResponse response;
+    return Call(&Stub::CreateTensor, request, response);
+  }
+
+  grpc::Status Write(const std::string& tensor, uint64_t offset, const std::string& payload,
+                     const std::string& client = "me") {
+    v1::WriteTensorRequest request;
+    request.set_tensor(tensor);
+    request.set_offset(offset);
+    request.set_payload(payload);
+    v1::WriteTensorResponse response;
+    return Call(&Stub::WriteTensor, request, response, client);
+  }
+  grpc::Status Read(const std::string& tensor, v1::ReadTensorResponse& response,
+                    uint64_t offset = 0, uint64_t bytes = 0, const std::string& client = "me") {
+    v1::ReadTensorRequest request;
+    request.set_tensor(tensor);
+    request.set_offset(offset);
+    request.set_bytes(bytes);
+    return Call(&Stub::ReadTensor, request, response, client);
+  }
+  Floats Values(const std::string& tensor) {
+    v1::ReadTensorResponse response;
+    const grpc::Status status = Read(tensor, response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return ValuesOf<float>(response.payload());
+  }
+  v1::ListTensorsResponse List(const std::string& client = "me") {
+    v1::ListTensorsResponse response;
+    EXPECT_TRUE(Call(&Stub::ListTensors, {}, response, client).ok());
+    return response;
+  }
+  uint32_t Delete(const std::string& tensor, const std::string& client = "me") {
+    v1::DeleteTensorsRequest request;
+    request.add_tensors(tensor);
+    v1::DeleteTensorsResponse response;
+    EXPECT_TRUE(Call(&Stub::DeleteTensors, request, response, client).ok());
+    return response.deleted();
+  }
+  Answer Execute(const v1::ExecuteRequest& request, const std::string& client = "me") {
+    Answer answer;
+    answer.status = Call(&Stub::Execute, request, answer.response, client);
+    return answer;
+  }
+
+  SimulatedClock clock_;
+};
+
+TEST_F(ResidentTensorTest, KeepsWhatIsWritten) {
+  Start();
+  const std::string tensor = CreateFloats({1, 2, 3});
+  EXPECT_EQ(Values(tensor), (Floats{1, 2, 3}));
+  EXPECT_TRUE(Write(tensor, 4, BytesOf(Floats{7})).ok());
+  EXPECT_EQ(Values(tensor), (Floats{1, 7, 3}));
+  v1::ReadTensorResponse response;
+  EXPECT_TRUE(Read(tensor, response, 4, 8).ok());
+  EXPECT_EQ(ValuesOf<float>(response.payload()), (Floats{7, 3}));
+  EXPECT_EQ(response.desc().data_type(), v1::DATA_TYPE_FLOAT32);
+  EXPECT_THAT(response.desc().sizes(), ElementsAre(3));
+}
+
+TEST_F(ResidentTensorTest, FreshTensorsAreZero) {
+  Start();
+  v1::CreateTensorRequest request = NewFloats(Floats(100000));
+  request.clear_payload();
+  const v1::CreateTensorResponse created = Create(request);
+  EXPECT_TRUE(created.has_content());
+  EXPECT_EQ(Values(created.tensor()), Floats(100000));
+}
+
+TEST_F(ResidentTensorTest, LargeTensorsTakeThePathBesideThePollers) {
+  Start();
+  Floats values(1 << 20, 1.5f);
+  const std::string tensor = CreateFloats(values);
+  values.back() = 9;
+  EXPECT_TRUE(Write(tensor, 4 * (values.size() - 1), BytesOf(Floats{9})).ok());
+  EXPECT_TRUE(Values(tensor) == values);
+}
+
+TEST_F(ResidentTensorTest, RefusesWhatIsWrongWithAll) {
+  Start();
+  v1::CreateTensorRequest request = NewFloats({1, 2});
+  request.mutable_desc()->set_sizes(0, 0);
+  request.set_sha256("short");
+  EXPECT_THAT(ViolationsOf(Refusal(request)),
+              ElementsAre(StartsWith("sha256: "), StartsWith("desc.sizes[0]: ")));
+  request = NewFloats({1, 2});
+  request.set_payload("123");
+  EXPECT_THAT(ViolationsOf(Refusal(request)), ElementsAre(StartsWith("payload: ")));
+  request = NewFloats({1, 2});
+  request.set_label(std::string(129, 'x'));
+  EXPECT_THAT(ViolationsOf(Refusal(request)), ElementsAre(StartsWith("label: ")));
+  EXPECT_EQ(List().bytes(), 0);
+}
+
+TEST_F(ResidentTensorTest, RefusesRangesOutsideTheTensor) {
+  Start();
+  const std::string tensor = CreateFloats({1, 2, 3});
+  v1::ReadTensorResponse response;
+  EXPECT_THAT(ViolationsOf(Write(tensor, 9, "1234")), ElementsAre(StartsWith("payload: ")));
+  EXPECT_THAT(ViolationsOf(Write(tensor, UINT64_MAX, "1")), ElementsAre(StartsWith("offset: ")));
+  EXPECT_THAT(ViolationsOf(Read(tensor, response, 8, 5)), ElementsAre(StartsWith("bytes: ")));
+  EXPECT_THAT(ViolationsOf(Read(tensor, response, 13, 0)), ElementsAre(StartsWith("offset: ")));
+  EXPECT_THAT(ViolationsOf(Read(tensor, response, 4, UINT64_MAX)),
+              ElementsAre(StartsWith("bytes: ")));
+  EXPECT_EQ(Values(tensor), (Floats{1, 2, 3}));
+}
+
+TEST_F(ResidentTensorTest, OtherClientsHaveNoAccess) {
+  Start();
+  const std::string tensor = CreateFloats({1});
+  v1::ReadTensorResponse response;
+  for (const std::string& handle : {tensor, std::string(32, '0')}) {
+    const grpc::Status status = Read(handle, response, 0, 0, "other");
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+    EXPECT_EQ(ReasonOf(status), "TENSOR_NOT_FOUND");
+    EXPECT_EQ(ReasonOf(Write(handle, 0, "1234", "other")), "TENSOR_NOT_FOUND");
+    EXPECT_EQ(ReasonOf(Execute(RoundAt(1, InTensor(handle)), "other").status), "TENSOR_NOT_FOUND");
+    EXPECT_EQ(ReasonOf(Execute(RoundAt(1, InTensor(tensor), InTensor(handle)), "other").status),
+              "TENSOR_NOT_FOUND");
+    EXPECT_EQ(Delete(handle, "other"), 0);
+  }
+  EXPECT_THAT(List("other").tensors(), SizeIs(0));
+  EXPECT_EQ(Values(tensor), Floats{1});
+}
+
+TEST_F(ResidentTensorTest, ListsAndDeletes) {
+  Start();
+  v1::CreateTensorRequest request = NewFloats({1, 2});
+  request.set_label("weights");
+  request.set_ttl_s(100);
+  const std::string first = Create(request).tensor();
+  const std::string second = CreateFloats({3});
+  const v1::ListTensorsResponse list = List();
+  ASSERT_THAT(list.tensors(), SizeIs(2));
+  EXPECT_EQ(list.tensors(0).tensor(), first);
+  EXPECT_EQ(list.tensors(0).label(), "weights");
+  EXPECT_EQ(list.tensors(0).ttl_s(), 100);
+  EXPECT_EQ(list.tensors(0).bytes(), 8);
+  EXPECT_EQ(list.tensors(1).tensor(), second);
+  EXPECT_EQ(list.bytes(), 12);
+  EXPECT_EQ(list.max_bytes(), Info().limits().max_resident_bytes_per_client());
+  EXPECT_EQ(Delete(first), 1);
+  EXPECT_EQ(Delete(first), 0);
+  EXPECT_EQ(List().bytes(), 4);
+}
+
+TEST_F(ResidentTensorTest, ServerInfoTellsTheLimits) {
+  options_.tensors.max_bytes = 1000;
+  options_.tensors.max_bytes_per_client = 100;
+  options_.tensors.max_ttl = seconds(60);
+  Start();
+  EXPECT_EQ(Info().limits().max_resident_bytes(), 1000);
+  EXPECT_EQ(Info().limits().max_resident_bytes_per_client(), 100);
+  EXPECT_EQ(Info().limits().max_lease_s(), 60);
+}
+
+TEST_F(ResidentTensorTest, QuotasAreKept) {
+  options_.tensors.max_bytes_per_client = 8;
+  Start();
+  const std::string tensor = CreateFloats({1, 2});
+  const grpc::Status status = Refusal(NewFloats({3}));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(status), "TENSOR_QUOTA");
+  EXPECT_TRUE(MayRetry(status));
+  Create(NewFloats({3}), "other");
+  EXPECT_EQ(Delete(tensor), 1);
+  CreateFloats({3});
+}
+
+TEST_F(ResidentTensorTest, LeasesEndAndAreRenewed) {
+  options_.tensors.default_ttl = seconds(10);
+  options_.tensors.max_ttl = seconds(30);
+  Start({.clock = &clock_});
+  const std::string kept = CreateFloats({1});
+  const std::string lost = CreateFloats({2});
+  clock_.Advance(seconds(9));
+  v1::RenewTensorsRequest renew;
+  renew.add_tensors("none");
+  renew.add_tensors(kept);
+  renew.set_ttl_s(1000);
+  v1::RenewTensorsResponse renewed;
+  EXPECT_EQ(ReasonOf(Call(&Stub::RenewTensors, renew, renewed)), "TENSOR_NOT_FOUND");
+  renew.mutable_tensors()->DeleteSubrange(0, 1);
+  EXPECT_TRUE(Call(&Stub::RenewTensors, renew, renewed).ok());
+  EXPECT_EQ(renewed.ttl_s(), 30);
+  clock_.Advance(seconds(2));
+  v1::ReadTensorResponse response;
+  EXPECT_EQ(ReasonOf(Read(lost, response)), "TENSOR_NOT_FOUND");
+  EXPECT_EQ(Values(kept), Floats{1});
+  clock_.Advance(seconds(28));
+  EXPECT_EQ(ReasonOf(Execute(RoundAt(1, InTensor(kept))).status), "TENSOR_NOT_FOUND");
+}
+
+TEST_F(ResidentTensorTest, KnownContentNeedNotBeSent) {
+  Start();
+  const Floats values(50000, 2.5f);
+  const std::string bytes = BytesOf(values);
+  Sha256 sha256;
+  sha256.Add(std::as_bytes(std::span(bytes)));
+  const Sha256Digest digest = sha256.Finish();
+  v1::CreateTensorRequest named = NewFloats(values);
+  named.clear_payload();
+  named.set_sha256(digest.data(), digest.size());
+  const v1::CreateTensorResponse unknown = Create(named);
+  EXPECT_FALSE(unknown.has_content());
+  EXPECT_TRUE(Write(unknown.tensor(), 0, bytes).ok());
+  const v1::CreateTensorResponse known = Create(named);
+  EXPECT_TRUE(known.has_content());
+  EXPECT_TRUE(Values(known.tensor()) == values);
+  EXPECT_FALSE(Create(named, "other").has_content());
+  named.set_payload(BytesOf(Floats(50000, 3)));
+  EXPECT_THAT(ViolationsOf(Refusal(named)), ElementsAre(StartsWith("sha256: ")));
+}
+
+TEST_F(ResidentTensorTest, RequestsReadAndWriteTensors) {
+  Start();
+  const std::string input = CreateFloats({-1.5f, 0.5f, 2.5f});
+  const std::string output = CreateFloats({0, 0, 0});
+  v1::ExecuteRequest request = RoundAt(3, InTensor(input), InTensor(output));
+  // The tensor's own type and sizes.
+  request.mutable_inputs(0)->Clear();
+  const Answer answer = Execute(request);
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_TRUE(answer.response.payload().empty());
+  EXPECT_EQ(Values(output), (Floats{-2, 0, 2}));
+  EXPECT_EQ(Values(input), (Floats{-1.5f, 0.5f, 2.5f}));
+  const Answer in_place = Execute(RoundAt(3, InTensor(input), InTensor(input)));
+  ASSERT_TRUE(in_place.status.ok()) << in_place.status.error_message();
+  EXPECT_EQ(Values(input), (Floats{-2, 0, 2}));
+}
+
+TEST_F(ResidentTensorTest, RequestsMustFitTheTensor) {
+  Start();
+  const std::string three = CreateFloats({1, 2, 3});
+  const std::string two = CreateFloats({1, 2});
+  EXPECT_THAT(ViolationsOf(Execute(RoundAt(2, InTensor(three))).status),
+              ElementsAre(StartsWith("input_places[0].tensor: ")));
+  EXPECT_THAT(ViolationsOf(Execute(RoundAt(3, InTensor(three), InTensor(two))).status),
+              ElementsAre(StartsWith("output_place.tensor: ")));
+  EXPECT_EQ(Values(two), (Floats{1, 2}));
+}
+
+// Whatever a GPU does, and whatever becomes of it, tensors stay.
+TEST_F(ResidentTensorTest, TensorsSurviveTheLossOfADevice) {
+  NullDeviceFactory gpu(NullProfile("null/0", /*is_software=*/false));
+  Start({.gpus = {gpu.source()}});
+  const std::string input = CreateFloats({-1.5f});
+  const std::string output = CreateFloats({0});
+  v1::ExecuteRequest request = RoundAt(1, InTensor(input), InTensor(output));
+  request.set_device(v1::DEVICE_PREFERENCE_GPU);
+  gpu.script()->LoseAtRun(1);
+  const Answer answer = Execute(request);
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(answer.response.execution().attempts(), 2);
+  EXPECT_EQ(Values(output), Floats{-2});
+  EXPECT_EQ(Values(input), Floats{-1.5f});
+}
+
+}  // namespace
+}  // namespace opserve::testing
