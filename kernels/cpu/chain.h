@@ -22,7 +22,7 @@ struct SequenceMemory {
   // Per input and per output of the sequence.
   std::span<const std::byte* const> inputs;
   std::span<std::byte* const> outputs;
-  // plan.workspace_bytes bytes, aligned to kWorkspaceAlignment.
+  // plan.workspace_bytes bytes.
   std::byte* workspace = nullptr;
 
   // The result of a step; nullptr if it lives in a block.

@@ -35,8 +35,9 @@ class CpuExecutor {
 
   // Computes the sequence; every output is, to the bit, what its steps give one by one. `inputs`
   // and `outputs` hold one pointer per input and per output of the sequence, the outputs as above,
-  // overlapping neither inputs nor each other. `workspace` points to plan.workspace_bytes bytes,
-  // aligned to kWorkspaceAlignment, that may hold anything and hold nothing of use afterwards.
+  // overlapping neither inputs nor each other. `workspace` points to plan.workspace_bytes
+  // bytes, best at a multiple of kWorkspaceAlignment, that may hold anything and hold nothing of
+  // use afterwards. Cannot fail but for want of memory for lists of steps.
   void RunSequence(const SequenceInvocation& sequence, std::span<const std::byte* const> inputs,
                    std::span<std::byte* const> outputs, std::byte* workspace) const;
 

@@ -229,6 +229,9 @@ absl::Status D3D12Device::Impl::Execute(const BatchLayout& layout, ID3D12Pipelin
 
 absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
   OPSERVE_RETURN_IF_ERROR(device->status());
+  if (calls[0].sequence != nullptr) {
+    return absl::UnimplementedError("Sequences do not run on this kind of device.");
+  }
   // A buffer of the pool may be a quarter larger than what it was asked for.
   const absl::StatusOr<BatchLayout> layout =
       LayOut(calls, device->adapter().max_buffer_bytes / 5 * 4);
