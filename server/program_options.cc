@@ -142,6 +142,10 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server) {
   AddSize(app, "--max-stream-bytes", server.max_stream_bytes, "512MiB", 4 * kKiB, kTiB,
           "Most bytes of inputs and outputs that one stream has under way, 4KiB to 1TiB; a stream "
           "that has more is not read until answers have gone");
+  app.add_option("--max-sequence-steps", server.max_sequence_steps,
+                 "Most operators of one sequence, up to 4096")
+      ->capture_default_str()
+      ->check(Between(size_t{1}, size_t{4096}));
   app.add_option("--request-cache-entries", server.request_cache_entries,
                  "Validated calls to remember, up to 1000000; 0: none")
       ->capture_default_str()

@@ -46,6 +46,8 @@ struct ServerOptions {
   // goes back to the allocator.
   uint64_t idle_buffer_bytes = uint64_t{256} << 20;
   ValidationLimits validation = {.max_tensor_bytes = uint64_t{256} << 20};
+  // Most steps of a sequence.
+  size_t max_sequence_steps = 64;
   // Validated calls that are remembered; 0 switches the cache off.
   size_t request_cache_entries = 4096;
 };

@@ -19,6 +19,7 @@
 #include "server/request_validator.h"
 #include "server/rpc/rpc_service.h"
 #include "server/rpc/unary_call.h"
+#include "server/sequence/sequence_validator.h"
 #include "server/server_options.h"
 #include "server/single_task.h"
 
@@ -60,6 +61,7 @@ class OperatorService {
   RateLimiter refusals_;
   HostBufferPool buffers_;
   const ExecuteParts execute_parts_;
+  const SequenceValidator sequences_;
   RpcService rpc_{kServiceName};
   SingleTask self_test_;
 };

@@ -12,6 +12,8 @@ std::span<const uint32_t> SpanOf(const google::protobuf::RepeatedField<uint32_t>
   return {values.data(), static_cast<size_t>(values.size())};
 }
 
+}  // namespace
+
 TensorDescView ViewOf(const v1::TensorDesc& desc) {
   return {.name = ViewOf(desc.name()),
           .data_type = desc.data_type(),
@@ -44,8 +46,6 @@ void WriteDesc(const TensorDesc& desc, v1::TensorDesc& out) {
   for (uint32_t stride : desc.stride_span()) out.add_strides(stride);
 }
 
-}  // namespace
-
 RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64_t> payload_bytes) {
   RequestHeader header;
   header.request_id = ViewOf(request.request_id());
@@ -66,12 +66,12 @@ RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64
   return header;
 }
 
-Priority PriorityOf(const RequestHeader& header) {
+Priority PriorityOf(const RequestEnvelope& header) {
   if (header.priority == v1::PRIORITY_HIGH) return Priority::kHigh;
   return header.priority == v1::PRIORITY_LOW ? Priority::kLow : Priority::kNormal;
 }
 
-Placement PlacementOf(const RequestHeader& header, Placement by_default) {
+Placement PlacementOf(const RequestEnvelope& header, Placement by_default) {
   switch (header.device) {
     case v1::DEVICE_PREFERENCE_AUTO:
       return Placement::kAuto;
@@ -99,7 +99,10 @@ void WriteResponseHeader(const v1::ExecuteRequest& request, const Invocation& in
                          const RunRecord& record, v1::ExecuteResponse& response) {
   response.set_request_id(request.request_id());
   WriteDesc(invocation.output, *response.mutable_output());
-  v1::ExecutionInfo& execution = *response.mutable_execution();
+  WriteExecution(record, *response.mutable_execution());
+}
+
+void WriteExecution(const RunRecord& record, v1::ExecutionInfo& execution) {
   execution.set_device(std::string(record.device));
   execution.set_batch_size(static_cast<uint32_t>(record.batch_size));
   execution.set_queue_time_ns(record.queued.count());

@@ -1,0 +1,48 @@
+#include "server/sequence/sequence_call.h"
+
+#include <memory>
+#include <utility>
+
+#include "server/sequence/sequence_job.h"
+#include "server/wire_message.h"
+
+namespace opserve {
+namespace {
+
+class SequenceCallState final : public CallState, private SequenceReply {
+ public:
+  SequenceCallState(const ExecuteParts& parts, const SequenceValidator& validator, UnaryCall& call)
+      : call_(call), job_(parts, validator, *this) {}
+
+  void Start() {
+    const absl::Status status = job_.received().Read(call_.request(), job_.request());
+    if (status.ok()) {
+      job_.Start(call_.client(), call_.deadline());
+    } else {
+      job_.Refuse(status);
+    }
+  }
+
+  void OnCancel() override { job_.Cancel(); }
+
+ private:
+  void Send(const v1::ExecuteSequenceResponse& header,
+            std::span<const OutgoingPayload> payloads) override {
+    call_.Finish(ComposeMessage(header, payloads));
+  }
+  void Fail(const absl::Status& why) override { call_.Finish(why); }
+
+  UnaryCall& call_;
+  SequenceJob job_;
+};
+
+}  // namespace
+
+void StartSequence(const ExecuteParts& parts, const SequenceValidator& validator, UnaryCall& call) {
+  auto state = std::make_unique<SequenceCallState>(parts, validator, call);
+  SequenceCallState& started = *state;
+  call.Keep(std::move(state));
+  started.Start();
+}
+
+}  // namespace opserve
