@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "server/received_message.h"
 #include "server/sequence/sequence_job.h"
 #include "server/wire_message.h"
 
@@ -15,9 +16,14 @@ class SequenceCallState final : public CallState, private SequenceReply {
       : call_(call), job_(parts, validator, *this) {}
 
   void Start() {
-    const absl::Status status = job_.received().Read(call_.request(), job_.request());
+    auto message = std::make_unique<ReceivedMessage>();
+    absl::Status status = message->Read(call_.request(), job_.request());
     if (status.ok()) {
-      job_.Start(call_.client(), call_.deadline());
+      status = job_.Accept(message->payload_bytes(),
+                           {.client = call_.client(), .deadline = call_.deadline()});
+    }
+    if (status.ok()) {
+      job_.Submit(std::move(message));
     } else {
       job_.Refuse(status);
     }

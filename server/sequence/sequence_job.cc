@@ -1,6 +1,5 @@
 #include "server/sequence/sequence_job.h"
 
-#include <chrono>
 #include <cstddef>
 #include <new>
 #include <optional>
@@ -12,15 +11,8 @@
 
 namespace opserve {
 
-using std::chrono::seconds;
-
-void SequenceJob::Start(std::string client, Clock::TimePoint deadline) {
-  const absl::Status status = Accept(std::move(client), deadline);
-  if (!status.ok()) Refuse(status);
-}
-
-absl::Status SequenceJob::Accept(std::string client, Clock::TimePoint deadline) {
-  auto sequence = validator_.Validate(request_, received_.payload_bytes());
+absl::Status SequenceJob::Accept(std::span<const uint64_t> payload_bytes, JobOrigin origin) {
+  auto sequence = validator_.Validate(request_, payload_bytes);
   if (!sequence.ok()) return sequence.status();
   sequence_ = *std::move(sequence);
   auto permit = parts_.admission.Admit(sequence_->held_bytes);
@@ -32,15 +24,20 @@ absl::Status SequenceJob::Accept(std::string client, Clock::TimePoint deadline) 
   traits.lane = NewSequenceLane();
   traits.sequence = sequence_.get();
   traits.bytes = sequence_->total_bytes;
-  traits.client = std::move(client);
+  traits.client = std::move(origin.client);
   traits.priority = PriorityOf(envelope);
   traits.placement = PlacementOf(envelope, parts_.options.placement);
   traits.verify = envelope.verify;
   traits.accepted = parts_.clock.Now();
-  traits.deadline = deadline;
+  traits.deadline = origin.deadline;
   set_traits(std::move(traits));
+  return absl::OkStatus();
+}
+
+void SequenceJob::Submit(std::unique_ptr<PayloadSource> payloads) {
+  payloads_ = std::move(payloads);
   // From here on another thread may answer at any time.
-  return parts_.pool.Submit(*this) ? absl::OkStatus() : DrainingError();
+  if (!parts_.pool.Submit(*this)) Refuse(DrainingError());
 }
 
 absl::StatusOr<DeviceCall> SequenceJob::Prepare() {
@@ -48,8 +45,7 @@ absl::StatusOr<DeviceCall> SequenceJob::Prepare() {
     try {
       MakeCall();
     } catch (const std::bad_alloc&) {
-      return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
-                                "There is not enough memory for the tensors.", seconds(1));
+      return OutOfMemoryError();
     }
   }
   DeviceCall call;
@@ -58,7 +54,7 @@ absl::StatusOr<DeviceCall> SequenceJob::Prepare() {
 }
 
 void SequenceJob::MakeCall() {
-  call_.inputs = received_.Payloads(parts_.buffers);
+  call_.inputs = payloads_->Payloads(parts_.buffers);
   for (size_t i = 0; i < sequence_->outputs.size(); ++i) {
     outputs_.push_back(
         std::make_shared<HostBuffer>(parts_.buffers.Take(sequence_->output_bytes(i))));
@@ -70,16 +66,16 @@ void SequenceJob::MakeCall() {
 void SequenceJob::Answer(const RunRecord& record) {
   v1::ExecuteSequenceResponse header;
   WriteResponseHeader(request_, *sequence_, record, header);
-  std::vector<OutgoingPayload> payloads;
-  payloads.reserve(outputs_.size());
+  std::vector<OutgoingPayload> results;
+  results.reserve(outputs_.size());
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const std::byte* const data = outputs_[i]->data();
-    payloads.push_back({data, sequence_->output_bytes(i), std::move(outputs_[i])});
+    results.push_back({data, sequence_->output_bytes(i), std::move(outputs_[i])});
   }
   // The next request finds these buffers warm.
-  received_.ReleasePayloads();
+  payloads_.reset();
   LogAnswer(record);
-  reply_.Send(header, payloads);
+  reply_.Send(header, results);
 }
 
 void SequenceJob::Refuse(const absl::Status& why) {

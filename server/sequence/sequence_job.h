@@ -5,9 +5,9 @@
 #ifndef OPSERVE_SERVER_SEQUENCE_SEQUENCE_JOB_H_
 #define OPSERVE_SERVER_SEQUENCE_SEQUENCE_JOB_H_
 
+#include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,9 +15,7 @@
 #include "opserve/v1/operator_service.pb.h"
 #include "server/admission.h"
 #include "server/batch/job.h"
-#include "server/clock.h"
 #include "server/execute_job.h"
-#include "server/received_message.h"
 #include "server/sequence/sequence_validator.h"
 #include "server/wire_message.h"
 
@@ -43,15 +41,18 @@ class SequenceJob final : public Job {
   SequenceJob(const ExecuteParts& parts, const SequenceValidator& validator, SequenceReply& reply)
       : parts_(parts), validator_(validator), reply_(reply) {}
 
-  // The request, all but its payloads, and these. To be filled in before Start.
+  // The request without its payloads. To be filled in before Accept.
   v1::ExecuteSequenceRequest& request() { return request_; }
-  ReceivedMessage& received() { return received_; }
 
-  // Validates, admits and queues the request, or answers it at once; never blocks. Another thread
-  // may answer before this returns.
-  void Start(std::string client, Clock::TimePoint deadline);
+  // Validates and admits the request, whose payloads have these lengths. Where that fails, Refuse
+  // is to be called.
+  absl::Status Accept(std::span<const uint64_t> payload_bytes, JobOrigin origin);
 
-  // Refuses the job if it still waits. Not before Start has returned.
+  // Queues the accepted request, or answers it at once; never blocks. Another thread may answer
+  // before this returns.
+  void Submit(std::unique_ptr<PayloadSource> payloads);
+
+  // Refuses the job if it still waits. Not before Submit has returned.
   void Cancel() { parts_.pool.Cancel(*this); }
 
   absl::StatusOr<DeviceCall> Prepare() override;
@@ -59,7 +60,6 @@ class SequenceJob final : public Job {
   void Refuse(const absl::Status& why) override;
 
  private:
-  absl::Status Accept(std::string client, Clock::TimePoint deadline);
   void MakeCall();
   void LogAnswer(const RunRecord& record) const;
   void LogRefusal(const absl::Status& status) const;
@@ -68,7 +68,7 @@ class SequenceJob final : public Job {
   const SequenceValidator& validator_;
   SequenceReply& reply_;
   v1::ExecuteSequenceRequest request_;
-  ReceivedMessage received_;
+  std::unique_ptr<PayloadSource> payloads_;
   std::shared_ptr<const SequenceInvocation> sequence_;
   std::vector<std::shared_ptr<HostBuffer>> outputs_;
   // Without a sequence until it is prepared.
