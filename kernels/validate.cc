@@ -180,6 +180,7 @@ class Validation {
   void CheckInputs() {
     checks_.resize(request_.inputs.size());
     for (size_t i = 0; i < request_.inputs.size(); ++i) {
+      if (!request_.inputs[i].is_known) continue;
       checks_[i] = CheckTensor(request_.inputs[i], RulesFor(InputAt(i), InputField(i)), limits_,
                                violations_);
     }
@@ -314,7 +315,10 @@ class Validation {
     ValidationResult result;
     result.unknown_operator = unknown_operator_;
     result.violations = violations_.Take();
-    if (result.violations.empty()) {
+    const bool are_known =
+        std::all_of(request_.inputs.begin(), request_.inputs.end(),
+                    [](const TensorDescView& input) { return input.is_known; });
+    if (result.violations.empty() && are_known) {
       FillInvocation();
       result.invocation = std::make_shared<const Invocation>(invocation_);
     }

@@ -26,6 +26,9 @@ struct TensorDescView {
   int data_type = 0;                       // number of a DataType, or anything
   std::span<const uint32_t> sizes = {};    // any length
   std::span<const uint32_t> strides = {};  // empty: packed
+  // False for an input of which nothing can be said, because something that was reported elsewhere
+  // is wrong with it: it is not judged, and agrees with everything.
+  bool is_known = true;
 };
 
 // An attribute as a client sent it: no value, a symbolic one, an integer, or a float.
@@ -65,7 +68,8 @@ struct Violation {
   bool operator==(const Violation&) const = default;
 };
 
-// The outcome of validation: an invocation exactly if there are no violations.
+// The outcome of validation: an invocation exactly if there are no violations and every input is
+// known.
 struct ValidationResult {
   std::shared_ptr<const Invocation> invocation;
   std::vector<Violation> violations;

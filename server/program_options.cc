@@ -183,6 +183,10 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(Between(uint64_t{1}, kYearInSeconds));
+  app.add_option("--max-sequence-steps", server.max_sequence_steps,
+                 "Most operators of one sequence, up to 4096")
+      ->capture_default_str()
+      ->check(Between(size_t{1}, size_t{4096}));
   app.add_option("--request-cache-entries", server.request_cache_entries,
                  "Validated calls to remember, up to 1000000; 0: none")
       ->capture_default_str()

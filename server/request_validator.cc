@@ -8,10 +8,8 @@
 #include "server/errors.h"
 
 namespace opserve {
-namespace {
 
-// What is wrong with the parts of a request that describe no call.
-std::vector<Violation> CheckEnvelope(const RequestHeader& header) {
+std::vector<Violation> CheckEnvelope(const RequestEnvelope& header) {
   std::vector<Violation> violations;
   if (header.request_id.size() > kMaxRequestIdBytes) {
     violations.push_back(
@@ -31,7 +29,24 @@ std::vector<Violation> CheckEnvelope(const RequestHeader& header) {
   return violations;
 }
 
-}  // namespace
+absl::Status CheckDevice(const RequestEnvelope& envelope, bool has_gpus) {
+  if (envelope.device != v1::DEVICE_PREFERENCE_GPU || has_gpus) return absl::OkStatus();
+  return MakeError(ErrorReason::DEVICE_UNAVAILABLE, "This server has no GPU device.",
+                   {{"device", "gpu"}});
+}
+
+absl::Status CheckResponse(uint64_t result_bytes, uint64_t header_bytes,
+                           uint64_t max_message_bytes) {
+  // Neither sum nor difference overflows.
+  if (header_bytes <= max_message_bytes && result_bytes <= max_message_bytes - header_bytes) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      ErrorReason::RESPONSE_TOO_LARGE,
+      absl::StrCat("The result has ", result_bytes, " bytes, too many for a message of at most ",
+                   max_message_bytes, "."),
+      {{"limit", absl::StrCat(max_message_bytes)}});
+}
 
 RequestValidator::RequestValidator(const ValidationLimits& limits, uint64_t max_message_bytes,
                                    size_t cache_entries, bool has_gpus)
@@ -54,18 +69,11 @@ absl::StatusOr<std::shared_ptr<const Invocation>> RequestValidator::Validate(
     if (invocation != nullptr) cache_.Insert(std::move(key), invocation);
   }
   if (!violations.empty()) return MakeViolationError(violations, unknown_operator);
-  if (header.device == v1::DEVICE_PREFERENCE_GPU && !has_gpus_) {
-    return MakeError(ErrorReason::DEVICE_UNAVAILABLE, "This server has no GPU device.",
-                     {{"device", "gpu"}});
+  absl::Status status = CheckDevice(header, has_gpus_);
+  if (status.ok() && header.answers_in_one_message) {
+    status = CheckResponse(invocation->output_bytes, kMaxResponseHeaderBytes, max_message_bytes_);
   }
-  if (header.answers_in_one_message &&
-      invocation->output_bytes + kMaxResponseHeaderBytes > max_message_bytes_) {
-    return MakeError(
-        ErrorReason::RESPONSE_TOO_LARGE,
-        absl::StrCat("The result has ", invocation->output_bytes,
-                     " bytes, too many for a message of at most ", max_message_bytes_, "."),
-        {{"limit", absl::StrCat(max_message_bytes_)}});
-  }
+  if (!status.ok()) return status;
   return invocation;
 }
 

@@ -7,6 +7,7 @@
 #define OPSERVE_SERVER_REQUEST_VALIDATOR_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -20,6 +21,16 @@ namespace opserve {
 
 // Longest request id in bytes.
 inline constexpr size_t kMaxRequestIdBytes = 128;
+
+// What is wrong with the parts of a request that describe nothing to compute.
+std::vector<Violation> CheckEnvelope(const RequestEnvelope& envelope);
+
+// OK, or the error of a request that asks for a GPU where there is none: DEVICE_UNAVAILABLE.
+absl::Status CheckDevice(const RequestEnvelope& envelope, bool has_gpus);
+
+// OK, or the error of a request whose results are too large for one message: RESPONSE_TOO_LARGE.
+absl::Status CheckResponse(uint64_t result_bytes, uint64_t header_bytes,
+                           uint64_t max_message_bytes);
 
 // Thread-safe.
 class RequestValidator {

@@ -59,6 +59,8 @@ struct ServerOptions {
   ValidationLimits validation = {.max_tensor_bytes = uint64_t{256} << 20};
   RegionOptions regions;
   TensorLimits tensors;
+  // Most steps of a sequence.
+  size_t max_sequence_steps = 64;
   // Validated calls that are remembered; 0 switches the cache off.
   size_t request_cache_entries = 4096;
 };

@@ -10,6 +10,7 @@
 #include "server/execute_call.h"
 #include "server/message_bytes.h"
 #include "server/stream/execute_stream.h"
+#include "server/sequence/sequence_call.h"
 #include "server/wire.h"
 
 namespace opserve {
@@ -42,10 +43,14 @@ OperatorService::OperatorService(const ServiceParts& parts)
       tensors_(parts.options, parts.clock, parts.admission, buffers_),
       execute_parts_{parts.clock,     parts.pool,   parts.validator,
                      parts.admission, parts.logger, parts.options,
-                     refusals_,       buffers_,     {regions_, tensors_.store()}} {
+                     refusals_,       buffers_,     {regions_, tensors_.store()}},
+      sequences_({parts.options.validation, parts.options.max_sequence_steps},
+                 parts.options.max_message_bytes, parts.pool.has_gpus()) {
   rpc_.AddUnary("Execute", [this](UnaryCall& call) { StartExecute(execute_parts_, call); });
   rpc_.AddStream("ExecuteStream",
                  [this](StreamCall& call) { return StartExecuteStream(execute_parts_, call); });
+  rpc_.AddUnary("ExecuteSequence",
+                [this](UnaryCall& call) { StartSequence(execute_parts_, sequences_, call); });
   tensors_.AddTo(rpc_);
   rpc_.AddUnary("ListOperators", [this](UnaryCall& call) { ListOperators(call); });
   rpc_.AddUnary("GetServerInfo", [this](UnaryCall& call) { GetServerInfo(call); });
@@ -118,6 +123,7 @@ void OperatorService::WriteServerInfo(v1::GetServerInfoResponse& info) const {
     info.mutable_shared_memory()->set_socket(region_socket_);
     info.mutable_shared_memory()->set_max_bytes(options.regions.per_connection.max_bytes);
   }
+  limits.set_max_sequence_steps(static_cast<uint32_t>(options.max_sequence_steps));
   const auto uptime = std::chrono::duration_cast<seconds>(parts_.clock.Now() - started_);
   info.set_uptime_s(static_cast<uint64_t>(uptime.count()));
 }

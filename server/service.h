@@ -21,6 +21,7 @@
 #include "server/request_validator.h"
 #include "server/rpc/rpc_service.h"
 #include "server/rpc/unary_call.h"
+#include "server/sequence/sequence_validator.h"
 #include "server/server_options.h"
 #include "server/single_task.h"
 #include "server/tensor_service.h"
@@ -72,6 +73,7 @@ class OperatorService {
   std::string region_socket_;
   TensorService tensors_;
   const ExecuteParts execute_parts_;
+  const SequenceValidator sequences_;
   RpcService rpc_{kServiceName};
   SingleTask self_test_;
 };

@@ -21,8 +21,6 @@ TensorDescView ViewOf(const v1::TensorDesc& desc) {
           .strides = SpanOf(desc.strides())};
 }
 
-namespace {
-
 AttributeView ViewOf(const v1::Attribute& attribute) {
   AttributeView view{.name = ViewOf(attribute.name())};
   switch (attribute.value_case()) {
@@ -40,8 +38,6 @@ AttributeView ViewOf(const v1::Attribute& attribute) {
   }
   return view;
 }
-
-}  // namespace
 
 void WriteDesc(const TensorDesc& desc, v1::TensorDesc& out) {
   out.set_data_type(static_cast<v1::DataType>(desc.data_type));
@@ -70,12 +66,12 @@ RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64
   return header;
 }
 
-Priority PriorityOf(const RequestHeader& header) {
+Priority PriorityOf(const RequestEnvelope& header) {
   if (header.priority == v1::PRIORITY_HIGH) return Priority::kHigh;
   return header.priority == v1::PRIORITY_LOW ? Priority::kLow : Priority::kNormal;
 }
 
-Placement PlacementOf(const RequestHeader& header, Placement by_default) {
+Placement PlacementOf(const RequestEnvelope& header, Placement by_default) {
   switch (header.device) {
     case v1::DEVICE_PREFERENCE_AUTO:
       return Placement::kAuto;
@@ -103,7 +99,10 @@ void WriteResponseHeader(const v1::ExecuteRequest& request, const Invocation& in
                          const RunRecord& record, v1::ExecuteResponse& response) {
   response.set_request_id(request.request_id());
   WriteDesc(invocation.output, *response.mutable_output());
-  v1::ExecutionInfo& execution = *response.mutable_execution();
+  WriteExecution(record, *response.mutable_execution());
+}
+
+void WriteExecution(const RunRecord& record, v1::ExecutionInfo& execution) {
   execution.set_device(std::string(record.device));
   execution.set_batch_size(static_cast<uint32_t>(record.batch_size));
   execution.set_queue_time_ns(record.queued.count());

@@ -24,9 +24,8 @@ namespace opserve {
 // Largest share of a response that is not payload: id, descriptor, and how it was run.
 inline constexpr uint64_t kMaxResponseHeaderBytes = 1024;
 
-// A request without its payload bytes. The views point into the message.
-struct RequestHeader {
-  OperatorRequest call;
+// What requests of all kinds have beside what is to be computed.
+struct RequestEnvelope {
   absl::string_view request_id;
   int device = 0;    // number of a v1::DevicePreference, or anything
   int priority = 0;  // number of a v1::Priority, or anything
@@ -35,24 +34,31 @@ struct RequestHeader {
   bool answers_in_one_message = true;
 };
 
-// A descriptor as kernels/ sees it; a view into the message.
+// A request without its payload bytes. The views point into the message.
+struct RequestHeader : RequestEnvelope {
+  OperatorRequest call;
+};
+
+// Parts of requests as kernels/ sees them; the views point into the messages.
 TensorDescView ViewOf(const v1::TensorDesc& desc);
+AttributeView ViewOf(const v1::Attribute& attribute);
 
 // The header of `request`, which must outlive it, with payloads of these lengths. Payloads in
 // `request` itself are not looked at.
 RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64_t> payload_bytes);
 
 // What a valid header asks for. `by_default`: where requests run that do not say.
-Priority PriorityOf(const RequestHeader& header);
-Placement PlacementOf(const RequestHeader& header, Placement by_default);
+Priority PriorityOf(const RequestEnvelope& header);
+Placement PlacementOf(const RequestEnvelope& header, Placement by_default);
 
 // The payloads of the operator's inputs, in its order, out of those of the request; nullptr where
 // an input is absent. `invocation` must come from the header of this very request.
 std::array<const std::byte*, kMaxInputs> InputsOf(std::span<const std::byte* const> payloads,
                                                   const Invocation& invocation);
 
-// Fills in all of an empty `out` but the name.
+// Parts of responses.
 void WriteDesc(const TensorDesc& desc, v1::TensorDesc& out);
+void WriteExecution(const RunRecord& record, v1::ExecutionInfo& execution);
 
 // Fills in all of `response` but the payload.
 void WriteResponseHeader(const v1::ExecuteRequest& request, const Invocation& invocation,

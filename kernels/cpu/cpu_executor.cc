@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cpu/chain.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/tile_walk.h"
 #include "tbb/blocked_range.h"
@@ -43,6 +44,35 @@ std::array<size_t, kMaxTensors> ElementSizes(const Invocation& call) {
   return sizes;
 }
 
+// What a group of several steps reads and writes.
+struct GroupBytes {
+  // Of all steps.
+  uint64_t moved = 0;
+  // Of these, what is not in blocks. A tensor counts once for each step that uses it.
+  uint64_t in_memory = 0;
+};
+
+GroupBytes BytesOf(const SequenceInvocation& sequence, const StepGroup& group) {
+  GroupBytes bytes;
+  const auto add = [&](uint64_t tensor, bool is_in_block) {
+    bytes.moved += tensor;
+    if (!is_in_block) bytes.in_memory += tensor;
+  };
+  const auto is_in_block = [&](uint32_t step) {
+    return sequence.plan.results[step].kind == ResultPlace::Kind::kSlot;
+  };
+  for (uint32_t s = group.begin; s < group.end; ++s) {
+    const Invocation& call = sequence.call(s);
+    add(call.output_bytes, is_in_block(s));
+    for (int i = 0; i + 1 < call.plan.tensor_count; ++i) {
+      const TensorSource& source = sequence.steps[s].sources[i];
+      add(call.input_bytes[i],
+          source.kind == TensorSource::Kind::kStep && is_in_block(source.index));
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 struct CpuExecutor::Impl {
@@ -68,6 +98,13 @@ struct CpuExecutor::Impl {
                 const std::array<size_t, kMaxTensors>& element_sizes,
                 std::span<const std::byte* const> inputs, std::byte* output);
 
+  void RunGroup(const SequenceInvocation& sequence, const StepGroup& group,
+                const cpu::SequenceMemory& memory);
+
+  cpu::StoreMode StoreModeFor(uint64_t bytes) const {
+    return bytes < streaming_threshold ? cpu::StoreMode::kCached : cpu::StoreMode::kStreaming;
+  }
+
   const int threads;
   const uint64_t streaming_threshold = StreamingThreshold();
   tbb::task_arena arena;
@@ -81,8 +118,7 @@ void CpuExecutor::Impl::RunPacked(const Invocation& call, cpu::FlatKernel kernel
   uint64_t bytes_per_element = 0;
   for (size_t size : element_sizes) bytes_per_element += size;
   const uint64_t bytes = count * bytes_per_element;
-  const auto store_mode =
-      bytes < streaming_threshold ? cpu::StoreMode::kCached : cpu::StoreMode::kStreaming;
+  const cpu::StoreMode store_mode = StoreModeFor(bytes);
 
   const uint64_t units = (count + kElementsPerUnit - 1) / kElementsPerUnit;
   ForParts(units, bytes, [&](uint64_t begin, uint64_t end) {
@@ -108,6 +144,17 @@ void CpuExecutor::Impl::RunTiles(const Invocation& call, cpu::FlatKernel kernel,
            [&](uint64_t begin, uint64_t end) { walk.Run(kernel, inputs, output, begin, end); });
 }
 
+void CpuExecutor::Impl::RunGroup(const SequenceInvocation& sequence, const StepGroup& group,
+                                 const cpu::SequenceMemory& memory) {
+  const GroupBytes bytes = BytesOf(sequence, group);
+  const cpu::Chain chain(sequence, group, memory, StoreModeFor(bytes.in_memory));
+  const uint64_t count = group.element_count;
+  const uint64_t units = (count + kElementsPerUnit - 1) / kElementsPerUnit;
+  ForParts(units, bytes.moved, [&](uint64_t begin, uint64_t end) {
+    chain.Run(begin * kElementsPerUnit, std::min(count, end * kElementsPerUnit));
+  });
+}
+
 CpuExecutor::CpuExecutor(int threads)
     : impl_(std::make_unique<Impl>(threads > 0 ? threads : tbb::info::default_concurrency())) {}
 
@@ -122,6 +169,25 @@ void CpuExecutor::Run(const Invocation& invocation, std::span<const std::byte* c
     impl_->RunPacked(invocation, kernel, sizes, inputs, output);
   } else {
     impl_->RunTiles(invocation, kernel, sizes, inputs, output);
+  }
+}
+
+void CpuExecutor::RunSequence(const SequenceInvocation& sequence,
+                              std::span<const std::byte* const> inputs,
+                              std::span<std::byte* const> outputs, std::byte* workspace) const {
+  const cpu::SequenceMemory memory = {inputs, outputs, workspace};
+  for (const StepGroup& group : sequence.plan.groups) {
+    if (group.size() > 1) {
+      impl_->RunGroup(sequence, group, memory);
+      continue;
+    }
+    const Invocation& call = sequence.call(group.begin);
+    std::array<const std::byte*, kMaxInputs> step_inputs = {};
+    const int input_count = call.plan.tensor_count - 1;
+    for (int i = 0; i < input_count; ++i) {
+      step_inputs[i] = memory.InputOf(sequence, group.begin, i);
+    }
+    Run(call, std::span(step_inputs).first(input_count), memory.ResultOf(sequence, group.begin));
   }
 }
 

@@ -1,7 +1,7 @@
 // File: kernels/cpu/cpu_executor.h
 //
 // Runs validated calls on the CPU: SIMD kernels chosen at run time for the host's best instruction
-// set, any layout, large tensors split over threads.
+// set, any layout, large tensors split over threads; and sequences of them.
 
 #ifndef OPSERVE_KERNELS_CPU_CPU_EXECUTOR_H_
 #define OPSERVE_KERNELS_CPU_CPU_EXECUTOR_H_
@@ -12,6 +12,7 @@
 #include <string>
 
 #include "kernels/invocation.h"
+#include "kernels/sequence.h"
 
 namespace opserve {
 
@@ -31,6 +32,14 @@ class CpuExecutor {
   // Writes every byte of the output; gaps between strided elements become zero. Cannot fail.
   void Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
            std::byte* output) const;
+
+  // Computes the sequence; every output is, to the bit, what its steps give one by one. `inputs`
+  // and `outputs` hold one pointer per input and per output of the sequence, the outputs as above,
+  // overlapping neither inputs nor each other. `workspace` points to plan.workspace_bytes
+  // bytes, best at a multiple of kWorkspaceAlignment, that may hold anything and hold nothing of
+  // use afterwards. Cannot fail but for want of memory for lists of steps.
+  void RunSequence(const SequenceInvocation& sequence, std::span<const std::byte* const> inputs,
+                   std::span<std::byte* const> outputs, std::byte* workspace) const;
 
   // Number of threads that a call is spread over at most.
   int threads() const;

@@ -38,7 +38,9 @@ inline constexpr int kPriorityCount = 3;
 // What queues and devices need to know of a request. Does not change once it is queued.
 struct JobTraits {
   LaneKey lane = {};
-  // Bytes of the inputs and of the output.
+  // What a job is that is a sequence, else nullptr; lives as long as the job.
+  const SequenceInvocation* sequence = nullptr;
+  // Bytes of the inputs and of the output, or of all results of a sequence.
   uint64_t bytes = 0;
   // Who sent it; queues are fair between clients.
   std::string client = {};
@@ -94,7 +96,7 @@ class Job {
   // returns the same then. An error refuses the job.
   virtual absl::StatusOr<DeviceCall> Prepare() = 0;
 
-  // The output of the prepared call holds the result.
+  // The outputs of the prepared call hold the results.
   virtual void Answer(const RunRecord& record) = 0;
 
   // Gives the job up.

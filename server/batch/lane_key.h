@@ -5,6 +5,8 @@
 #ifndef OPSERVE_SERVER_BATCH_LANE_KEY_H_
 #define OPSERVE_SERVER_BATCH_LANE_KEY_H_
 
+#include <atomic>
+#include <cstdint>
 #include <utility>
 
 #include "kernels/invocation.h"
@@ -18,17 +20,28 @@ struct LaneKey {
   DataType lane_type = DataType::kUnknown;
   bool is_packed = false;
   AttributeValues attributes = {};
+  // A sequence: a number that no other one has, so that each runs by itself. 0: one operator.
+  uint64_t sequence = 0;
 
   bool operator==(const LaneKey&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const LaneKey& key) {
-    return H::combine(std::move(h), key.op, key.lane_type, key.is_packed, key.attributes);
+    return H::combine(std::move(h), key.op, key.lane_type, key.is_packed, key.attributes,
+                      key.sequence);
   }
 };
 
 // The lane of a validated call.
 inline LaneKey LaneKeyOf(const Invocation& invocation) {
   return {invocation.op, invocation.lane_type, invocation.plan.is_packed(), invocation.attributes};
+}
+
+// A lane for one sequence. Thread-safe.
+inline LaneKey NewSequenceLane() {
+  static std::atomic<uint64_t> last = 0;
+  LaneKey lane;
+  lane.sequence = ++last;
+  return lane;
 }
 
 }  // namespace opserve

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/hlsl/blobs.h"
 #include "kernels/op_rows.h"
@@ -15,71 +16,12 @@
 #include "server/d3d12/hresult.h"
 #include "server/d3d12/pipeline_cache.h"
 #include "server/d3d12/queue.h"
+#include "server/d3d12/recording.h"
+#include "server/d3d12/sequence_layout.h"
 #include "server/d3d12/staging_ring.h"
 
 namespace opserve::d3d12 {
 namespace {
-
-using Buffer = ComPtr<ID3D12Resource>;
-using Pipeline = ComPtr<ID3D12PipelineState>;
-
-// The memory of one batch.
-struct BatchMemory {
-  StagingRing::Lease upload;
-  StagingRing::Lease readback;
-  BufferPool<Buffer>::Lease inputs;
-  BufferPool<Buffer>::Lease outputs;
-};
-
-// Buffers return to the common state when a submission ends, and leave it by themselves when they
-// are copied to or written; only what follows within a submission needs a barrier.
-void Transition(ID3D12GraphicsCommandList& list, ID3D12Resource* buffer,
-                D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after) {
-  D3D12_RESOURCE_BARRIER barrier{};
-  barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_TRANSITION;
-  barrier.Transition = {buffer, D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES, before, after};
-  list.ResourceBarrier(1, &barrier);
-}
-
-// `addresses`: of the buffers of inputs and of outputs.
-void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch, int input_count,
-                    bool is_strided, D3D12_GPU_VIRTUAL_ADDRESS inputs,
-                    D3D12_GPU_VIRTUAL_ADDRESS outputs) {
-  const std::array<uint32_t, kRootConstantCount> constants = {
-      dispatch.block_count, dispatch.thread_count, dispatch.loop_count};
-  list.SetComputeRoot32BitConstants(kRootConstants, kRootConstantCount, constants.data(), 0);
-  for (int i = 0; i < input_count; ++i) {
-    list.SetComputeRootShaderResourceView(kRootInputs + static_cast<UINT>(i),
-                                          inputs + dispatch.bound.inputs[i]);
-  }
-  if (is_strided) list.SetComputeRootShaderResourceView(kRootPlan, inputs + dispatch.bound.plan);
-  list.SetComputeRootUnorderedAccessView(kRootOutput, outputs + dispatch.bound.output);
-  list.Dispatch(dispatch.group_count, 1, 1);
-}
-
-// One upload, the dispatches, one readback. Dispatches write different ranges, so nothing has to
-// stand between them.
-void Record(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
-            ID3D12PipelineState& pipeline, const BatchLayout& layout, BatchMemory& memory) {
-  ID3D12Resource* const inputs = memory.inputs->Get();
-  ID3D12Resource* const outputs = memory.outputs->Get();
-  list.CopyBufferRegion(inputs, 0, memory.upload.buffer(), memory.upload.offset(),
-                        layout.input_buffer_bytes);
-  Transition(list, inputs, D3D12_RESOURCE_STATE_COPY_DEST,
-             D3D12_RESOURCE_STATE_NON_PIXEL_SHADER_RESOURCE);
-  list.SetComputeRootSignature(&root_signature);
-  list.SetPipelineState(&pipeline);
-  const int input_count = TraitsOf(layout.kernel.op).input_count();
-  const bool is_strided = layout.kernel.layout == hlsl::LayoutClass::kStrided;
-  for (const Dispatch& dispatch : layout.dispatches) {
-    RecordDispatch(list, dispatch, input_count, is_strided, inputs->GetGPUVirtualAddress(),
-                   outputs->GetGPUVirtualAddress());
-  }
-  Transition(list, outputs, D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
-             D3D12_RESOURCE_STATE_COPY_SOURCE);
-  list.CopyBufferRegion(memory.readback.buffer(), memory.readback.offset(), outputs, 0,
-                        layout.result_bytes);
-}
 
 // The highest feature level of the device, "12_1".
 absl::StatusOr<std::string> FeatureLevelOf(ID3D12Device& device) {
@@ -153,10 +95,17 @@ struct D3D12Device::Impl {
   std::chrono::nanoseconds TimeLimit() const {
     return HangLimit(options.timeout, profile.is_software, bytes_under_way);
   }
-  absl::StatusOr<BatchMemory> TakeMemory(const BatchLayout& layout);
-  // Submits and waits. `memory` is kept for ever where the device may still use it.
-  absl::Status Execute(const BatchLayout& layout, ID3D12PipelineState& pipeline,
-                       BatchMemory& memory);
+  // Memory for so many bytes to upload and to read back, and buffers of so many for results.
+  absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t upload_bytes, uint64_t readback_bytes,
+                                              std::span<const uint64_t> result_buffers);
+  // Submits what `record` writes, and waits. `bytes`: of all tensors. `memory` is kept for ever
+  // where the device may still use it.
+  absl::Status Execute(uint64_t bytes, SubmissionMemory& memory,
+                       absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
+  // The most bytes that a buffer may have: one of the pool may be a quarter larger than what it was
+  // asked for.
+  uint64_t MaxBufferBytes() const { return device->adapter().max_buffer_bytes / 5 * 4; }
+  absl::Status RunSequence(const SequenceCall& call);
   absl::Status Run(std::span<const DeviceCall> calls);
 
   const DeviceOptions options;
@@ -173,7 +122,7 @@ struct D3D12Device::Impl {
   // Bytes of the buffers of all batches that are submitted and not waited for.
   std::atomic<uint64_t> bytes_under_way = 0;
   Mutex mutex;
-  std::vector<BatchMemory> abandoned ABSL_GUARDED_BY(mutex);
+  std::vector<SubmissionMemory> abandoned ABSL_GUARDED_BY(mutex);
 };
 
 absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& key) {
@@ -186,34 +135,37 @@ absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& ke
   return NoKernel(key, absl::StrCat(" on this device: ", pipeline.status().message()));
 }
 
-absl::StatusOr<BatchMemory> D3D12Device::Impl::TakeMemory(const BatchLayout& layout) {
-  BatchMemory memory;
-  // Only the rings wait, and always in this order, so that no two batches wait for each other.
-  absl::StatusOr<StagingRing::Lease> staging =
-      upload->Acquire(layout.input_buffer_bytes, TimeLimit());
-  if (!staging.ok()) return staging.status();
+absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
+    uint64_t upload_bytes, uint64_t readback_bytes, std::span<const uint64_t> result_buffers) {
+  // A device that is lost in the meantime keeps its memory, which must not look like a shortage.
+  const auto failed = [this](const absl::Status& why) {
+    absl::Status status = device->status();
+    return status.ok() ? why : status;
+  };
+  SubmissionMemory memory;
+  // Only the rings wait, and always in this order, so that no two threads wait for each other.
+  absl::StatusOr<StagingRing::Lease> staging = upload->Acquire(upload_bytes, TimeLimit());
+  if (!staging.ok()) return failed(staging.status());
   memory.upload = *std::move(staging);
-  staging = readback->Acquire(layout.result_bytes, TimeLimit());
-  if (!staging.ok()) return staging.status();
+  staging = readback->Acquire(readback_bytes, TimeLimit());
+  if (!staging.ok()) return failed(staging.status());
   memory.readback = *std::move(staging);
-  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = buffers.Acquire(layout.input_buffer_bytes);
-  if (!buffer.ok()) return buffer.status();
+  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = buffers.Acquire(upload_bytes);
+  if (!buffer.ok()) return failed(buffer.status());
   memory.inputs = *std::move(buffer);
-  buffer = buffers.Acquire(layout.output_buffer_bytes);
-  if (!buffer.ok()) return buffer.status();
-  memory.outputs = *std::move(buffer);
+  for (const uint64_t bytes : result_buffers) {
+    buffer = buffers.Acquire(bytes);
+    if (!buffer.ok()) return failed(buffer.status());
+    memory.outputs.push_back(*std::move(buffer));
+  }
   return memory;
 }
 
-absl::Status D3D12Device::Impl::Execute(const BatchLayout& layout, ID3D12PipelineState& pipeline,
-                                        BatchMemory& memory) {
-  const uint64_t bytes = layout.input_buffer_bytes + layout.output_buffer_bytes;
+absl::Status D3D12Device::Impl::Execute(
+    uint64_t bytes, SubmissionMemory& memory,
+    absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
   bytes_under_way += bytes;
-  const absl::StatusOr<Serial> serial = queue->Submit(
-      [&](ID3D12GraphicsCommandList& list) {
-        Record(list, device->root_signature(), pipeline, layout, memory);
-      },
-      TimeLimit());
+  const absl::StatusOr<Serial> serial = queue->Submit(record, TimeLimit());
   absl::Status status = serial.status();
   if (serial.ok()) status = queue->timeline().Wait(*serial, TimeLimit());
   bytes_under_way -= bytes;
@@ -229,25 +181,46 @@ absl::Status D3D12Device::Impl::Execute(const BatchLayout& layout, ID3D12Pipelin
 
 absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
   OPSERVE_RETURN_IF_ERROR(device->status());
-  // A buffer of the pool may be a quarter larger than what it was asked for.
-  const absl::StatusOr<BatchLayout> layout =
-      LayOut(calls, device->adapter().max_buffer_bytes / 5 * 4);
+  if (calls[0].sequence != nullptr) return RunSequence(*calls[0].sequence);
+  const absl::StatusOr<BatchLayout> layout = LayOut(calls, MaxBufferBytes());
   if (!layout.ok()) return layout.status();
   const absl::StatusOr<Pipeline> pipeline = PipelineOf(layout->kernel);
   if (!pipeline.ok()) return pipeline.status();
-  absl::StatusOr<BatchMemory> memory = TakeMemory(*layout);
-  if (!memory.ok()) {
-    // A device that is lost in the meantime keeps its memory, which must not look like a shortage.
-    OPSERVE_RETURN_IF_ERROR(device->status());
-    return memory.status();
-  }
+  absl::StatusOr<SubmissionMemory> memory = TakeMemory(
+      layout->input_buffer_bytes, layout->result_bytes, {&layout->output_buffer_bytes, 1});
+  if (!memory.ok()) return memory.status();
   for (size_t i = 0; i < calls.size(); ++i) {
     WriteInputs(*layout, i, calls[i], memory->upload.data());
   }
-  OPSERVE_RETURN_IF_ERROR(Execute(*layout, *(*pipeline).Get(), *memory));
+  OPSERVE_RETURN_IF_ERROR(Execute(layout->input_buffer_bytes + layout->output_buffer_bytes, *memory,
+                                  [&](ID3D12GraphicsCommandList& list) {
+                                    RecordBatch(list, device->root_signature(), *(*pipeline).Get(),
+                                                *layout, *memory);
+                                  }));
   for (size_t i = 0; i < calls.size(); ++i) {
     WriteResult(layout->places[i], calls[i], memory->readback.data());
   }
+  return absl::OkStatus();
+}
+
+absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
+  const absl::StatusOr<SequenceLayout> layout = LayOut(*call.sequence, MaxBufferBytes());
+  if (!layout.ok()) return layout.status();
+  std::vector<Pipeline> step_pipelines;
+  for (const StepLayout& step : layout->steps) {
+    absl::StatusOr<Pipeline> pipeline = PipelineOf(step.kernel);
+    if (!pipeline.ok()) return pipeline.status();
+    step_pipelines.push_back(*std::move(pipeline));
+  }
+  absl::StatusOr<SubmissionMemory> memory =
+      TakeMemory(layout->input_buffer_bytes, layout->readback_bytes, layout->result_buffers);
+  if (!memory.ok()) return memory.status();
+  WriteInputs(*layout, call, memory->upload.data());
+  OPSERVE_RETURN_IF_ERROR(
+      Execute(layout->work_bytes, *memory, [&](ID3D12GraphicsCommandList& list) {
+        RecordSequence(list, device->root_signature(), step_pipelines, *layout, *memory);
+      }));
+  WriteResults(*layout, call, memory->readback.data());
   return absl::OkStatus();
 }
 

@@ -12,10 +12,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/invocation.h"
+#include "kernels/sequence.h"
 
 namespace opserve {
 
@@ -42,6 +44,15 @@ struct DeviceProfile {
   int threads = 0;
 };
 
+// A sequence of operators: what to compute, and where the bytes are.
+struct SequenceCall {
+  const SequenceInvocation* sequence = nullptr;
+  // One pointer per input, to sequence->input_bytes[i] bytes.
+  std::vector<const std::byte*> inputs = {};
+  // One pointer per output, to sequence->output_bytes(i) bytes that overlap no other tensor.
+  std::vector<std::byte*> outputs = {};
+};
+
 // One call of an operator: what to compute, and where the bytes are.
 struct DeviceCall {
   const Invocation* invocation = nullptr;
@@ -50,6 +61,8 @@ struct DeviceCall {
   std::array<const std::byte*, kMaxInputs> inputs = {};
   // invocation->output_bytes bytes that overlap no input of any call.
   std::byte* output = nullptr;
+  // A sequence in place of one operator: then nothing above is set.
+  const SequenceCall* sequence = nullptr;
 };
 
 // Thread-safe.
@@ -62,9 +75,9 @@ class ComputeDevice {
   // Whether it has a kernel for the operator in this lane type.
   virtual bool Supports(OpId op, DataType lane) const = 0;
 
-  // Computes `calls`, at least one, all of the same lane (server/batch/lane_key.h), and writes
-  // every byte of each output. Where it fails, the outputs hold nothing of use, and the calls may
-  // run again, here or elsewhere:
+  // Computes `calls`, at least one, all of the same lane (server/batch/lane_key.h), a sequence by
+  // itself, and writes every byte of each output. Where it fails, the outputs hold nothing of use,
+  // and the calls may run again, here or elsewhere:
   //   UNIMPLEMENTED       no kernel for them, or a tensor too large for this device
   //   RESOURCE_EXHAUSTED  out of device memory now; fewer calls at a time may succeed
   //   UNAVAILABLE         the device is lost, now and for ever; also after a hang

@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/cpu_executor.h"
 #include "server/device/compute_device.h"
+#include "server/host_buffers.h"
 
 namespace opserve {
 
@@ -20,12 +21,17 @@ class CpuDevice final : public ComputeDevice {
 
   const DeviceProfile& profile() const override { return profile_; }
   bool Supports(OpId, DataType) const override { return true; }
-  // Always OK.
+  // Always OK. Throws std::bad_alloc where there is no memory for what a sequence keeps between its
+  // steps.
   absl::Status Run(std::span<const DeviceCall> calls) override;
 
  private:
+  void RunSequence(const SequenceCall& call);
+
   const CpuExecutor executor_;
   const DeviceProfile profile_;
+  // What sequences keep between their steps.
+  HostBufferPool workspaces_;
 };
 
 }  // namespace opserve

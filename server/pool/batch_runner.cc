@@ -1,6 +1,5 @@
 #include "server/pool/batch_runner.h"
 
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -156,12 +155,12 @@ void BatchRunner::Verify(const ComputeDevice& device, std::span<Entry> entries) 
   bool is_down = false;
   const auto verify = [&](Entry& entry) {
     ++verified;
-    const std::optional<Difference> difference = VerifyOne(entry);
-    if (!difference) return;
+    const std::optional<Mismatch> mismatch = VerifyOne(entry);
+    if (!mismatch) return;
     ++wrong;
     is_in_doubt = true;
-    LogMismatch(entry, *difference);
-    const std::string why = absl::StrCat("wrong result: ", difference->ToString());
+    LogMismatch(*mismatch);
+    const std::string why = absl::StrCat("wrong result: ", mismatch->difference.ToString());
     if (slot_.OnMismatch(device, why)) is_down = true;
   };
   for (Entry& entry : entries) {
@@ -180,29 +179,21 @@ void BatchRunner::Verify(const ComputeDevice& device, std::span<Entry> entries) 
   if (is_down) parts_.router.Evacuate(slot_);
 }
 
-std::optional<Difference> BatchRunner::VerifyOne(Entry& entry) {
-  const Invocation& invocation = *entry.call.invocation;
-  const auto expected = std::make_unique<std::byte[]>(invocation.output_bytes);
-  DeviceCall call = entry.call;
-  call.output = expected.get();
-  const absl::Status computed = parts_.processor.Run({&call, 1});
-  if (!computed.ok()) return std::nullopt;
+std::optional<Mismatch> BatchRunner::VerifyOne(Entry& entry) {
+  Recomputation recomputed(entry.call);
+  if (!recomputed.Run(parts_.processor).ok()) return std::nullopt;
   entry.is_verified = true;
-  const std::optional<Difference> difference =
-      FirstDifference(invocation, expected.get(), entry.call.output);
-  if (difference) {
-    std::memcpy(entry.call.output, expected.get(), invocation.output_bytes);
-    entry.is_replaced = true;
-  }
-  return difference;
+  const std::optional<Mismatch> mismatch = recomputed.Repair();
+  entry.is_replaced = mismatch.has_value();
+  return mismatch;
 }
 
-void BatchRunner::LogMismatch(const Entry& entry, const Difference& difference) {
-  const Invocation& invocation = *entry.call.invocation;
+void BatchRunner::LogMismatch(const Mismatch& mismatch) {
   const DeviceProfile& profile = slot_.profile();
+  const Difference& difference = mismatch.difference;
   parts_.logger.Log(LogLevel::kError, "wrong result",
-                    {{"operator", TraitsOf(invocation.op).name},
-                     {"type", NameOf(invocation.lane_type)},
+                    {{"operator", TraitsOf(mismatch.call->op).name},
+                     {"type", NameOf(mismatch.call->lane_type)},
                      {"device", profile.name},
                      {"driver", profile.driver},
                      {"element", difference.element},

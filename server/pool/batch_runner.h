@@ -16,6 +16,7 @@
 #include "server/device/compute_device.h"
 #include "server/log.h"
 #include "server/pool/device_slot.h"
+#include "server/pool/recomputation.h"
 #include "server/pool/result_check.h"
 #include "server/pool/router.h"
 
@@ -72,9 +73,9 @@ class BatchRunner {
   // Compares results with the processor's: those that are asked for or sampled, and all once one is
   // wrong or the device has been taken out of service meanwhile.
   void Verify(const ComputeDevice& device, std::span<Entry> entries);
-  // Compares one, and puts the right result in its place if need be. Returns what was wrong.
-  std::optional<Difference> VerifyOne(Entry& entry);
-  void LogMismatch(const Entry& entry, const Difference& difference);
+  // Compares one, and puts the right results in its place if need be. Returns what was wrong first.
+  std::optional<Mismatch> VerifyOne(Entry& entry);
+  void LogMismatch(const Mismatch& mismatch);
 
   const Parts parts_;
   DeviceSlot& slot_;

@@ -18,8 +18,9 @@ Clock::Duration FromNanoseconds(double nanoseconds) {
   return Clock::Duration(static_cast<Clock::Duration::rep>(std::clamp(nanoseconds, 0.0, kMost)));
 }
 
-LaneKey WithoutAttributes(LaneKey lane) {
+LaneKey Merged(LaneKey lane) {
   lane.attributes = {};
+  if (lane.sequence != 0) lane.sequence = 1;
   return lane;
 }
 
@@ -50,13 +51,13 @@ void CostModel::Observe(const LaneKey& lane, uint64_t bytes, Clock::Duration too
   const auto x = static_cast<double>(bytes);
   const auto y = static_cast<double>(took.count());
   MutexLock lock(mutex_);
-  lanes_[WithoutAttributes(lane)].Observe(x, y);
+  lanes_[Merged(lane)].Observe(x, y);
   any_.Observe(x, y);
 }
 
 std::optional<Clock::Duration> CostModel::Estimate(const LaneKey& lane, uint64_t bytes) const {
   MutexLock lock(mutex_);
-  const auto found = lanes_.find(WithoutAttributes(lane));
+  const auto found = lanes_.find(Merged(lane));
   if (found == lanes_.end()) return std::nullopt;
   const CostLine& line = found->second;
   return FromNanoseconds(line.fixed_ns() + line.per_byte_ns() * static_cast<double>(bytes));

@@ -39,8 +39,8 @@ class CostLine {
 };
 
 // The costs of one device. A batch counts as one run of all its bytes. Attributes do not tell lanes
-// apart here: kernels are bound by memory, and clients must not be able to make lanes without end.
-// Thread-safe.
+// apart here, and neither do sequences: kernels are bound by memory, and clients must not be able
+// to make lanes without end. Thread-safe.
 class CostModel {
  public:
   // A run of `bytes` bytes of inputs and outputs took `took`.

@@ -62,6 +62,28 @@ bool DeviceSlot::Supports(OpId op, DataType lane) const {
   return !supported_.empty() && supported_[static_cast<size_t>(op)].contains(lane);
 }
 
+bool DeviceSlot::SupportsAll(const JobTraits& job) const {
+  if (job.sequence == nullptr) return Supports(job.lane.op, job.lane.lane_type);
+  const auto& steps = job.sequence->steps;
+  return std::all_of(steps.begin(), steps.end(), [this](const SequenceStep& step) {
+    return Supports(step.call->op, step.call->lane_type);
+  });
+}
+
+std::optional<Clock::Duration> DeviceSlot::EstimateOf(const JobTraits& job) const {
+  const std::optional<Clock::Duration> known = costs_.Estimate(job.lane, job.bytes);
+  if (known || job.sequence == nullptr) return known;
+  Clock::Duration total{};
+  for (const SequenceStep& step : job.sequence->steps) {
+    uint64_t bytes = step.call->output_bytes;
+    for (const uint64_t input : step.call->input_bytes) bytes += input;
+    const std::optional<Clock::Duration> one = costs_.Estimate(LaneKeyOf(*step.call), bytes);
+    if (!one) return std::nullopt;
+    total += *one;
+  }
+  return total;
+}
+
 Candidate DeviceSlot::CandidateFor(const JobTraits& job) const {
   const Clock::TimePoint now = shared_.clock.Now();
   const BatchQueue::Load load = queue_.load();
@@ -69,12 +91,12 @@ Candidate DeviceSlot::CandidateFor(const JobTraits& job) const {
   candidate.kind = source_.profile.kind;
   candidate.is_software = source_.profile.is_software;
   candidate.pending = load.pending;
-  candidate.estimate = costs_.Estimate(job.lane, job.bytes);
+  candidate.estimate = EstimateOf(job);
   candidate.backlog = costs_.EstimateAny(ExpectedRuns(load, limits_), load.pending_bytes);
+  const bool is_supported = SupportsAll(job);
   {
     MutexLock lock(mutex_);
-    candidate.can_run = health_.takes_jobs() &&
-                        supported_[static_cast<size_t>(job.lane.op)].contains(job.lane.lane_type);
+    candidate.can_run = health_.takes_jobs() && is_supported;
     candidate.backlog += ActiveTime(now);
   }
   // The processor's workers share its jobs; a GPU's threads only keep its one queue filled.

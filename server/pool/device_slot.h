@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,11 @@ class DeviceSlot {
   bool Serves(const ComputeDevice& device) const;
   // Whether the device has a kernel; as the last device told.
   bool Supports(OpId op, DataType lane) const;
+  // Whether it has kernels for all that the job consists of.
+  bool SupportsAll(const JobTraits& job) const;
+  // Expected time of the job alone; a sequence like which none has run takes as long as its steps
+  // one by one. nullopt if nothing is known.
+  std::optional<Clock::Duration> EstimateOf(const JobTraits& job) const;
   // What placing a job needs to know.
   Candidate CandidateFor(const JobTraits& job) const;
 

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "kernels/invocation.h"
+#include "kernels/sequence.h"
 
 namespace opserve {
 
@@ -32,6 +33,11 @@ struct Difference {
 // as another; operators that move elements must keep every bit. Stateless.
 std::optional<Difference> FirstDifference(const Invocation& call, const std::byte* expected,
                                           const std::byte* actual);
+
+// The same for the result of step `step` of a sequence. Where a float was computed by any step that
+// it comes from, any quiet NaN is as good as another.
+std::optional<Difference> FirstDifference(const SequenceInvocation& sequence, uint32_t step,
+                                          const std::byte* expected, const std::byte* actual);
 
 // Picks an even share of all results: of every n in a row, rate * n up to one. Thread-safe.
 class Sampler {

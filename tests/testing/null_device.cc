@@ -3,6 +3,24 @@
 #include <algorithm>
 
 namespace opserve::testing {
+namespace {
+
+// Where a call's result goes.
+struct Result {
+  std::byte* data;
+  uint64_t bytes;
+};
+
+std::vector<Result> ResultsOf(const DeviceCall& call) {
+  if (call.sequence == nullptr) return {{call.output, call.invocation->output_bytes}};
+  std::vector<Result> results;
+  for (size_t i = 0; i < call.sequence->outputs.size(); ++i) {
+    results.push_back({call.sequence->outputs[i], call.sequence->sequence->output_bytes(i)});
+  }
+  return results;
+}
+
+}  // namespace
 
 void NullScript::FailRun(uint64_t nth, absl::Status status) {
   MutexLock lock(mutex_);
@@ -54,6 +72,11 @@ void NullScript::LimitCalls(size_t most) {
 void NullScript::Unsupport(OpId op, DataType lane) {
   MutexLock lock(mutex_);
   unsupported_.insert({op, lane});
+}
+
+void NullScript::UnsupportSequences() {
+  MutexLock lock(mutex_);
+  runs_sequences_ = false;
 }
 
 void NullScript::OnRun(std::function<void(std::span<const DeviceCall>)> hook) {
@@ -115,28 +138,43 @@ bool NullScript::Supports(OpId op, DataType lane) const {
   return !unsupported_.contains({op, lane});
 }
 
+bool NullScript::RunsSequences() const {
+  MutexLock lock(mutex_);
+  return runs_sequences_;
+}
+
 bool NullDevice::Supports(OpId op, DataType lane) const { return script_->Supports(op, lane); }
 
 absl::Status NullDevice::Run(std::span<const DeviceCall> calls) {
-  absl::Status begun = script_->Begin(calls);
-  if (!begun.ok()) {
-    // What a failed run leaves behind must not be mistaken for a result.
-    for (const DeviceCall& call : calls) {
-      std::fill_n(call.output, call.invocation->output_bytes, std::byte{0xEE});
-    }
-    return begun;
-  }
+  const absl::Status begun = script_->Begin(calls);
   for (const DeviceCall& call : calls) {
-    const Invocation& invocation = *call.invocation;
-    if (!Supports(invocation.op, invocation.lane_type)) {
-      return absl::UnimplementedError("unsupported by the script");
+    if (begun.ok()) {
+      if (absl::Status computed = Compute(call); !computed.ok()) return computed;
     }
-    const auto inputs = static_cast<size_t>(TraitsOf(invocation.op).input_count());
-    executor_.Run(invocation, std::span(call.inputs).first(inputs), call.output);
-    // The top of the exponent, if it is a float, so that no NaN hides it.
-    const size_t last = invocation.output_bytes - 1;
-    if (script_->TakeCorruption()) call.output[last] ^= std::byte{0x40};
+    for (const Result& result : ResultsOf(call)) {
+      // What a failed run leaves behind must not be mistaken for a result.
+      if (!begun.ok()) std::fill_n(result.data, result.bytes, std::byte{0xEE});
+      // The top of the exponent, if it is a float, so that no NaN hides it.
+      if (begun.ok() && script_->TakeCorruption()) result.data[result.bytes - 1] ^= std::byte{0x40};
+    }
   }
+  return begun;
+}
+
+absl::Status NullDevice::Compute(const DeviceCall& call) {
+  if (call.sequence != nullptr) {
+    if (!script_->RunsSequences()) return absl::UnimplementedError("no sequences by the script");
+    const SequenceInvocation& sequence = *call.sequence->sequence;
+    const auto workspace = std::make_unique<std::byte[]>(sequence.plan.workspace_bytes);
+    executor_.RunSequence(sequence, call.sequence->inputs, call.sequence->outputs, workspace.get());
+    return absl::OkStatus();
+  }
+  const Invocation& invocation = *call.invocation;
+  if (!Supports(invocation.op, invocation.lane_type)) {
+    return absl::UnimplementedError("unsupported by the script");
+  }
+  const auto inputs = static_cast<size_t>(TraitsOf(invocation.op).input_count());
+  executor_.Run(invocation, std::span(call.inputs).first(inputs), call.output);
   return absl::OkStatus();
 }
 

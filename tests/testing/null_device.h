@@ -46,6 +46,8 @@ class NullScript {
   void LimitCalls(size_t most);
   // It has no kernel. Only before the device is given to a pool.
   void Unsupport(OpId op, DataType lane);
+  // It runs no sequences.
+  void UnsupportSequences();
   // Called in each run, before it computes, with no lock held: to let simulated time pass.
   void OnRun(std::function<void(std::span<const DeviceCall>)> hook);
 
@@ -62,6 +64,7 @@ class NullScript {
   absl::Status Begin(std::span<const DeviceCall> calls);
   bool TakeCorruption();
   bool Supports(OpId op, DataType lane) const;
+  bool RunsSequences() const;
   void Block(const bool& until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
@@ -80,6 +83,7 @@ class NullScript {
   bool gate_open_ ABSL_GUARDED_BY(mutex_) = true;
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
   bool corrupts_all_ ABSL_GUARDED_BY(mutex_) = false;
+  bool runs_sequences_ ABSL_GUARDED_BY(mutex_) = true;
 };
 
 // Computes like the processor, as far as its script lets it.
@@ -93,6 +97,8 @@ class NullDevice final : public ComputeDevice {
   absl::Status Run(std::span<const DeviceCall> calls) override;
 
  private:
+  absl::Status Compute(const DeviceCall& call);
+
   const DeviceProfile profile_;
   const std::shared_ptr<NullScript> script_;
   const CpuExecutor executor_{1};

@@ -10,7 +10,8 @@ opserve_test(pool_unit_test
     pool_placement_test.cc
     pool_result_check_test.cc
     pool_self_test_test.cc
-  DEPS opserve::pool opserve::test_devices
+    pool_sequence_test.cc
+  DEPS opserve::cpu_device opserve::pool opserve::test_devices
   LABELS unit)
 
 opserve_test(pool_fault_test

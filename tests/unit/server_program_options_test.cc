@@ -172,6 +172,8 @@ const std::vector<std::string>& EveryFlag() {
                                                  "17",
                                                  "--max-queued-bytes",
                                                  "3GiB",
+                                                 "--max-sequence-steps",
+                                                 "7",
                                                  "--request-cache-entries",
                                                  "0",
                                                  "--drain-timeout",
@@ -210,6 +212,7 @@ void ExpectEveryFlag(const ProgramOptions& options) {
   EXPECT_EQ(options.server.validation.max_elements, 1000u);
   EXPECT_EQ(options.server.admission.max_requests, 17u);
   EXPECT_EQ(options.server.admission.max_bytes, uint64_t{3} << 30);
+  EXPECT_EQ(options.server.max_sequence_steps, 7u);
   EXPECT_EQ(options.server.request_cache_entries, 0u);
   EXPECT_EQ(options.drain_timeout, std::chrono::seconds(90));
   EXPECT_EQ(options.log_format, LogFormat::kJson);

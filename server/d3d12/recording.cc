@@ -1,0 +1,129 @@
+#include "server/d3d12/recording.h"
+
+#include <array>
+
+#include "server/d3d12/device.h"
+
+namespace opserve::d3d12 {
+namespace {
+
+constexpr auto kRead = D3D12_RESOURCE_STATE_NON_PIXEL_SHADER_RESOURCE;
+
+// Buffers return to the common state when a submission ends, and leave it by themselves when they
+// are copied to or written; only what follows within a submission needs a barrier.
+void Transition(ID3D12GraphicsCommandList& list, ID3D12Resource* buffer,
+                D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after) {
+  D3D12_RESOURCE_BARRIER barrier{};
+  barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_TRANSITION;
+  barrier.Transition = {buffer, D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES, before, after};
+  list.ResourceBarrier(1, &barrier);
+}
+
+// What a dispatch binds.
+struct Addresses {
+  std::array<D3D12_GPU_VIRTUAL_ADDRESS, kMaxInputs> inputs = {};
+  D3D12_GPU_VIRTUAL_ADDRESS plan = 0;
+  D3D12_GPU_VIRTUAL_ADDRESS output = 0;
+};
+
+void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
+                    const hlsl::KernelKey& kernel, const Addresses& addresses) {
+  const std::array<uint32_t, kRootConstantCount> constants = {
+      dispatch.block_count, dispatch.thread_count, dispatch.loop_count};
+  list.SetComputeRoot32BitConstants(kRootConstants, kRootConstantCount, constants.data(), 0);
+  for (int i = 0; i < TraitsOf(kernel.op).input_count(); ++i) {
+    list.SetComputeRootShaderResourceView(kRootInputs + static_cast<UINT>(i), addresses.inputs[i]);
+  }
+  if (kernel.layout == hlsl::LayoutClass::kStrided) {
+    list.SetComputeRootShaderResourceView(kRootPlan, addresses.plan);
+  }
+  list.SetComputeRootUnorderedAccessView(kRootOutput, addresses.output);
+  list.Dispatch(dispatch.group_count, 1, 1);
+}
+
+void RecordUpload(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
+                  uint64_t bytes, SubmissionMemory& memory) {
+  ID3D12Resource* const inputs = memory.inputs->Get();
+  list.CopyBufferRegion(inputs, 0, memory.upload.buffer(), memory.upload.offset(), bytes);
+  Transition(list, inputs, D3D12_RESOURCE_STATE_COPY_DEST, kRead);
+  list.SetComputeRootSignature(&root_signature);
+}
+
+// The buffers of results of a sequence, each in the state in which it was used last.
+class ResultBuffers {
+ public:
+  ResultBuffers(ID3D12GraphicsCommandList& list, SubmissionMemory& memory)
+      : list_(list), memory_(memory), states_(memory.outputs.size(), D3D12_RESOURCE_STATE_COMMON) {}
+
+  // The buffer, in `state` from here on. What was written before is seen by what comes later.
+  ID3D12Resource* In(D3D12_RESOURCE_STATES state, uint32_t buffer) {
+    ID3D12Resource* const resource = memory_.outputs[buffer]->Get();
+    if (states_[buffer] != D3D12_RESOURCE_STATE_COMMON && states_[buffer] != state) {
+      Transition(list_, resource, states_[buffer], state);
+    }
+    states_[buffer] = state;
+    return resource;
+  }
+
+ private:
+  ID3D12GraphicsCommandList& list_;
+  SubmissionMemory& memory_;
+  std::vector<D3D12_RESOURCE_STATES> states_;
+};
+
+}  // namespace
+
+void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
+                 ID3D12PipelineState& pipeline, const BatchLayout& layout,
+                 SubmissionMemory& memory) {
+  RecordUpload(list, root_signature, layout.input_buffer_bytes, memory);
+  list.SetPipelineState(&pipeline);
+  ID3D12Resource* const outputs = memory.outputs[0]->Get();
+  const D3D12_GPU_VIRTUAL_ADDRESS first_input = memory.inputs->Get()->GetGPUVirtualAddress();
+  for (const Dispatch& dispatch : layout.dispatches) {
+    Addresses addresses;
+    for (size_t i = 0; i < addresses.inputs.size(); ++i) {
+      addresses.inputs[i] = first_input + dispatch.bound.inputs[i];
+    }
+    addresses.plan = first_input + dispatch.bound.plan;
+    addresses.output = outputs->GetGPUVirtualAddress() + dispatch.bound.output;
+    RecordDispatch(list, dispatch, layout.kernel, addresses);
+  }
+  Transition(list, outputs, D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
+             D3D12_RESOURCE_STATE_COPY_SOURCE);
+  list.CopyBufferRegion(memory.readback.buffer(), memory.readback.offset(), outputs, 0,
+                        layout.result_bytes);
+}
+
+void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
+                    const std::vector<Pipeline>& pipelines, const SequenceLayout& layout,
+                    SubmissionMemory& memory) {
+  RecordUpload(list, root_signature, layout.input_buffer_bytes, memory);
+  const D3D12_GPU_VIRTUAL_ADDRESS first_input = memory.inputs->Get()->GetGPUVirtualAddress();
+  ResultBuffers results(list, memory);
+  for (size_t s = 0; s < layout.steps.size(); ++s) {
+    const StepLayout& step = layout.steps[s];
+    Addresses addresses;
+    for (size_t i = 0; i < addresses.inputs.size(); ++i) {
+      const StepInputPlace& input = step.inputs[i];
+      const bool is_result = input.buffer != StepInputPlace::kInputBuffer;
+      addresses.inputs[i] =
+          input.offset +
+          (is_result ? results.In(kRead, input.buffer)->GetGPUVirtualAddress() : first_input);
+    }
+    addresses.plan = first_input + step.plan;
+    addresses.output =
+        results.In(D3D12_RESOURCE_STATE_UNORDERED_ACCESS, step.output)->GetGPUVirtualAddress();
+    list.SetPipelineState(pipelines[s].Get());
+    RecordDispatch(list, step.dispatch, step.kernel, addresses);
+  }
+  for (const SequenceOutputPlace& output : layout.outputs) {
+    ID3D12Resource* const source =
+        results.In(D3D12_RESOURCE_STATE_COPY_SOURCE, layout.steps[output.step].output);
+    list.CopyBufferRegion(memory.readback.buffer(),
+                          memory.readback.offset() + output.place.at.output, source, 0,
+                          output.place.result_bytes);
+  }
+}
+
+}  // namespace opserve::d3d12

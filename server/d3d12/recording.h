@@ -1,0 +1,44 @@
+// File: server/d3d12/recording.h
+//
+// Writes the command lists of batches and sequences. Internal to server/d3d12.
+
+#ifndef OPSERVE_SERVER_D3D12_RECORDING_H_
+#define OPSERVE_SERVER_D3D12_RECORDING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "server/d3d12/api.h"
+#include "server/d3d12/buffer_pool.h"
+#include "server/d3d12/dispatch.h"
+#include "server/d3d12/sequence_layout.h"
+#include "server/d3d12/staging_ring.h"
+
+namespace opserve::d3d12 {
+
+using Buffer = ComPtr<ID3D12Resource>;
+using Pipeline = ComPtr<ID3D12PipelineState>;
+
+// The memory of one submission.
+struct SubmissionMemory {
+  StagingRing::Lease upload;
+  StagingRing::Lease readback;
+  BufferPool<Buffer>::Lease inputs;
+  // One for a batch; for a sequence one per buffer of results.
+  std::vector<BufferPool<Buffer>::Lease> outputs;
+};
+
+// One upload, the dispatches, one readback. Dispatches write different ranges, so nothing has to
+// stand between them.
+void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
+                 ID3D12PipelineState& pipeline, const BatchLayout& layout,
+                 SubmissionMemory& memory);
+
+// One upload, a dispatch per step, one readback of each output. `pipelines`: one per step.
+void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
+                    const std::vector<Pipeline>& pipelines, const SequenceLayout& layout,
+                    SubmissionMemory& memory);
+
+}  // namespace opserve::d3d12
+
+#endif  // OPSERVE_SERVER_D3D12_RECORDING_H_

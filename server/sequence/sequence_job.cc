@@ -1,0 +1,112 @@
+#include "server/sequence/sequence_job.h"
+
+#include <cstddef>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "kernels/utf8.h"
+#include "server/errors.h"
+#include "server/sequence/sequence_wire.h"
+
+namespace opserve {
+
+absl::Status SequenceJob::Accept(std::span<const uint64_t> payload_bytes, JobOrigin origin) {
+  auto sequence = validator_.Validate(request_, payload_bytes);
+  if (!sequence.ok()) return sequence.status();
+  sequence_ = *std::move(sequence);
+  auto permit = parts_.admission.Admit(sequence_->held_bytes);
+  if (!permit.ok()) return permit.status();
+  permit_ = *std::move(permit);
+
+  const RequestEnvelope envelope = EnvelopeOf(request_);
+  JobTraits traits;
+  traits.lane = NewSequenceLane();
+  traits.sequence = sequence_.get();
+  traits.bytes = sequence_->total_bytes;
+  traits.client = std::move(origin.client);
+  traits.priority = PriorityOf(envelope);
+  traits.placement = PlacementOf(envelope, parts_.options.placement);
+  traits.verify = envelope.verify;
+  traits.accepted = parts_.clock.Now();
+  traits.deadline = origin.deadline;
+  set_traits(std::move(traits));
+  return absl::OkStatus();
+}
+
+void SequenceJob::Submit(std::unique_ptr<PayloadSource> payloads) {
+  payloads_ = std::move(payloads);
+  // From here on another thread may answer at any time.
+  if (!parts_.pool.Submit(*this)) Refuse(DrainingError());
+}
+
+absl::StatusOr<DeviceCall> SequenceJob::Prepare() {
+  if (call_.sequence == nullptr) {
+    try {
+      MakeCall();
+    } catch (const std::bad_alloc&) {
+      return OutOfMemoryError();
+    }
+  }
+  DeviceCall call;
+  call.sequence = &call_;
+  return call;
+}
+
+void SequenceJob::MakeCall() {
+  call_.inputs = payloads_->Payloads(parts_.buffers);
+  for (size_t i = 0; i < sequence_->outputs.size(); ++i) {
+    outputs_.push_back(
+        std::make_shared<HostBuffer>(parts_.buffers.Take(sequence_->output_bytes(i))));
+    call_.outputs.push_back(outputs_.back()->data());
+  }
+  call_.sequence = sequence_.get();
+}
+
+void SequenceJob::Answer(const RunRecord& record) {
+  v1::ExecuteSequenceResponse header;
+  WriteResponseHeader(request_, *sequence_, record, header);
+  std::vector<OutgoingPayload> results;
+  results.reserve(outputs_.size());
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const std::byte* const data = outputs_[i]->data();
+    results.push_back({data, sequence_->output_bytes(i), std::move(outputs_[i])});
+  }
+  // The next request finds these buffers warm.
+  payloads_.reset();
+  LogAnswer(record);
+  reply_.Send(header, results);
+}
+
+void SequenceJob::Refuse(const absl::Status& why) {
+  LogRefusal(why);
+  reply_.Fail(why);
+}
+
+void SequenceJob::LogAnswer(const RunRecord& record) const {
+  Logger& logger = parts_.logger;
+  if (!logger.enabled(LogLevel::kDebug)) return;
+  logger.Log(LogLevel::kDebug, "sequence answered",
+             {{"id", request_.request_id()},
+              {"steps", request_.steps_size()},
+              {"outputs", sequence_->outputs.size()},
+              {"bytes", sequence_->total_bytes},
+              {"queued_ns", record.queued.count()},
+              {"run_ns", record.ran.count()},
+              {"device", record.device}});
+}
+
+void SequenceJob::LogRefusal(const absl::Status& status) const {
+  Logger& logger = parts_.logger;
+  if (!logger.enabled(LogLevel::kInfo)) return;
+  const std::optional<uint64_t> held_back = parts_.refusals.Pass();
+  if (!held_back) return;
+  logger.Log(LogLevel::kInfo, "sequence refused",
+             {{"id", TruncateUtf8(request_.request_id(), kMaxRequestIdBytes)},
+              {"steps", request_.steps_size()},
+              {"code", absl::StatusCodeToString(status.code())},
+              {"message", status.message()},
+              {"not_logged", *held_back}});
+}
+
+}  // namespace opserve

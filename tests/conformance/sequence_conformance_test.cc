@@ -1,0 +1,106 @@
+// Sequences give what their steps give one by one, to the bit, and touch no byte that is not
+// theirs.
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/cpu/cpu_executor.h"
+#include "kernels/sequence_plan.h"
+#include "tests/conformance/random_sequences.h"
+#include "tests/conformance/targets.h"
+
+namespace opserve::testing {
+namespace {
+
+class SequenceConformanceTest : public ::testing::Test {
+ protected:
+  // Runs `sequence` as a whole and step by step.
+  void Check(const SequenceInvocation& sequence, const CpuExecutor& executor,
+             const std::string& what) {
+    const std::vector<GuardedInput> inputs = MakeSequenceInputs(sequence, random_);
+    std::vector<const std::byte*> input_pointers;
+    for (const GuardedInput& input : inputs) input_pointers.push_back(input.data());
+    std::vector<SentinelOutput> outputs;
+    std::vector<std::byte*> output_pointers;
+    for (size_t i = 0; i < sequence.outputs.size(); ++i) {
+      outputs.emplace_back(sequence.output_bytes(i), i % 65);
+    }
+    for (SentinelOutput& output : outputs) output_pointers.push_back(output.data());
+    SentinelOutput memory(sequence.plan.workspace_bytes + kWorkspaceAlignment, 0);
+    const auto misalignment = reinterpret_cast<uintptr_t>(memory.data()) % kWorkspaceAlignment;
+    std::byte* const workspace = memory.data() + (kWorkspaceAlignment - misalignment);
+
+    executor.RunSequence(sequence, input_pointers, output_pointers, workspace);
+    const auto expected = RunStepByStep(sequence, inputs, executor);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const std::vector<std::byte> actual(outputs[i].data(), outputs[i].data() + outputs[i].size());
+      EXPECT_TRUE(actual == expected[i]) << what << ", output " << i;
+      EXPECT_TRUE(outputs[i].intact()) << what << ", output " << i;
+    }
+    EXPECT_TRUE(memory.intact()) << what;
+  }
+
+  std::mt19937_64 random_{20};
+  // Runs that the tests below made block by block, and tensor by tensor.
+  int blocked_ = 0;
+  int single_ = 0;
+
+  void Count(const SequenceInvocation& sequence) {
+    for (const StepGroup& group : sequence.plan.groups) {
+      ++(group.size() > 1 ? blocked_ : single_);
+    }
+  }
+};
+
+TEST_F(SequenceConformanceTest, RandomSequences) {
+  const CpuExecutor executor(1);
+  for (int i = 0; i < 3000; ++i) {
+    SequenceShape shape;
+    shape.elements = 1 + static_cast<uint32_t>(random_() % (i % 10 == 0 ? 5000 : 300));
+    shape.max_steps = i % 7 == 0 ? 40 : 10;
+    shape.views = i % 3 == 0 ? 0 : 30;
+    shape.strided_outputs = i % 3 == 0 ? 0 : 15;
+    const auto sequence = MakeRandomSequence(shape, random_);
+    ASSERT_NE(sequence, nullptr);
+    Count(*sequence);
+    Check(*sequence, executor, "sequence " + std::to_string(i));
+    if (HasFailure()) return;
+  }
+  // Neither way must go untested.
+  EXPECT_GT(blocked_, 1000);
+  EXPECT_GT(single_, 1000);
+}
+
+// Large enough for several threads and for streaming stores.
+TEST_F(SequenceConformanceTest, LargeSequencesOnSeveralThreads) {
+  const CpuExecutor executor(2);
+  for (int i = 0; i < 12; ++i) {
+    const SequenceShape shape = {.max_steps = 8,
+                                 .elements = i == 0 ? 5'000'001u : 400'003u,
+                                 .views = i % 2 == 0 ? 0u : 20u,
+                                 .strided_outputs = 0};
+    const auto sequence = MakeRandomSequence(shape, random_);
+    ASSERT_NE(sequence, nullptr);
+    Check(*sequence, executor, "sequence " + std::to_string(i));
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(SequenceConformanceTest, EveryInstructionSet) {
+  const CpuExecutor executor(1);
+  for (const int64_t target : RunnableTargets()) {
+    const ScopedTarget scoped(target);
+    for (int i = 0; i < 100; ++i) {
+      const auto sequence = MakeRandomSequence({.elements = 777}, random_);
+      ASSERT_NE(sequence, nullptr);
+      Check(*sequence, executor, TargetName(target));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace opserve::testing
