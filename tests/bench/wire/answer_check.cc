@@ -1,31 +1,17 @@
 #include "tests/bench/wire/answer_check.h"
 
-#include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/wire_format_lite.h"
+#include "tests/bench/wire/received_bytes.h"
 
 namespace opserve::wire_bench {
 namespace {
 
 using google::protobuf::internal::WireFormatLite;
-
-// More than any header in front of a payload.
-constexpr size_t kMostHeaderBytes = 4096;
-
-std::vector<uint8_t> FirstBytes(const std::vector<grpc::Slice>& slices) {
-  std::vector<uint8_t> first;
-  for (const grpc::Slice& slice : slices) {
-    const size_t count = std::min(slice.size(), kMostHeaderBytes - first.size());
-    first.insert(first.end(), slice.begin(), slice.begin() + count);
-    if (first.size() == kMostHeaderBytes) break;
-  }
-  return first;
-}
 
 // Where the payload begins.
 absl::StatusOr<uint64_t> PayloadOffset(const std::vector<uint8_t>& header, int field,
@@ -45,36 +31,18 @@ absl::StatusOr<uint64_t> PayloadOffset(const std::vector<uint8_t>& header, int f
   return absl::InternalError("an answer has no payload");
 }
 
-// Compares the bytes from `offset` on with `expected`, slice by slice.
-bool Equal(const std::vector<grpc::Slice>& slices, uint64_t offset,
-           std::span<const uint8_t> expected) {
-  for (const grpc::Slice& slice : slices) {
-    if (offset >= slice.size()) {
-      offset -= slice.size();
-      continue;
-    }
-    const uint64_t count = std::min<uint64_t>(slice.size() - offset, expected.size());
-    if (std::memcmp(slice.begin() + offset, expected.data(), count) != 0) return false;
-    expected = expected.subspan(count);
-    if (expected.empty()) return true;
-    offset = 0;
-  }
-  return expected.empty();
-}
-
 }  // namespace
 
 absl::Status CheckAnswer(const grpc::ByteBuffer& answer, int field,
                          std::span<const uint8_t> payload, Part part) {
-  std::vector<grpc::Slice> slices;
-  if (!answer.Dump(&slices).ok()) return absl::InternalError("an answer cannot be read");
-  const auto offset = PayloadOffset(FirstBytes(slices), field, payload.size());
+  const ReceivedBytes received(answer);
+  const auto offset = PayloadOffset(received.Header(), field, payload.size());
   if (!offset.ok()) return offset.status();
-  if (*offset + payload.size() != answer.Length()) {
+  if (*offset + payload.size() != received.size()) {
     return absl::InternalError(
-        absl::StrCat("an answer has ", answer.Length(), " bytes, not ", *offset + payload.size()));
+        absl::StrCat("an answer has ", received.size(), " bytes, not ", *offset + payload.size()));
   }
-  if (!Equal(slices, *offset + part.first, payload.subspan(part.first, part.bytes))) {
+  if (!received.Equal(*offset + part.first, payload.subspan(part.first, part.bytes))) {
     return absl::InternalError(absl::StrCat("an answer is wrong in its bytes ", part.first, " to ",
                                             part.first + part.bytes - 1));
   }

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "testing"))
 
 import wire_report  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
-from wire_rows import MIB, ROWS, SIZES, concurrencies, size_text  # noqa: E402
+from wire_rows import MIB, OPSERVE, ROWS, SIZES, concurrencies, size_text  # noqa: E402
 
 CALL_LIMIT_S = 300
 
@@ -94,6 +95,28 @@ def run(programs, servers, rows, options):
     return results
 
 
+def measure_idle(programs, folder, connections):
+    """Idle connections to a fresh server, per kind of socket: what wire_idle printed."""
+    # The servers inherit the limit.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    idle = {}
+    for name, unix in (("TCP", False), ("unix socket", True)):
+        show_progress(f"{connections} idle connections, {name}")
+        with Servers(programs, tempfile.mkdtemp(dir=folder)) as servers:
+            process, path = servers.find(OPSERVE)
+            done = subprocess.run(
+                [programs / "wire_idle", "--connections", str(connections),
+                 "--target", f"unix:{path}" if unix else process.address,
+                 "--server-pid", str(process.pid)],
+                capture_output=True, text=True, timeout=CALL_LIMIT_S, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"idle connections, {name}: {done.stderr.strip()}")
+        idle[name] = json.loads(done.stdout)
+    show_progress("")
+    return idle
+
+
 def processor():
     with open("/proc/cpuinfo", encoding="utf-8") as info:
         for line in info:
@@ -127,6 +150,8 @@ def parse_arguments():
                         help="only these rows")
     parser.add_argument("--style", action="store_true",
                         help="also gRPC's callback and synchronous styles, tuned or not")
+    parser.add_argument("--idle", type=int, default=10000, metavar="N",
+                        help="idle connections to open in the end; 0: none (default: %(default)s)")
     parser.add_argument("--json", type=pathlib.Path, help="also write everything to this file")
     parser.add_argument("--plot", type=pathlib.Path, help="also draw this PNG")
     options = parser.parse_args()
@@ -136,31 +161,38 @@ def parse_arguments():
     return options
 
 
+def write_json(path, machine, options, results, judged, idle):
+    path.write_text(json.dumps({
+        "machine": machine, "repeats": options.repeats, "seconds": options.seconds,
+        "cells": results.as_json(), "idle": idle,
+        "targets": [{"row": target.row, "base": target.base, "bytes": size,
+                     "concurrency": concurrency, "goal": target.ratio, "ratio": ratio}
+                    for target, size, concurrency, ratio in judged]}, indent=1) + "\n",
+        encoding="utf-8")
+
+
 def main():
     options = parse_arguments()
+    programs = options.bin.resolve()
     rows = [row for row in ROWS
             if (row.name in options.only if options.only else options.style or not row.style)]
     with tempfile.TemporaryDirectory(prefix="opserve-wire-") as folder:
-        with Servers(options.bin.resolve(), folder) as servers:
-            try:
-                results = run(options.bin.resolve(), servers, rows, options)
-            except (RuntimeError, subprocess.TimeoutExpired) as error:
-                print(f"\nbench_wire: {error}", file=sys.stderr)
-                return 1
+        try:
+            with Servers(programs, folder) as servers:
+                results = run(programs, servers, rows, options)
+            idle = measure_idle(programs, folder, options.idle) if options.idle else {}
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            print(f"\nbench_wire: {error}", file=sys.stderr)
+            return 1
     judged = wire_report.judge(results)
     machine = {"processor": processor(), "processors": len(os.sched_getaffinity(0)),
                "kernel": platform.release()}
     print(f"{machine['processor']}, {machine['processors']} processors; client and server on "
           f"loopback; medians of {options.repeats} interleaved repeats")
-    print("\n".join(wire_report.table(results, rows) + wire_report.target_lines(judged)))
+    print("\n".join(wire_report.table(results, rows) + wire_report.target_lines(judged)
+                    + wire_report.idle_lines(idle)))
     if options.json:
-        options.json.write_text(json.dumps({
-            "machine": machine, "repeats": options.repeats, "seconds": options.seconds,
-            "cells": results.as_json(),
-            "targets": [{"row": target.row, "base": target.base, "bytes": size,
-                         "concurrency": concurrency, "goal": target.ratio, "ratio": ratio}
-                        for target, size, concurrency, ratio in judged]}, indent=1) + "\n",
-            encoding="utf-8")
+        write_json(options.json, machine, options, results, judged, idle)
     if options.plot:
         wire_report.plot(results, rows, options.plot)
     return 0

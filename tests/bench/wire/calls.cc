@@ -6,7 +6,6 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/wire_format_lite.h"
-#include "opserve/v1/operator_service.pb.h"
 
 namespace opserve::wire_bench {
 namespace {
@@ -64,7 +63,8 @@ class RawCall : public UnaryCall<grpc::ByteBuffer> {
   const std::span<const uint8_t> expected_;
 };
 
-// A request of ELEMENT_WISE_ROUND without its payload.
+}  // namespace
+
 v1::ExecuteRequest RoundRequest(uint64_t payload_bytes) {
   v1::ExecuteRequest request;
   request.set_operator_("ELEMENT_WISE_ROUND");
@@ -76,8 +76,6 @@ v1::ExecuteRequest RoundRequest(uint64_t payload_bytes) {
   input.add_sizes(static_cast<uint32_t>(payload_bytes / sizeof(float)));
   return request;
 }
-
-}  // namespace
 
 grpc::ByteBuffer WithPayload(const std::string& header, int field,
                              std::span<const uint8_t> payload) {

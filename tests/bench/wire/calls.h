@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "opserve/v1/operator_service.pb.h"
 #include "tests/bench/wire/answer_check.h"
 #include "tests/bench/wire/echo.pb.h"
 #include "tests/bench/wire/payload.h"
@@ -34,6 +35,9 @@ class UnaryCall {
 // The payload of a message without a copy: `header` with all other fields, then `field`.
 grpc::ByteBuffer WithPayload(const std::string& header, int field,
                              std::span<const uint8_t> payload);
+
+// A request of ELEMENT_WISE_ROUND without its payload.
+v1::ExecuteRequest RoundRequest(uint64_t payload_bytes);
 
 // Echo of wire_peer, as generated code does it: messages hold the payload.
 std::unique_ptr<UnaryCall<EchoMessage>> MakeProtoEcho(const Payload& payload);

@@ -19,9 +19,13 @@ def check_bench(programs, folder):
     output = folder / "wire.json"
     done = subprocess.run(
         [sys.executable, HERE / "bench_wire.py", "--bin", programs, "--repeats", "1",
-         "--seconds", "0.02", "--sizes", "64", "1MiB", "--style", "--json", output],
+         "--seconds", "0.02", "--sizes", "64", "1MiB", "--style", "--idle", "50",
+         "--json", output],
         stdout=subprocess.PIPE, text=True, timeout=240, check=True)
-    cells = json.loads(output.read_text(encoding="utf-8"))["cells"]
+    report = json.loads(output.read_text(encoding="utf-8"))
+    for idle in report["idle"].values():
+        assert idle["connections"] == 50 and idle["closed_by_server"] == 0, idle
+    cells = report["cells"]
     assert {cell["row"] for cell in cells} == {row.name for row in ROWS}, cells
     for cell in cells:
         median = cell["median"]

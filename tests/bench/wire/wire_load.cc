@@ -11,6 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/bench/wire/calls.h"
 #include "tests/bench/wire/meter.h"
+#include "tests/bench/wire/stream_load.h"
 #include "tests/bench/wire/tuning.h"
 #include "tests/bench/wire/unary_load.h"
 
@@ -41,6 +42,9 @@ absl::Status Run(const Options& options, Meter& meter) {
   const std::shared_ptr<grpc::Channel> channel = Connect(options);
   if (options.mode == "proto-echo") {
     return RunUnaryLoad(channel, *MakeProtoEcho(payload), options.concurrency, meter);
+  }
+  if (options.mode == "stream") {
+    return RunStreamLoad(channel, payload, options.concurrency, meter);
   }
   const auto call = options.mode == "echo" ? MakeRawEcho(payload) : MakeExecute(payload);
   return RunUnaryLoad(channel, *call, options.concurrency, meter);
@@ -78,9 +82,9 @@ int Main(int argc, char** argv) {
       ->required();
   app.add_option("--mode", options.mode,
                  "proto-echo and echo call wire_peer, with generated messages or with bytes; "
-                 "execute calls opserve-server")
+                 "execute and stream call opserve-server")
       ->capture_default_str()
-      ->check(CLI::IsMember({"proto-echo", "echo", "execute"}));
+      ->check(CLI::IsMember({"proto-echo", "echo", "execute", "stream"}));
   app.add_option("--bytes", options.bytes, "Payload each way, a multiple of 4")
       ->capture_default_str()
       ->check(CLI::Range(4, 1 << 30));

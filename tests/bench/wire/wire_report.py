@@ -95,6 +95,22 @@ def target_lines(judged):
     return lines
 
 
+def idle_lines(idle):
+    """What idle connections cost; `idle`: what wire_idle printed, per kind of socket."""
+    lines = []
+    for name, line in idle.items():
+        wanted = line["connections_wanted"]
+        count = (f"{wanted:,}" if line["connections"] == wanted else
+                 f"{line['connections']:,} of {wanted:,} (limit of files: {line['file_limit']:,})")
+        lines += ["", f"{count} idle connections, {name}: {line['closed_by_server']} closed by the "
+                  f"server; its RSS {line['server_rss_bytes_before'] / MIB:.1f} MiB -> "
+                  f"{line['server_rss_bytes'] / MIB:.1f} MiB, "
+                  f"{line['server_rss_bytes_per_connection'] / 1024:.1f} KiB per connection;",
+                  f"  a 64 B call beside them: p50 {line['probe_p50_us_before']:.0f} us before, "
+                  f"{line['probe_p50_us']:.0f} us then"]
+    return lines
+
+
 def _series(results, row, pick, key):
     """(sizes, values) of one line of a plot."""
     sizes = sorted({size for name, size, _ in results.cells() if name == row.name})
@@ -126,7 +142,7 @@ def plot(results, rows, path):
             axis.plot(sizes, values, line, color=color, marker=marker, markersize=5,
                       linewidth=1.6, label=row.label)
         axis.set(xscale="log", yscale="log", xlabel="payload", ylabel=y_label, title=title)
-        axis.set_xticks(SIZES, [size_text(size) for size in SIZES])
+        axis.set_xticks(SIZES, [size_text(size).replace(" ", "\n") for size in SIZES])
         axis.xaxis.set_minor_locator(ticker.NullLocator())
         axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
         axis.grid(True, which="major", color="#cccccc", linewidth=0.6)

@@ -47,6 +47,7 @@ ROWS = (
     Row("raw-unix", "raw echo, unix", peer("raw-cq", True), "echo", unix=True),
     Row("tcp", "opserve", OPSERVE, "execute", ceiling="raw"),
     Row("unix", "opserve, unix", OPSERVE, "execute", unix=True, ceiling="raw-unix"),
+    Row("stream", "opserve, streamed", OPSERVE, "stream", ceiling="raw"),
 
     Row("raw-callback", "raw echo, callback", peer("raw-callback", True), "echo", ceiling="raw",
         style=True),
