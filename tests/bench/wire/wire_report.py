@@ -91,7 +91,7 @@ def target_lines(judged):
     for target, size, concurrency, ratio in judged:
         name = f"{labels[target.row]} / {labels[target.base]}"
         lines.append(f"{name:<42}{size_text(size):>8}{concurrency:>11}{target.ratio:>7.2f}"
-                     f"{ratio:>7.2f}  {'met' if ratio >= target.ratio else 'missed'}")
+                     f"{ratio:>7.3f}  {'met' if ratio >= target.ratio else 'missed'}")
     return lines
 
 
@@ -111,14 +111,11 @@ def idle_lines(idle):
     return lines
 
 
-def _series(results, row, pick, key):
-    """(sizes, values) of one line of a plot."""
+def _picked(results, row, pick):
+    """One concurrency per size that was measured: the least or the most."""
     sizes = sorted({size for name, size, _ in results.cells() if name == row.name})
-    values = []
-    for size in sizes:
-        concurrency = pick(c for name, s, c in results.cells() if (name, s) == (row.name, size))
-        values.append(results.median(row.name, size, concurrency)[key])
-    return sizes, values
+    return {size: pick(c for name, s, c in results.cells() if (name, s) == (row.name, size))
+            for size in sizes}
 
 
 def plot(results, rows, path):
@@ -130,18 +127,23 @@ def plot(results, rows, path):
     figure, axes = pyplot.subplots(1, 2, figsize=(12, 5), layout="constrained")
     panels = (
         (axes[0], max, "gib_per_s", "GiB/s, one way",
-         "Throughput, 32 calls at a time (4 from 1 MiB on)"),
+         "Throughput"),
         (axes[1], min, "p50_us", "median latency in µs", "Latency, one call at a time"),
     )
     for axis, pick, key, y_label, title in panels:
+        concurrencies = set()
         for row in rows:
             if row.name not in LINES:
                 continue
-            sizes, values = _series(results, row, pick, key)
+            picked = _picked(results, row, pick)
+            concurrencies.update(picked.values())
+            values = [results.median(row.name, size, c)[key] for size, c in picked.items()]
             color, marker, line = LINES[row.name]
-            axis.plot(sizes, values, line, color=color, marker=marker, markersize=5,
+            axis.plot(list(picked), values, line, color=color, marker=marker, markersize=5,
                       linewidth=1.6, label=row.label)
-        axis.set(xscale="log", yscale="log", xlabel="payload", ylabel=y_label, title=title)
+        at_a_time = " or ".join(str(c) for c in sorted(concurrencies, reverse=True))
+        axis.set(xscale="log", yscale="log", xlabel="payload", ylabel=y_label,
+                 title=f"{title}, {at_a_time} at a time")
         axis.set_xticks(SIZES, [size_text(size).replace(" ", "\n") for size in SIZES])
         axis.xaxis.set_minor_locator(ticker.NullLocator())
         axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
