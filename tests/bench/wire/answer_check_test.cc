@@ -106,7 +106,7 @@ TEST(PayloadTest, HoldsValuesThatAreHardToRound) {
 TEST(CallsTest, RequestsAreWhatTheGeneratedCodeWouldSend) {
   const Payload payload(kBytes);
   grpc::Slice bytes;
-  ASSERT_TRUE(grpc::ByteBuffer(MakeExecute(payload)->request()).DumpToSingleSlice(&bytes).ok());
+  ASSERT_TRUE(grpc::ByteBuffer(MakeExecute(payload)->request(0)).DumpToSingleSlice(&bytes).ok());
   v1::ExecuteRequest request;
   ASSERT_TRUE(request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size())));
   EXPECT_EQ(request.operator_(), "ELEMENT_WISE_ROUND");

@@ -20,7 +20,7 @@ class ProtoEcho : public UnaryCall<EchoMessage> {
   }
 
   std::string method() const override { return kEchoMethod; }
-  const EchoMessage& request() const override { return request_; }
+  const EchoMessage& request(size_t /*slot*/) const override { return request_; }
   uint64_t payload_bytes() const override { return payload_.size(); }
 
   absl::Status Check(const EchoMessage& answer, Part part) const override {
@@ -41,15 +41,15 @@ class ProtoEcho : public UnaryCall<EchoMessage> {
 // Sends bytes and expects bytes.
 class RawCall : public UnaryCall<grpc::ByteBuffer> {
  public:
-  RawCall(std::string method, grpc::ByteBuffer request, int answer_field,
+  RawCall(std::string method, const grpc::ByteBuffer& request, int answer_field,
           std::span<const uint8_t> expected)
       : method_(std::move(method)),
-        request_(std::move(request)),
+        request_(request),
         answer_field_(answer_field),
         expected_(expected) {}
 
   std::string method() const override { return method_; }
-  const grpc::ByteBuffer& request() const override { return request_; }
+  const grpc::ByteBuffer& request(size_t /*slot*/) const override { return request_; }
   uint64_t payload_bytes() const override { return expected_.size(); }
 
   absl::Status Check(const grpc::ByteBuffer& answer, Part part) const override {

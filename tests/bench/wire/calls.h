@@ -24,12 +24,14 @@ class UnaryCall {
   virtual ~UnaryCall() = default;
   // The path of the method.
   virtual std::string method() const = 0;
-  // The same for every call.
-  virtual const Message& request() const = 0;
+  // What call number `slot` of those under way sends, every time.
+  virtual const Message& request(size_t slot) const = 0;
   // Whether the answer has the right length, and the right bytes in `part` of its payload.
   virtual absl::Status Check(const Message& answer, Part part) const = 0;
   // Bytes of the payload, each way.
   virtual uint64_t payload_bytes() const = 0;
+  // After the last call: whether results that are in no answer are right, all of them. May block.
+  virtual absl::Status CheckResults() const { return absl::OkStatus(); }
 };
 
 // The payload of a message without a copy: `header` with all other fields, then `field`.

@@ -19,6 +19,7 @@ constexpr std::chrono::seconds kLongestWait(60);
 // One of the calls that are under way.
 template <class Message>
 struct Slot {
+  size_t number = 0;
   std::optional<grpc::ClientContext> context;
   std::unique_ptr<grpc::ClientAsyncResponseReader<Message>> reader;
   Message answer;
@@ -35,7 +36,10 @@ class UnaryLoad {
 
   absl::Status Run(int concurrency) {
     std::vector<Slot<Message>> slots(static_cast<size_t>(concurrency));
-    for (Slot<Message>& slot : slots) Start(slot);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      slots[i].number = i;
+      Start(slots[i]);
+    }
     absl::Status status;
     while (under_way_ > 0) {
       Slot<Message>* const slot = Next();
@@ -48,6 +52,7 @@ class UnaryLoad {
       status.Update(Finish(*slot, status.ok()));
     }
     queue_.Shutdown();
+    if (status.ok()) status = call_.CheckResults();
     return status;
   }
 
@@ -56,7 +61,8 @@ class UnaryLoad {
     slot.reader.reset();
     slot.context.emplace();
     slot.began = SteadyClock::now();
-    slot.reader = stub_.PrepareUnaryCall(&*slot.context, method_, call_.request(), &queue_);
+    slot.reader =
+        stub_.PrepareUnaryCall(&*slot.context, method_, call_.request(slot.number), &queue_);
     slot.reader->StartCall();
     slot.reader->Finish(&slot.answer, &slot.status, &slot);
     ++under_way_;

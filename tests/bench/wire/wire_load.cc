@@ -11,6 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/bench/wire/calls.h"
 #include "tests/bench/wire/meter.h"
+#include "tests/bench/wire/placed_calls.h"
 #include "tests/bench/wire/stream_load.h"
 #include "tests/bench/wire/tuning.h"
 #include "tests/bench/wire/unary_load.h"
@@ -45,6 +46,13 @@ absl::Status Run(const Options& options, Meter& meter) {
   }
   if (options.mode == "stream") {
     return RunStreamLoad(channel, payload, options.concurrency, meter);
+  }
+  if (options.mode == "shared-memory" || options.mode == "resident") {
+    const auto call = options.mode == "resident"
+                          ? MakeResident(channel, payload, options.concurrency)
+                          : MakeSharedMemory(channel, payload, options.concurrency);
+    if (!call.ok()) return call.status();
+    return RunUnaryLoad(channel, **call, options.concurrency, meter);
   }
   const auto call = options.mode == "echo" ? MakeRawEcho(payload) : MakeExecute(payload);
   return RunUnaryLoad(channel, *call, options.concurrency, meter);
@@ -82,9 +90,10 @@ int Main(int argc, char** argv) {
       ->required();
   app.add_option("--mode", options.mode,
                  "proto-echo and echo call wire_peer, with generated messages or with bytes; "
-                 "execute and stream call opserve-server")
+                 "the others call opserve-server")
       ->capture_default_str()
-      ->check(CLI::IsMember({"proto-echo", "echo", "execute", "stream"}));
+      ->check(
+          CLI::IsMember({"proto-echo", "echo", "execute", "stream", "shared-memory", "resident"}));
   app.add_option("--bytes", options.bytes, "Payload each way, a multiple of 4")
       ->capture_default_str()
       ->check(CLI::Range(4, 1 << 30));

@@ -128,7 +128,7 @@ def plot(results, rows, path):
     panels = (
         (axes[0], max, "gib_per_s", "GiB/s, one way",
          "Throughput"),
-        (axes[1], min, "p50_us", "median latency in µs", "Latency, one call at a time"),
+        (axes[1], min, "p50_us", "median latency in µs", "Latency"),
     )
     for axis, pick, key, y_label, title in panels:
         concurrencies = set()
