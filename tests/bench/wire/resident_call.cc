@@ -61,7 +61,7 @@ class Resident : public RawUnaryCall {
       request.set_tensor(tensors_[i]);
       grpc::ClientContext context;
       v1::ReadTensorResponse response;
-      const absl::Status status = StatusOf(stub_->ReadTensor(&context, request, &response));
+      absl::Status status = StatusOf(stub_->ReadTensor(&context, request, &response));
       if (!status.ok()) return status;
       const std::string& bytes = response.payload();
       if (bytes.size() != payload_.size() ||
@@ -98,7 +98,7 @@ class Resident : public RawUnaryCall {
 absl::StatusOr<std::unique_ptr<RawUnaryCall>> MakeResident(
     const std::shared_ptr<grpc::Channel>& channel, const Payload& payload, int concurrency) {
   auto call = std::make_unique<Resident>(channel, payload);
-  const absl::Status status = call->Create(concurrency);
+  absl::Status status = call->Create(concurrency);
   if (!status.ok()) return status;
   return std::unique_ptr<RawUnaryCall>(std::move(call));
 }

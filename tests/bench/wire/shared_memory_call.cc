@@ -20,7 +20,7 @@ class SharedMemory : public RawUnaryCall {
 
   absl::Status Share(const std::string& socket, int concurrency) {
     const auto places = static_cast<uint64_t>(concurrency) + 1;
-    const absl::Status status = region_.Register(socket, places * stride_);
+    absl::Status status = region_.Register(socket, places * stride_);
     if (!status.ok()) return status;
     std::copy(payload_.bytes().begin(), payload_.bytes().end(), region_.data());
     v1::ExecuteRequest request = RoundRequest(payload_.size());
@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<RawUnaryCall>> MakeSharedMemory(
     return absl::FailedPreconditionError("the server shares no memory");
   }
   auto call = std::make_unique<SharedMemory>(payload);
-  const absl::Status shared = call->Share(info.shared_memory().socket(), concurrency);
+  absl::Status shared = call->Share(info.shared_memory().socket(), concurrency);
   if (!shared.ok()) return shared;
   return std::unique_ptr<RawUnaryCall>(std::move(call));
 }

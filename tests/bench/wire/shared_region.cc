@@ -42,7 +42,7 @@ SharedRegion::~SharedRegion() {
 }
 
 absl::Status SharedRegion::Register(const std::string& path, uint64_t bytes) {
-  const absl::Status status = Map(bytes);
+  absl::Status status = Map(bytes);
   return status.ok() ? Send(path, bytes) : status;
 }
 

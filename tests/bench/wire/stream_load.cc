@@ -82,7 +82,7 @@ class StreamLoad {
         break;
       case kRead:
         if (result_.ok()) {
-          if (const absl::Status status = Take(); !status.ok()) Fail(status);
+          if (absl::Status status = Take(); !status.ok()) Fail(status);
         }
         Read();
         break;

@@ -85,7 +85,7 @@ class UnaryLoad {
                                               ": ", slot.status.error_message()));
     }
     const bool more = meter_.Done(slot.began, now) && proceed;
-    const absl::Status right = call_.Check(slot.answer, first_ || !more ? All() : Some());
+    absl::Status right = call_.Check(slot.answer, first_ || !more ? All() : Some());
     first_ = false;
     if (right.ok() && more) Start(slot);
     return right;

@@ -43,14 +43,14 @@ absl::Status Run(const Options& options) {
                  options.server_pid);
   };
   Meter before = meter();
-  if (const absl::Status status = Probe(options.target, before); !status.ok()) return status;
+  if (absl::Status status = Probe(options.target, before); !status.ok()) return status;
   const uint64_t resident_before = ResidentBytes(options.server_pid);
   IdleConnections connections(options.target);
   while (connections.size() < wanted) {
-    if (const absl::Status status = connections.Open(); !status.ok()) return status;
+    if (absl::Status status = connections.Open(); !status.ok()) return status;
   }
   Meter during = meter();
-  if (const absl::Status status = Probe(options.target, during); !status.ok()) return status;
+  if (absl::Status status = Probe(options.target, during); !status.ok()) return status;
   const uint64_t resident = ResidentBytes(options.server_pid);
   const auto growth = static_cast<double>(resident) - static_cast<double>(resident_before);
   const nlohmann::ordered_json line = {
@@ -79,7 +79,7 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--server-pid", options.server_pid, "Process whose memory to measure")->required();
   CLI11_PARSE(app, argc, argv);
-  if (const absl::Status status = Run(options); !status.ok()) {
+  if (absl::Status status = Run(options); !status.ok()) {
     std::cerr << "wire_idle: " << status.message() << "\n";
     return EXIT_FAILURE;
   }

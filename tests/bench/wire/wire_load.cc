@@ -111,7 +111,7 @@ int Main(int argc, char** argv) {
   Meter meter(std::chrono::duration<double>(options.warm_up),
               std::chrono::duration<double>(options.seconds),
               static_cast<uint64_t>(options.concurrency), options.server_pid);
-  if (const absl::Status status = Run(options, meter); !status.ok()) {
+  if (absl::Status status = Run(options, meter); !status.ok()) {
     std::cerr << "wire_load: " << status.message() << "\n";
     return EXIT_FAILURE;
   }
