@@ -48,6 +48,8 @@ ROWS = (
     Row("tcp", "opserve", OPSERVE, "execute", ceiling="raw"),
     Row("unix", "opserve, unix", OPSERVE, "execute", unix=True, ceiling="raw-unix"),
     Row("stream", "opserve, streamed", OPSERVE, "stream", ceiling="raw"),
+    Row("shm", "opserve, shared memory", OPSERVE, "shared-memory", unix=True, ceiling="raw-unix"),
+    Row("resident", "opserve, resident", OPSERVE, "resident", unix=True, ceiling="raw-unix"),
 
     Row("raw-callback", "raw echo, callback", peer("raw-callback", True), "echo", ceiling="raw",
         style=True),
