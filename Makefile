@@ -10,7 +10,8 @@ JOBS ?= $(shell nproc)
 # Debian's own interpreter: it has Debian's NumPy, another one in PATH may not.
 PYTHON ?= /usr/bin/python3
 PREFIX ?= /usr/local
-# Extra arguments of `make serve`, `make demo`, `make bench` and `make test` (the latter: of ctest).
+# Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-wire` and `make test` (the
+# latter: of ctest).
 ARGS ?=
 # Folder of an unpacked bundle, for `make bench-gpu`.
 BUNDLE ?=
@@ -88,6 +89,13 @@ bench-onnx: packages ## Measure the kernels side by side with ONNX Runtime
 	else \
 	  echo 'bench-onnx: skipped, ONNX Runtime is not installed'; \
 	fi
+
+.PHONY: bench-wire
+bench-wire: packages ## Measure what travels over the wire against bare gRPC (ARGS='--plot FILE.png')
+	@deploy/setup.sh bench
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/wire_peer bin/wire_load bin/wire_idle
+	@$(PYTHON) tests/bench/wire/bench_wire.py --bin $(RELEASE)/bin $(ARGS)
 
 .PHONY: bench-gpu
 bench-gpu: ## Measure a GPU, and requests on it (BUNDLE=FOLDER: with the programs of a bundle)

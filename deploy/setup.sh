@@ -8,7 +8,8 @@
 #   lint     clang-format, clang-tidy, shellcheck
 #   fuzz     Clang with libFuzzer
 #   bundle   what `make bundle` packs and uses beside what the build needs
-#   bench    a Python environment in .venv with ONNX Runtime (goes on without where pip cannot install it)
+#   bench    what plots need, and a Python environment in .venv with ONNX Runtime (goes on without where
+#            pip cannot install it)
 #   windows  the cross compiler for Windows, Wine, and the sources of Abseil in build/windows
 #   runtime  the shared libraries that the programs link, for run-time images
 #   gpu      those that they load for GPUs, beside the GPU's own Vulkan driver
@@ -30,7 +31,7 @@ declare -A packages_of=(
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [fuzz]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
   [bundle]="binutils libvkd3d1 libvulkan1 patchelf"
-  [bench]="python3 python3-venv"
+  [bench]="python3 python3-matplotlib python3-venv"
   # dpkg-dev unpacks the sources; the last line is Wine with a display and a Vulkan driver.
   [windows]="ccache cmake directx-headers-dev dpkg-dev g++-mingw-w64-x86-64-posix googletest ninja-build
     libgl1-mesa-dri libvulkan1 mesa-vulkan-drivers wine wine64 xauth xvfb"

@@ -25,6 +25,11 @@ class ServerProcess:
         self.address = None
         self.exit_code = None
 
+    @property
+    def pid(self):
+        """Process id, while it runs."""
+        return self._process.pid
+
     def log(self):
         """What the server wrote so far."""
         return self._log_path.read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,55 @@
+// File: tests/bench/wire/calls.h
+//
+// The calls that wire_load makes, one class per mode.
+
+#ifndef OPSERVE_TESTS_BENCH_WIRE_CALLS_H_
+#define OPSERVE_TESTS_BENCH_WIRE_CALLS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "tests/bench/wire/answer_check.h"
+#include "tests/bench/wire/echo.pb.h"
+#include "tests/bench/wire/payload.h"
+
+namespace opserve::wire_bench {
+
+// A unary call that is made over and over; `Message` is what gRPC gets and returns. Immutable.
+template <class Message>
+class UnaryCall {
+ public:
+  virtual ~UnaryCall() = default;
+  // The path of the method.
+  virtual std::string method() const = 0;
+  // What call number `slot` of those under way sends, every time.
+  virtual const Message& request(size_t slot) const = 0;
+  // Whether the answer has the right length, and the right bytes in `part` of its payload.
+  virtual absl::Status Check(const Message& answer, Part part) const = 0;
+  // Bytes of the payload, each way.
+  virtual uint64_t payload_bytes() const = 0;
+  // After the last call: whether results that are in no answer are right, all of them. May block.
+  virtual absl::Status CheckResults() const { return absl::OkStatus(); }
+};
+
+// The payload of a message without a copy: `header` with all other fields, then `field`.
+grpc::ByteBuffer WithPayload(const std::string& header, int field,
+                             std::span<const uint8_t> payload);
+
+// A request of ELEMENT_WISE_ROUND without its payload.
+v1::ExecuteRequest RoundRequest(uint64_t payload_bytes);
+
+// Echo of wire_peer, as generated code does it: messages hold the payload.
+std::unique_ptr<UnaryCall<EchoMessage>> MakeProtoEcho(const Payload& payload);
+
+// The same bytes, without a message. `payload` must outlive it, as below.
+std::unique_ptr<UnaryCall<grpc::ByteBuffer>> MakeRawEcho(const Payload& payload);
+
+// ELEMENT_WISE_ROUND of opserve's Execute.
+std::unique_ptr<UnaryCall<grpc::ByteBuffer>> MakeExecute(const Payload& payload);
+
+}  // namespace opserve::wire_bench
+
+#endif  // OPSERVE_TESTS_BENCH_WIRE_CALLS_H_

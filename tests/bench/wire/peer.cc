@@ -1,0 +1,94 @@
+#include "tests/bench/wire/peer.h"
+
+#include "grpcpp/support/method_handler.h"
+#include "tests/bench/wire/echo.grpc.pb.h"
+#include "tests/bench/wire/spoil.h"
+
+namespace opserve::wire_bench {
+namespace {
+
+constexpr char kMethod[] = "/opserve.wire_bench.Echo/Echo";
+
+// A peer that is a gRPC service and needs nothing else.
+template <class Service>
+class ServicePeer : public Peer {
+ public:
+  template <class... Args>
+  explicit ServicePeer(Args... args) : service_(args...) {}
+  void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&service_); }
+
+ private:
+  Service service_;
+};
+
+class ProtoSync : public Echo::Service {
+  grpc::Status Echo(grpc::ServerContext* /*context*/, const EchoMessage* request,
+                    EchoMessage* response) override {
+    response->set_payload(request->payload());
+    return grpc::Status::OK;
+  }
+};
+
+class ProtoCallback : public Echo::CallbackService {
+  grpc::ServerUnaryReactor* Echo(grpc::CallbackServerContext* context, const EchoMessage* request,
+                                 EchoMessage* response) override {
+    response->set_payload(request->payload());
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+};
+
+class RawCallback : public Echo::WithRawCallbackMethod_Echo<Echo::Service> {
+ public:
+  explicit RawCallback(bool spoil) : spoil_(spoil) {}
+
+ private:
+  grpc::ServerUnaryReactor* Echo(grpc::CallbackServerContext* context,
+                                 const grpc::ByteBuffer* request,
+                                 grpc::ByteBuffer* response) override {
+    *response = *request;
+    if (spoil_) Spoil(*response);
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  const bool spoil_;
+};
+
+// The generated code has no synchronous raw methods; this is what it would look like.
+class RawSync : public grpc::Service {
+ public:
+  explicit RawSync(bool spoil) {
+    AddMethod(new grpc::internal::RpcServiceMethod(
+        kMethod, grpc::internal::RpcMethod::NORMAL_RPC,
+        new grpc::internal::RpcMethodHandler<RawSync, grpc::ByteBuffer, grpc::ByteBuffer>(
+            [spoil](RawSync*, grpc::ServerContext*, const grpc::ByteBuffer* request,
+                    grpc::ByteBuffer* response) {
+              *response = *request;
+              if (spoil) Spoil(*response);
+              return grpc::Status::OK;
+            },
+            this)));
+  }
+};
+
+}  // namespace
+
+const std::vector<std::string>& PeerStyles() {
+  static const auto* const kStyles = new std::vector<std::string>{
+      "proto-cq", "proto-callback", "proto-sync", "raw-cq", "raw-callback", "raw-sync"};
+  return *kStyles;
+}
+
+std::unique_ptr<Peer> MakePeer(const std::string& style, bool spoil) {
+  if (style == "proto-cq") return MakeProtoQueuePeer();
+  if (style == "proto-callback") return std::make_unique<ServicePeer<ProtoCallback>>();
+  if (style == "proto-sync") return std::make_unique<ServicePeer<ProtoSync>>();
+  if (style == "raw-callback") return std::make_unique<ServicePeer<RawCallback>>(spoil);
+  if (style == "raw-sync") return std::make_unique<ServicePeer<RawSync>>(spoil);
+  return MakeRawQueuePeer(spoil);
+}
+
+}  // namespace opserve::wire_bench

@@ -1,0 +1,41 @@
+// File: tests/bench/wire/peer.h
+//
+// Echo services in gRPC's styles, to compare what a call costs in each.
+
+#ifndef OPSERVE_TESTS_BENCH_WIRE_PEER_H_
+#define OPSERVE_TESTS_BENCH_WIRE_PEER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grpcpp/server_builder.h"
+
+namespace opserve::wire_bench {
+
+// An echo service. Register, build the server, Start; shut the server down, Stop.
+class Peer {
+ public:
+  virtual ~Peer() = default;
+  virtual void Register(grpc::ServerBuilder& builder) = 0;
+  // Begins to take calls.
+  virtual void Start() {}
+  // Ends the threads that Start made.
+  virtual void Stop() {}
+};
+
+// What MakePeer knows: "proto-cq", "proto-callback", "proto-sync": generated messages; "raw-cq",
+// "raw-callback", "raw-sync": bytes as they came.
+const std::vector<std::string>& PeerStyles();
+
+// A peer of one of PeerStyles(). With `spoil`, which only raw styles know, one bit of every answer
+// is wrong: a client that checks its answers must notice.
+std::unique_ptr<Peer> MakePeer(const std::string& style, bool spoil);
+
+// The styles with completion queues: one thread polls.
+std::unique_ptr<Peer> MakeProtoQueuePeer();
+std::unique_ptr<Peer> MakeRawQueuePeer(bool spoil);
+
+}  // namespace opserve::wire_bench
+
+#endif  // OPSERVE_TESTS_BENCH_WIRE_PEER_H_

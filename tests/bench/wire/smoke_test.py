@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Runs bench_wire.py in its smallest form, and sees that wire_load notices wrong answers."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "testing"))
+
+from server_process import ServerProcess  # noqa: E402
+from wire_rows import ROWS  # noqa: E402
+
+
+def check_bench(programs, folder):
+    output = folder / "wire.json"
+    done = subprocess.run(
+        [sys.executable, HERE / "bench_wire.py", "--bin", programs, "--repeats", "1",
+         "--seconds", "0.02", "--sizes", "64", "1MiB", "--style", "--idle", "50",
+         "--json", output],
+        stdout=subprocess.PIPE, text=True, timeout=240, check=True)
+    report = json.loads(output.read_text(encoding="utf-8"))
+    for idle in report["idle"].values():
+        assert idle["connections"] == 50 and idle["closed_by_server"] == 0, idle
+    cells = report["cells"]
+    assert {cell["row"] for cell in cells} == {row.name for row in ROWS}, cells
+    for cell in cells:
+        median = cell["median"]
+        assert median["calls"] >= 1 and median["server_peak_rss_bytes"] > 0, cell
+        assert 0 < median["p50_us"] <= median["p99_us"] <= median["p999_us"], cell
+    for row in ROWS:
+        assert row.label in done.stdout, row.label
+
+
+def check_wrong_answers_are_found(programs, folder):
+    for style in ("raw-cq", "raw-callback", "raw-sync"):
+        with ServerProcess(programs / "wire_peer", folder,
+                           ["--style", style, "--spoil"]) as peer:
+            done = subprocess.run(
+                [programs / "wire_load", "--target", peer.address, "--mode", "echo"],
+                capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 1 and "wrong" in done.stderr, (style, done)
+        assert peer.exit_code == 0, peer.log()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", required=True, type=pathlib.Path)
+    programs = parser.parse_args().bin.resolve()
+    with tempfile.TemporaryDirectory(prefix="opserve-wire-") as folder:
+        check_bench(programs, pathlib.Path(folder))
+        check_wrong_answers_are_found(programs, pathlib.Path(folder))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

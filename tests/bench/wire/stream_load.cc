@@ -1,0 +1,228 @@
+#include "tests/bench/wire/stream_load.h"
+
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/completion_queue.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "tests/bench/wire/calls.h"
+#include "tests/bench/wire/received_bytes.h"
+#include "tests/bench/wire/stream_answer.h"
+
+namespace opserve::wire_bench {
+namespace {
+
+constexpr std::chrono::seconds kLongestWait(60);
+constexpr uint64_t kPieceBytes = uint64_t{512} << 10;
+
+// One of the requests that are under way.
+struct Slot {
+  uint64_t id = 0;
+  uint64_t sent = 0;
+  uint64_t received = 0;
+  bool check_all = true;
+  SteadyClock::time_point began;
+};
+
+// The field `request`, serialized once and not for every request.
+std::string RequestField(uint64_t payload_bytes) {
+  v1::ExecuteStreamRequest message;
+  *message.mutable_request() = RoundRequest(payload_bytes);
+  return message.SerializeAsString();
+}
+
+class StreamLoad {
+ public:
+  StreamLoad(const std::shared_ptr<grpc::Channel>& channel, const Payload& payload, int concurrency,
+             Meter& meter)
+      : payload_(payload),
+        meter_(meter),
+        slots_(static_cast<size_t>(concurrency)),
+        stub_(channel),
+        stream_(stub_.PrepareCall(&context_, "/opserve.v1.OperatorService/ExecuteStream", &queue_)),
+        request_field_(RequestField(payload.size())) {}
+
+  absl::Status Run() {
+    stream_->StartCall(Tag(kStart));
+    for (size_t i = 0; i < slots_.size(); ++i) Begin(i, i);
+    ++events_;
+    while (events_ > 0) {
+      void* tag = nullptr;
+      bool ok = false;
+      const auto limit = std::chrono::system_clock::now() + kLongestWait;
+      if (queue_.AsyncNext(&tag, &ok, limit) != grpc::CompletionQueue::GOT_EVENT) {
+        Fail(absl::DeadlineExceededError("the stream does not go on for a minute"));
+        continue;
+      }
+      --events_;
+      Proceed(static_cast<Event>(reinterpret_cast<uintptr_t>(tag)), ok);
+    }
+    queue_.Shutdown();
+    return result_;
+  }
+
+ private:
+  enum Event : uintptr_t { kStart, kRead, kWrite, kWritesDone, kFinish };
+
+  static void* Tag(Event event) { return reinterpret_cast<void*>(event); }
+
+  void Proceed(Event event, bool ok) {
+    if (event == kFinish) return OnFinish();
+    if (!ok) return OnEnd(event);
+    switch (event) {
+      case kStart:
+        writing_ = false;
+        Read();
+        Write();
+        break;
+      case kRead:
+        if (result_.ok()) {
+          if (absl::Status status = Take(); !status.ok()) Fail(status);
+        }
+        Read();
+        break;
+      case kWrite:
+        writing_ = false;
+        Write();
+        break;
+      case kWritesDone:
+      case kFinish:
+        break;
+    }
+  }
+
+  // An operation failed, or the server has ended the stream.
+  void OnEnd(Event event) {
+    if (event != kRead && event != kStart) return;
+    stream_->Finish(&status_, Tag(kFinish));
+    ++events_;
+  }
+
+  void OnFinish() {
+    if (status_.ok() && (!result_.ok() || under_way_ == 0)) return;
+    result_.Update(absl::InternalError(
+        absl::StrCat("the stream ended with code ", status_.error_code(), ", ", under_way_,
+                     " requests under way: ", status_.error_message())));
+  }
+
+  // Ends the stream because of `why`; events still come.
+  void Fail(const absl::Status& why) {
+    result_.Update(why);
+    context_.TryCancel();
+  }
+
+  void Begin(size_t slot, uint64_t id) {
+    slots_[slot] = {.id = id, .check_all = id == 0 || !more_, .began = SteadyClock::now()};
+    to_send_.push_back(slot);
+    ++under_way_;
+  }
+
+  void Read() {
+    stream_->Read(&answer_, Tag(kRead));
+    ++events_;
+  }
+
+  // Sends the next piece, if there is one and no other is being sent.
+  void Write() {
+    if (writing_ || half_closed_ || !result_.ok()) return;
+    if (to_send_.empty()) {
+      if (under_way_ > 0) return;
+      half_closed_ = true;
+      stream_->WritesDone(Tag(kWritesDone));
+      ++events_;
+      return;
+    }
+    Slot& slot = slots_[to_send_.front()];
+    const uint64_t bytes = std::min(payload_.size() - slot.sent, kPieceBytes);
+    const grpc::ByteBuffer piece =
+        WithPayload(HeaderOf(slot), v1::ExecuteStreamRequest::kPayloadsFieldNumber,
+                    payload_.bytes().subspan(slot.sent, bytes));
+    slot.sent += bytes;
+    if (slot.sent == payload_.size()) to_send_.pop_front();
+    writing_ = true;
+    stream_->Write(piece, Tag(kWrite));
+    ++events_;
+  }
+
+  // What goes in front of the next piece of a request.
+  std::string HeaderOf(const Slot& slot) const {
+    v1::ExecuteStreamRequest header;
+    header.set_id(slot.id);
+    if (slot.sent == 0 && payload_.size() > kPieceBytes) header.add_payload_bytes(payload_.size());
+    std::string bytes = header.SerializeAsString();
+    if (slot.sent != 0) return bytes;
+    return absl::StrCat(bytes, request_field_);
+  }
+
+  // Takes the message that was read.
+  absl::Status Take() {
+    const ReceivedBytes bytes(answer_);
+    const absl::StatusOr<StreamAnswer> answer = ReadStreamAnswer(bytes.Header());
+    if (!answer.ok()) return answer.status();
+    const size_t index = answer->id % slots_.size();
+    Slot& slot = slots_[index];
+    if (slot.id != answer->id || slot.received + answer->piece_bytes > payload_.size() ||
+        answer->piece_offset + answer->piece_bytes != bytes.size() ||
+        (slot.received == 0 && answer->piece_bytes < payload_.size() &&
+         answer->payload_bytes != payload_.size())) {
+      return absl::InternalError("an answer of the stream has a wrong id or length");
+    }
+    const Part part = PartOf(slot, answer->piece_bytes);
+    if (!bytes.Equal(answer->piece_offset + part.first,
+                     payload_.rounded().subspan(slot.received + part.first, part.bytes))) {
+      return absl::InternalError("an answer of the stream is wrong");
+    }
+    slot.received += answer->piece_bytes;
+    if (slot.received == payload_.size()) Done(index);
+    return absl::OkStatus();
+  }
+
+  // What to check of a piece.
+  Part PartOf(const Slot& slot, uint64_t piece_bytes) {
+    constexpr uint64_t kBytes = 64;
+    if (slot.check_all || !more_ || piece_bytes <= kBytes) return {0, piece_bytes};
+    return {random_() % (piece_bytes - kBytes), kBytes};
+  }
+
+  void Done(size_t index) {
+    --under_way_;
+    const Slot& slot = slots_[index];
+    if (!meter_.Done(slot.began, SteadyClock::now())) more_ = false;
+    if (more_) Begin(index, slot.id + slots_.size());
+    Write();
+  }
+
+  const Payload& payload_;
+  Meter& meter_;
+  std::vector<Slot> slots_;
+  std::deque<size_t> to_send_;  // slots whose requests are not sent yet, in order
+  uint64_t under_way_ = 0;
+  bool more_ = true;
+  bool writing_ = true;  // until the stream is there
+  bool half_closed_ = false;
+  std::minstd_rand random_;
+
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  grpc::GenericStub stub_;
+  const std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
+  const std::string request_field_;
+  grpc::ByteBuffer answer_;
+  grpc::Status status_;
+  absl::Status result_;
+  int events_ = 0;  // that are still to come
+};
+
+}  // namespace
+
+absl::Status RunStreamLoad(const std::shared_ptr<grpc::Channel>& channel, const Payload& payload,
+                           int concurrency, Meter& meter) {
+  return StreamLoad(channel, payload, concurrency, meter).Run();
+}
+
+}  // namespace opserve::wire_bench

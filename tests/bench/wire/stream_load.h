@@ -1,0 +1,26 @@
+// File: tests/bench/wire/stream_load.h
+//
+// A client of ExecuteStream on one completion queue: one stream, a number of requests under way.
+
+#ifndef OPSERVE_TESTS_BENCH_WIRE_STREAM_LOAD_H_
+#define OPSERVE_TESTS_BENCH_WIRE_STREAM_LOAD_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "grpcpp/channel.h"
+#include "tests/bench/wire/meter.h"
+#include "tests/bench/wire/payload.h"
+
+namespace opserve::wire_bench {
+
+// Sends ELEMENT_WISE_ROUND of `payload`, large ones in pieces of 512 KiB, until `meter` has enough.
+// Checks all lengths, the first answer and the last ones in full, of the others a few bytes of
+// every piece. Fails with the first answer that is an error or wrong, and with DEADLINE_EXCEEDED
+// where nothing happens for a minute.
+absl::Status RunStreamLoad(const std::shared_ptr<grpc::Channel>& channel, const Payload& payload,
+                           int concurrency, Meter& meter);
+
+}  // namespace opserve::wire_bench
+
+#endif  // OPSERVE_TESTS_BENCH_WIRE_STREAM_LOAD_H_

@@ -1,0 +1,125 @@
+// Measures calls of one kind to one server, and prints one line of JSON.
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "nlohmann/json.hpp"
+#include "tests/bench/wire/calls.h"
+#include "tests/bench/wire/meter.h"
+#include "tests/bench/wire/placed_calls.h"
+#include "tests/bench/wire/stream_load.h"
+#include "tests/bench/wire/tuning.h"
+#include "tests/bench/wire/unary_load.h"
+
+namespace opserve::wire_bench {
+namespace {
+
+struct Options {
+  std::string target;
+  std::string mode = "execute";
+  uint64_t bytes = 64;
+  int concurrency = 1;
+  double seconds = 0.4;
+  double warm_up = 0.1;
+  pid_t server_pid = 0;
+  bool tuned = false;
+};
+
+std::shared_ptr<grpc::Channel> Connect(const Options& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  if (options.tuned) UseCubic(arguments);
+  return grpc::CreateCustomChannel(options.target, grpc::InsecureChannelCredentials(), arguments);
+}
+
+absl::Status Run(const Options& options, Meter& meter) {
+  const Payload payload(options.bytes);
+  const std::shared_ptr<grpc::Channel> channel = Connect(options);
+  if (options.mode == "proto-echo") {
+    return RunUnaryLoad(channel, *MakeProtoEcho(payload), options.concurrency, meter);
+  }
+  if (options.mode == "stream") {
+    return RunStreamLoad(channel, payload, options.concurrency, meter);
+  }
+  if (options.mode == "shared-memory" || options.mode == "resident") {
+    const auto call = options.mode == "resident"
+                          ? MakeResident(channel, payload, options.concurrency)
+                          : MakeSharedMemory(channel, payload, options.concurrency);
+    if (!call.ok()) return call.status();
+    return RunUnaryLoad(channel, **call, options.concurrency, meter);
+  }
+  const auto call = options.mode == "echo" ? MakeRawEcho(payload) : MakeExecute(payload);
+  return RunUnaryLoad(channel, *call, options.concurrency, meter);
+}
+
+void Print(const Options& options, const Measurement& result) {
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  const double calls = static_cast<double>(result.calls);
+  const double gib = calls * static_cast<double>(options.bytes) / kGiB;
+  const auto micros = [&result](double percent) {
+    return static_cast<double>(result.latency.Percentile(percent)) / 1000;
+  };
+  const nlohmann::ordered_json line = {
+      {"mode", options.mode},
+      {"bytes", options.bytes},
+      {"concurrency", options.concurrency},
+      {"calls", result.calls},
+      {"seconds", result.seconds},
+      {"calls_per_s", calls / result.seconds},
+      {"gib_per_s", gib / result.seconds},
+      {"p50_us", micros(50)},
+      {"p99_us", micros(99)},
+      {"p999_us", micros(99.9)},
+      {"client_cpu_s_per_gib", result.client_cpu_s / gib},
+      {"server_cpu_s_per_gib", result.server_cpu_s / gib},
+      {"server_peak_rss_bytes", result.server_peak_bytes},
+  };
+  std::cout << line.dump() << std::endl;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Load generator of `make bench-wire`; prints one line of JSON.");
+  app.add_option("--target", options.target, "Server, as gRPC names it: host:port, unix:/path")
+      ->required();
+  app.add_option("--mode", options.mode,
+                 "proto-echo and echo call wire_peer, with generated messages or with bytes; "
+                 "the others call opserve-server")
+      ->capture_default_str()
+      ->check(
+          CLI::IsMember({"proto-echo", "echo", "execute", "stream", "shared-memory", "resident"}));
+  app.add_option("--bytes", options.bytes, "Payload each way, a multiple of 4")
+      ->capture_default_str()
+      ->check(CLI::Range(4, 1 << 30));
+  app.add_option("--concurrency", options.concurrency, "Calls under way")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--seconds", options.seconds, "Time to measure")->capture_default_str();
+  app.add_option("--warm-up", options.warm_up, "Seconds before that")->capture_default_str();
+  app.add_option("--server-pid", options.server_pid,
+                 "Process whose CPU time and memory to measure");
+  app.add_flag("--tuned", options.tuned, "CUBIC on the connection; keep the heap's pages");
+  CLI11_PARSE(app, argc, argv);
+
+  if (options.tuned) KeepPages();
+  Meter meter(std::chrono::duration<double>(options.warm_up),
+              std::chrono::duration<double>(options.seconds),
+              static_cast<uint64_t>(options.concurrency), options.server_pid);
+  if (absl::Status status = Run(options, meter); !status.ok()) {
+    std::cerr << "wire_load: " << status.message() << "\n";
+    return EXIT_FAILURE;
+  }
+  Print(options, meter.result());
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace opserve::wire_bench
+
+int main(int argc, char** argv) { return opserve::wire_bench::Main(argc, argv); }
