@@ -63,7 +63,7 @@ class ExecuteJob final : public Job {
   ReceivedMessage& received() { return received_; }
 
   // Validates, admits and queues the request, or answers it at once; never blocks. Another thread
-  // may answer before this returns.
+  // may answer before this returns, or this one.
   void Start(std::string client, Clock::TimePoint deadline);
 
   // Refuses the job if it still waits. Not before Start has returned.
