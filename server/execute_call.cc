@@ -1,6 +1,7 @@
 #include "server/execute_call.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "server/wire_message.h"
@@ -15,7 +16,7 @@ class ExecuteCall final : public CallState, private ExecuteReply {
   void Start() {
     const absl::Status status = job_.received().Read(call_.request(), job_.request());
     if (status.ok()) {
-      job_.Start(call_.client(), call_.deadline());
+      job_.Start(call_.deadline());
     } else {
       job_.Refuse(status);
     }
@@ -24,6 +25,7 @@ class ExecuteCall final : public CallState, private ExecuteReply {
   void OnCancel() override { job_.Cancel(); }
 
  private:
+  std::string client() override { return call_.client(); }
   void Send(const v1::ExecuteResponse& header, OutgoingPayload payload) override {
     call_.Finish(ComposeMessage(header, {&payload, 1}));
   }

@@ -13,12 +13,12 @@ namespace opserve {
 
 using std::chrono::seconds;
 
-void ExecuteJob::Start(std::string client, Clock::TimePoint deadline) {
-  const absl::Status status = Accept(std::move(client), deadline);
+void ExecuteJob::Start(Clock::TimePoint deadline) {
+  const absl::Status status = Accept(deadline);
   if (!status.ok()) Refuse(status);
 }
 
-absl::Status ExecuteJob::Accept(std::string client, Clock::TimePoint deadline) {
+absl::Status ExecuteJob::Accept(Clock::TimePoint deadline) {
   const std::vector<uint64_t> payload_bytes = received_.payload_bytes();
   const RequestHeader header = HeaderOf(request_, payload_bytes);
   auto invocation = parts_.validator.Validate(header);
@@ -33,12 +33,15 @@ absl::Status ExecuteJob::Accept(std::string client, Clock::TimePoint deadline) {
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
 
-  traits.client = std::move(client);
   traits.priority = PriorityOf(header);
   traits.placement = PlacementOf(header, parts_.options.placement);
   traits.verify = header.verify;
   traits.accepted = parts_.clock.Now();
   traits.deadline = deadline;
+  set_traits(traits);
+  if (parts_.pool.RunInline(*this)) return absl::OkStatus();
+  // Only a queue asks for it, and telling it takes a while.
+  traits.client = reply_.client();
   set_traits(std::move(traits));
   // From here on another thread may answer at any time.
   return parts_.pool.Submit(*this) ? absl::OkStatus() : DrainingError();

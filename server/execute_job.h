@@ -40,9 +40,11 @@ struct ExecuteParts {
   HostBufferPool& buffers;
 };
 
-// Where the answer of a job goes. One of the two is called, once, on any thread.
+// Where a job comes from and its answer goes. One of Send and Fail is called, once, on any thread.
 class ExecuteReply {
  public:
+  // Who sent the request; see server/client_identity.h. Asked for at most once, in Start.
+  virtual std::string client() = 0;
   // The result: a response without its payload, and that.
   virtual void Send(const v1::ExecuteResponse& header, OutgoingPayload payload) = 0;
   virtual void Fail(const absl::Status& why) = 0;
@@ -64,7 +66,7 @@ class ExecuteJob final : public Job {
 
   // Validates, admits and queues the request, or answers it at once; never blocks. Another thread
   // may answer before this returns, or this one.
-  void Start(std::string client, Clock::TimePoint deadline);
+  void Start(Clock::TimePoint deadline);
 
   // Refuses the job if it still waits. Not before Start has returned.
   void Cancel() { parts_.pool.Cancel(*this); }
@@ -74,7 +76,7 @@ class ExecuteJob final : public Job {
   void Refuse(const absl::Status& why) override;
 
  private:
-  absl::Status Accept(std::string client, Clock::TimePoint deadline);
+  absl::Status Accept(Clock::TimePoint deadline);
   void LogAnswer(const RunRecord& record) const;
   void LogRefusal(const absl::Status& status) const;
 
