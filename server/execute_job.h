@@ -5,12 +5,14 @@
 #ifndef OPSERVE_SERVER_EXECUTE_JOB_H_
 #define OPSERVE_SERVER_EXECUTE_JOB_H_
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "google/protobuf/arena.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "server/admission.h"
 #include "server/batch/job.h"
@@ -82,7 +84,11 @@ class ExecuteJob final : public Job {
 
   const ExecuteParts& parts_;
   ExecuteReply& reply_;
-  v1::ExecuteRequest request_;
+  // The request's strings and messages: one piece, given up at once.
+  alignas(8) std::array<char, 1024> arena_block_;
+  google::protobuf::Arena arena_{arena_block_.data(), arena_block_.size()};
+  v1::ExecuteRequest& request_ =
+      *google::protobuf::Arena::CreateMessage<v1::ExecuteRequest>(&arena_);
   ReceivedMessage received_;
   std::shared_ptr<const Invocation> invocation_;
   std::shared_ptr<HostBuffer> output_;
