@@ -100,10 +100,15 @@ class SequenceValidation {
       if (!inputs_[i]) continue;
       const uint64_t exact = *ExactSizeInBytes(*inputs_[i]);
       if (given[i] == exact || given[i] == RoundUpToFour(exact)) continue;
-      violations_.Add(absl::StrCat("payloads[", i, "]"), "The payload has ", given[i],
+      violations_.Add(PayloadField(i), "The payload has ", given[i],
                       " bytes, but its descriptor needs ", exact,
                       exact % 4 == 0 ? "" : absl::StrCat(" (or ", RoundUpToFour(exact), ")"), ".");
     }
+  }
+
+  std::string PayloadField(size_t i) const {
+    return i < request_.payload_fields.size() ? request_.payload_fields[i]
+                                              : absl::StrCat("payloads[", i, "]");
   }
 
   void CheckStep(size_t s) {

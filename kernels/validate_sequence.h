@@ -39,7 +39,9 @@ struct SequenceRequest {
   std::vector<TensorDescView> inputs = {};
   std::vector<SequenceStepView> steps = {};
   std::vector<uint32_t> outputs = {};        // numbers of steps; empty: the last one
-  std::vector<uint64_t> payload_bytes = {};  // length of each payload
+  std::vector<uint64_t> payload_bytes = {};  // length of each input's bytes
+  // Proto path of each of these lengths; where it is missing: "payloads[i]".
+  std::vector<std::string> payload_fields = {};
 };
 
 struct SequenceLimits {

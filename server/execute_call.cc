@@ -1,6 +1,7 @@
 #include "server/execute_call.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "server/received_message.h"
@@ -17,8 +18,7 @@ class ExecuteCall final : public CallState, private ExecuteReply {
     auto message = std::make_unique<ReceivedMessage>();
     absl::Status status = message->Read(call_.request(), job_.request());
     if (status.ok()) {
-      status = job_.Accept(message->payload_bytes(),
-                           {.client = call_.client(), .deadline = call_.deadline()});
+      status = job_.Accept(message->payload_bytes(), {.deadline = call_.deadline()});
     }
     if (status.ok()) {
       job_.Submit(std::move(message));
@@ -30,6 +30,7 @@ class ExecuteCall final : public CallState, private ExecuteReply {
   void OnCancel() override { job_.Cancel(); }
 
  private:
+  std::string client() override { return call_.client(); }
   void Send(const v1::ExecuteResponse& header, OutgoingPayload payload) override {
     call_.Finish(ComposeMessage(header, {&payload, 1}));
   }

@@ -10,9 +10,9 @@
 
 namespace opserve {
 
-absl::Status ExecuteJob::Accept(std::span<const uint64_t> payload_bytes, JobOrigin origin) {
+absl::Status ExecuteJob::Accept(std::span<const uint64_t> payload_bytes, const JobOrigin& origin) {
   std::vector<Violation> violations;
-  absl::Status status = FindPlaces(payload_bytes, origin.client, violations);
+  absl::Status status = FindPlaces(payload_bytes, violations);
   if (!status.ok()) return status;
   RequestHeader header = HeaderOf(request_, inputs_.bytes());
   header.call.payload_fields = inputs_.fields();
@@ -30,7 +30,6 @@ absl::Status ExecuteJob::Accept(std::span<const uint64_t> payload_bytes, JobOrig
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
 
-  traits.client = std::move(origin.client);
   traits.priority = PriorityOf(header);
   traits.placement = PlacementOf(header, parts_.options.placement);
   traits.verify = header.verify;
@@ -44,7 +43,9 @@ absl::Status ExecuteJob::Accept(std::span<const uint64_t> payload_bytes, JobOrig
 }
 
 absl::Status ExecuteJob::FindPlaces(std::span<const uint64_t> payload_bytes,
-                                    const std::string& client, std::vector<Violation>& violations) {
+                                    std::vector<Violation>& violations) {
+  const bool has_places = request_.input_places_size() > 0 || request_.has_output_place();
+  const std::string client = has_places ? reply_.client() : "";
   absl::Status status = inputs_.Resolve(parts_.places, client, request_.input_places(),
                                         {payload_bytes.begin(), payload_bytes.end()},
                                         *request_.mutable_inputs(), violations);
@@ -65,6 +66,11 @@ absl::Status ExecuteJob::CheckOutputPlace() {
 
 void ExecuteJob::Submit(std::unique_ptr<PayloadSource> payloads) {
   payloads_ = std::move(payloads);
+  if (parts_.pool.RunInline(*this)) return;
+  // Only a queue asks for it, and telling it takes a while.
+  JobTraits queued = traits();
+  queued.client = reply_.client();
+  set_traits(std::move(queued));
   // From here on another thread may answer at any time.
   if (!parts_.pool.Submit(*this)) Refuse(DrainingError());
 }

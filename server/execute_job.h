@@ -5,6 +5,7 @@
 #ifndef OPSERVE_SERVER_EXECUTE_JOB_H_
 #define OPSERVE_SERVER_EXECUTE_JOB_H_
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "google/protobuf/arena.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "server/admission.h"
 #include "server/batch/job.h"
@@ -46,15 +48,17 @@ struct ExecuteParts {
 
 // Where a job comes from.
 struct JobOrigin {
-  std::string client;
   Clock::TimePoint deadline = Clock::kNever;
   // Whether its result has to fit into one message.
   bool answers_in_one_message = true;
 };
 
-// Where the answer of a job goes. One of the two is called, once, on any thread.
+// Where a job comes from and its answer goes. One of Send and Fail is called, once, on any thread.
 class ExecuteReply {
  public:
+  // Who sent the request; see server/client_identity.h. Only in the thread that calls Accept
+  // and Submit.
+  virtual std::string client() = 0;
   // The result: a response without its payload, and that.
   virtual void Send(const v1::ExecuteResponse& header, OutgoingPayload payload) = 0;
   virtual void Fail(const absl::Status& why) = 0;
@@ -75,10 +79,10 @@ class ExecuteJob final : public Job {
 
   // Validates and admits the request, whose payloads have these lengths. Where that fails, Refuse
   // is to be called.
-  absl::Status Accept(std::span<const uint64_t> payload_bytes, JobOrigin origin);
+  absl::Status Accept(std::span<const uint64_t> payload_bytes, const JobOrigin& origin);
 
   // Queues the accepted request, or answers it at once; never blocks. Another thread may answer
-  // before this returns.
+  // before this returns, or this one.
   void Submit(std::unique_ptr<PayloadSource> payloads);
 
   // Refuses the job if it still waits. Not before Submit has returned.
@@ -89,7 +93,7 @@ class ExecuteJob final : public Job {
   void Refuse(const absl::Status& why) override;
 
  private:
-  absl::Status FindPlaces(std::span<const uint64_t> payload_bytes, const std::string& client,
+  absl::Status FindPlaces(std::span<const uint64_t> payload_bytes,
                           std::vector<Violation>& violations);
   // Once the request is valid.
   absl::Status CheckOutputPlace();
@@ -98,7 +102,11 @@ class ExecuteJob final : public Job {
 
   const ExecuteParts& parts_;
   ExecuteReply& reply_;
-  v1::ExecuteRequest request_;
+  // The request's strings and messages: one piece, given up at once.
+  alignas(8) std::array<char, 1024> arena_block_;
+  google::protobuf::Arena arena_{arena_block_.data(), arena_block_.size()};
+  v1::ExecuteRequest& request_ =
+      *google::protobuf::Arena::CreateMessage<v1::ExecuteRequest>(&arena_);
   std::unique_ptr<PayloadSource> payloads_;
   InputPlaces inputs_;
   OutputPlace output_place_;

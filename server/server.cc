@@ -24,6 +24,7 @@
 #include "server/request_validator.h"
 #include "server/rpc/poller.h"
 #include "server/service.h"
+#include "server/transport.h"
 
 namespace opserve {
 namespace {
@@ -56,8 +57,9 @@ int PollersOf(const ServerOptions& options) {
   return options.pollers > 0 ? options.pollers : std::clamp(ProcessorCount() / 8, 1, 4);
 }
 
-PoolOptions MakePoolOptions(const ServerOptions& options) {
+PoolOptions MakePoolOptions(const ServerOptions& options, const ServerEnvironment& environment) {
   PoolOptions pool = options.pool;
+  pool.inline_bytes = environment.cpu == nullptr ? options.inline_bytes : 0;
   pool.cpu_workers = options.workers > 0 ? options.workers : ProcessorCount();
   return pool;
 }
@@ -135,7 +137,7 @@ struct Server::Impl {
         validator(options.validation, options.max_message_bytes, options.request_cache_entries,
                   !environment.gpus.empty()),
         admission(options.admission),
-        pool(MakePoolOptions(options), clock, logger,
+        pool(MakePoolOptions(options, environment), clock, logger,
              environment.cpu != nullptr ? environment.cpu
                                         : std::make_shared<CpuDevice>(options.cpu_threads),
              environment.gpus, [this] { gpu_readiness.Update(); }),
@@ -188,14 +190,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   if (!credentials.ok()) return credentials.status();
   InstallReflection();
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
-  builder.SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
-  // gRPC inflates a compressed message before it looks at the size, so a small one could fill the
-  // memory. Tensors hardly compress: compressed requests are refused (UNIMPLEMENTED).
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
-  // Otherwise a second server on the same port would silently take half of the connections.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  SetUpTransport(options, logger, builder);
   builder.RegisterService(&service.rpc());
   builder.RegisterService(&health.rpc());
   for (int i = 0; i < PollersOf(options); ++i) {

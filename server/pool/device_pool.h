@@ -31,6 +31,10 @@ struct PoolOptions {
   BatchLimits batch;
   // Threads that run jobs on the processor, at least 1.
   int cpu_workers = 1;
+  // Jobs for the processor with at most so many bytes of inputs and outputs run in the thread that
+  // submits them while no job waits for the processor: for these, a change of threads costs more
+  // than the work. 0: none.
+  uint64_t inline_bytes = 0;
   // Share of the GPU results that is compared with the processor's, 0 to 1.
   double verify_rate = 0;
   HealthOptions health;
@@ -87,6 +91,10 @@ class DevicePool {
   // Accepts a job, which is then answered or refused in another thread, or in this one before
   // Submit returns. False after Close, which leaves the job alone.
   bool Submit(Job& job);
+
+  // Runs the job in this thread, if that is how Submit would do it: it has then been answered or
+  // refused. Otherwise leaves it alone, and returns false. Who sent the job does not matter yet.
+  bool RunInline(Job& job);
 
   // Refuses the job with REQUEST_CANCELLED if it still waits. Returns whether it did.
   bool Cancel(Job& job);

@@ -19,8 +19,7 @@ class SequenceCallState final : public CallState, private SequenceReply {
     auto message = std::make_unique<ReceivedMessage>();
     absl::Status status = message->Read(call_.request(), job_.request());
     if (status.ok()) {
-      status = job_.Accept(message->payload_bytes(),
-                           {.client = call_.client(), .deadline = call_.deadline()});
+      status = job_.Accept(message->payload_bytes(), call_.client(), call_.deadline());
     }
     if (status.ok()) {
       job_.Submit(std::move(message));

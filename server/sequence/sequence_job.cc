@@ -1,20 +1,28 @@
 #include "server/sequence/sequence_job.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <new>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/utf8.h"
 #include "server/errors.h"
 #include "server/sequence/sequence_wire.h"
 
 namespace opserve {
 
-absl::Status SequenceJob::Accept(std::span<const uint64_t> payload_bytes, JobOrigin origin) {
-  auto sequence = validator_.Validate(request_, payload_bytes);
+absl::Status SequenceJob::Accept(std::span<const uint64_t> payload_bytes, std::string client,
+                                 Clock::TimePoint deadline) {
+  std::vector<Violation> violations;
+  absl::Status status = FindPlaces(payload_bytes, client, violations);
+  if (!status.ok()) return status;
+  auto sequence =
+      validator_.Validate(request_, inputs_.bytes(), inputs_.fields(), std::move(violations));
   if (!sequence.ok()) return sequence.status();
   sequence_ = *std::move(sequence);
+  if (status = CheckOutputPlaces(); !status.ok()) return status;
   auto permit = parts_.admission.Admit(sequence_->held_bytes);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
@@ -24,14 +32,48 @@ absl::Status SequenceJob::Accept(std::span<const uint64_t> payload_bytes, JobOri
   traits.lane = NewSequenceLane();
   traits.sequence = sequence_.get();
   traits.bytes = sequence_->total_bytes;
-  traits.client = std::move(origin.client);
+  traits.client = std::move(client);
   traits.priority = PriorityOf(envelope);
   traits.placement = PlacementOf(envelope, parts_.options.placement);
   traits.verify = envelope.verify;
   traits.accepted = parts_.clock.Now();
-  traits.deadline = origin.deadline;
+  traits.deadline = deadline;
   set_traits(std::move(traits));
   return absl::OkStatus();
+}
+
+absl::Status SequenceJob::FindPlaces(std::span<const uint64_t> payload_bytes,
+                                     const std::string& client,
+                                     std::vector<Violation>& violations) {
+  absl::Status status = inputs_.Resolve(parts_.places, client, request_.input_places(),
+                                        {payload_bytes.begin(), payload_bytes.end()},
+                                        *request_.mutable_inputs(), violations);
+  // Further ones are refused for their number.
+  const int count =
+      std::min(request_.outputs_size(), static_cast<int>(parts_.options.max_sequence_steps));
+  for (int i = 0; i < count && status.ok(); ++i) {
+    status =
+        output_places_.emplace_back().Resolve(parts_.places, client, request_.outputs(i).place(),
+                                              absl::StrCat("outputs[", i, "].place"), violations);
+  }
+  return status;
+}
+
+absl::Status SequenceJob::CheckOutputPlaces() const {
+  std::vector<Violation> violations;
+  for (size_t i = 0; i < output_places_.size(); ++i) {
+    const OutputPlace& place = output_places_[i];
+    if (!place.is_set()) continue;
+    const Invocation& call = sequence_->call(sequence_->outputs[i]);
+    place.Check(call.output, call.output_bytes, violations);
+    for (size_t other = 0; other < i; ++other) {
+      if (!place.share().Overlaps(output_places_[other].share())) continue;
+      violations.push_back({place.field(), absl::StrCat("The place of the result overlaps that of "
+                                                        "outputs[",
+                                                        other, "].")});
+    }
+  }
+  return violations.empty() ? absl::OkStatus() : MakeViolationError(violations, "");
 }
 
 void SequenceJob::Submit(std::unique_ptr<PayloadSource> payloads) {
@@ -54,7 +96,10 @@ absl::StatusOr<DeviceCall> SequenceJob::Prepare() {
 }
 
 void SequenceJob::MakeCall() {
-  call_.inputs = payloads_->Payloads(parts_.buffers);
+  // Results are computed beside their places, so inputs may be in the same memory; but what a GPU
+  // computes may be compared, and must not change meanwhile.
+  const bool copies_regions = traits().placement != Placement::kCpu && parts_.pool.has_gpus();
+  call_.inputs = inputs_.Take(payloads_->Payloads(parts_.buffers), copies_regions, parts_.buffers);
   for (size_t i = 0; i < sequence_->outputs.size(); ++i) {
     outputs_.push_back(
         std::make_shared<HostBuffer>(parts_.buffers.Take(sequence_->output_bytes(i))));
@@ -69,11 +114,17 @@ void SequenceJob::Answer(const RunRecord& record) {
   std::vector<OutgoingPayload> results;
   results.reserve(outputs_.size());
   for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (i < output_places_.size() && output_places_[i].is_set()) {
+      output_places_[i].Put(std::move(*outputs_[i]), sequence_->output_bytes(i));
+      continue;
+    }
     const std::byte* const data = outputs_[i]->data();
     results.push_back({data, sequence_->output_bytes(i), std::move(outputs_[i])});
   }
   // The next request finds these buffers warm.
   payloads_.reset();
+  inputs_.Release();
+  output_places_.clear();
   LogAnswer(record);
   reply_.Send(header, results);
 }

@@ -17,6 +17,7 @@
 #include "server/batch/job.h"
 #include "server/execute_job.h"
 #include "server/sequence/sequence_validator.h"
+#include "server/tensor_places.h"
 #include "server/wire_message.h"
 
 namespace opserve {
@@ -46,7 +47,8 @@ class SequenceJob final : public Job {
 
   // Validates and admits the request, whose payloads have these lengths. Where that fails, Refuse
   // is to be called.
-  absl::Status Accept(std::span<const uint64_t> payload_bytes, JobOrigin origin);
+  absl::Status Accept(std::span<const uint64_t> payload_bytes, std::string client,
+                      Clock::TimePoint deadline);
 
   // Queues the accepted request, or answers it at once; never blocks. Another thread may answer
   // before this returns.
@@ -60,6 +62,10 @@ class SequenceJob final : public Job {
   void Refuse(const absl::Status& why) override;
 
  private:
+  absl::Status FindPlaces(std::span<const uint64_t> payload_bytes, const std::string& client,
+                          std::vector<Violation>& violations);
+  // Once the request is valid.
+  absl::Status CheckOutputPlaces() const;
   void MakeCall();
   void LogAnswer(const RunRecord& record) const;
   void LogRefusal(const absl::Status& status) const;
@@ -69,6 +75,9 @@ class SequenceJob final : public Job {
   SequenceReply& reply_;
   v1::ExecuteSequenceRequest request_;
   std::unique_ptr<PayloadSource> payloads_;
+  InputPlaces inputs_;
+  // Of the outputs that the request lists.
+  std::vector<OutputPlace> output_places_;
   std::shared_ptr<const SequenceInvocation> sequence_;
   std::vector<std::shared_ptr<HostBuffer>> outputs_;
   // Without a sequence until it is prepared.

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/sequence.h"
@@ -24,11 +26,12 @@ class SequenceValidator {
   SequenceValidator(const SequenceLimits& limits, uint64_t max_message_bytes, bool has_gpus)
       : limits_(limits), max_message_bytes_(max_message_bytes), has_gpus_(has_gpus) {}
 
-  // The validated sequence of `request`, whose payloads have these lengths. Fails with
-  // INVALID_REQUEST or OPERATOR_NOT_FOUND and every violation, with DEVICE_UNAVAILABLE, or with
-  // RESPONSE_TOO_LARGE.
+  // The validated sequence of `request`, whose inputs have these lengths, at these proto paths.
+  // Fails with INVALID_REQUEST or OPERATOR_NOT_FOUND and every violation, `violations` included,
+  // with DEVICE_UNAVAILABLE, or with RESPONSE_TOO_LARGE.
   absl::StatusOr<std::shared_ptr<const SequenceInvocation>> Validate(
-      const v1::ExecuteSequenceRequest& request, std::span<const uint64_t> payload_bytes) const;
+      const v1::ExecuteSequenceRequest& request, std::span<const uint64_t> payload_bytes,
+      std::vector<std::string> payload_fields = {}, std::vector<Violation> violations = {}) const;
 
  private:
   const SequenceLimits limits_;

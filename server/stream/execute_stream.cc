@@ -113,7 +113,7 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
         comes_in_pieces
             ? std::vector<uint64_t>(header.payload_bytes().begin(), header.payload_bytes().end())
             : message->payload_bytes();
-    absl::Status status = job->Accept(lengths, client_, deadline_);
+    absl::Status status = job->Accept(lengths, deadline_);
     if (status.ok()) status = CheckRoom(job->bytes());
     if (!comes_in_pieces) {
       if (status.ok()) {
@@ -221,7 +221,9 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     for (const auto& job : dropped) job->Cancel();
   }
 
-  // StreamJob::Owner: in any thread.
+  // StreamJob::Owner.
+  const std::string& client() const override { return client_; }
+  // In any thread.
   void OnAnswered(StreamJob& job, StreamAnswer answer) override {
     std::shared_ptr<StreamJob> held;
     {

@@ -24,6 +24,8 @@ class StreamJob final : private ExecuteReply {
  public:
   class Owner {
    public:
+    // Who sends the stream.
+    virtual const std::string& client() const = 0;
     // Called once for each job, on any thread, perhaps before Submit or Refuse returns.
     virtual void OnAnswered(StreamJob& job, StreamAnswer answer) = 0;
 
@@ -42,13 +44,13 @@ class StreamJob final : private ExecuteReply {
   Clock::TimePoint accepted() const { return job_.traits().accepted; }
 
   // As those of ExecuteJob.
-  absl::Status Accept(std::span<const uint64_t> payload_bytes, const std::string& client,
-                      Clock::TimePoint deadline);
+  absl::Status Accept(std::span<const uint64_t> payload_bytes, Clock::TimePoint deadline);
   void Submit(std::unique_ptr<PayloadSource> payloads) { job_.Submit(std::move(payloads)); }
   void Refuse(const absl::Status& why) { job_.Refuse(why); }
   void Cancel() { job_.Cancel(); }
 
  private:
+  std::string client() override { return owner_.client(); }
   void Send(const v1::ExecuteResponse& header, OutgoingPayload payload) override;
   void Fail(const absl::Status& why) override;
 

@@ -166,14 +166,58 @@ TEST_F(SequenceTest, OffersNearNamesForAnUnknownOperator) {
   EXPECT_THAT(ViolationsOf(status).at(0), HasSubstr("steps[1].operator"));
 }
 
-TEST_F(SequenceTest, TensorsTravelInPayloadsOnly) {
+// A resident tensor with these values.
+std::string Create(TestServer& server, const std::vector<float>& values) {
+  v1::CreateTensorRequest request;
+  request.mutable_desc()->set_data_type(v1::DATA_TYPE_FLOAT32);
+  request.mutable_desc()->add_sizes(static_cast<uint32_t>(values.size()));
+  request.set_payload(BytesOf(values));
+  grpc::ClientContext context;
+  v1::CreateTensorResponse response;
+  EXPECT_TRUE(server.stub().CreateTensor(&context, request, &response).ok());
+  return response.tensor();
+}
+
+std::string Read(TestServer& server, const std::string& tensor) {
+  v1::ReadTensorRequest request;
+  request.set_tensor(tensor);
+  grpc::ClientContext context;
+  v1::ReadTensorResponse response;
+  EXPECT_TRUE(server.stub().ReadTensor(&context, request, &response).ok());
+  return response.payload();
+}
+
+TEST_F(SequenceTest, WorksOnResidentTensorsInPlace) {
+  const std::vector<float> values = {0.5f, 1.5f, INFINITY, -2.5f};
+  v1::ExecuteSequenceRequest request = ChoiceRequest(values);
+  const SequenceAnswer expected = Execute(server(), request);
+  ASSERT_TRUE(expected.status.ok());
+  const std::string tensor = Create(server(), values);
+  request.clear_payloads();
+  request.mutable_inputs(0)->Clear();  // the tensor's own
+  request.add_input_places()->set_tensor(tensor);
+  v1::SequenceOutput& output = *request.add_outputs();
+  output.set_step(static_cast<uint32_t>(request.steps_size() - 1));
+  output.mutable_place()->set_tensor(tensor);
+  const SequenceAnswer answer = Execute(server(), request);
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(answer.response.payloads_size(), 0);
+  EXPECT_EQ(answer.response.outputs(0).sizes(0), 4u);
+  EXPECT_EQ(Read(server(), tensor), expected.response.payloads(0));
+}
+
+TEST_F(SequenceTest, PlacesAreChecked) {
+  const std::string tensor = Create(server(), {1, 2});
   v1::ExecuteSequenceRequest request = ChoiceRequest({1});
-  request.add_input_places();  // not set: the next payload
-  EXPECT_TRUE(Execute(server(), request).status.ok());
-  request.mutable_input_places(0)->set_tensor("t1");
-  request.add_outputs()->set_step(2);
-  request.mutable_outputs(0)->mutable_place()->mutable_region()->set_region("r1");
-  ExpectViolations(request, {"input_places[0]", "outputs[0].place"});
+  for (uint32_t step : {1u, 2u}) {
+    v1::SequenceOutput& output = *request.add_outputs();
+    output.set_step(step);
+    output.mutable_place()->set_tensor(tensor);
+  }
+  ExpectViolations(request,
+                   {"outputs[0].place.tensor", "outputs[1].place.tensor", "outputs[1].place"});
+  request.mutable_outputs(1)->mutable_place()->set_tensor("nobody's");
+  EXPECT_EQ(ReasonOf(Execute(server(), request).status), "TENSOR_NOT_FOUND");
 }
 
 TEST_F(SequenceTest, RefusesAGpuThatIsNotThere) {
