@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <climits>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -80,9 +82,16 @@ absl::Status CheckOptions(absl::string_view target, const ClientOptions& options
   return CheckClientName(options.client_name);
 }
 
-std::shared_ptr<grpc::Channel> MakeChannel(absl::string_view target, const ClientOptions& options) {
-  return grpc::CreateCustomChannel(std::string(target), MakeCredentials(options),
-                                   MakeArguments(target, options));
+std::vector<Connection> MakeConnections(absl::string_view target, const ClientOptions& options) {
+  std::vector<Connection> connections;
+  for (int i = 0; i < options.channels; ++i) {
+    grpc::ChannelArguments arguments = MakeArguments(target, options);
+    std::shared_ptr<Sockets> sockets = Sockets::Watch(IsLocal(target), arguments);
+    connections.push_back(
+        {grpc::CreateCustomChannel(std::string(target), MakeCredentials(options), arguments),
+         std::move(sockets)});
+  }
+  return connections;
 }
 
 }  // namespace opserve::client_internal

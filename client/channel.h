@@ -5,11 +5,11 @@
 #ifndef OPSERVE_CLIENT_CHANNEL_H_
 #define OPSERVE_CLIENT_CHANNEL_H_
 
-#include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "grpcpp/channel.h"
+#include "client/connections.h"
 #include "opserve/options.h"
 
 namespace opserve::client_internal {
@@ -20,8 +20,8 @@ inline constexpr int kMaxChannels = 64;
 // INVALID_ARGUMENT where the target or an option is malformed.
 absl::Status CheckOptions(absl::string_view target, const ClientOptions& options);
 
-// A channel that connects with its first call and shares its connection with no other channel.
-std::shared_ptr<grpc::Channel> MakeChannel(absl::string_view target, const ClientOptions& options);
+// options.channels connections, each made with its first call.
+std::vector<Connection> MakeConnections(absl::string_view target, const ClientOptions& options);
 
 }  // namespace opserve::client_internal
 

@@ -5,30 +5,29 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "client/channel.h"
 #include "client/client_name.h"
-#include "client/clock.h"
 #include "client/connections.h"
 #include "client/status_details.h"
 #include "client/transport.h"
+#include "client/watchdog.h"
 
 namespace opserve::client_internal {
 namespace {
 
 using grpc::internal::RpcMethod;
 
-// How long gRPC may keep the payloads of a call that has ended, until their connection is given up.
+// How long gRPC may keep payloads beyond the deadline of their call, or after its end, until their
+// connection is shut down.
 constexpr absl::Duration kGrace = absl::Milliseconds(100);
 // Usually another thread is just about to release them.
 constexpr absl::Duration kShortGrace = absl::Milliseconds(1);
 
-absl::Status ToAbsl(const grpc::Status& status, bool was_connection_given_up) {
-  if (status.error_code() == grpc::StatusCode::CANCELLED && was_connection_given_up) {
-    return absl::UnavailableError("the connection did not move and was given up");
-  }
+absl::Status ToAbsl(const grpc::Status& status) {
   return MakeStatus(status.error_code(), status.error_message(), status.error_details());
 }
 
@@ -48,98 +47,113 @@ bool WorkUntilReleased(PayloadHold& hold, absl::Duration limit) {
   return hold.IsReleased();
 }
 
+// Shuts the connection down, since it does not move. Returns whether gRPC has released the
+// payloads.
+bool ForceRelease(PayloadHold& hold, const Connection& connection) {
+  connection.sockets->ShutDown();
+  return WorkUntilReleased(hold, kGrace);
+}
+
 class GrpcTransport final : public Transport {
  public:
   GrpcTransport(absl::string_view target, const ClientOptions& options)
-      : clock_(MakeSteadyClock()),
-        connections_(
-            options.channels,
-            [target = std::string(target), options] { return MakeChannel(target, options); },
-            *clock_),
-        client_name_(options.client_name) {
+      : connections_(MakeConnections(target, options)), client_name_(options.client_name) {
     if (!options.bearer_token.empty()) authorization_ = "Bearer " + options.bearer_token;
   }
-
-  // What the clock still has to do needs the connections.
-  ~GrpcTransport() override { clock_.reset(); }
 
   absl::Status Call(const char* method, const OutgoingMessage& request, absl::Duration timeout,
                     ReceivedMessage& response) override {
     PayloadHold hold;
-    const auto [status, connection] = CallOnce(method, request, timeout, hold, response);
-    if (hold.WaitFor(absl::ZeroDuration()) || hold.WaitFor(kShortGrace)) return status;
+    const Connection& connection = connections_.Begin();
+    absl::Status status = CallOnce(method, request, timeout, connection, hold, response);
+    connections_.End(connection);
+    // Most calls end here.
+    if (hold.IsReleased() || hold.WaitFor(kShortGrace)) return status;
     if (!WorkUntilReleased(hold, kGrace)) {
-      connections_.GiveUp(connection);
-      hold.WaitFor(absl::InfiniteDuration());
+      while (!ForceRelease(hold, connection)) continue;
     }
     return status;
   }
 
   void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
                  ReceivedMessage& response, std::function<void(absl::Status)> done) override {
-    const auto attempt = std::make_shared<Attempt>(Attempt{
-        .call = connections_.Begin(MakeContext(timeout)), .response = response, .done = done});
+    const auto attempt = std::make_shared<Attempt>(
+        Attempt{.connection = connections_.Begin(), .response = response, .done = std::move(done)});
+    attempt->context = MakeContext(timeout);
     attempt->hold = std::make_shared<PayloadHold>();
     attempt->sent = Compose(request, *attempt->hold);
+    attempt->watch = Watch(*attempt->hold, timeout, attempt->connection);
     grpc::internal::CallbackUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-        attempt->call.channel, RpcMethod(method, RpcMethod::NORMAL_RPC),
-        attempt->call.context.get(), &attempt->sent, &attempt->received,
+        attempt->connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC),
+        attempt->context.get(), &attempt->sent, &attempt->received,
         [this, attempt](const grpc::Status& status) { OnEnd(*attempt, status); });
   }
 
  private:
   // An asynchronous attempt in progress.
   struct Attempt {
-    Connections::Call call;
+    const Connection& connection;
     ReceivedMessage& response;
     std::function<void(absl::Status)> done;
+    std::unique_ptr<grpc::ClientContext> context = {};
     std::shared_ptr<PayloadHold> hold = {};
+    std::optional<Watchdog::Key> watch = {};
     grpc::ByteBuffer sent = {};
     grpc::ByteBuffer received = {};
   };
 
-  // Returns the outcome and the connection.
-  std::pair<absl::Status, uint64_t> CallOnce(const char* method, const OutgoingMessage& request,
-                                             absl::Duration timeout, PayloadHold& hold,
-                                             ReceivedMessage& response) {
+  absl::Status CallOnce(const char* method, const OutgoingMessage& request, absl::Duration timeout,
+                        const Connection& connection, PayloadHold& hold,
+                        ReceivedMessage& response) {
     const grpc::ByteBuffer sent = Compose(request, hold);
     grpc::ByteBuffer received;
-    Connections::Call call = connections_.Begin(MakeContext(timeout));
-    const uint64_t connection = call.connection;
+    const std::unique_ptr<grpc::ClientContext> context = MakeContext(timeout);
+    const std::optional<Watchdog::Key> watch = Watch(hold, timeout, connection);
     const grpc::Status status =
         grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-            call.channel, RpcMethod(method, RpcMethod::NORMAL_RPC), call.context.get(), sent,
+            connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC), context.get(), sent,
             &received);
-    const bool was_given_up = connections_.End(std::move(call));
-    return {Finish(status, was_given_up, received, response), connection};
+    if (watch) watchdog_.Cancel(*watch);
+    return status.ok() ? response.Read(received) : ToAbsl(status);
+  }
+
+  // gRPC ends no call, not even one whose deadline has passed, while it waits for the socket to
+  // take what it is writing. Shutting the connection down ends that.
+  std::optional<Watchdog::Key> Watch(PayloadHold& hold, absl::Duration timeout,
+                                     const Connection& connection) {
+    if (hold.IsReleased()) return std::nullopt;
+    return watchdog_.RunAfter(timeout + kGrace, [&connection] { connection.sockets->ShutDown(); });
   }
 
   // On a thread of gRPC, which must not block.
   void OnEnd(Attempt& attempt, const grpc::Status& status) {
+    if (attempt.watch) watchdog_.Cancel(*attempt.watch);
     attempt.sent.Clear();
-    const uint64_t connection = attempt.call.connection;
-    const bool was_given_up = connections_.End(std::move(attempt.call));
-    absl::Status outcome = Finish(status, was_given_up, attempt.received, attempt.response);
+    // It has a share of the channel. Were that the last one, because the caller gives the client up
+    // as soon as it has its answer, gRPC would join the thread that this runs in.
+    attempt.context.reset();
+    const Connection& connection = attempt.connection;
+    connections_.End(connection);
+    absl::Status outcome = status.ok() ? attempt.response.Read(attempt.received) : ToAbsl(status);
     const std::shared_ptr<PayloadHold> hold = std::move(attempt.hold);
     const std::function<void(absl::Status)> done = std::move(attempt.done);
     if (hold->IsReleased()) return done(outcome);
+    ForceReleaseLater(hold, connection);
     // What releases the hold may be in the midst of things, so `done` runs elsewhere.
-    clock_->RunAfter(kGrace, [this, hold, connection] {
-      if (!hold->IsReleased()) connections_.GiveUp(connection);
-    });
     hold->OnRelease([this, done, outcome] {
-      clock_->RunAfter(absl::ZeroDuration(), [done, outcome] { done(outcome); });
+      watchdog_.RunAfter(absl::ZeroDuration(), [done, outcome] { done(outcome); });
     });
   }
 
-  static absl::Status Finish(const grpc::Status& status, bool was_given_up,
-                             grpc::ByteBuffer& received, ReceivedMessage& response) {
-    if (!status.ok()) return ToAbsl(status, was_given_up);
-    return response.Read(received);
+  void ForceReleaseLater(const std::shared_ptr<PayloadHold>& hold, const Connection& connection) {
+    watchdog_.RunAfter(kGrace, [this, hold, &connection] {
+      if (hold->IsReleased() || ForceRelease(*hold, connection)) return;
+      ForceReleaseLater(hold, connection);
+    });
   }
 
-  std::shared_ptr<grpc::ClientContext> MakeContext(absl::Duration timeout) const {
-    auto context = std::make_shared<grpc::ClientContext>();
+  std::unique_ptr<grpc::ClientContext> MakeContext(absl::Duration timeout) const {
+    auto context = std::make_unique<grpc::ClientContext>();
     if (timeout != absl::InfiniteDuration()) {
       context->set_deadline(std::chrono::system_clock::now() + absl::ToChronoMicroseconds(timeout));
     }
@@ -148,8 +162,8 @@ class GrpcTransport final : public Transport {
     return context;
   }
 
-  std::unique_ptr<Clock> clock_;
   Connections connections_;
+  Watchdog watchdog_;  // goes first: its actions need connections_
   const std::string client_name_;
   std::string authorization_;
 };

@@ -1,107 +1,100 @@
-// Which connection a call takes, and what becomes of one that is given up. Nothing is sent.
+// Which connection a call takes, and how its sockets are closed. Nothing is sent.
 
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <set>
+#include <string>
 
 #include "client/connections.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace opserve::client_internal {
 namespace {
 
-using Call = Connections::Call;
-
-// Keeps actions until they are asked for.
-class HeldClock final : public Clock {
- public:
-  absl::Time Now() override { return absl::UnixEpoch(); }
-  void SleepFor(absl::Duration) override {}
-  void RunAfter(absl::Duration, std::function<void()> action) override {
-    actions_.push_back(std::move(action));
-  }
-  void RunAll() { std::exchange(actions_, {}); }
-
- private:
-  std::vector<std::function<void()>> actions_;
-};
-
-class ConnectionsTest : public ::testing::Test {
- protected:
-  Connections Make(int count) {
-    return Connections(
-        count,
-        [this] {
-          auto channel = grpc::CreateChannel("127.0.0.1:1", grpc::InsecureChannelCredentials());
-          channels_.push_back(channel);
-          return channel;
-        },
-        clock_);
-  }
-  static Call Begin(Connections& connections) {
-    return connections.Begin(std::make_shared<grpc::ClientContext>());
-  }
-
-  HeldClock clock_;
-  std::vector<std::weak_ptr<grpc::Channel>> channels_;
-};
-
-TEST_F(ConnectionsTest, CallsTakeTheConnectionWithTheFewest) {
-  Connections connections = Make(3);
-  Call a = Begin(connections);
-  Call b = Begin(connections);
-  Call c = Begin(connections);
-  EXPECT_EQ((std::set{a.channel, b.channel, c.channel}).size(), 3u);
-  grpc::Channel* const freed = b.channel;
-  EXPECT_FALSE(connections.End(std::move(b)));
-  Call d = Begin(connections);
-  EXPECT_EQ(d.channel, freed);
-  for (Call* call : {&a, &c, &d}) EXPECT_FALSE(connections.End(std::move(*call)));
+TEST(ConnectionsTest, CallsTakeTheConnectionWithTheFewest) {
+  Connections connections(std::vector<Connection>(3));
+  const Connection* const a = &connections.Begin();
+  const Connection* const b = &connections.Begin();
+  const Connection* const c = &connections.Begin();
+  EXPECT_EQ((std::set{a, b, c}).size(), 3u);
+  connections.End(*b);
+  EXPECT_EQ(&connections.Begin(), b);
 }
 
-TEST_F(ConnectionsTest, CallsOneAfterTheOtherKeepOneConnectionWarm) {
-  Connections connections = Make(4);
-  grpc::Channel* first = nullptr;
+TEST(ConnectionsTest, CallsOneAfterTheOtherKeepOneConnectionWarm) {
+  Connections connections(std::vector<Connection>(4));
+  const Connection* const first = &connections.Begin();
+  connections.End(*first);
   for (int i = 0; i < 5; ++i) {
-    Call call = Begin(connections);
-    if (i == 0) first = call.channel;
-    EXPECT_EQ(call.channel, first);
-    connections.End(std::move(call));
+    const Connection& connection = connections.Begin();
+    EXPECT_EQ(&connection, first);
+    connections.End(connection);
   }
 }
 
-TEST_F(ConnectionsTest, AGivenUpConnectionIsReplacedAndLivesAsLongAsItsCalls) {
-  Connections connections = Make(1);
-  Call a = Begin(connections);
-  Call b = Begin(connections);
-  connections.GiveUp(a.connection);
-  connections.GiveUp(a.connection);
-  ASSERT_EQ(channels_.size(), 2u) << "replaced once";
-  Call c = Begin(connections);
-  EXPECT_EQ(c.channel, channels_[1].lock().get());
-  EXPECT_TRUE(connections.End(std::move(a)));
-  clock_.RunAll();
-  EXPECT_FALSE(channels_[0].expired());
-  EXPECT_TRUE(connections.End(std::move(b)));
-  EXPECT_FALSE(channels_[0].expired()) << "the thread that ends a call must not destroy it";
-  clock_.RunAll();
-  EXPECT_TRUE(channels_[0].expired());
-  EXPECT_FALSE(connections.End(std::move(c)));
-  EXPECT_FALSE(channels_[1].expired());
+// Two ends of a connection.
+struct Pair {
+  Pair() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0); }
+  ~Pair() {
+    for (const int end : ends) close(end);
+  }
+  bool IsShutDown() const {
+    char byte;
+    return recv(ends[1], &byte, 1, 0) == 0;
+  }
+  int ends[2];
+};
+
+TEST(SocketsTest, ShutsDownWhatItKnows) {
+  Sockets sockets(true);
+  const Pair first;
+  const Pair second;
+  const Pair unknown;
+  sockets.Add(first.ends[0]);
+  sockets.Add(second.ends[0]);
+  sockets.ShutDown();
+  EXPECT_TRUE(first.IsShutDown());
+  EXPECT_TRUE(second.IsShutDown());
+  EXPECT_FALSE(unknown.IsShutDown());
 }
 
-TEST_F(ConnectionsTest, AnIdleConnectionCanBeGivenUp) {
-  Connections connections = Make(2);
-  Call call = Begin(connections);
-  const uint64_t id = call.connection;
-  connections.End(std::move(call));
-  connections.GiveUp(id);
-  clock_.RunAll();
-  EXPECT_TRUE(channels_[0].expired());
-  EXPECT_FALSE(channels_[1].expired());
-  ASSERT_EQ(channels_.size(), 3u);
+TEST(SocketsTest, LeavesAloneWhatHasTakenTheNumberOfAClosedSocket) {
+  Sockets sockets(true);
+  int number = -1;
+  {
+    const Pair closed;
+    number = closed.ends[0];
+    sockets.Add(number);
+  }
+  const Pair other;
+  ASSERT_EQ(dup2(other.ends[0], number), number);
+  sockets.ShutDown();
+  EXPECT_FALSE(other.IsShutDown());
+  if (number != other.ends[0]) close(number);
+}
+
+TEST(SocketsTest, LocalConnectionsUseCubicWhereThereIsCubic) {
+  const auto control_of = [](bool is_local) {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    char before[16] = {};
+    socklen_t size = sizeof(before);
+    EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, before, &size), 0);
+    const bool has_cubic = setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5) == 0;
+    EXPECT_EQ(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, before, size), 0);
+    Sockets(is_local).Add(fd);
+    char after[16] = {};
+    size = sizeof(after);
+    EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, after, &size), 0);
+    close(fd);
+    const char* const expected = is_local && has_cubic ? "cubic" : before;
+    EXPECT_STREQ(after, expected);
+  };
+  control_of(true);
+  control_of(false);
 }
 
 }  // namespace
