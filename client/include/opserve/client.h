@@ -110,9 +110,10 @@ using ExecuteCallback =
 //
 // Memory. Inputs are sent from where they lie. When a call is over, by its return, its callback or
 // its future, nothing refers to their memory any more, whatever the outcome; until then it must
-// stay valid and unchanged. So a call whose deadline has passed may take a little longer: where the
-// socket still holds bytes of it and does not move for 100 ms, the connection is closed and made
-// anew, and other calls in flight on it fail with UNAVAILABLE, which is retried.
+// stay valid and unchanged. So a call may outlive its deadline: where the socket has not taken what
+// is being written 100 ms later, the connection is shut down and made anew, and other calls in
+// flight on it fail with UNAVAILABLE, which is retried. Threads of gRPC may take some seconds to
+// notice that, up to 20 in the worst case, before an asynchronous call is over.
 class Client {
  public:
   // Connects to "host:port" or "unix:/path". INVALID_ARGUMENT for a malformed target or options,
