@@ -50,6 +50,12 @@ absl::StatusOr<Tensor> Client::Execute(const OperatorCall& call, const CallOptio
   return impl_->Execute(call, options, info);
 }
 
+absl::StatusOr<TensorSpec> Client::ExecuteInto(const OperatorCall& call,
+                                               std::span<std::byte> output,
+                                               const CallOptions& options, ExecutionInfo* info) {
+  return impl_->ExecuteInto(call, output, options, info);
+}
+
 void Client::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
                           const CallOptions& options) {
   impl_->ExecuteAsync(call, std::move(done), options);

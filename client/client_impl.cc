@@ -1,8 +1,11 @@
 #include "client/client_impl.h"
 
+#include <new>
+#include <utility>
+
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
-#include "client/wire.h"
+#include "google/protobuf/wrappers.pb.h"
 
 namespace opserve::client_internal {
 namespace {
@@ -12,17 +15,39 @@ double Random() {
   return absl::Uniform(generator, 0.0, 1.0);
 }
 
-ExecutionInfo InfoOf(const v1::ExecuteResponse& response, const RetryState& retries) {
-  ExecutionInfo info = DecodeExecution(response.execution());
+constexpr char kExecute[] = "/opserve.v1.OperatorService/Execute";
+constexpr char kListOperators[] = "/opserve.v1.OperatorService/ListOperators";
+constexpr char kGetServerInfo[] = "/opserve.v1.OperatorService/GetServerInfo";
+constexpr char kSelfTestDevices[] = "/opserve.v1.OperatorService/SelfTestDevices";
+constexpr char kCheckHealth[] = "/grpc.health.v1.Health/Check";
+
+// Wrappers are wire-compatible with grpc.health.v1: field 1 is the service's name in the request,
+// the status in the response. They spare a second registration of the health messages.
+using HealthRequest = google::protobuf::StringValue;
+using HealthResponse = google::protobuf::Int32Value;
+
+ExecutionInfo InfoOf(const v1::ExecuteResponse& header, const RetryState& retries) {
+  ExecutionInfo info = DecodeExecution(header.execution());
   info.sends = retries.attempts();
   return info;
+}
+
+absl::Status Parse(const ReceivedMessage& received, google::protobuf::Message& message) {
+  if (message.ParseFromString(received.header())) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the server's response is no ", message.GetTypeName()));
+}
+
+absl::StatusOr<OutputPlace> DecodeIfOk(const absl::Status& status, const ReceivedMessage& response,
+                                       v1::ExecuteResponse& header) {
+  if (!status.ok()) return status;
+  return DecodeOutput(response, header);
 }
 
 }  // namespace
 
 struct ClientImpl::AsyncCall {
-  v1::ExecuteRequest request;
-  v1::ExecuteResponse response;
+  OutgoingMessage request;
+  ReceivedMessage response;
   RetryState retries;
   ExecuteCallback done;
 };
@@ -35,7 +60,8 @@ ClientImpl::~ClientImpl() {
 absl::Status ClientImpl::WaitForServer() {
   if (options_.connect_timeout <= absl::ZeroDuration()) return absl::OkStatus();
   // Any answer proves that there is a server, also one that has no health service.
-  absl::Status status = transport_->CheckHealth("", options_.connect_timeout).status();
+  ReceivedMessage response;
+  absl::Status status = transport_->Call(kCheckHealth, {}, options_.connect_timeout, response);
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) return status;
   return absl::OkStatus();
 }
@@ -50,10 +76,11 @@ std::optional<absl::Duration> ClientImpl::OnFailure(RetryState& retries,
   return retries.OnFailure(status, clock_->Now(), Random());
 }
 
-absl::Status ClientImpl::Retry(RetryState& retries,
-                               absl::FunctionRef<absl::Status(absl::Duration timeout)> attempt) {
+absl::Status ClientImpl::Call(const char* method, const OutgoingMessage& request,
+                              RetryState& retries, ReceivedMessage& response) {
   while (true) {
-    absl::Status status = attempt(retries.TimeLeft(clock_->Now()));
+    absl::Status status =
+        transport_->Call(method, request, retries.TimeLeft(clock_->Now()), response);
     if (status.ok()) return status;
     const std::optional<absl::Duration> wait = OnFailure(retries, status);
     if (!wait) return status;
@@ -61,17 +88,58 @@ absl::Status ClientImpl::Retry(RetryState& retries,
   }
 }
 
+absl::Status ClientImpl::Call(const char* method, const google::protobuf::Message& request,
+                              const CallOptions& options, google::protobuf::Message& response) {
+  RetryState retries = StartRetries(options);
+  ReceivedMessage received;
+  const absl::Status status = Call(method, {request.SerializeAsString()}, retries, received);
+  return status.ok() ? Parse(received, response) : status;
+}
+
+absl::StatusOr<OutputPlace> ClientImpl::Run(const OperatorCall& call, const CallOptions& options,
+                                            ExecutionInfo* info, ReceivedMessage& response) {
+  RetryState retries = StartRetries(options);
+  v1::ExecuteResponse header;
+  const absl::Status status = Call(kExecute, MakeRequest(call), retries, response);
+  absl::StatusOr<OutputPlace> output = DecodeIfOk(status, response, header);
+  if (info != nullptr) *info = InfoOf(header, retries);
+  return output;
+}
+
+absl::StatusOr<Tensor> ClientImpl::Gather(const ReceivedMessage& response, OutputPlace output) {
+  try {
+    const auto buffer = std::make_shared<const HostBuffer>(buffers_.Take(output.bytes));
+    response.CopyPayload(output.payload, buffer->data());
+    return Tensor::FromShared(std::move(output.spec), {buffer->data(), output.bytes}, buffer);
+  } catch (const std::bad_alloc&) {
+    // A thread of gRPC would swallow it, and the caller never hear.
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for a result of ", output.bytes, " bytes"));
+  }
+}
+
 absl::StatusOr<Tensor> ClientImpl::Execute(const OperatorCall& call, const CallOptions& options,
                                            ExecutionInfo* info) {
-  RetryState retries = StartRetries(options);
-  const v1::ExecuteRequest request = EncodeCall(call);
-  v1::ExecuteResponse response;
-  const absl::Status status = Retry(retries, [&](absl::Duration timeout) {
-    return transport_->Execute(request, timeout, response);
-  });
-  if (info != nullptr) *info = InfoOf(response, retries);
-  if (!status.ok()) return status;
-  return DecodeOutput(response);
+  ReceivedMessage response;
+  absl::StatusOr<OutputPlace> output = Run(call, options, info, response);
+  if (!output.ok()) return output.status();
+  return Gather(response, *std::move(output));
+}
+
+absl::StatusOr<TensorSpec> ClientImpl::ExecuteInto(const OperatorCall& call,
+                                                   std::span<std::byte> target,
+                                                   const CallOptions& options,
+                                                   ExecutionInfo* info) {
+  ReceivedMessage response;
+  absl::StatusOr<OutputPlace> output = Run(call, options, info, response);
+  if (!output.ok()) return output.status();
+  if (output->bytes != target.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the result, ", ToString(output->spec), ", has ",
+                                                   output->bytes, " bytes; there is room for ",
+                                                   target.size()));
+  }
+  response.CopyPayload(output->payload, target.data());
+  return std::move(output->spec);
 }
 
 void ClientImpl::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
@@ -81,13 +149,13 @@ void ClientImpl::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
     ++in_flight_;
   }
   StartAttempt(std::make_shared<AsyncCall>(
-      AsyncCall{EncodeCall(call), {}, StartRetries(options), std::move(done)}));
+      AsyncCall{MakeRequest(call), {}, StartRetries(options), std::move(done)}));
 }
 
 void ClientImpl::StartAttempt(std::shared_ptr<AsyncCall> call) {
   AsyncCall& attempt = *call;
-  transport_->ExecuteAsync(
-      attempt.request, attempt.retries.TimeLeft(clock_->Now()), attempt.response,
+  transport_->CallAsync(
+      kExecute, attempt.request, attempt.retries.TimeLeft(clock_->Now()), attempt.response,
       [this, call = std::move(call)](const absl::Status& status) { OnAttemptDone(call, status); });
 }
 
@@ -99,11 +167,15 @@ void ClientImpl::OnAttemptDone(std::shared_ptr<AsyncCall> call, const absl::Stat
       return;
     }
   }
-  const ExecutionInfo info = InfoOf(call->response, call->retries);
+  v1::ExecuteResponse header;
+  absl::StatusOr<OutputPlace> output = DecodeIfOk(status, call->response, header);
+  absl::StatusOr<Tensor> result =
+      output.ok() ? Gather(call->response, *std::move(output)) : output.status();
+  const ExecutionInfo info = InfoOf(header, call->retries);
   {
     // What the callback holds goes before the call counts as done: the destructor waits for that.
     ExecuteCallback done = std::move(call->done);
-    std::move(done)(status.ok() ? DecodeOutput(call->response) : status, info);
+    std::move(done)(std::move(result), info);
   }
   const std::lock_guard lock(mutex_);
   // Still under the lock: without it the destructor could end before notify_all does.
@@ -113,51 +185,41 @@ void ClientImpl::OnAttemptDone(std::shared_ptr<AsyncCall> call, const absl::Stat
 absl::StatusOr<Catalogue> ClientImpl::ListOperators(absl::string_view name,
                                                     absl::string_view feature_level,
                                                     const CallOptions& options) {
-  RetryState retries = StartRetries(options);
   v1::ListOperatorsRequest request;
   request.set_name(std::string(name));
   request.set_feature_level(std::string(feature_level));
   v1::ListOperatorsResponse response;
-  const absl::Status status = Retry(retries, [&](absl::Duration timeout) {
-    return transport_->ListOperators(request, timeout, response);
-  });
+  const absl::Status status = Call(kListOperators, request, options, response);
   if (!status.ok()) return status;
   return DecodeCatalogue(response);
 }
 
 absl::StatusOr<ServerInfo> ClientImpl::GetServerInfo(const CallOptions& options) {
-  RetryState retries = StartRetries(options);
   v1::GetServerInfoResponse response;
-  const absl::Status status = Retry(retries, [&](absl::Duration timeout) {
-    return transport_->GetServerInfo({}, timeout, response);
-  });
+  const absl::Status status = Call(kGetServerInfo, v1::GetServerInfoRequest(), options, response);
   if (!status.ok()) return status;
   return DecodeServerInfo(response);
 }
 
 absl::StatusOr<std::vector<SelfTestReport>> ClientImpl::SelfTestDevices(
     absl::string_view name, const CallOptions& options) {
-  RetryState retries = StartRetries(options);
   v1::SelfTestDevicesRequest request;
   request.set_device(std::string(name));
   v1::SelfTestDevicesResponse response;
-  const absl::Status status = Retry(retries, [&](absl::Duration timeout) {
-    return transport_->SelfTestDevices(request, timeout, response);
-  });
+  const absl::Status status = Call(kSelfTestDevices, request, options, response);
   if (!status.ok()) return status;
   return DecodeSelfTests(response);
 }
 
 absl::StatusOr<HealthStatus> ClientImpl::CheckHealth(absl::string_view service,
                                                      const CallOptions& options) {
-  RetryState retries = StartRetries(options);
-  absl::StatusOr<HealthStatus> health = HealthStatus::kUnknown;
-  const absl::Status status = Retry(retries, [&](absl::Duration timeout) {
-    health = transport_->CheckHealth(service, timeout);
-    return health.status();
-  });
+  HealthRequest request;
+  request.set_value(std::string(service));
+  HealthResponse response;
+  const absl::Status status = Call(kCheckHealth, request, options, response);
   if (!status.ok()) return status;
-  return health;
+  const bool is_known = response.value() == 1 || response.value() == 2;
+  return is_known ? static_cast<HealthStatus>(response.value()) : HealthStatus::kUnknown;
 }
 
 }  // namespace opserve::client_internal

@@ -9,12 +9,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 
-#include "absl/functional/function_ref.h"
 #include "client/clock.h"
 #include "client/retry.h"
 #include "client/transport.h"
+#include "client/wire.h"
+#include "google/protobuf/message.h"
 #include "opserve/client.h"
+#include "proto/wire/host_buffers.h"
 
 namespace opserve::client_internal {
 
@@ -22,7 +25,10 @@ class ClientImpl {
  public:
   ClientImpl(const ClientOptions& options, std::unique_ptr<Transport> transport,
              std::unique_ptr<Clock> clock)
-      : options_(options), clock_(std::move(clock)), transport_(std::move(transport)) {}
+      : options_(options),
+        buffers_(options.idle_buffer_bytes),
+        clock_(std::move(clock)),
+        transport_(std::move(transport)) {}
   // Waits for all calls in flight.
   ~ClientImpl();
 
@@ -31,6 +37,8 @@ class ClientImpl {
 
   absl::StatusOr<Tensor> Execute(const OperatorCall& call, const CallOptions& options,
                                  ExecutionInfo* info);
+  absl::StatusOr<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
+                                         const CallOptions& options, ExecutionInfo* info);
   void ExecuteAsync(const OperatorCall& call, ExecuteCallback done, const CallOptions& options);
   absl::StatusOr<Catalogue> ListOperators(absl::string_view name, absl::string_view feature_level,
                                           const CallOptions& options);
@@ -45,13 +53,22 @@ class ClientImpl {
   RetryState StartRetries(const CallOptions& options);
   // Time to wait after a failed attempt, or nullopt where the failure is final.
   std::optional<absl::Duration> OnFailure(RetryState& retries, const absl::Status& status);
-  // Runs attempts on this thread until one succeeds or a failure is final.
-  absl::Status Retry(RetryState& retries,
-                     absl::FunctionRef<absl::Status(absl::Duration timeout)> attempt);
+  // Makes attempts on this thread until one succeeds or a failure is final.
+  absl::Status Call(const char* method, const OutgoingMessage& request, RetryState& retries,
+                    ReceivedMessage& response);
+  // The same for methods without payloads. DATA_LOSS where the response is no such message.
+  absl::Status Call(const char* method, const google::protobuf::Message& request,
+                    const CallOptions& options, google::protobuf::Message& response);
+  // Runs `call` and finds its output in the response.
+  absl::StatusOr<OutputPlace> Run(const OperatorCall& call, const CallOptions& options,
+                                  ExecutionInfo* info, ReceivedMessage& response);
+  // The output as a tensor of its own. RESOURCE_EXHAUSTED where there is no memory for it.
+  absl::StatusOr<Tensor> Gather(const ReceivedMessage& response, OutputPlace output);
   void StartAttempt(std::shared_ptr<AsyncCall> call);
   void OnAttemptDone(std::shared_ptr<AsyncCall> call, const absl::Status& status);
 
   const ClientOptions options_;
+  HostBufferPool buffers_;
   const std::unique_ptr<Clock> clock_;
   const std::unique_ptr<Transport> transport_;
   // std::mutex, which ThreadSanitizer understands; the distributed Abseil is not instrumented.

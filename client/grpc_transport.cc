@@ -1,172 +1,169 @@
-#include <google/protobuf/wrappers.pb.h>
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/security/credentials.h>
-#include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/impl/client_unary_call.h>
+#include <grpcpp/impl/rpc_method.h>
+#include <grpcpp/support/client_callback.h>
 
+#include <algorithm>
 #include <chrono>
-#include <future>
+#include <optional>
+#include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
+#include "client/channel.h"
 #include "client/client_name.h"
+#include "client/connections.h"
 #include "client/status_details.h"
 #include "client/transport.h"
-#include "opserve/v1/operator_service.grpc.pb.h"
+#include "client/watchdog.h"
 
 namespace opserve::client_internal {
 namespace {
 
-// Wrappers are wire-compatible with grpc.health.v1: field 1 is the service's name in the request,
-// the status in the response. They spare a second registration of the health messages.
-using HealthStub =
-    grpc::TemplatedGenericStub<google::protobuf::StringValue, google::protobuf::Int32Value>;
+using grpc::internal::RpcMethod;
+
+// How long gRPC may keep payloads beyond the deadline of their call, or after its end, until their
+// connection is shut down.
+constexpr absl::Duration kGrace = absl::Milliseconds(100);
+// Usually another thread is just about to release them.
+constexpr absl::Duration kShortGrace = absl::Milliseconds(1);
 
 absl::Status ToAbsl(const grpc::Status& status) {
   return MakeStatus(status.error_code(), status.error_message(), status.error_details());
 }
 
-// Whether the server is on this machine, as far as the target tells.
-bool IsLocal(absl::string_view target) {
-  for (absl::string_view prefix : {"unix:", "localhost:", "127.", "[::1]:"}) {
-    if (absl::StartsWith(target, prefix)) return true;
+// Waits for the release of payloads and does gRPC's work meanwhile: without a call in progress
+// nobody else may be there to write what waits for the socket.
+bool WorkUntilReleased(PayloadHold& hold, absl::Duration limit) {
+  constexpr auto kStep = std::chrono::milliseconds(2);
+  const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(limit);
+  grpc::CompletionQueue queue;
+  void* tag;
+  bool ok;
+  while (!hold.IsReleased() && std::chrono::steady_clock::now() < end) {
+    queue.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kStep);
   }
-  return false;
+  queue.Shutdown();
+  while (queue.Next(&tag, &ok)) continue;
+  return hold.IsReleased();
 }
 
-absl::Status CheckOptions(absl::string_view target, const ClientOptions& options) {
-  // gRPC would quietly take port 443.
-  if (!absl::StrContains(target, ':')) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("target '", target, "' is neither host:port nor unix:/path"));
-  }
-  if (!options.bearer_token.empty() && !options.tls && !IsLocal(target)) {
-    return absl::InvalidArgumentError(absl::StrCat("a bearer token for ", target,
-                                                   " needs TLS: it must not travel in plain text"));
-  }
-  if (options.tls && options.tls->client_certificate.empty() != options.tls->client_key.empty()) {
-    return absl::InvalidArgumentError("a TLS client certificate and its key go together");
-  }
-  return CheckClientName(options.client_name);
-}
-
-int Milliseconds(absl::Duration duration) {
-  return static_cast<int>(std::clamp<int64_t>(absl::ToInt64Milliseconds(duration), 0, INT_MAX));
-}
-
-grpc::ChannelArguments MakeArguments(absl::string_view target, const ClientOptions& options) {
-  grpc::ChannelArguments arguments;
-  arguments.SetUserAgentPrefix("opserve-client/" OPSERVE_VERSION);
-  arguments.SetMaxReceiveMessageSize(options.max_message_bytes);
-  arguments.SetMaxSendMessageSize(options.max_message_bytes);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive_time));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options.keepalive_timeout));
-  // RetryPolicy is in charge: gRPC must neither retry by itself nor hold back reconnects for longer
-  // than the policy's own waits.
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, Milliseconds(options.retry.max_backoff));
-  if (IsLocal(target)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  if (options.tls && !options.tls->server_name.empty()) {
-    arguments.SetSslTargetNameOverride(options.tls->server_name);
-  }
-  return arguments;
-}
-
-std::shared_ptr<grpc::ChannelCredentials> MakeCredentials(const ClientOptions& options) {
-  if (!options.tls) return grpc::InsecureChannelCredentials();
-  grpc::SslCredentialsOptions ssl;
-  ssl.pem_root_certs = options.tls->root_certificates;
-  ssl.pem_cert_chain = options.tls->client_certificate;
-  ssl.pem_private_key = options.tls->client_key;
-  return grpc::SslCredentials(ssl);
+// Shuts the connection down, since it does not move. Returns whether gRPC has released the
+// payloads.
+bool ForceRelease(PayloadHold& hold, const Connection& connection) {
+  connection.sockets->ShutDown();
+  return WorkUntilReleased(hold, kGrace);
 }
 
 class GrpcTransport final : public Transport {
  public:
-  GrpcTransport(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options)
-      : stub_(v1::OperatorService::NewStub(channel)),
-        health_(channel),
-        client_name_(options.client_name) {
+  GrpcTransport(absl::string_view target, const ClientOptions& options)
+      : connections_(MakeConnections(target, options)), client_name_(options.client_name) {
     if (!options.bearer_token.empty()) authorization_ = "Bearer " + options.bearer_token;
   }
 
-  absl::Status Execute(const v1::ExecuteRequest& request, absl::Duration timeout,
-                       v1::ExecuteResponse& response) override {
-    grpc::ClientContext context;
-    Prepare(context, timeout);
-    return ToAbsl(stub_->Execute(&context, request, &response));
+  absl::Status Call(const char* method, const OutgoingMessage& request, absl::Duration timeout,
+                    ReceivedMessage& response) override {
+    PayloadHold hold;
+    const Connection& connection = connections_.Begin();
+    absl::Status status = CallOnce(method, request, timeout, connection, hold, response);
+    connections_.End(connection);
+    // Most calls end here.
+    if (hold.IsReleased() || hold.WaitFor(kShortGrace)) return status;
+    if (!WorkUntilReleased(hold, kGrace)) {
+      while (!ForceRelease(hold, connection)) continue;
+    }
+    return status;
   }
 
-  void ExecuteAsync(const v1::ExecuteRequest& request, absl::Duration timeout,
-                    v1::ExecuteResponse& response,
-                    std::function<void(absl::Status)> done) override {
-    const auto context = std::make_shared<grpc::ClientContext>();
-    Prepare(*context, timeout);
-    stub_->async()->Execute(
-        context.get(), &request, &response,
-        [held = context, done = std::move(done)](const grpc::Status& status) mutable {
-          // It has a share of the channel. Were that the last one, because the caller gives the
-          // client up as soon as it has its answer, gRPC would join the thread that this runs in.
-          held.reset();
-          done(ToAbsl(status));
-        });
-  }
-
-  absl::Status ListOperators(const v1::ListOperatorsRequest& request, absl::Duration timeout,
-                             v1::ListOperatorsResponse& response) override {
-    grpc::ClientContext context;
-    Prepare(context, timeout);
-    return ToAbsl(stub_->ListOperators(&context, request, &response));
-  }
-
-  absl::Status GetServerInfo(const v1::GetServerInfoRequest& request, absl::Duration timeout,
-                             v1::GetServerInfoResponse& response) override {
-    grpc::ClientContext context;
-    Prepare(context, timeout);
-    return ToAbsl(stub_->GetServerInfo(&context, request, &response));
-  }
-
-  absl::Status SelfTestDevices(const v1::SelfTestDevicesRequest& request, absl::Duration timeout,
-                               v1::SelfTestDevicesResponse& response) override {
-    grpc::ClientContext context;
-    Prepare(context, timeout);
-    return ToAbsl(stub_->SelfTestDevices(&context, request, &response));
-  }
-
-  absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service,
-                                           absl::Duration timeout) override {
-    grpc::ClientContext context;
-    Prepare(context, timeout);
-    google::protobuf::StringValue request;
-    request.set_value(std::string(service));
-    google::protobuf::Int32Value response;
-    // Shared, because the thread that sets it may still be about it when this one goes on.
-    const auto done = std::make_shared<std::promise<absl::Status>>();
-    health_.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(), &request,
-                      &response,
-                      [done](const grpc::Status& outcome) { done->set_value(ToAbsl(outcome)); });
-    const absl::Status status = done->get_future().get();
-    if (!status.ok()) return status;
-    const bool known = response.value() == 1 || response.value() == 2;
-    return known ? static_cast<HealthStatus>(response.value()) : HealthStatus::kUnknown;
+  void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
+                 ReceivedMessage& response, std::function<void(absl::Status)> done) override {
+    const auto attempt = std::make_shared<Attempt>(
+        Attempt{.connection = connections_.Begin(), .response = response, .done = std::move(done)});
+    attempt->context = MakeContext(timeout);
+    attempt->hold = std::make_shared<PayloadHold>();
+    attempt->sent = Compose(request, *attempt->hold);
+    attempt->watch = Watch(*attempt->hold, timeout, attempt->connection);
+    grpc::internal::CallbackUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+        attempt->connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC),
+        attempt->context.get(), &attempt->sent, &attempt->received,
+        [this, attempt](const grpc::Status& status) { OnEnd(*attempt, status); });
   }
 
  private:
-  void Prepare(grpc::ClientContext& context, absl::Duration timeout) const {
-    if (timeout != absl::InfiniteDuration()) {
-      context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMicroseconds(timeout));
-    }
-    if (!authorization_.empty()) context.AddMetadata("authorization", authorization_);
-    if (!client_name_.empty()) context.AddMetadata(kClientNameKey, client_name_);
+  // An asynchronous attempt in progress.
+  struct Attempt {
+    const Connection& connection;
+    ReceivedMessage& response;
+    std::function<void(absl::Status)> done;
+    std::unique_ptr<grpc::ClientContext> context = {};
+    std::shared_ptr<PayloadHold> hold = {};
+    std::optional<Watchdog::Key> watch = {};
+    grpc::ByteBuffer sent = {};
+    grpc::ByteBuffer received = {};
+  };
+
+  absl::Status CallOnce(const char* method, const OutgoingMessage& request, absl::Duration timeout,
+                        const Connection& connection, PayloadHold& hold,
+                        ReceivedMessage& response) {
+    const grpc::ByteBuffer sent = Compose(request, hold);
+    grpc::ByteBuffer received;
+    const std::unique_ptr<grpc::ClientContext> context = MakeContext(timeout);
+    const std::optional<Watchdog::Key> watch = Watch(hold, timeout, connection);
+    const grpc::Status status =
+        grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+            connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC), context.get(), sent,
+            &received);
+    if (watch) watchdog_.Cancel(*watch);
+    return status.ok() ? response.Read(received) : ToAbsl(status);
   }
 
-  std::unique_ptr<v1::OperatorService::Stub> stub_;
-  HealthStub health_;
+  // gRPC ends no call, not even one whose deadline has passed, while it waits for the socket to
+  // take what it is writing. Shutting the connection down ends that.
+  std::optional<Watchdog::Key> Watch(PayloadHold& hold, absl::Duration timeout,
+                                     const Connection& connection) {
+    if (hold.IsReleased()) return std::nullopt;
+    return watchdog_.RunAfter(timeout + kGrace, [&connection] { connection.sockets->ShutDown(); });
+  }
+
+  // On a thread of gRPC, which must not block.
+  void OnEnd(Attempt& attempt, const grpc::Status& status) {
+    if (attempt.watch) watchdog_.Cancel(*attempt.watch);
+    attempt.sent.Clear();
+    // It has a share of the channel. Were that the last one, because the caller gives the client up
+    // as soon as it has its answer, gRPC would join the thread that this runs in.
+    attempt.context.reset();
+    const Connection& connection = attempt.connection;
+    connections_.End(connection);
+    absl::Status outcome = status.ok() ? attempt.response.Read(attempt.received) : ToAbsl(status);
+    const std::shared_ptr<PayloadHold> hold = std::move(attempt.hold);
+    const std::function<void(absl::Status)> done = std::move(attempt.done);
+    if (hold->IsReleased()) return done(outcome);
+    ForceReleaseLater(hold, connection);
+    // What releases the hold may be in the midst of things, so `done` runs elsewhere.
+    hold->OnRelease([this, done, outcome] {
+      watchdog_.RunAfter(absl::ZeroDuration(), [done, outcome] { done(outcome); });
+    });
+  }
+
+  void ForceReleaseLater(const std::shared_ptr<PayloadHold>& hold, const Connection& connection) {
+    watchdog_.RunAfter(kGrace, [this, hold, &connection] {
+      if (hold->IsReleased() || ForceRelease(*hold, connection)) return;
+      ForceReleaseLater(hold, connection);
+    });
+  }
+
+  std::unique_ptr<grpc::ClientContext> MakeContext(absl::Duration timeout) const {
+    auto context = std::make_unique<grpc::ClientContext>();
+    if (timeout != absl::InfiniteDuration()) {
+      context->set_deadline(std::chrono::system_clock::now() + absl::ToChronoMicroseconds(timeout));
+    }
+    if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);
+    if (!client_name_.empty()) context->AddMetadata(kClientNameKey, client_name_);
+    return context;
+  }
+
+  Connections connections_;
+  Watchdog watchdog_;  // goes first: its actions need connections_
   const std::string client_name_;
   std::string authorization_;
 };
@@ -177,10 +174,7 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeGrpcTransport(absl::string_view t
                                                              const ClientOptions& options) {
   const absl::Status checked = CheckOptions(target, options);
   if (!checked.ok()) return checked;
-  return std::make_unique<GrpcTransport>(
-      grpc::CreateCustomChannel(std::string(target), MakeCredentials(options),
-                                MakeArguments(target, options)),
-      options);
+  return std::make_unique<GrpcTransport>(target, options);
 }
 
 }  // namespace opserve::client_internal

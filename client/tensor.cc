@@ -20,6 +20,13 @@ absl::Status TooLarge(const TensorSpec& spec) {
       absl::StrCat("the size of ", ToString(spec), " exceeds 64 bits"));
 }
 
+absl::Status CheckSize(const TensorSpec& spec, uint64_t bytes) {
+  const absl::StatusOr<uint64_t> needed = ByteSize(spec);
+  if (!needed.ok() || *needed == bytes) return needed.status();
+  return absl::InvalidArgumentError(
+      absl::StrCat(ToString(spec), " needs ", *needed, " bytes, not ", bytes));
+}
+
 // Elements from the first to the last that the layout reaches.
 absl::StatusOr<uint64_t> Extent(const TensorSpec& spec) {
   uint64_t last = 0;
@@ -95,18 +102,26 @@ std::string ToString(const TensorSpec& spec) {
 }
 
 absl::StatusOr<Tensor> Tensor::FromBytes(TensorSpec spec, std::string bytes) {
-  const absl::StatusOr<uint64_t> size = ByteSize(spec);
-  if (!size.ok()) return size.status();
-  if (*size != bytes.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(ToString(spec), " needs ", *size, " bytes, not ", bytes.size()));
-  }
-  return Tensor(std::move(spec), std::make_shared<const std::string>(std::move(bytes)));
+  const absl::Status checked = CheckSize(spec, bytes.size());
+  if (!checked.ok()) return checked;
+  return Tensor(std::move(spec), std::move(bytes));
 }
 
-std::span<const std::byte> Tensor::bytes() const {
-  if (storage_ == nullptr) return {};
-  return std::as_bytes(std::span<const char>(storage_->data(), storage_->size()));
+absl::StatusOr<Tensor> Tensor::FromShared(TensorSpec spec, std::span<const std::byte> bytes,
+                                          std::shared_ptr<const void> owner) {
+  const absl::Status checked = CheckSize(spec, bytes.size());
+  if (!checked.ok()) return checked;
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % SizeOf(spec.data_type) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory that is not aligned for ", NameOf(spec.data_type)));
+  }
+  return Tensor(std::move(spec), bytes, std::move(owner));
+}
+
+Tensor::Tensor(TensorSpec spec, std::string bytes) : spec_(std::move(spec)) {
+  const auto owned = std::make_shared<const std::string>(std::move(bytes));
+  bytes_ = {owned, reinterpret_cast<const std::byte*>(owned->data())};
+  size_ = owned->size();
 }
 
 Tensor Tensor::Packed() const {
@@ -114,8 +129,8 @@ Tensor Tensor::Packed() const {
   const size_t element_size = SizeOf(data_type());
   std::string packed(*ElementCount(spec_) * element_size, '\0');
   char* to = packed.data();
-  Gather(spec_, 0, storage_->data(), element_size, to);
-  return Tensor({data_type(), sizes(), {}}, std::make_shared<const std::string>(std::move(packed)));
+  Gather(spec_, 0, reinterpret_cast<const char*>(bytes_.get()), element_size, to);
+  return Tensor({data_type(), sizes(), {}}, std::move(packed));
 }
 
 }  // namespace opserve

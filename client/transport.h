@@ -1,6 +1,7 @@
 // File: client/transport.h
 //
-// One attempt of each RPC. Thread-safe. The gRPC transport implements it; tests script their own.
+// One attempt of an RPC, whatever its method. Thread-safe. The gRPC transport implements it; tests
+// script their own.
 
 #ifndef OPSERVE_CLIENT_TRANSPORT_H_
 #define OPSERVE_CLIENT_TRANSPORT_H_
@@ -11,33 +12,27 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "opserve/catalogue.h"
+#include "client/message.h"
 #include "opserve/options.h"
-#include "opserve/v1/operator_service.pb.h"
 
 namespace opserve::client_internal {
 
-// An attempt that takes longer than `timeout` fails with DEADLINE_EXCEEDED.
+// An attempt that takes longer than `timeout` fails with DEADLINE_EXCEEDED; one whose response is
+// no message, with DATA_LOSS. `method` is a full name such as "/opserve.v1.OperatorService/Execute"
+// and lives as long as the transport.
 class Transport {
  public:
   virtual ~Transport() = default;
-  virtual absl::Status Execute(const v1::ExecuteRequest& request, absl::Duration timeout,
-                               v1::ExecuteResponse& response) = 0;
-  // Calls `done` once, on a thread of the transport; the messages must live until then.
-  virtual void ExecuteAsync(const v1::ExecuteRequest& request, absl::Duration timeout,
-                            v1::ExecuteResponse& response,
-                            std::function<void(absl::Status)> done) = 0;
-  virtual absl::Status ListOperators(const v1::ListOperatorsRequest& request,
-                                     absl::Duration timeout,
-                                     v1::ListOperatorsResponse& response) = 0;
-  virtual absl::Status GetServerInfo(const v1::GetServerInfoRequest& request,
-                                     absl::Duration timeout,
-                                     v1::GetServerInfoResponse& response) = 0;
-  virtual absl::Status SelfTestDevices(const v1::SelfTestDevicesRequest& request,
-                                       absl::Duration timeout,
-                                       v1::SelfTestDevicesResponse& response) = 0;
-  virtual absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service,
-                                                   absl::Duration timeout) = 0;
+
+  // When it returns, nothing refers to the payloads of `request` any more, whatever the outcome.
+  // For that it may take a little longer than `timeout`.
+  virtual absl::Status Call(const char* method, const OutgoingMessage& request,
+                            absl::Duration timeout, ReceivedMessage& response) = 0;
+
+  // Calls `done` once, on a thread of the transport, or on this one before it returns. The messages
+  // must live until then; nothing refers to the payloads of `request` from then on.
+  virtual void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
+                         ReceivedMessage& response, std::function<void(absl::Status)> done) = 0;
 };
 
 // A transport over gRPC; connects with its first call. INVALID_ARGUMENT for a malformed target or

@@ -5,6 +5,9 @@
 namespace opserve::client_internal {
 namespace {
 
+static_assert(kPayloadField == v1::ExecuteRequest::kPayloadsFieldNumber &&
+              kPayloadField == v1::ExecuteResponse::kPayloadFieldNumber);
+
 void Encode(const TensorSpec& spec, v1::TensorDesc* desc) {
   desc->set_data_type(static_cast<v1::DataType>(spec.data_type));
   desc->mutable_sizes()->Add(spec.sizes.begin(), spec.sizes.end());
@@ -118,9 +121,7 @@ DeviceInfo Decode(const v1::DeviceInfo& device) {
   return info;
 }
 
-}  // namespace
-
-v1::ExecuteRequest EncodeCall(const OperatorCall& call) {
+v1::ExecuteRequest EncodeHeader(const OperatorCall& call) {
   v1::ExecuteRequest request;
   request.set_operator_(call.operator_name);
   request.set_request_id(call.request_id);
@@ -137,22 +138,51 @@ v1::ExecuteRequest EncodeCall(const OperatorCall& call) {
     v1::TensorDesc* desc = request.add_inputs();
     desc->set_name(input.name());
     Encode(input.spec(), desc);
-    request.add_payloads(input.bytes().data(), input.bytes().size());
   }
   if (call.output) Encode(*call.output, request.mutable_output());
   return request;
 }
 
-absl::StatusOr<Tensor> DecodeOutput(v1::ExecuteResponse& response) {
-  const v1::TensorDesc& desc = response.output();
-  TensorSpec spec{DataTypeFromNumber(desc.data_type()).value_or(DataType::kUnknown),
-                  {desc.sizes().begin(), desc.sizes().end()},
-                  {desc.strides().begin(), desc.strides().end()}};
-  absl::StatusOr<Tensor> output =
-      Tensor::FromBytes(std::move(spec), std::move(*response.mutable_payload()));
-  if (output.ok()) return output;
+TensorSpec DecodeSpec(const v1::TensorDesc& desc) {
+  return {DataTypeFromNumber(desc.data_type()).value_or(DataType::kUnknown),
+          {desc.sizes().begin(), desc.sizes().end()},
+          {desc.strides().begin(), desc.strides().end()}};
+}
+
+}  // namespace
+
+v1::ExecuteRequest EncodeCall(const OperatorCall& call) {
+  v1::ExecuteRequest request = EncodeHeader(call);
+  for (const TensorView& input : call.inputs) {
+    request.add_payloads(input.bytes().data(), input.bytes().size());
+  }
+  return request;
+}
+
+OutgoingMessage MakeRequest(const OperatorCall& call) {
+  OutgoingMessage request = {EncodeHeader(call).SerializeAsString()};
+  request.payloads.reserve(call.inputs.size());
+  for (const TensorView& input : call.inputs) request.payloads.push_back(input.bytes());
+  return request;
+}
+
+absl::StatusOr<OutputPlace> DecodeOutput(const ReceivedMessage& response,
+                                         v1::ExecuteResponse& header) {
+  if (!header.ParseFromString(response.header())) {
+    return absl::DataLossError("the server's response is no ExecuteResponse");
+  }
+  // A field that is not repeated has the last value that was sent; none: no payload is needed,
+  // which no valid descriptor agrees to.
+  const size_t count = response.payload_count();
+  const uint64_t received = count > 0 ? response.payload_bytes(count - 1) : 0;
+  TensorSpec spec = DecodeSpec(header.output());
+  const absl::StatusOr<uint64_t> needed = ByteSize(spec);
+  if (needed.ok() && *needed == received) return OutputPlace{std::move(spec), received, count - 1};
+  constexpr absl::string_view kContradiction = "the server's response contradicts itself: ";
+  if (!needed.ok())
+    return absl::DataLossError(absl::StrCat(kContradiction, needed.status().message()));
   return absl::DataLossError(
-      absl::StrCat("the server's response contradicts itself: ", output.status().message()));
+      absl::StrCat(kContradiction, ToString(spec), " needs ", *needed, " bytes, not ", received));
 }
 
 ExecutionInfo DecodeExecution(const v1::ExecutionInfo& info) {

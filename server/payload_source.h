@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "server/host_buffers.h"
+#include "proto/wire/host_buffers.h"
 
 namespace opserve {
 

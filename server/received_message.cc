@@ -29,8 +29,8 @@ absl::Status ReceivedMessage::Read(const grpc::ByteBuffer& bytes,
   for (const grpc::Slice& slice : slices_) {
     views_.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
   }
-  SplitRequest split;
-  const SplitResult result = Split(views_, kMaxRequestHeaderBytes, split);
+  SplitMessage split;
+  const SplitResult result = Split(views_, kPayloadField, kMaxRequestHeaderBytes, split);
   // Whatever is wrong, the log names the request if it can.
   const bool is_header_valid = header.ParseFromString(split.header);
   if (result == SplitResult::kHeaderTooLarge) return HeaderTooLargeError();

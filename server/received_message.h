@@ -14,11 +14,14 @@
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "server/host_buffers.h"
+#include "proto/wire/host_buffers.h"
+#include "proto/wire/message_split.h"
 #include "server/payload_source.h"
-#include "server/wire_split.h"
 
 namespace opserve {
+
+// Most bytes of a request beside the contents of its payloads.
+inline constexpr size_t kMaxRequestHeaderBytes = size_t{2} << 20;
 
 // Not thread-safe.
 class ReceivedMessage final : public PayloadSource {

@@ -10,10 +10,10 @@
 
 #include "absl/status/status.h"
 #include "opserve/v1/operator_service.pb.h"
+#include "proto/wire/host_buffers.h"
 #include "server/admission.h"
 #include "server/clock.h"
 #include "server/execute_job.h"
-#include "server/host_buffers.h"
 #include "server/log.h"
 #include "server/pool/device_pool.h"
 #include "server/rate_limiter.h"

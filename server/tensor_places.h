@@ -22,7 +22,7 @@
 #include "kernels/tensor_desc.h"
 #include "kernels/validate.h"
 #include "opserve/v1/operator_service.pb.h"
-#include "server/host_buffers.h"
+#include "proto/wire/host_buffers.h"
 #include "server/regions/region_table.h"
 #include "server/resident/tensor_store.h"
 

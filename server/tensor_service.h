@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <functional>
 
+#include "proto/wire/host_buffers.h"
 #include "server/admission.h"
 #include "server/clock.h"
-#include "server/host_buffers.h"
 #include "server/resident/tensor_store.h"
 #include "server/rpc/rpc_service.h"
 #include "server/rpc/unary_call.h"

@@ -1,8 +1,8 @@
 // File: server/wire.h
 //
 // Conversion between the headers of messages and the types of kernels/. Payloads never are in these
-// messages: wire_split.h finds them in a request, and wire_response.h adds one to a response. All
-// functions are stateless and safe to use from any thread.
+// messages: proto/wire/message_split.h finds them in a request, and wire_response.h adds one to a
+// response. All functions are stateless and safe to use from any thread.
 
 #ifndef OPSERVE_SERVER_WIRE_H_
 #define OPSERVE_SERVER_WIRE_H_

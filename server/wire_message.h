@@ -12,11 +12,9 @@
 
 #include "google/protobuf/message_lite.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "proto/wire/message_split.h"
 
 namespace opserve {
-
-// The number of the field that holds payloads, in every message that has any.
-inline constexpr int kPayloadField = 16;
 
 // Bytes to send.
 struct OutgoingPayload {

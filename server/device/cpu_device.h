@@ -8,8 +8,8 @@
 #include <span>
 
 #include "kernels/cpu/cpu_executor.h"
+#include "proto/wire/host_buffers.h"
 #include "server/device/compute_device.h"
-#include "server/host_buffers.h"
 
 namespace opserve {
 

@@ -14,7 +14,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "kernels/tensor_desc.h"
-#include "server/host_buffers.h"
+#include "proto/wire/host_buffers.h"
 #include "server/mutex.h"
 #include "server/resident/sha256.h"
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/host_buffers.h"
+#include "proto/wire/host_buffers.h"
+#include "proto/wire/message_split.h"
 #include "server/payload_source.h"
-#include "server/wire_split.h"
 
 namespace opserve {
 

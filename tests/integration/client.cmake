@@ -2,7 +2,7 @@
 # as programs.
 
 opserve_test(client_integration_test
-  SRCS client_devices_test.cc client_test.cc
+  SRCS client_devices_test.cc client_memory_test.cc client_test.cc
   DEPS opserve::cli opserve::client opserve::npy opserve_integration
   LABELS integration)
 target_compile_definitions(client_integration_test PRIVATE

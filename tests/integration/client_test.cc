@@ -165,6 +165,45 @@ TEST_F(ClientTest, LargeTensorsTravelWhole) {
   for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], std::nearbyint(large[i]));
 }
 
+TEST_F(ClientTest, ResultsGoToTheCallersMemoryAlsoThatOfTheInput) {
+  std::vector<float> large(1 << 20);
+  for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<float>(i) + 0.125f;
+  ExecutionInfo info;
+  const auto spec =
+      client_->ExecuteInto(Round(large), std::as_writable_bytes(std::span(large)), {}, &info);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(*spec, (TensorSpec{DataType::kFloat32, {1 << 20}, {}}));
+  EXPECT_THAT(info.device, HasSubstr("cpu"));
+  for (size_t i = 0; i < large.size(); ++i) ASSERT_EQ(large[i], static_cast<float>(i));
+  const absl::Status small =
+      client_->ExecuteInto(Round(large), std::as_writable_bytes(std::span(large)).first(4))
+          .status();
+  EXPECT_EQ(small.code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ClientTest, ResultsAreAlignedAndOutliveTheClient) {
+  const std::vector<float> large(1 << 20, 1.75f);
+  const auto output = client_->Execute(Round(large));
+  client_.reset();
+  server_.reset();
+  ASSERT_TRUE(output.ok()) << output.status();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(output->bytes().data()) % 64, 0u);
+  for (float value : output->values<float>()) ASSERT_EQ(value, 2);
+}
+
+TEST_F(ClientTest, CallsAreSpreadOverSeveralConnections) {
+  const auto client = Connect(server_->addresses()[0], {.channels = 3});
+  std::vector<std::vector<float>> inputs;
+  for (int i = 0; i < 12; ++i) inputs.emplace_back(1 << 16, static_cast<float>(i) + 0.25f);
+  std::vector<std::future<absl::StatusOr<Tensor>>> futures;
+  for (const auto& input : inputs) futures.push_back(client->ExecuteFuture(Round(input)));
+  for (size_t i = 0; i < futures.size(); ++i) {
+    const auto output = futures[i].get();
+    ASSERT_TRUE(output.ok()) << output.status();
+    for (float value : output->values<float>()) ASSERT_EQ(value, static_cast<float>(i));
+  }
+}
+
 TEST_F(ClientTest, EveryViolationIsDecoded) {
   OperatorCall call = Round(kValues);
   call.attributes = {{"RoundingMode", "UP"}, {"Extra", 1.5}};
@@ -243,7 +282,12 @@ TEST_F(ClientTest, UnixSockets) {
   const std::string path =
       std::filesystem::path(::testing::TempDir()) / ("opserve_client_" + std::to_string(getpid()));
   const std::unique_ptr<Server> server = Start("unix:" + path);
-  EXPECT_TRUE(Connect("unix:" + path)->Execute(Round(kValues)).ok());
+  const auto client = Connect("unix:" + path);
+  EXPECT_TRUE(client->Execute(Round(kValues)).ok());
+  const std::vector<float> large(1 << 20, 1.75f);
+  const auto output = client->Execute(Round(large));
+  ASSERT_TRUE(output.ok()) << output.status();
+  for (float value : output->values<float>()) ASSERT_EQ(value, 2);
 }
 
 TEST_F(ClientTest, TlsTrustsTheGivenAuthorityOnly) {
@@ -313,6 +357,10 @@ TEST(ConnectTest, MalformedTargetsAndOptionsAreRefused) {
   EXPECT_EQ(code_of("localhost", {}), absl::StatusCode::kInvalidArgument);
   const ClientOptions half_tls = {.tls = TlsOptions{.client_certificate = "PEM"}};
   EXPECT_EQ(code_of("localhost:1", half_tls), absl::StatusCode::kInvalidArgument);
+  for (const int channels : {-1, 0, 65}) {
+    const ClientOptions wrong = {.channels = channels};
+    EXPECT_EQ(code_of("localhost:1", wrong), absl::StatusCode::kInvalidArgument);
+  }
   // A token never crosses a network in plain text.
   ClientOptions token = {.connect_timeout = absl::ZeroDuration(), .bearer_token = "secret"};
   EXPECT_EQ(code_of("gpu-host:50051", token), absl::StatusCode::kInvalidArgument);

@@ -1,6 +1,6 @@
 // File: tests/testing/wire_check.h
 //
-// Holds the splitting of requests to protobuf's own parser.
+// Holds the splitting of messages to protobuf's own parser.
 
 #ifndef OPSERVE_TESTS_TESTING_WIRE_CHECK_H_
 #define OPSERVE_TESTS_TESTING_WIRE_CHECK_H_
@@ -14,7 +14,7 @@
 
 #include "google/protobuf/stubs/logging.h"
 #include "opserve/v1/operator_service.pb.h"
-#include "server/wire_split.h"
+#include "proto/wire/message_split.h"
 
 namespace opserve::testing {
 
@@ -55,26 +55,47 @@ inline std::string PayloadOf(const std::vector<ByteSlice>& slices, const Payload
   return same == bytes ? bytes : "InOnePiece and Gather disagree";
 }
 
+// The payloads of a message, which are taken out of it; and the same of the places that Split
+// found.
+inline std::vector<std::string> TakePayloads(v1::ExecuteRequest& request) {
+  std::vector<std::string> payloads(request.payloads().begin(), request.payloads().end());
+  request.clear_payloads();
+  return payloads;
+}
+inline std::vector<std::string> TakePayloads(v1::ExecuteResponse& response) {
+  std::vector<std::string> payload = {response.payload()};
+  response.clear_payload();
+  return payload;
+}
+inline std::vector<std::string> KeepPayloads(const v1::ExecuteRequest&,
+                                             std::vector<std::string> found) {
+  return found;
+}
+// A field that is not repeated has the last value that was sent, or none.
+inline std::vector<std::string> KeepPayloads(const v1::ExecuteResponse&,
+                                             std::vector<std::string> found) {
+  return {found.empty() ? "" : found.back()};
+}
+
 // How Split differs from the generated parser on this message; empty where it does not.
-inline std::string WireDifference(std::string_view message, const std::vector<size_t>& cuts) {
+template <class Message = v1::ExecuteRequest>
+std::string WireDifference(std::string_view message, const std::vector<size_t>& cuts) {
   const google::protobuf::LogSilencer quiet;  // it tells of every text that is no UTF-8
-  v1::ExecuteRequest whole;
+  Message whole;
   const bool is_valid = whole.ParseFromArray(message.data(), static_cast<int>(message.size()));
   const SlicedMessage sliced(message, cuts);
-  SplitRequest split;
-  const SplitResult result = Split(sliced.views(), std::numeric_limits<size_t>::max(), split);
-  v1::ExecuteRequest header;
+  SplitMessage split;
+  const SplitResult result =
+      Split(sliced.views(), kPayloadField, std::numeric_limits<size_t>::max(), split);
+  Message header;
   const bool is_accepted = result == SplitResult::kOk && header.ParseFromString(split.header);
   if (is_accepted != is_valid) return is_valid ? "refused though valid" : "accepted though invalid";
   if (!is_valid) return "";
-  if (header.payloads_size() != 0) return "a payload in the header";
-  if (split.payloads.size() != static_cast<size_t>(whole.payloads_size())) {
-    return "another number of payloads";
+  std::vector<std::string> found;
+  for (const PayloadPlace& place : split.payloads) {
+    found.push_back(PayloadOf(sliced.views(), place));
   }
-  for (int i = 0; i < whole.payloads_size(); ++i) {
-    if (PayloadOf(sliced.views(), split.payloads[i]) != whole.payloads(i)) return "another payload";
-  }
-  whole.clear_payloads();
+  if (KeepPayloads(header, found) != TakePayloads(whole)) return "other payloads";
   if (header.SerializeAsString() != whole.SerializeAsString()) return "another header";
   return "";
 }

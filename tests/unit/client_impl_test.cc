@@ -2,13 +2,18 @@
 
 #include "client/client_impl.h"
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <future>
+#include <optional>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "tests/unit/client_messages.h"
 #include "tests/unit/client_statuses.h"
 
 namespace opserve::client_internal {
@@ -16,6 +21,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::Exhausted;
+using testing::ReceivedFrom;
 
 // Time passes only while somebody waits for it.
 class SimulatedClock final : public Clock {
@@ -47,43 +53,49 @@ v1::ExecuteResponse GoodResponse() {
   return response;
 }
 
+// What a method answers, with something of the request in it.
+ReceivedMessage GoodAnswer(std::string_view method, const OutgoingMessage& request) {
+  if (method == "/opserve.v1.OperatorService/ListOperators") {
+    v1::ListOperatorsRequest parsed;
+    parsed.ParseFromString(request.header);
+    v1::ListOperatorsResponse response;
+    response.add_operators()->set_name(parsed.name());
+    return ReceivedFrom(response);
+  }
+  if (method == "/opserve.v1.OperatorService/GetServerInfo") {
+    v1::GetServerInfoResponse response;
+    response.set_version("1.2.3");
+    return ReceivedFrom(response);
+  }
+  if (method == "/opserve.v1.OperatorService/SelfTestDevices") {
+    v1::SelfTestDevicesRequest parsed;
+    parsed.ParseFromString(request.header);
+    v1::SelfTestDevicesResponse response;
+    response.add_results()->set_device(parsed.device());
+    return ReceivedFrom(response);
+  }
+  if (method == "/grpc.health.v1.Health/Check") return ReceivedFrom("\x08\x01");
+  EXPECT_EQ(method, "/opserve.v1.OperatorService/Execute");
+  return ReceivedFrom(GoodResponse());
+}
+
 // Answers attempts with the statuses of a script, then with success.
 class ScriptedTransport final : public Transport {
  public:
   ScriptedTransport(SimulatedClock& clock, std::deque<absl::Status> script)
       : clock_(clock), script_(std::move(script)) {}
 
-  absl::Status Execute(const v1::ExecuteRequest&, absl::Duration timeout,
-                       v1::ExecuteResponse& response) override {
-    response = GoodResponse();
-    return Next(timeout);
+  absl::Status Call(const char* method, const OutgoingMessage& request, absl::Duration timeout,
+                    ReceivedMessage& response) override {
+    absl::Status status = Next(timeout);
+    if (status.ok()) response = answer ? ReceivedFrom(*answer) : GoodAnswer(method, request);
+    return status;
   }
-  void ExecuteAsync(const v1::ExecuteRequest&, absl::Duration timeout,
-                    v1::ExecuteResponse& response,
-                    std::function<void(absl::Status)> done) override {
-    response = GoodResponse();
-    if (answers_late) return late_.push_back(std::move(done));
-    done(Next(timeout));
-  }
-  absl::Status ListOperators(const v1::ListOperatorsRequest& request, absl::Duration timeout,
-                             v1::ListOperatorsResponse& response) override {
-    response.add_operators()->set_name(request.name());
-    return Next(timeout);
-  }
-  absl::Status GetServerInfo(const v1::GetServerInfoRequest&, absl::Duration timeout,
-                             v1::GetServerInfoResponse& response) override {
-    response.set_version("1.2.3");
-    return Next(timeout);
-  }
-  absl::Status SelfTestDevices(const v1::SelfTestDevicesRequest& request, absl::Duration timeout,
-                               v1::SelfTestDevicesResponse& response) override {
-    response.add_results()->set_device(request.device());
-    return Next(timeout);
-  }
-  absl::StatusOr<HealthStatus> CheckHealth(absl::string_view, absl::Duration timeout) override {
-    const absl::Status status = Next(timeout);
-    if (!status.ok()) return status;
-    return HealthStatus::kServing;
+  void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
+                 ReceivedMessage& response, std::function<void(absl::Status)> done) override {
+    if (!answers_late) return done(Call(method, request, timeout, response));
+    response = GoodAnswer(method, request);
+    late_.push_back(std::move(done));
   }
 
   // Answers what was left unanswered. The transport may be gone after the last answer.
@@ -93,6 +105,7 @@ class ScriptedTransport final : public Transport {
   }
 
   bool answers_late = false;
+  std::optional<std::string> answer;     // bytes of every answer, instead of good ones
   std::vector<absl::Duration> timeouts;  // of each attempt
   absl::Duration time_per_attempt;
 
@@ -219,42 +232,82 @@ TEST(ClientImplTest, DestructionWaitsForCallsInFlight) {
 }
 
 TEST(ClientImplTest, AContradictoryResponseIsDataLoss) {
-  class BrokenTransport final : public Transport {
-   public:
-    absl::Status Execute(const v1::ExecuteRequest&, absl::Duration,
-                         v1::ExecuteResponse& response) override {
-      response = GoodResponse();
-      response.set_payload("abc");
-      return absl::OkStatus();
-    }
-    void ExecuteAsync(const v1::ExecuteRequest&, absl::Duration, v1::ExecuteResponse&,
-                      std::function<void(absl::Status)> done) override {
-      done(absl::OkStatus());  // with an empty response
-    }
-    absl::Status ListOperators(const v1::ListOperatorsRequest&, absl::Duration,
-                               v1::ListOperatorsResponse&) override {
-      return absl::OkStatus();
-    }
-    absl::Status GetServerInfo(const v1::GetServerInfoRequest&, absl::Duration,
-                               v1::GetServerInfoResponse&) override {
-      return absl::OkStatus();
-    }
-    absl::Status SelfTestDevices(const v1::SelfTestDevicesRequest&, absl::Duration,
-                                 v1::SelfTestDevicesResponse&) override {
-      return absl::OkStatus();
-    }
-    absl::StatusOr<HealthStatus> CheckHealth(absl::string_view, absl::Duration) override {
-      return HealthStatus::kUnknown;
-    }
+  v1::ExecuteResponse too_long = GoodResponse();
+  too_long.set_payload("abc");
+  // Of no output at all, of another size, of a header that is no message, of text that is no UTF-8.
+  for (const std::string& bytes : {std::string(), too_long.SerializeAsString(),
+                                   std::string("\x12\x01\x10"), std::string("\x0a\x02\xc3\x28")}) {
+    Fixture f({});
+    f.transport->answer = bytes;
+    EXPECT_TRUE(absl::IsDataLoss(f.impl->Execute(kCall, {}, nullptr).status()));
+    std::byte target[2] = {};
+    EXPECT_TRUE(absl::IsDataLoss(f.impl->ExecuteInto(kCall, target, {}, nullptr).status()));
+    absl::Status status;
+    f.impl->ExecuteAsync(kCall,
+                         [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo&) {
+                           status = output.status();
+                         },
+                         {});
+    EXPECT_TRUE(absl::IsDataLoss(status));
+    EXPECT_EQ(f.transport->timeouts.size(), 3u) << "no reason to try again";
+  }
+}
+
+TEST(ClientImplTest, OtherMethodsRefuseWhatIsNoMessage) {
+  Fixture f({});
+  f.transport->answer = "\x0a\x02\xc3\x28";
+  EXPECT_TRUE(absl::IsDataLoss(f.impl->ListOperators("", "", {}).status()));
+  EXPECT_TRUE(absl::IsDataLoss(f.impl->GetServerInfo({}).status()));
+  EXPECT_TRUE(absl::IsDataLoss(f.impl->SelfTestDevices("", {}).status()));
+}
+
+TEST(ClientImplTest, ResultsAreAlignedAndTheirMemoryIsUsedAgain) {
+  Fixture f({});
+  const std::byte* data = nullptr;
+  {
+    const auto output = f.impl->Execute(kCall, {}, nullptr);
+    ASSERT_TRUE(output.ok()) << output.status();
+    data = output->bytes().data();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
+    const auto other = f.impl->Execute(kCall, {}, nullptr);
+    EXPECT_NE(other->bytes().data(), data) << "still in use";
+  }
+  Tensor kept = *f.impl->Execute(kCall, {}, nullptr);
+  EXPECT_EQ(kept.bytes().data(), data) << "given back last";
+  f.impl.reset();
+  EXPECT_THAT(kept.values<uint8_t>(), ElementsAre('a', 'b')) << "outlives the client";
+}
+
+TEST(ClientImplTest, AResultMayGoToTheCallersMemory) {
+  Fixture f({kGone});
+  std::byte target[3] = {};
+  ExecutionInfo info;
+  const auto spec = f.impl->ExecuteInto(kCall, std::span(target).subspan(1), {}, &info);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(*spec, (TensorSpec{DataType::kUint8, {2}, {}}));
+  EXPECT_THAT(target, ElementsAre(std::byte{0}, std::byte{'a'}, std::byte{'b'}));
+  EXPECT_EQ(info.sends, 2);
+}
+
+TEST(ClientImplTest, TheCallersMemoryIsWrittenOnlyWhereTheCallSucceeds) {
+  Fixture f({absl::InvalidArgumentError("no")});
+  std::byte target[3] = {};
+  const auto is_untouched = [&] {
+    return std::all_of(std::begin(target), std::end(target),
+                       [](std::byte byte) { return byte == std::byte{0}; });
   };
-  ClientImpl impl({}, std::make_unique<BrokenTransport>(), std::make_unique<SimulatedClock>());
-  EXPECT_EQ(impl.Execute(kCall, {}, nullptr).status().code(), absl::StatusCode::kDataLoss);
-  absl::Status status;
-  impl.ExecuteAsync(
-      kCall,
-      [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo&) { status = output.status(); },
-      {});
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(f.impl->ExecuteInto(kCall, target, {}, nullptr).status(),
+            absl::InvalidArgumentError("no"));
+  EXPECT_TRUE(is_untouched());
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{3}}) {
+    const absl::Status status =
+        f.impl->ExecuteInto(kCall, std::span(target).first(size), {}, nullptr).status();
+    EXPECT_EQ(status.message(), absl::StrCat("the result, UINT8 {2}, has 2 bytes; there is room "
+                                             "for ",
+                                             size));
+    EXPECT_TRUE(absl::IsInvalidArgument(status));
+    EXPECT_TRUE(is_untouched());
+  }
 }
 
 TEST(ClientImplTest, OtherCallsRetryToo) {

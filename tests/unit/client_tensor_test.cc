@@ -114,6 +114,23 @@ TEST(TensorTest, CopiesShareTheBytesAndOutliveTheOriginal) {
   EXPECT_EQ(copy.values<uint8_t>()[99], 'x');
 }
 
+TEST(TensorTest, SharesMemoryWithItsOwner) {
+  const auto values = std::make_shared<std::vector<float>>(std::vector<float>{1, 2, 3});
+  const TensorSpec spec{DataType::kFloat32, {2}, {}};
+  const auto bytes = std::as_bytes(std::span(*values));
+  Tensor tensor = *Tensor::FromShared(spec, bytes.subspan(4), values);
+  EXPECT_EQ(tensor.bytes().data(), bytes.data() + 4);
+  EXPECT_THAT(tensor.values<float>(), ElementsAre(2, 3));
+  EXPECT_EQ(values.use_count(), 2);
+  const Tensor moved = std::move(tensor);
+  EXPECT_TRUE(tensor.bytes().empty());  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(values.use_count(), 2);
+
+  EXPECT_TRUE(absl::IsInvalidArgument(Tensor::FromShared(spec, bytes, values).status()));
+  const auto misaligned = Tensor::FromShared(spec, bytes.subspan(2, 8), values);
+  EXPECT_EQ(misaligned.status().message(), "memory that is not aligned for FLOAT32");
+}
+
 TEST(TensorTest, PackedFollowsStrides) {
   // 2 x 3, transposed and padded: element (i, j) is at i + 3 * j.
   const auto tensor =

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/host_buffers.h"
+#include "proto/wire/host_buffers.h"
 
 namespace opserve::testing {
 namespace {

@@ -11,15 +11,19 @@
 namespace opserve::testing {
 namespace {
 
-constexpr int kMessages = 1'200'000;
+constexpr int kRequests = 1'200'000;
+constexpr int kResponses = 400'000;
 
 class MessageMaker {
  public:
   explicit MessageMaker(uint64_t seed) : random_(seed) {}
 
   // A valid message with some of its bytes replaced, removed, doubled or added.
+  template <class Message>
   std::string Make() {
-    std::string message = Request().SerializeAsString();
+    Message valid;
+    Fill(valid);
+    std::string message = valid.SerializeAsString();
     for (size_t left = Below(5); left > 0; --left) Mutate(message);
     return message;
   }
@@ -40,8 +44,15 @@ class MessageMaker {
     return text;
   }
 
-  v1::ExecuteRequest Request() {
-    v1::ExecuteRequest request;
+  void Fill(v1::ExecuteResponse& response) {
+    response.set_request_id(Text(8));
+    if (Below(2) == 0) response.mutable_execution()->set_device(Text(8));
+    if (Below(2) == 0) response.mutable_execution()->set_run_time_ns(random_());
+    if (Below(4) == 0) response.mutable_output()->add_sizes(static_cast<uint32_t>(Below(300)));
+    response.set_payload(Text(Below(8) == 0 ? 200 : 12));
+  }
+
+  void Fill(v1::ExecuteRequest& request) {
     request.set_operator_(Text(8));
     if (Below(2) == 0) request.set_request_id(Text(8));
     if (Below(2) == 0) request.set_device(v1::DEVICE_PREFERENCE_CPU);
@@ -52,7 +63,6 @@ class MessageMaker {
       for (size_t d = Below(4); d > 0; --d) input.add_sizes(static_cast<uint32_t>(Below(300)));
       request.add_payloads(Text(Below(8) == 0 ? 200 : 12));
     }
-    return request;
   }
 
   void Mutate(std::string& message) {
@@ -113,20 +123,29 @@ class MessageMaker {
   std::mt19937_64 random_;
 };
 
-TEST(WireDifferentialTest, AgreesWithTheGeneratedParser) {
+template <class Message>
+void ExpectAgreement(int messages) {
   MessageMaker maker(20220623);
   int valid = 0;
-  for (int i = 0; i < kMessages; ++i) {
-    const std::string message = maker.Make();
+  for (int i = 0; i < messages; ++i) {
+    const std::string message = maker.Make<Message>();
     const std::vector<size_t> cuts = maker.Cuts(message.size());
-    ASSERT_EQ(WireDifference(message, cuts), "")
+    ASSERT_EQ(WireDifference<Message>(message, cuts), "")
         << "message " << i << ": " << ::testing::PrintToString(message) << ", cut at "
         << ::testing::PrintToString(cuts);
-    valid += v1::ExecuteRequest().ParseFromString(message) ? 1 : 0;
+    valid += Message().ParseFromString(message) ? 1 : 0;
   }
   // Both verdicts are common, or the test would show little.
-  EXPECT_GT(valid, kMessages / 10);
-  EXPECT_LT(valid, kMessages - kMessages / 10);
+  EXPECT_GT(valid, messages / 10);
+  EXPECT_LT(valid, messages - messages / 10);
+}
+
+TEST(WireDifferentialTest, AgreesWithTheGeneratedParserOnRequests) {
+  ExpectAgreement<v1::ExecuteRequest>(kRequests);
+}
+
+TEST(WireDifferentialTest, AgreesWithTheGeneratedParserOnResponses) {
+  ExpectAgreement<v1::ExecuteResponse>(kResponses);
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ struct Parts {
 Parts SplitAt(const std::string& message, const std::vector<size_t>& cuts,
               size_t limit = kNoLimit) {
   const SlicedMessage sliced(message, cuts);
-  SplitRequest split;
-  Parts parts{.result = Split(sliced.views(), limit, split)};
+  SplitMessage split;
+  Parts parts{.result = Split(sliced.views(), kPayloadField, limit, split)};
   parts.header = split.header;
   if (parts.result != SplitResult::kOk) return parts;
   for (const PayloadPlace& place : split.payloads) {
@@ -84,8 +84,8 @@ TEST(WireSplitTest, SeparatesPayloadsFromTheHeader) {
 }
 
 TEST(WireSplitTest, AnEmptyMessageIsOne) {
-  SplitRequest split;
-  EXPECT_EQ(Split({}, kNoLimit, split), SplitResult::kOk);
+  SplitMessage split;
+  EXPECT_EQ(Split({}, kPayloadField, kNoLimit, split), SplitResult::kOk);
   EXPECT_EQ(split.header, "");
   EXPECT_THAT(split.payloads, IsEmpty());
   ExpectAgreement("");
@@ -96,8 +96,8 @@ TEST(WireSplitTest, PayloadsAreUsedInPlaceExactlyWhereTheyLieInOneSlice) {
   const size_t begin = message.find("payload");
   for (size_t cut = 0; cut <= message.size(); ++cut) {
     const SlicedMessage sliced(message, {cut});
-    SplitRequest split;
-    ASSERT_EQ(Split(sliced.views(), kNoLimit, split), SplitResult::kOk);
+    SplitMessage split;
+    ASSERT_EQ(Split(sliced.views(), kPayloadField, kNoLimit, split), SplitResult::kOk);
     const std::byte* const bytes = InOnePiece(sliced.views(), split.payloads[0]);
     const bool is_divided = cut > begin && cut < begin + 7;
     EXPECT_EQ(bytes == nullptr, is_divided) << cut;

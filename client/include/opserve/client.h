@@ -20,6 +20,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -106,6 +107,13 @@ using ExecuteCallback =
 // Errors keep the server's code and message; errors.h decodes the rest. Beside those of the server,
 // calls fail with DEADLINE_EXCEEDED when their time is up, UNAVAILABLE when the server cannot be
 // reached, and DATA_LOSS when a response contradicts itself.
+//
+// Memory. Inputs are sent from where they lie. When a call is over, by its return, its callback or
+// its future, nothing refers to their memory any more, whatever the outcome; until then it must
+// stay valid and unchanged. So a call may outlive its deadline: where the socket has not taken what
+// is being written 100 ms later, the connection is shut down and made anew, and other calls in
+// flight on it fail with UNAVAILABLE, which is retried. Threads of gRPC may take some seconds to
+// notice that, up to 20 in the worst case, before an asynchronous call is over.
 class Client {
  public:
   // Connects to "host:port" or "unix:/path". INVALID_ARGUMENT for a malformed target or options,
@@ -118,13 +126,23 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Runs `call` and waits for its result. Where `info` is given it tells how the call was run.
+  // Runs `call` and waits for its result, whose memory is aligned to 64 bytes and, once the last
+  // copy of the tensor is gone, used again: see ClientOptions::idle_buffer_bytes. A result may
+  // outlive the client. Where `info` is given it tells how the call was run.
   absl::StatusOr<Tensor> Execute(const OperatorCall& call, const CallOptions& options = {},
                                  ExecutionInfo* info = nullptr);
 
+  // The same with the result in `output`, at any alignment. INVALID_ARGUMENT unless that has
+  // exactly the bytes of the result. It is written only where the call succeeds, and after the
+  // inputs are not needed any more, so it may be the memory of an input. Returns the result's
+  // layout.
+  absl::StatusOr<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
+                                         const CallOptions& options = {},
+                                         ExecutionInfo* info = nullptr);
+
   // Starts `call`. `done` runs exactly once, on a thread of the client, possibly before this
   // returns; it must not block. The memory behind the inputs must stay valid and unchanged until
-  // then; `call` itself need not.
+  // it runs; `call` itself need not.
   void ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
                     const CallOptions& options = {});
 

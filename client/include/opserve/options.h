@@ -5,6 +5,7 @@
 #ifndef OPSERVE_OPTIONS_H_
 #define OPSERVE_OPTIONS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -56,6 +57,13 @@ struct ClientOptions {
   std::string client_name = {};
   // Largest message in bytes, in either direction; negative: no limit beyond the server's.
   int max_message_bytes = -1;
+  // Connections to the server. Each call takes the one with the fewest calls in flight, so that
+  // large tensors of several threads do not wait for one another on one connection. Small calls
+  // gain nothing from more than one.
+  int channels = 1;
+  // Memory of results that were given up is kept for the next ones, up to this many bytes: fresh
+  // pages cost several times the copy into them. 0 keeps none.
+  uint64_t idle_buffer_bytes = uint64_t{64} << 20;
   // Interval of pings while calls are in flight, to notice a dead peer. gRPC servers refuse pings
   // more often than every 5 minutes unless they are configured for it.
   absl::Duration keepalive_time = absl::Minutes(6);

@@ -127,10 +127,19 @@ class Tensor {
   // ByteSize(spec) of them.
   static absl::StatusOr<Tensor> FromBytes(TensorSpec spec, std::string bytes);
 
+  // A tensor in memory that `owner` keeps alive; copies of the tensor share it. The bytes must not
+  // change as long as one of them lives. INVALID_ARGUMENT unless there are exactly ByteSize(spec)
+  // of them, aligned for the element type.
+  static absl::StatusOr<Tensor> FromShared(TensorSpec spec, std::span<const std::byte> bytes,
+                                           std::shared_ptr<const void> owner);
+
   const TensorSpec& spec() const { return spec_; }
   DataType data_type() const { return spec_.data_type; }
   const std::vector<uint32_t>& sizes() const { return spec_.sizes; }
-  std::span<const std::byte> bytes() const;
+  std::span<const std::byte> bytes() const {
+    if (bytes_ == nullptr) return {};
+    return {bytes_.get(), size_};
+  }
 
   // The elements in memory order, padding included; they live as long as the tensor or a copy of
   // it. Empty if T is not the element type: see data_type(). Of its own type, a tensor has at least
@@ -148,11 +157,13 @@ class Tensor {
   TensorView view() const { return TensorView(spec_, bytes()); }
 
  private:
-  Tensor(TensorSpec spec, std::shared_ptr<const std::string> storage)
-      : spec_(std::move(spec)), storage_(std::move(storage)) {}
+  Tensor(TensorSpec spec, std::string bytes);
+  Tensor(TensorSpec spec, std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
+      : spec_(std::move(spec)), bytes_(std::move(owner), bytes.data()), size_(bytes.size()) {}
 
   TensorSpec spec_;
-  std::shared_ptr<const std::string> storage_;
+  std::shared_ptr<const std::byte> bytes_;  // shares what holds them
+  size_t size_ = 0;
 };
 
 }  // namespace opserve

@@ -1,11 +1,11 @@
-// File: server/wire_split.h
+// File: proto/wire/message_split.h
 //
-// Divides the bytes of an ExecuteRequest into its header, which protobuf parses, and the places of
-// its payloads, which nobody copies. Payloads may begin and end anywhere in the slices that gRPC
+// Divides the bytes of a message into its header, which protobuf parses, and the places of its
+// payloads, which nobody copies. Payloads may begin and end anywhere in the slices that gRPC
 // received. All functions are stateless and safe to use from any thread.
 
-#ifndef OPSERVE_SERVER_WIRE_SPLIT_H_
-#define OPSERVE_SERVER_WIRE_SPLIT_H_
+#ifndef OPSERVE_PROTO_WIRE_MESSAGE_SPLIT_H_
+#define OPSERVE_PROTO_WIRE_MESSAGE_SPLIT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace opserve {
 
-// Most bytes of a request beside the contents of its payloads.
-inline constexpr size_t kMaxRequestHeaderBytes = size_t{2} << 20;
+// The number of the field that holds payloads, in every message that has any.
+inline constexpr int kPayloadField = 16;
 
 // A part of a message that lies in one piece.
 using ByteSlice = std::span<const std::byte>;
@@ -30,7 +30,7 @@ struct PayloadPlace {
 };
 
 // A message in two parts.
-struct SplitRequest {
+struct SplitMessage {
   // All fields but the payloads, byte for byte and in their order: a message of its own.
   std::string header;
   // Every payload, in order.
@@ -43,10 +43,12 @@ enum class SplitResult {
   kHeaderTooLarge,  // more than `max_header_bytes` beside the contents of the payloads
 };
 
-// Splits the message whose bytes are `slices`, one after the other. Where it returns kOk, the whole
-// message is valid exactly if `out.header` is. Allocates no more than a small multiple of
-// `max_header_bytes`, whatever lengths the message claims. `out` is of no use after an error.
-SplitResult Split(std::span<const ByteSlice> slices, size_t max_header_bytes, SplitRequest& out);
+// Splits the message whose bytes are `slices`, one after the other. Payloads are the fields of
+// number `payload_field` that have a length. Where it returns kOk, the whole message is valid
+// exactly if `out.header` is. Allocates no more than a small multiple of `max_header_bytes`,
+// whatever lengths the message claims. `out` is of no use after an error.
+SplitResult Split(std::span<const ByteSlice> slices, int payload_field, size_t max_header_bytes,
+                  SplitMessage& out);
 
 // The bytes of a payload that lies in one slice; nullptr where it does not.
 const std::byte* InOnePiece(std::span<const ByteSlice> slices, const PayloadPlace& place);
@@ -56,4 +58,4 @@ void Gather(std::span<const ByteSlice> slices, const PayloadPlace& place, std::b
 
 }  // namespace opserve
 
-#endif  // OPSERVE_SERVER_WIRE_SPLIT_H_
+#endif  // OPSERVE_PROTO_WIRE_MESSAGE_SPLIT_H_

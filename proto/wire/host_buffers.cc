@@ -1,9 +1,9 @@
-#include "server/host_buffers.h"
+#include "proto/wire/host_buffers.h"
 
 #include <array>
 #include <new>
 
-#include "server/mutex.h"
+#include "proto/wire/mutex.h"
 
 namespace opserve {
 namespace {
@@ -29,7 +29,7 @@ void Free(void* data) { ::operator delete(data, kAlignment); }
 }  // namespace
 
 // The idle buffers. Held by the pool and by every buffer on loan, so that a result which gRPC is
-// still sending may outlive the server.
+// still sending may outlive the server, and a tensor the client.
 class HostBuffer::Shelf {
  public:
   explicit Shelf(uint64_t budget) : budget_(budget) {}

@@ -1,11 +1,9 @@
-#include "server/wire_split.h"
+#include "proto/wire/message_split.h"
 
 #include <algorithm>
 #include <climits>
 #include <cstring>
 #include <optional>
-
-#include "opserve/v1/operator_service.pb.h"
 
 namespace opserve {
 namespace {
@@ -29,9 +27,6 @@ enum WireType : uint32_t {
   kEndGroup = 4,
   kFixed32 = 5,
 };
-
-constexpr uint32_t kPayloadTag =
-    v1::ExecuteRequest::kPayloadsFieldNumber << 3 | uint32_t{kLengthDelimited};
 
 // A place in the slices that only moves forward.
 class Cursor {
@@ -151,14 +146,16 @@ void Append(Cursor from, uint64_t bytes, std::string& out) {
 
 }  // namespace
 
-SplitResult Split(std::span<const ByteSlice> slices, size_t max_header_bytes, SplitRequest& out) {
+SplitResult Split(std::span<const ByteSlice> slices, int payload_field, size_t max_header_bytes,
+                  SplitMessage& out) {
+  const uint32_t payload_tag = static_cast<uint32_t>(payload_field) << 3 | kLengthDelimited;
   Cursor cursor(slices);
   if (cursor.left() > INT_MAX) return SplitResult::kMalformed;
   uint64_t header_bytes = 0;  // with the tags and lengths of payloads, which cost memory as well
   while (cursor.left() > 0) {
     const Cursor start = cursor;
     const uint32_t tag = ReadTag(cursor);
-    const bool is_payload = tag == kPayloadTag;
+    const bool is_payload = tag == payload_tag;
     uint64_t content = 0;
     if (is_payload) {
       const std::optional<uint64_t> length = ReadLength(cursor);

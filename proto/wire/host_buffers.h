@@ -1,10 +1,10 @@
-// File: server/host_buffers.h
+// File: proto/wire/host_buffers.h
 //
-// Memory for tensors on the host that is used again: the pages of a fresh large buffer cost several
-// times the copy into it.
+// Memory for tensors on the host that is used again, of server and client: the pages of a fresh
+// large buffer cost several times the copy into it.
 
-#ifndef OPSERVE_SERVER_HOST_BUFFERS_H_
-#define OPSERVE_SERVER_HOST_BUFFERS_H_
+#ifndef OPSERVE_PROTO_WIRE_HOST_BUFFERS_H_
+#define OPSERVE_PROTO_WIRE_HOST_BUFFERS_H_
 
 #include <bit>
 #include <cstddef>
@@ -76,4 +76,4 @@ class HostBufferPool {
 
 }  // namespace opserve
 
-#endif  // OPSERVE_SERVER_HOST_BUFFERS_H_
+#endif  // OPSERVE_PROTO_WIRE_HOST_BUFFERS_H_

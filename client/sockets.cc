@@ -1,0 +1,87 @@
+#include "client/sockets.h"
+
+#include <fcntl.h>
+#include <grpc/support/sync.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+
+// gRPC exports these functions, and ChannelArguments takes such an object, but the header is not
+// installed. Layout and names are those of gRPC 1.51, src/core/lib/iomgr/socket_mutator.h.
+struct grpc_mutate_socket_info;
+struct grpc_socket_mutator_vtable {
+  bool (*mutate_fd)(int fd, grpc_socket_mutator* mutator);
+  int (*compare)(grpc_socket_mutator* a, grpc_socket_mutator* b);
+  void (*destroy)(grpc_socket_mutator* mutator);
+  bool (*mutate_fd_2)(const grpc_mutate_socket_info* info, grpc_socket_mutator* mutator);
+};
+struct grpc_socket_mutator {
+  const grpc_socket_mutator_vtable* vtable;
+  gpr_refcount refcount;
+};
+void grpc_socket_mutator_init(grpc_socket_mutator* mutator,
+                              const grpc_socket_mutator_vtable* vtable);
+
+namespace opserve::client_internal {
+namespace {
+
+struct Mutator : grpc_socket_mutator {
+  std::shared_ptr<Sockets> sockets;
+};
+
+bool OnSocket(int fd, grpc_socket_mutator* mutator) {
+  static_cast<Mutator*>(mutator)->sockets->Add(fd);
+  return true;
+}
+
+int Compare(grpc_socket_mutator* a, grpc_socket_mutator* b) {
+  return a < b ? -1 : static_cast<int>(a > b);
+}
+
+void Destroy(grpc_socket_mutator* mutator) { delete static_cast<Mutator*>(mutator); }
+
+constexpr grpc_socket_mutator_vtable kTable = {OnSocket, Compare, Destroy, nullptr};
+
+}  // namespace
+
+std::shared_ptr<Sockets> Sockets::Watch(bool is_local, grpc::ChannelArguments& arguments) {
+  auto* const mutator = new Mutator;
+  mutator->sockets = std::make_shared<Sockets>(is_local);
+  grpc_socket_mutator_init(mutator, &kTable);
+  std::shared_ptr<Sockets> sockets = mutator->sockets;
+  arguments.SetSocketMutator(mutator);  // takes it over
+  return sockets;
+}
+
+bool Sockets::IsStill(const Socket& socket, int fd) {
+  struct stat found;
+  return fstat(fd, &found) == 0 && found.st_dev == socket.device && found.st_ino == socket.inode;
+}
+
+void Sockets::Add(int fd) {
+  // Fails on unix sockets, which have no such option, and where the kernel has no CUBIC.
+  constexpr char kCubic[] = "cubic";
+  if (is_local_) (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kCubic, sizeof(kCubic) - 1);
+  struct stat found;
+  if (fstat(fd, &found) != 0) return;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(sockets_, [](const Socket& socket) { return !IsStill(socket, socket.fd); });
+  sockets_.push_back({fd, found.st_dev, found.st_ino});
+}
+
+void Sockets::ShutDown() {
+  const std::lock_guard lock(mutex_);
+  for (const Socket& socket : sockets_) {
+    // A copy stays what it is, whatever becomes of the descriptor.
+    const int copy = fcntl(socket.fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) continue;
+    if (IsStill(socket, copy)) shutdown(copy, SHUT_RDWR);
+    close(copy);
+  }
+  sockets_.clear();
+}
+
+}  // namespace opserve::client_internal
