@@ -75,7 +75,7 @@ class ExecuteJob final : public Job {
   absl::Status Accept(std::span<const uint64_t> payload_bytes, JobOrigin origin);
 
   // Queues the accepted request, or answers it at once; never blocks. Another thread may answer
-  // before this returns.
+  // before this returns, or this one.
   void Submit(std::unique_ptr<PayloadSource> payloads);
 
   // Refuses the job if it still waits. Not before Submit has returned.

@@ -74,23 +74,6 @@ void AddNetworkOptions(CLI::App& app, ServerOptions& server) {
   certificate->needs(key);
 }
 
-void AddThreadOptions(CLI::App& app, ServerOptions& server) {
-  app.add_option("--pollers", server.pollers,
-                 "Threads that read and answer calls, up to 256; 0: one per eight processors, 1 to "
-                 "4")
-      ->capture_default_str()
-      ->check(Between(0, 256));
-  app.add_option("--workers", server.workers,
-                 "Threads that run requests on the processor, up to 1024; 0: one per processor")
-      ->capture_default_str()
-      ->check(Between(0, 1024));
-  app.add_option("--cpu-threads", server.cpu_threads,
-                 "Most threads that one large tensor is spread over, up to 1024; 0: one per "
-                 "processor")
-      ->capture_default_str()
-      ->check(Between(0, 1024));
-}
-
 // The bytes that a text such as "64MiB" means; an error text goes to `error`.
 uint64_t SizeOf(std::string text, std::string& error) {
   uint64_t value = 0;
@@ -119,6 +102,26 @@ void AddSize(CLI::App& app, const std::string& name, uint64_t& value, const char
       ->type_name("SIZE")
       ->default_str(default_text)
       ->check(CLI::Validator(check, ""));
+}
+
+void AddThreadOptions(CLI::App& app, ServerOptions& server) {
+  app.add_option("--pollers", server.pollers,
+                 "Threads that read and answer calls, up to 256; 0: one per eight processors, 1 to "
+                 "4")
+      ->capture_default_str()
+      ->check(Between(0, 256));
+  app.add_option("--workers", server.workers,
+                 "Threads that run requests on the processor, up to 1024; 0: one per processor")
+      ->capture_default_str()
+      ->check(Between(0, 1024));
+  app.add_option("--cpu-threads", server.cpu_threads,
+                 "Most threads that one large tensor is spread over, up to 1024; 0: one per "
+                 "processor")
+      ->capture_default_str()
+      ->check(Between(0, 1024));
+  AddSize(app, "--inline-bytes", server.inline_bytes, "16KiB", 0, 1 * kMiB,
+          "Most bytes of inputs and outputs of a request that a poller runs on the processor "
+          "itself, up to 1MiB; 0: none");
 }
 
 void AddLimitOptions(CLI::App& app, ServerOptions& server) {

@@ -53,8 +53,9 @@ int PollersOf(const ServerOptions& options) {
   return options.pollers > 0 ? options.pollers : std::clamp(ProcessorCount() / 8, 1, 4);
 }
 
-PoolOptions MakePoolOptions(const ServerOptions& options) {
+PoolOptions MakePoolOptions(const ServerOptions& options, const ServerEnvironment& environment) {
   PoolOptions pool = options.pool;
+  pool.inline_bytes = environment.cpu == nullptr ? options.inline_bytes : 0;
   pool.cpu_workers = options.workers > 0 ? options.workers : ProcessorCount();
   return pool;
 }
@@ -132,7 +133,7 @@ struct Server::Impl {
         validator(options.validation, options.max_message_bytes, options.request_cache_entries,
                   !environment.gpus.empty()),
         admission(options.admission),
-        pool(MakePoolOptions(options), clock, logger,
+        pool(MakePoolOptions(options, environment), clock, logger,
              environment.cpu != nullptr ? environment.cpu
                                         : std::make_shared<CpuDevice>(options.cpu_threads),
              environment.gpus, [this] { gpu_readiness.Update(); }),

@@ -35,7 +35,7 @@ enum class DrainResult {
 struct ServerEnvironment {
   const Clock* clock = nullptr;
   Logger* logger = nullptr;
-  // In place of the machine's processor.
+  // In place of the machine's processor. It may block, so no request runs inline.
   std::shared_ptr<ComputeDevice> cpu = nullptr;
   // The GPUs.
   std::vector<DeviceSource> gpus = {};

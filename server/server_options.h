@@ -34,8 +34,12 @@ struct ServerOptions {
 
   // Where requests run that do not say.
   Placement placement = Placement::kAuto;
-  // Batches, verification and recovery of devices. cpu_workers follows `workers`.
+  // Batches, verification and recovery of devices. cpu_workers follows `workers`, and inline_bytes
+  // the one below.
   PoolOptions pool;
+  // Most bytes of inputs and outputs of a request that a poller runs on the processor itself; see
+  // PoolOptions.
+  uint64_t inline_bytes = uint64_t{16} << 10;
 
   // Largest message in bytes, in each direction.
   uint64_t max_message_bytes = uint64_t{256} << 20;

@@ -64,6 +64,13 @@ Batch BatchQueue::TryTake(Clock::TimePoint* wake_at) {
   return std::move(round.batch);
 }
 
+bool BatchQueue::TryBegin() {
+  MutexLock lock(mutex_);
+  if (is_closed_ || !pending_.empty()) return false;
+  ++in_flight_;
+  return true;
+}
+
 void BatchQueue::Done() {
   MutexLock lock(mutex_);
   --in_flight_;

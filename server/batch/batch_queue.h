@@ -74,6 +74,11 @@ class BatchQueue {
   // at which a batch or a refusal may be due without any further event.
   Batch TryTake(Clock::TimePoint* wake_at = nullptr);
 
+  // Lets the caller run a job at once instead of adding it: counts it as a batch in flight, also
+  // beyond max_in_flight. False if anything waits here, and after Close. The caller calls Done once
+  // it has run the job.
+  bool TryBegin();
+
   // A taken batch has been answered or handed on. Once for each batch.
   void Done();
 

@@ -72,6 +72,8 @@ struct DevicePool::Impl {
   void AddSlot(DeviceSource source, const BatchLimits& limits, const HealthOptions& health) {
     slots.push_back(std::make_unique<DeviceSlot>(std::move(source), limits, health, shared));
   }
+  // Runs a small job in this thread, if it may; otherwise leaves it alone.
+  bool RunInline(Job& job, DeviceSlot& chosen);
   void StartThreads(size_t slot, int count, std::vector<std::thread>& threads);
   void OnChange(const DeviceHealth& health);
   // The maintenance thread.
@@ -81,6 +83,7 @@ struct DevicePool::Impl {
   bool WaitForMaintenance(Clock::TimePoint until);
 
   const Clock& clock;
+  const uint64_t inline_bytes;
   const std::function<void()> on_change;
   const std::shared_ptr<ComputeDevice> processor;
   const DeviceSlot::Shared shared;
@@ -105,6 +108,7 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
                        std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus,
                        std::function<void()> on_change_in)
     : clock(clock_in),
+      inline_bytes(options.inline_bytes),
       on_change(std::move(on_change_in)),
       processor(std::move(cpu)),
       shared{clock_in, logger, [this](const DeviceHealth& health) { OnChange(health); }},
@@ -142,6 +146,18 @@ DevicePool::Impl::~Impl() {
   slots.front()->queue().Close();
   for (std::thread& thread : cpu_threads) thread.join();
   if (maintenance.joinable()) maintenance.join();
+}
+
+bool DevicePool::Impl::RunInline(Job& job, DeviceSlot& chosen) {
+  const JobTraits& traits = job.traits();
+  if (traits.bytes > inline_bytes || &chosen != slots.front().get()) return false;
+  // The queue refuses what is late.
+  if (traits.deadline <= clock.Now()) return false;
+  Batch batch = {&job};
+  if (!chosen.queue().TryBegin()) return false;
+  runners.front()->Run(std::move(batch));
+  chosen.queue().Done();
+  return true;
 }
 
 void DevicePool::Impl::StartThreads(size_t slot, int count, std::vector<std::thread>& threads) {
@@ -194,7 +210,8 @@ DevicePool::~DevicePool() = default;
 bool DevicePool::Submit(Job& job) {
   if (impl_->closed) return false;
   try {
-    return impl_->router.Place(job);
+    DeviceSlot& chosen = impl_->router.Choose(job.traits());
+    return impl_->RunInline(job, chosen) || impl_->router.Place(job, chosen);
   } catch (const std::exception&) {
     Job* held = &job;
     impl_->router.RefuseAll({&held, 1});

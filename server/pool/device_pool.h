@@ -31,6 +31,10 @@ struct PoolOptions {
   BatchLimits batch;
   // Threads that run jobs on the processor, at least 1.
   int cpu_workers = 1;
+  // Jobs for the processor with at most so many bytes of inputs and outputs run in the thread that
+  // submits them while no job waits for the processor: for these, a change of threads costs more
+  // than the work. 0: none.
+  uint64_t inline_bytes = 0;
   // Share of the GPU results that is compared with the processor's, 0 to 1.
   double verify_rate = 0;
   HealthOptions health;

@@ -45,13 +45,10 @@ size_t Router::ChooseOf(std::span<const Candidate> candidates, Placement placeme
     const uint64_t number = ++gpu_placements_;
     if (number % kProbeInterval == 0) return GpuInTurn(candidates, number / kProbeInterval);
   }
-  return Choose(candidates, placement);
+  return opserve::Choose(candidates, placement);
 }
 
-bool Router::Place(Job& job) { return PlaceExcept(job, nullptr); }
-
-bool Router::PlaceExcept(Job& job, const DeviceSlot* except) {
-  const JobTraits& traits = job.traits();
+DeviceSlot& Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* except) {
   size_t chosen = 0;
   if (traits.placement == Placement::kGpu ||
       (traits.placement == Placement::kAuto && has_hardware_gpu())) {
@@ -62,9 +59,13 @@ bool Router::PlaceExcept(Job& job, const DeviceSlot* except) {
     }
     chosen = ChooseOf(candidates, traits.placement);
   }
-  if (slots_[chosen]->queue().Enqueue(job)) return true;
+  return *slots_[chosen];
+}
+
+bool Router::Place(Job& job, DeviceSlot& chosen) {
+  if (chosen.queue().Enqueue(job)) return true;
   // Queues of GPUs close before the processor's.
-  return chosen != 0 && processor().queue().Enqueue(job);
+  return &chosen != &processor() && processor().queue().Enqueue(job);
 }
 
 void Router::Move(Job*& held, DeviceSlot& from) {
@@ -75,7 +76,7 @@ void Router::Move(Job*& held, DeviceSlot& from) {
   ++held->progress().moves;
   from.Count([](DeviceCounters& counters) { ++counters.moved; });
   Job& job = *held;
-  const bool is_placed = PlaceExcept(job, &from);
+  const bool is_placed = Place(job, ChooseExcept(job.traits(), &from));
   held = nullptr;
   if (!is_placed) job.Refuse(Draining());
 }

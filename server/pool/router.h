@@ -26,9 +26,11 @@ class Router {
   // `slots` must outlive the router, and not change once it is used.
   explicit Router(const Slots& slots);
 
-  // Queues a new job on the device that suits it best. False once the processor's queue is closed,
-  // which leaves the job alone.
-  bool Place(Job& job);
+  // The device that suits a new job best.
+  DeviceSlot& Choose(const JobTraits& traits) { return ChooseExcept(traits, nullptr); }
+
+  // Queues a new job there. False once the processor's queue is closed, which leaves the job alone.
+  bool Place(Job& job, DeviceSlot& chosen);
 
   // Queues a job in the caller's hands elsewhere, because `from` could not run it; refuses it where
   // all queues are closed. `held` becomes nullptr once the job is out of the caller's hands; if an
@@ -48,7 +50,7 @@ class Router {
  private:
   // Otherwise `auto` needs no look at the devices: it is the processor.
   bool has_hardware_gpu() const;
-  bool PlaceExcept(Job& job, const DeviceSlot* except);
+  DeviceSlot& ChooseExcept(const JobTraits& traits, const DeviceSlot* except);
   size_t ChooseOf(std::span<const Candidate> candidates, Placement placement);
 
   const Slots& slots_;
