@@ -17,8 +17,8 @@ class ExecuteCall final : public CallState, private ExecuteReply {
     auto message = std::make_unique<ReceivedMessage>();
     absl::Status status = message->Read(call_.request(), job_.request());
     if (status.ok()) {
-      status = job_.Accept(message->payload_bytes(),
-                           {.client = call_.client(), .deadline = call_.deadline()});
+      status = job_.Accept(message->payload_bytes(), {.client = [this] { return call_.client(); },
+                                                      .deadline = call_.deadline()});
     }
     if (status.ok()) {
       job_.Submit(std::move(message));

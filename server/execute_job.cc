@@ -25,7 +25,7 @@ absl::Status ExecuteJob::Accept(std::span<const uint64_t> payload_bytes, JobOrig
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
 
-  traits.client = std::move(origin.client);
+  client_ = std::move(origin.client);
   traits.priority = PriorityOf(header);
   traits.placement = PlacementOf(header, parts_.options.placement);
   traits.verify = header.verify;
@@ -37,6 +37,10 @@ absl::Status ExecuteJob::Accept(std::span<const uint64_t> payload_bytes, JobOrig
 
 void ExecuteJob::Submit(std::unique_ptr<PayloadSource> payloads) {
   payloads_ = std::move(payloads);
+  if (parts_.pool.RunInline(*this)) return;
+  JobTraits waiting = traits();
+  waiting.client = client_();
+  set_traits(std::move(waiting));
   // From here on another thread may answer at any time.
   if (!parts_.pool.Submit(*this)) Refuse(DrainingError());
 }

@@ -5,6 +5,7 @@
 #ifndef OPSERVE_SERVER_EXECUTE_JOB_H_
 #define OPSERVE_SERVER_EXECUTE_JOB_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,7 +44,9 @@ struct ExecuteParts {
 
 // Where a job comes from.
 struct JobOrigin {
-  std::string client;
+  // Tells the client; see server/client_identity.h. Called at most once, in Submit, and only where
+  // the job has to wait: nobody else asks, and gRPC takes its time to tell.
+  std::function<std::string()> client;
   Clock::TimePoint deadline = Clock::kNever;
   // Whether its result has to fit into one message.
   bool answers_in_one_message = true;
@@ -92,6 +95,7 @@ class ExecuteJob final : public Job {
   const ExecuteParts& parts_;
   ExecuteReply& reply_;
   v1::ExecuteRequest request_;
+  std::function<std::string()> client_;
   std::unique_ptr<PayloadSource> payloads_;
   std::shared_ptr<const Invocation> invocation_;
   std::shared_ptr<HostBuffer> output_;

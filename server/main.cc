@@ -12,6 +12,7 @@
 #include "server/gpu_sources.h"
 #include "server/library_log.h"
 #include "server/log.h"
+#include "server/process_tuning.h"
 #include "server/program_options.h"
 #include "server/ready_file.h"
 #include "server/server.h"
@@ -73,6 +74,8 @@ int main(int argc, char** argv) {
     std::cout << opserve::DescribeAdapters();
     return EXIT_SUCCESS;
   }
+  opserve::KeepHeap(options.keep_heap_bytes);
+  opserve::StopDeadlockSearch();
   static opserve::Logger logger(options.log_format, options.log_level);
   opserve::RouteLibraryLogs(logger);
   return opserve::Serve(options, logger);

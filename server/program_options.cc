@@ -246,6 +246,9 @@ void AddProcessOptions(CLI::App& app, ProgramOptions& options, RawValues& raw) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(Between(uint64_t{0}, uint64_t{86400}));
+  AddSize(app, "--keep-heap", options.keep_heap_bytes, "64MiB", 0, 2048 * kMiB - 1,
+          "Freed memory that each heap of the allocator keeps for later, up to 2047MiB; 0: as much "
+          "as it does by itself");
   app.add_option("--log-format", raw.log_format, "Form of log lines: text or json")
       ->type_name("FORMAT")
       ->capture_default_str()

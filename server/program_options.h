@@ -6,6 +6,7 @@
 #define OPSERVE_SERVER_PROGRAM_OPTIONS_H_
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <variant>
 
@@ -22,6 +23,8 @@ struct ProgramOptions {
   bool list_devices = false;
   // Longest wait for accepted requests after SIGTERM or SIGINT.
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(30);
+  // Freed memory that the allocator keeps; see KeepHeap. 0: what it does by itself.
+  uint64_t keep_heap_bytes = uint64_t{64} << 20;
   LogFormat log_format = LogFormat::kText;
   LogLevel log_level = LogLevel::kInfo;
   // Written once the server serves, one address per line; empty: none.

@@ -38,6 +38,8 @@ class KeyWriter {
     std::visit([this](const auto& value) { Add(value); }, attribute.value);
   }
 
+  KeyWriter() { key_.reserve(256); }
+
   std::string Take() { return std::move(key_); }
 
  private:

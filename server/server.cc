@@ -22,6 +22,7 @@
 #include "server/request_validator.h"
 #include "server/rpc/poller.h"
 #include "server/service.h"
+#include "server/transport.h"
 
 namespace opserve {
 namespace {
@@ -183,14 +184,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   if (!credentials.ok()) return credentials.status();
   InstallReflection();
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
-  builder.SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
-  // gRPC inflates a compressed message before it looks at the size, so a small one could fill the
-  // memory. Tensors hardly compress: compressed requests are refused (UNIMPLEMENTED).
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
-  // Otherwise a second server on the same port would silently take half of the connections.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  SetUpTransport(options, logger, builder);
   builder.RegisterService(&service.rpc());
   builder.RegisterService(&health.rpc());
   for (int i = 0; i < PollersOf(options); ++i) {

@@ -27,8 +27,8 @@ struct OutgoingPayload {
 };
 
 // The bytes that the generated code would make of `header`, which has no field numbered
-// kPayloadField or above, with `payloads` in that field. They are not copied. Payloads without
-// bytes are left out. Stateless and safe to use from any thread.
+// kPayloadField or above, with `payloads` in that field. They are not copied, unless there is just
+// a small one. Payloads without bytes are left out. Stateless and safe to use from any thread.
 grpc::ByteBuffer ComposeMessage(const google::protobuf::MessageLite& header,
                                 std::span<const OutgoingPayload> payloads);
 

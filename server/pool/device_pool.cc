@@ -72,8 +72,7 @@ struct DevicePool::Impl {
   void AddSlot(DeviceSource source, const BatchLimits& limits, const HealthOptions& health) {
     slots.push_back(std::make_unique<DeviceSlot>(std::move(source), limits, health, shared));
   }
-  // Runs a small job in this thread, if it may; otherwise leaves it alone.
-  bool RunInline(Job& job, DeviceSlot& chosen);
+  bool RunInline(Job& job);
   void StartThreads(size_t slot, int count, std::vector<std::thread>& threads);
   void OnChange(const DeviceHealth& health);
   // The maintenance thread.
@@ -148,15 +147,16 @@ DevicePool::Impl::~Impl() {
   if (maintenance.joinable()) maintenance.join();
 }
 
-bool DevicePool::Impl::RunInline(Job& job, DeviceSlot& chosen) {
+bool DevicePool::Impl::RunInline(Job& job) {
   const JobTraits& traits = job.traits();
-  if (traits.bytes > inline_bytes || &chosen != slots.front().get()) return false;
+  DeviceSlot& cpu = *slots.front();
+  if (traits.bytes > inline_bytes || traits.placement == Placement::kGpu || closed) return false;
   // The queue refuses what is late.
-  if (traits.deadline <= clock.Now()) return false;
+  if (traits.deadline <= clock.Now() || &router.Choose(traits) != &cpu) return false;
   Batch batch = {&job};
-  if (!chosen.queue().TryBegin()) return false;
+  if (!cpu.queue().TryBegin()) return false;
   runners.front()->Run(std::move(batch));
-  chosen.queue().Done();
+  cpu.queue().Done();
   return true;
 }
 
@@ -210,12 +210,20 @@ DevicePool::~DevicePool() = default;
 bool DevicePool::Submit(Job& job) {
   if (impl_->closed) return false;
   try {
-    DeviceSlot& chosen = impl_->router.Choose(job.traits());
-    return impl_->RunInline(job, chosen) || impl_->router.Place(job, chosen);
+    return RunInline(job) || impl_->router.Place(job, impl_->router.Choose(job.traits()));
   } catch (const std::exception&) {
     Job* held = &job;
     impl_->router.RefuseAll({&held, 1});
     return true;
+  }
+}
+
+bool DevicePool::RunInline(Job& job) {
+  try {
+    return impl_->RunInline(job);
+  } catch (const std::exception&) {
+    // Nothing has begun; Submit finds out whether there still is no memory.
+    return false;
   }
 }
 

@@ -92,6 +92,10 @@ class DevicePool {
   // Submit returns. False after Close, which leaves the job alone.
   bool Submit(Job& job);
 
+  // Runs the job in this thread, if that is how Submit would do it: it has then been answered or
+  // refused. Otherwise leaves it alone, and returns false. Who sent the job does not matter yet.
+  bool RunInline(Job& job);
+
   // Refuses the job with REQUEST_CANCELLED if it still waits. Returns whether it did.
   bool Cancel(Job& job);
 

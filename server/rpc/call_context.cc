@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "absl/strings/string_view.h"
+#include "grpc/support/time.h"
 #include "server/client_identity.h"
 
 namespace opserve {
@@ -17,12 +18,14 @@ std::string ClientOf(const grpc::ServerContext& context) {
 }
 
 Clock::TimePoint DeadlineOf(const grpc::ServerContext& context) {
-  // gRPC tells deadlines in calendar time; all else here is monotonic.
-  const auto deadline = context.deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) return Clock::kNever;
-  const Clock::TimePoint now = SteadyClock().Now();
-  const Clock::Duration left = deadline - std::chrono::system_clock::now();
-  return left < Clock::kNever - now ? now + left : Clock::kNever;
+  const gpr_timespec raw = context.raw_deadline();
+  // gRPC has it by the clock that SteadyClock() reads; otherwise this converts it.
+  const gpr_timespec deadline = gpr_convert_clock_type(raw, GPR_CLOCK_MONOTONIC);
+  constexpr auto kMost =
+      std::chrono::duration_cast<std::chrono::seconds>(Clock::kNever.time_since_epoch());
+  if (deadline.tv_sec >= kMost.count()) return Clock::kNever;
+  return Clock::TimePoint(std::chrono::seconds(deadline.tv_sec) +
+                          std::chrono::nanoseconds(deadline.tv_nsec));
 }
 
 }  // namespace opserve

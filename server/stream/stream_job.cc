@@ -12,8 +12,9 @@ StreamJob::StreamJob(const ExecuteParts& parts, Owner& owner, uint64_t id,
 
 absl::Status StreamJob::Accept(std::span<const uint64_t> payload_bytes, const std::string& client,
                                Clock::TimePoint deadline) {
-  return job_.Accept(payload_bytes,
-                     {.client = client, .deadline = deadline, .answers_in_one_message = false});
+  return job_.Accept(payload_bytes, {.client = [&client] { return client; },
+                                     .deadline = deadline,
+                                     .answers_in_one_message = false});
 }
 
 void StreamJob::Send(const v1::ExecuteResponse& header, OutgoingPayload payload) {

@@ -41,7 +41,7 @@ class StreamJob final : private ExecuteReply {
   // When it was accepted.
   Clock::TimePoint accepted() const { return job_.traits().accepted; }
 
-  // As those of ExecuteJob.
+  // As those of ExecuteJob. `client` must outlive the job.
   absl::Status Accept(std::span<const uint64_t> payload_bytes, const std::string& client,
                       Clock::TimePoint deadline);
   void Submit(std::unique_ptr<PayloadSource> payloads) { job_.Submit(std::move(payloads)); }

@@ -131,7 +131,7 @@ TEST(ComposeMessageTest, WritesAnyNumberOfPayloads) {
 
 TEST(ComposeMessageTest, SendsTheBufferItselfAndGivesItBack) {
   HostBufferPool pool(1 << 20);
-  OutgoingPayload payload = PayloadOf(pool, 5000);
+  OutgoingPayload payload = PayloadOf(pool, 50000);
   {
     const grpc::ByteBuffer composed = ComposeMessage(v1::ExecuteResponse(), {&payload, 1});
     payload.owner = nullptr;
@@ -140,7 +140,7 @@ TEST(ComposeMessageTest, SendsTheBufferItselfAndGivesItBack) {
     EXPECT_EQ(static_cast<const void*>(slices.back().begin()), payload.data);
     EXPECT_EQ(pool.idle_bytes(), 0u);
   }
-  EXPECT_EQ(pool.idle_bytes(), HostBufferSizeOf(5000));
+  EXPECT_EQ(pool.idle_bytes(), HostBufferSizeOf(50000));
 }
 
 }  // namespace
