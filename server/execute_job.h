@@ -5,6 +5,7 @@
 #ifndef OPSERVE_SERVER_EXECUTE_JOB_H_
 #define OPSERVE_SERVER_EXECUTE_JOB_H_
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "google/protobuf/arena.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "server/admission.h"
 #include "server/batch/job.h"
@@ -94,7 +96,11 @@ class ExecuteJob final : public Job {
 
   const ExecuteParts& parts_;
   ExecuteReply& reply_;
-  v1::ExecuteRequest request_;
+  // The request's strings and messages: one piece, given up at once.
+  alignas(8) std::array<char, 1024> arena_block_;
+  google::protobuf::Arena arena_{arena_block_.data(), arena_block_.size()};
+  v1::ExecuteRequest& request_ =
+      *google::protobuf::Arena::CreateMessage<v1::ExecuteRequest>(&arena_);
   std::function<std::string()> client_;
   std::unique_ptr<PayloadSource> payloads_;
   std::shared_ptr<const Invocation> invocation_;

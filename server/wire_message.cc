@@ -2,11 +2,13 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/wire_format_lite.h"
+#include "server/rpc/event.h"
 
 namespace opserve {
 namespace {
@@ -31,8 +33,18 @@ grpc::Slice Prefix(const google::protobuf::MessageLite* header, uint64_t payload
   return {text};
 }
 
+// What a slice keeps alive.
+struct Share {
+  explicit Share(std::shared_ptr<const void> payload_owner) : owner(std::move(payload_owner)) {
+    hand_over.Give();
+  }
+  ~Share() { hand_over.Take(); }
+
+  std::shared_ptr<const void> owner;
+  HandOver hand_over;
+};
+
 grpc::Slice SliceOf(const OutgoingPayload& payload) {
-  using Share = std::shared_ptr<const void>;
   // gRPC takes memory that it will not change as if it would.
   return {const_cast<std::byte*>(payload.data), payload.bytes,
           [](void* owner) { delete static_cast<Share*>(owner); }, new Share(payload.owner)};
