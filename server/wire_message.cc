@@ -61,7 +61,7 @@ grpc::Slice OneSlice(const google::protobuf::MessageLite& header, const Outgoing
       kPayloadField, WireFormatLite::WIRETYPE_LENGTH_DELIMITED, prefix);
   prefix_end = CodedOutputStream::WriteVarint64ToArray(payload.bytes, prefix_end);
   const size_t prefix_bytes = prefix_end - prefix;
-  const grpc::Slice slice(header_bytes + prefix_bytes + payload.bytes);
+  grpc::Slice slice(header_bytes + prefix_bytes + payload.bytes);
   // Nobody else has seen the slice yet.
   auto* out = const_cast<uint8_t*>(slice.begin());
   out = header.SerializeWithCachedSizesToArray(out);
