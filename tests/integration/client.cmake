@@ -2,11 +2,16 @@
 # as programs.
 
 opserve_test(client_integration_test
-  SRCS client_devices_test.cc client_memory_test.cc client_test.cc
+  SRCS client_devices_test.cc client_test.cc
   DEPS opserve::cli opserve::client opserve::npy opserve_integration
   LABELS integration)
 target_compile_definitions(client_integration_test PRIVATE
   OPSERVE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+
+opserve_test(client_memory_test
+  SRCS client_memory_test.cc
+  DEPS opserve::client
+  LABELS integration)
 
 if(TARGET opserve-server)
   add_test(NAME cli_test

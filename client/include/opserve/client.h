@@ -112,8 +112,8 @@ using ExecuteCallback =
 // its future, nothing refers to their memory any more, whatever the outcome; until then it must
 // stay valid and unchanged. So a call may outlive its deadline: where the socket has not taken what
 // is being written 100 ms later, the connection is shut down and made anew, and other calls in
-// flight on it fail with UNAVAILABLE, which is retried. Threads of gRPC may take some seconds to
-// notice that, up to 20 in the worst case, before an asynchronous call is over.
+// flight on it fail with UNAVAILABLE, which is retried. Threads of gRPC may take seconds to notice,
+// usually at most 10, before such a call is over.
 class Client {
  public:
   // Connects to "host:port" or "unix:/path". INVALID_ARGUMENT for a malformed target or options,
