@@ -117,7 +117,7 @@ TEST_F(ResidentTensorTest, FreshTensorsAreZero) {
 
 TEST_F(ResidentTensorTest, LargeTensorsTakeThePathBesideThePollers) {
   Start();
-  Floats values(1 << 20, 1.5f);
+  Floats values(1 << 15, 1.5f);
   const std::string tensor = CreateFloats(values);
   values.back() = 9;
   EXPECT_TRUE(Write(tensor, 4 * (values.size() - 1), BytesOf(Floats{9})).ok());
