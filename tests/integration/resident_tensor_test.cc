@@ -290,7 +290,7 @@ TEST_F(ResidentTensorTest, RequestsMustFitTheTensor) {
 
 // Whatever a GPU does, and whatever becomes of it, tensors stay.
 TEST_F(ResidentTensorTest, TensorsSurviveTheLossOfADevice) {
-  NullDeviceFactory gpu(NullProfile("null/0", /*is_software=*/false));
+  NullDeviceFactory gpu(NullProfile("null/0", /*is_software=*/true));
   Start({.gpus = {gpu.source()}});
   const std::string input = CreateFloats({-1.5f});
   const std::string output = CreateFloats({0});
