@@ -55,6 +55,7 @@ struct RawValues {
   uint64_t max_batch_delay_us = 500;
   std::vector<std::string> client_weights;
   std::string regions = "on";
+  uint64_t stall_limit_s = 120;
   uint64_t lease_s = 300;
   uint64_t max_lease_s = 3600;
   bool print_config = false;
@@ -166,6 +167,16 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {
   AddSize(app, "--max-queued-bytes", server.admission.max_bytes, "1GiB", 4 * kKiB, kTiB,
           "Most bytes of inputs and outputs held by accepted requests, 4KiB to 1TiB; further "
           "requests get RESOURCE_EXHAUSTED");
+  AddSize(app, "--max-transport-bytes", server.max_transport_bytes, "2GiB", 64 * kMiB, kTiB,
+          "Most bytes of messages that are being received or sent, 64MiB to 1TiB; beyond it calls "
+          "fail with RESOURCE_EXHAUSTED");
+  app.add_option(
+         "--stall-limit", raw.stall_limit_s,
+         "Longest time that a client may keep a call waiting, 1 to 86400; unary answers get "
+         "a second more per MiB")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(Between(uint64_t{1}, uint64_t{86400}));
   AddSize(app, "--max-stream-bytes", server.max_stream_bytes, "512MiB", 4 * kKiB, kTiB,
           "Most bytes of inputs and outputs that one stream has under way, 4KiB to 1TiB; a stream "
           "that has more is not read until answers have gone");
@@ -351,6 +362,7 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   options.server.placement = EnumOf<Placement>(kPlacements, raw.placement);
   options.server.pool.batch.max_delay = std::chrono::microseconds(raw.max_batch_delay_us);
   options.server.regions.is_on = EnumOf<bool>(kSwitch, raw.regions);
+  options.server.stall_limit = std::chrono::seconds(raw.stall_limit_s);
   options.server.tensors.default_ttl = std::chrono::seconds(raw.lease_s);
   options.server.tensors.max_ttl = std::chrono::seconds(raw.max_lease_s);
   for (const std::string& text : raw.client_weights) {

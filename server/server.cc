@@ -194,7 +194,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   builder.RegisterService(&service.rpc());
   builder.RegisterService(&health.rpc());
   for (int i = 0; i < PollersOf(options); ++i) {
-    pollers.push_back(std::make_unique<Poller>(builder.AddCompletionQueue()));
+    pollers.push_back(std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit));
   }
   std::vector<int> ports(listen.size(), 0);
   for (size_t i = 0; i < listen.size(); ++i) {

@@ -5,6 +5,7 @@
 #ifndef OPSERVE_SERVER_SERVER_OPTIONS_H_
 #define OPSERVE_SERVER_SERVER_OPTIONS_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -55,6 +56,11 @@ struct ServerOptions {
   // Largest message in bytes, in each direction.
   uint64_t max_message_bytes = uint64_t{256} << 20;
   AdmissionLimits admission;
+  // Most bytes that gRPC holds for messages which it is receiving or sending. Beyond it calls fail
+  // with RESOURCE_EXHAUSTED.
+  uint64_t max_transport_bytes = uint64_t{2} << 30;
+  // A call is given up when its client has kept it waiting for so long.
+  std::chrono::milliseconds stall_limit = std::chrono::minutes(2);
   // Most bytes of tensors that one stream may have under way.
   uint64_t max_stream_bytes = uint64_t{512} << 20;
   // Memory in bytes that is kept for later tensors when their requests are done. Beyond it memory

@@ -5,6 +5,7 @@
 
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/impl/server_builder_option.h"
+#include "grpcpp/resource_quota.h"
 #include "proto/transport/loopback_tuning.h"
 
 namespace opserve {
@@ -23,6 +24,10 @@ class LoopbackOption final : public grpc::ServerBuilderOption {
 void SetUpTransport(const ServerOptions& options, Logger& logger, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   builder.SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
+  // Otherwise a client could begin any number of messages and end none of them.
+  grpc::ResourceQuota quota("opserve-server");
+  quota.Resize(options.max_transport_bytes);
+  builder.SetResourceQuota(quota);
   // gRPC inflates a compressed message before it looks at the size, so a small one could fill the
   // memory. Tensors hardly compress: compressed requests are refused (UNIMPLEMENTED).
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);

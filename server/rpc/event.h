@@ -36,6 +36,7 @@ class MemberEvent final : public Event {
 class HandOver {
  public:
   void Give() { given_.store(true, std::memory_order_release); }
+  bool is_given() const { return given_.load(std::memory_order_acquire); }
   void Take() const { static_cast<void>(given_.load(std::memory_order_acquire)); }
 
  private:

@@ -5,13 +5,14 @@
 #ifndef OPSERVE_SERVER_RPC_POLLER_H_
 #define OPSERVE_SERVER_RPC_POLLER_H_
 
-#include <cstdint>
+#include <chrono>
 #include <memory>
 #include <thread>
 
 #include "grpcpp/alarm.h"
 #include "grpcpp/completion_queue.h"
 #include "server/rpc/event.h"
+#include "server/rpc/polled_call.h"
 
 namespace opserve {
 
@@ -20,7 +21,8 @@ namespace opserve {
 // destroyed.
 class Poller {
  public:
-  explicit Poller(std::unique_ptr<grpc::ServerCompletionQueue> queue);
+  // Calls whose clients keep them waiting for longer than `stall_limit` are given up.
+  Poller(std::unique_ptr<grpc::ServerCompletionQueue> queue, std::chrono::milliseconds stall_limit);
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
@@ -34,20 +36,29 @@ class Poller {
 
   // A call begins, or is gone: no operation of it is under way, and none will be started. Only in
   // the poller's thread.
-  void AddCall() { ++calls_; }
-  void RemoveCall() { --calls_; }
+  void AddCall(PolledCall& call);
+  void RemoveCall(PolledCall& call);
+
+  // Time between two ticks.
+  std::chrono::milliseconds tick() const { return tick_; }
 
  private:
   void Run();
   void OnStop(bool ok);
+  void OnTick(bool ok);
+  void SetTickAlarm();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  const std::chrono::milliseconds tick_;
   std::thread thread_;
   grpc::Alarm stop_alarm_;
   MemberEvent<Poller, &Poller::OnStop> stop_{*this};
 
-  // Of the thread.
-  uint64_t calls_ = 0;
+  grpc::Alarm tick_alarm_;
+  MemberEvent<Poller, &Poller::OnTick> ticked_{*this};
+
+  // Of the thread: the calls, the newest first.
+  PolledCall* calls_ = nullptr;
   bool is_stopping_ = false;
 };
 

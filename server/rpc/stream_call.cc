@@ -60,11 +60,22 @@ void StreamCall::OnStart(bool ok) {
     return;
   }
   Expect(method_, poller_);
-  poller_.AddCall();
+  poller_.AddCall(*this);
   handler_ = method_.stream(*this);
 }
 
+void StreamCall::OnTick() {
+  bool is_sending = false;
+  {
+    MutexLock lock(mutex_);
+    is_sending = (is_writing_ || is_finished_) && !is_over_;
+  }
+  const bool is_waiting = is_sending || (handler_ != nullptr && handler_->is_waiting());
+  if (stall_watch_.IsStalled(is_waiting, progress_)) context_.TryCancel();
+}
+
 void StreamCall::OnRead(bool ok) {
+  ++progress_;
   if (ok) {
     handler_->OnMessage(incoming_);
   } else {
@@ -74,6 +85,7 @@ void StreamCall::OnRead(bool ok) {
 }
 
 void StreamCall::OnWritten(bool ok) {
+  ++progress_;
   {
     MutexLock lock(mutex_);
     is_writing_ = false;
@@ -108,7 +120,7 @@ void StreamCall::OnReleased(bool) { Unreference(); }
 
 void StreamCall::Unreference() {
   if (--references_ > 0) return;
-  poller_.RemoveCall();
+  poller_.RemoveCall(*this);
   delete this;
 }
 

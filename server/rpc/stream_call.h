@@ -6,6 +6,7 @@
 #define OPSERVE_SERVER_RPC_STREAM_CALL_H_
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "server/clock.h"
 #include "server/mutex.h"
 #include "server/rpc/event.h"
+#include "server/rpc/polled_call.h"
 #include "server/rpc/poller.h"
 #include "server/rpc/rpc_service.h"
 
@@ -36,13 +38,16 @@ class StreamHandler {
   virtual void OnMessagesEnd() = 0;
   // One more message of Write is on its way. Not called any more once the stream is broken.
   virtual void OnWritten() = 0;
+  // Whether something that the client has begun to send is missing. A client that keeps a stream
+  // waiting for too long loses it.
+  virtual bool is_waiting() const { return false; }
   // The stream is over: its Finish has been sent, or the client has gone, gave the call up, or its
   // deadline has passed. What is written from now on is dropped. Called once; a message that was
   // under way may still come.
   virtual void OnOver() = 0;
 };
 
-class StreamCall {
+class StreamCall final : private PolledCall {
  public:
   StreamCall(const StreamCall&) = delete;
   StreamCall& operator=(const StreamCall&) = delete;
@@ -77,6 +82,7 @@ class StreamCall {
   // Waits for the next call of the method.
   static void Expect(RpcService::Method& method, Poller& poller);
 
+  void OnTick() override;
   void OnStart(bool ok);
   void OnRead(bool ok);
   void OnWritten(bool ok);
@@ -102,6 +108,9 @@ class StreamCall {
   grpc::ByteBuffer incoming_;
   std::unique_ptr<StreamHandler> handler_;
   grpc::Alarm release_alarm_;
+  StallWatch stall_watch_;
+  // Messages that came or went.
+  uint64_t progress_ = 0;
   // Operations under way, and holds. The first is the notice that the stream is over.
   std::atomic<int> references_ = 1;
 

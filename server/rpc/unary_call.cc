@@ -1,9 +1,22 @@
 #include "server/rpc/unary_call.h"
 
+#include <chrono>
+
 #include "server/rpc/call_context.h"
 #include "server/rpc_status.h"
 
 namespace opserve {
+namespace {
+
+// How a large response advances is not to be seen, so it gets a second more for each of so many
+// bytes.
+constexpr uint64_t kLeastBytesPerSecond = 1 << 20;
+
+uint64_t ExtraTicks(uint64_t bytes, std::chrono::milliseconds tick) {
+  return bytes / kLeastBytesPerSecond * 1000 / static_cast<uint64_t>(tick.count());
+}
+
+}  // namespace
 
 void UnaryCall::Expect(RpcService::Method& method, Poller& poller) {
   auto* const call = new UnaryCall(method, poller);
@@ -18,6 +31,7 @@ std::string UnaryCall::client() const { return ClientOf(context_); }
 Clock::TimePoint UnaryCall::deadline() const { return DeadlineOf(context_); }
 
 void UnaryCall::Finish(const grpc::ByteBuffer& response) {
+  response_bytes_ = response.Length();
   hand_over_.Give();
   responder_.Finish(response, grpc::Status::OK, static_cast<Event*>(&finished_));
 }
@@ -34,8 +48,15 @@ void UnaryCall::OnStart(bool ok) {
     return;
   }
   Expect(method_, poller_);
-  poller_.AddCall();
+  poller_.AddCall(*this);
   method_.handle(*this);
+}
+
+void UnaryCall::OnTick() {
+  if (!hand_over_.is_given()) return;
+  if (stall_watch_.IsStalled(true, 0, ExtraTicks(response_bytes_, poller_.tick()))) {
+    context_.TryCancel();
+  }
 }
 
 void UnaryCall::OnFinished(bool) {
@@ -50,7 +71,7 @@ void UnaryCall::OnOver(bool) {
 
 void UnaryCall::RemoveOne() {
   if (--missing_events_ > 0) return;
-  poller_.RemoveCall();
+  poller_.RemoveCall(*this);
   delete this;
 }
 

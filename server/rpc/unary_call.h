@@ -5,6 +5,7 @@
 #ifndef OPSERVE_SERVER_RPC_UNARY_CALL_H_
 #define OPSERVE_SERVER_RPC_UNARY_CALL_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "grpcpp/support/async_unary_call.h"
 #include "server/clock.h"
 #include "server/rpc/event.h"
+#include "server/rpc/polled_call.h"
 #include "server/rpc/poller.h"
 #include "server/rpc/rpc_service.h"
 
@@ -33,7 +35,7 @@ class CallState {
 
 // Lives until it is finished and over, whichever comes last, and then deletes itself. Finish is to
 // be called once, on any thread; all else belongs to the handler.
-class UnaryCall {
+class UnaryCall final : private PolledCall {
  public:
   UnaryCall(const UnaryCall&) = delete;
   UnaryCall& operator=(const UnaryCall&) = delete;
@@ -65,6 +67,7 @@ class UnaryCall {
   // Waits for the next call of the method.
   static void Expect(RpcService::Method& method, Poller& poller);
 
+  void OnTick() override;
   void OnStart(bool ok);
   void OnFinished(bool ok);
   void OnOver(bool ok);
@@ -80,6 +83,9 @@ class UnaryCall {
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder_{&context_};
   std::unique_ptr<CallState> state_;
   HandOver hand_over_;
+  StallWatch stall_watch_;
+  // Of the response; set before it is handed over.
+  uint64_t response_bytes_ = 0;
   // Of the two events that end a call.
   int missing_events_ = 2;
 };

@@ -59,6 +59,8 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
                                            arriving_.begin()->first, ".")));
   }
 
+  bool is_waiting() const override { return !arriving_.empty(); }
+
   void OnWritten() override {
     AnswerQueue::Message sent;  // goes after the lock
     MutexLock lock(mutex_);

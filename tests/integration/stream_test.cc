@@ -342,6 +342,34 @@ TEST(StreamTest, AClientThatGoesAwayLeavesNothingBehind) {
   EXPECT_EQ(device.runs(), 1);
 }
 
+TEST(StreamTest, AClientThatStallsLosesItsStream) {
+  ServerOptions options;
+  options.stall_limit = std::chrono::milliseconds(100);
+  TestServer server(options);
+  TestStream idle(server.stub());
+  ASSERT_TRUE(idle.Send(1, RoundRequest({0.5f})));
+  EXPECT_EQ(idle.ReadAnswer(), 1u);
+
+  TestStream half(server.stub());
+  ASSERT_TRUE(half.Announce(1, RoundRequest(Ramp(1000))));
+  ASSERT_TRUE(half.SendPiece(1, "half"));
+  ASSERT_TRUE(server.WaitForRequests(1));
+  EXPECT_TRUE(server.WaitForRequests(0));  // given up
+
+  TestStream deaf(server.stub());
+  for (uint64_t id = 0; id < 8; ++id) {
+    ASSERT_TRUE(deaf.Send(id, RoundRequest(Ramp(2'000'000))));
+  }
+  // More than fits into the connection, and nobody reads it.
+  ASSERT_TRUE(server.WaitForRequests(0));
+  EXPECT_EQ(server.server().usage().bytes, 0u);
+
+  // A stream on which nobody waits for the client may be silent for as long as it likes.
+  ASSERT_TRUE(idle.Send(2, RoundRequest({1.5f})));
+  EXPECT_EQ(idle.ReadAnswer(), 2u);
+  EXPECT_TRUE(idle.Finish().ok());
+}
+
 TEST(StreamTest, ADrainAnswersWhatItAccepted) {
   GatedDevice device;
   TestServer server(OneWorker(), {.cpu = Borrow(device)});
