@@ -1,7 +1,6 @@
 #include "client/sockets.h"
 
 #include <fcntl.h>
-#include <grpc/support/sync.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -9,21 +8,7 @@
 
 #include <utility>
 
-// gRPC exports these functions, and ChannelArguments takes such an object, but the header is not
-// installed. Layout and names are those of gRPC 1.51, src/core/lib/iomgr/socket_mutator.h.
-struct grpc_mutate_socket_info;
-struct grpc_socket_mutator_vtable {
-  bool (*mutate_fd)(int fd, grpc_socket_mutator* mutator);
-  int (*compare)(grpc_socket_mutator* a, grpc_socket_mutator* b);
-  void (*destroy)(grpc_socket_mutator* mutator);
-  bool (*mutate_fd_2)(const grpc_mutate_socket_info* info, grpc_socket_mutator* mutator);
-};
-struct grpc_socket_mutator {
-  const grpc_socket_mutator_vtable* vtable;
-  gpr_refcount refcount;
-};
-void grpc_socket_mutator_init(grpc_socket_mutator* mutator,
-                              const grpc_socket_mutator_vtable* vtable);
+#include "proto/transport/socket_mutator_abi.h"
 
 namespace opserve::client_internal {
 namespace {
