@@ -26,7 +26,7 @@ declare -A packages_of=(
     libabsl-dev libcli11-dev libgrpc++-dev libhwy-dev libprotobuf-dev libspdlog-dev libssl-dev libtbb-dev
     libvulkan-dev nlohmann-json3-dev protobuf-compiler protobuf-compiler-grpc"
   # The last three are a Direct3D 12 device in software.
-  [test]="libgmock-dev libgtest-dev openssl python3 python3-numpy
+  [test]="libgmock-dev libgtest-dev openssl python3 python3-h2 python3-numpy
     libvkd3d1 libvulkan1 mesa-vulkan-drivers"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [fuzz]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"

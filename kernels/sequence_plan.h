@@ -22,10 +22,10 @@ inline constexpr uint64_t kWorkspaceAlignment = 64;
 bool IsFlat(const Plan& plan);
 
 // Makes the plan. A group is as many consecutive steps as are flat, of one element count, and
-// broadcast no result of the group itself, up to kMaxGroupSteps; any other step is a group of its own. Results that
-// nobody needs after their group, in groups of several steps, live in blocks; the others that are
-// no outputs live in the workspace, from their group to the last one that uses them, where later
-// ones take the place of earlier ones. `steps` as in SequenceInvocation.
+// broadcast no result of the group itself, up to kMaxGroupSteps; any other step is a group of its
+// own. Results that nobody needs after their group, in groups of several steps, live in blocks; the
+// others that are no outputs live in the workspace, from their group to the last one that uses
+// them, where later ones take the place of earlier ones. `steps` as in SequenceInvocation.
 SequencePlan MakeSequencePlan(std::span<const SequenceStep> steps,
                               std::span<const uint32_t> outputs);
 

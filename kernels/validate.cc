@@ -315,9 +315,8 @@ class Validation {
     ValidationResult result;
     result.unknown_operator = unknown_operator_;
     result.violations = violations_.Take();
-    const bool are_known =
-        std::all_of(request_.inputs.begin(), request_.inputs.end(),
-                    [](const TensorDescView& input) { return input.is_known; });
+    const bool are_known = std::all_of(request_.inputs.begin(), request_.inputs.end(),
+                                       [](const TensorDescView& input) { return input.is_known; });
     if (result.violations.empty() && are_known) {
       FillInvocation();
       result.invocation = std::make_shared<const Invocation>(invocation_);

@@ -9,8 +9,8 @@
 #include "server/errors.h"
 #include "server/execute_call.h"
 #include "server/message_bytes.h"
-#include "server/stream/execute_stream.h"
 #include "server/sequence/sequence_call.h"
+#include "server/stream/execute_stream.h"
 #include "server/wire.h"
 
 namespace opserve {

@@ -32,7 +32,7 @@ class StallWatch {
   uint64_t ticks_ = 0;
 };
 
-// A call that a poller works for. All but the destructor belongs to the poller's thread.
+// A call that a poller works for. Belongs to the poller's thread.
 class PolledCall {
  public:
   PolledCall(const PolledCall&) = delete;
@@ -43,7 +43,7 @@ class PolledCall {
 
  protected:
   PolledCall() = default;
-  ~PolledCall() = default;
+  virtual ~PolledCall() = default;
 
  private:
   friend class Poller;

@@ -77,7 +77,7 @@ class StreamCall final : private PolledCall {
   friend class RpcService;
 
   StreamCall(RpcService::Method& method, Poller& poller) : method_(method), poller_(poller) {}
-  ~StreamCall() = default;
+  ~StreamCall() override = default;
 
   // Waits for the next call of the method.
   static void Expect(RpcService::Method& method, Poller& poller);

@@ -62,7 +62,7 @@ class UnaryCall final : private PolledCall {
   friend class RpcService;
 
   UnaryCall(RpcService::Method& method, Poller& poller) : method_(method), poller_(poller) {}
-  ~UnaryCall() = default;
+  ~UnaryCall() override = default;
 
   // Waits for the next call of the method.
   static void Expect(RpcService::Method& method, Poller& poller);

@@ -161,10 +161,9 @@ TEST(ValidateSequenceTest, EveryViolationOfEveryStepOnce) {
   const SequenceValidationResult result = builder.Validate();
   EXPECT_EQ(result.sequence, nullptr);
   EXPECT_EQ(result.unknown_operator, "ELEMENT_WISE_ROUNT");
-  EXPECT_THAT(
-      FieldsOf(result),
-      ElementsAre("inputs[1].sizes[0]", "steps[0].attributes[0].value",
-                  "steps[1].attributes[0].name", "steps[1].attributes", "steps[3].operator"));
+  EXPECT_THAT(FieldsOf(result), ElementsAre("inputs[1].sizes[0]", "steps[0].attributes[0].value",
+                                            "steps[1].attributes[0].name", "steps[1].attributes",
+                                            "steps[3].operator"));
 }
 
 TEST(ValidateSequenceTest, ReferencesMustPointBack) {
