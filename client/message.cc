@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "client/sockets.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/wire_format_lite.h"
 
@@ -31,7 +32,10 @@ grpc::Slice SliceOf(std::string text) {
           owned};
 }
 
-bool IsCopied(std::span<const std::byte> payload) { return payload.size() < kLeastLentBytes; }
+// Where a connection that does not move cannot be closed, what it holds would be lent for too long.
+bool IsCopied(std::span<const std::byte> payload) {
+  return payload.size() < kLeastLentBytes || !Sockets::CanWatch();
+}
 
 // Bytes of the message beside lent payloads, or some more.
 size_t CopiedBytes(const OutgoingMessage& message) {

@@ -33,6 +33,7 @@ constexpr grpc_socket_mutator_vtable kTable = {OnSocket, Compare, Destroy, nullp
 }  // namespace
 
 std::shared_ptr<Sockets> Sockets::Watch(bool is_local, grpc::ChannelArguments& arguments) {
+  if (!CanUseSocketMutators()) return std::make_shared<Sockets>(is_local);
   auto* const mutator = new Mutator;
   mutator->sockets = std::make_shared<Sockets>(is_local);
   grpc_socket_mutator_init(mutator, &kTable);
@@ -40,6 +41,8 @@ std::shared_ptr<Sockets> Sockets::Watch(bool is_local, grpc::ChannelArguments& a
   arguments.SetSocketMutator(mutator);  // takes it over
   return sockets;
 }
+
+bool Sockets::CanWatch() { return CanUseSocketMutators(); }
 
 bool Sockets::IsStill(const Socket& socket, int fd) {
   struct stat found;

@@ -19,8 +19,12 @@ namespace opserve::client_internal {
 // Thread-safe.
 class Sockets {
  public:
-  // Sockets of channels that are made with `arguments` are known to the result. Where the server is
-  // on this machine they use CUBIC: other congestion controls pace what no network ever sees.
+  // Whether there are means to know sockets: the gRPC that the program runs on decides.
+  static bool CanWatch();
+
+  // Sockets of channels that are made with `arguments` are known to the result, if CanWatch. Where
+  // the server is on this machine they use CUBIC: other congestion controls pace what no network
+  // ever sees.
   static std::shared_ptr<Sockets> Watch(bool is_local, grpc::ChannelArguments& arguments);
 
   explicit Sockets(bool is_local) : is_local_(is_local) {}

@@ -6,13 +6,11 @@
 #include <sys/socket.h>
 
 #include "absl/strings/string_view.h"
-#include "grpcpp/grpcpp.h"
 #include "proto/transport/socket_mutator_abi.h"
 
 namespace opserve {
 namespace {
 
-constexpr char kKnownVersion[] = "1.51.1";
 constexpr absl::string_view kCongestionControl = "cubic";
 
 bool IsLoopback(const sockaddr_storage& address) {
@@ -68,7 +66,7 @@ void Tune(grpc::ChannelArguments& arguments) {
 
 }  // namespace
 
-bool CanTuneLoopback() { return grpc::Version() == kKnownVersion; }
+bool CanTuneLoopback() { return CanUseSocketMutators(); }
 
 void TuneServerLoopback(grpc::ChannelArguments& arguments) { Tune(arguments); }
 

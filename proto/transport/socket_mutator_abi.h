@@ -7,6 +7,7 @@
 #define OPSERVE_PROTO_TRANSPORT_SOCKET_MUTATOR_ABI_H_
 
 #include "grpc/support/sync.h"
+#include "grpcpp/grpcpp.h"
 
 // What a socket is for.
 enum grpc_fd_usage {
@@ -38,5 +39,15 @@ struct grpc_socket_mutator {
 // Gives the mutator a table and the first reference.
 void grpc_socket_mutator_init(grpc_socket_mutator* mutator,
                               const grpc_socket_mutator_vtable* vtable);
+
+namespace opserve {
+
+// Whether the program runs on the gRPC that all this is copied from.
+inline bool CanUseSocketMutators() {
+  static const bool is_known = grpc::Version() == "1.51.1";
+  return is_known;
+}
+
+}  // namespace opserve
 
 #endif  // OPSERVE_PROTO_TRANSPORT_SOCKET_MUTATOR_ABI_H_

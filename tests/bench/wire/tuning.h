@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "grpcpp/impl/server_builder_option.h"
-#include "grpcpp/support/channel_arguments.h"
 
 namespace opserve::wire_bench {
 
@@ -16,12 +15,8 @@ namespace opserve::wire_bench {
 // first thread is started.
 void KeepPages();
 
-// CUBIC congestion control on the connections of a client. Other addresses than loopback ones would
-// get it too, so it is no setting for a product.
-void UseCubic(grpc::ChannelArguments& arguments);
-
-// The same for a server: for its listeners, whose connections inherit it.
-std::unique_ptr<grpc::ServerBuilderOption> CubicListeners();
+// What opserve-server does for connections within one machine, for the server of a peer.
+std::unique_ptr<grpc::ServerBuilderOption> LoopbackListeners();
 
 }  // namespace opserve::wire_bench
 

@@ -9,6 +9,7 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "nlohmann/json.hpp"
+#include "proto/transport/loopback_tuning.h"
 #include "tests/bench/wire/calls.h"
 #include "tests/bench/wire/meter.h"
 #include "tests/bench/wire/placed_calls.h"
@@ -34,7 +35,7 @@ std::shared_ptr<grpc::Channel> Connect(const Options& options) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
-  if (options.tuned) UseCubic(arguments);
+  if (options.tuned) TuneClientLoopback(options.target, arguments);
   return grpc::CreateCustomChannel(options.target, grpc::InsecureChannelCredentials(), arguments);
 }
 

@@ -45,7 +45,7 @@ int Serve(const Options& options) {
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(-1);
   builder.SetMaxSendMessageSize(-1);
-  if (options.tuned) builder.SetOption(CubicListeners());
+  if (options.tuned) builder.SetOption(LoopbackListeners());
   std::vector<int> ports(options.listen.size());
   for (size_t i = 0; i < ports.size(); ++i) {
     builder.AddListeningPort(options.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
