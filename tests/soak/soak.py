@@ -127,6 +127,8 @@ def soak(arguments, server, begun):
         answers += client.answers
         if client.error:
             wrong.append(client.error.strip())
+    if subprocess.run([program, server.address, "empty"], check=False).returncode != 0:
+        wrong.append("resident tensors of killed clients are still there")
     last = wait_for_descriptors(server.pid, begun, files)
     print(f"   end    {last}, {answers} right answers, {killed} clients killed", flush=True)
     if last.files > files:

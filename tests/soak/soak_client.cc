@@ -15,6 +15,8 @@ using std::chrono::milliseconds;
 using StreamOfCalls = grpc::ClientReaderWriter<v1::ExecuteStreamRequest, v1::ExecuteStreamResponse>;
 
 constexpr uint64_t kMaxBytes = 8 << 20;
+// Of resident tensors.
+constexpr uint32_t kLeaseSeconds = 2;
 
 void SetDeadline(grpc::ClientContext& context, milliseconds timeout) {
   context.set_deadline(std::chrono::system_clock::now() + timeout);
@@ -181,8 +183,60 @@ std::string SoakClient::AbandonedStream() {
   return "";
 }
 
+std::string SoakClient::Resident() {
+  Call call = RandomCall(kMaxBytes / 4);
+  v1::CreateTensorRequest create;
+  *create.mutable_desc() = call.request.inputs(0);
+  create.set_ttl_s(kLeaseSeconds);
+  create.mutable_payload()->swap(*call.request.mutable_payloads(0));
+  v1::CreateTensorResponse created;
+  grpc::ClientContext creation;
+  SetDeadline(creation, milliseconds(60'000));
+  grpc::Status status = stub_->CreateTensor(&creation, create, &created);
+  if (!status.ok()) return Check(status, "", call);
+
+  call.request.clear_payloads();
+  call.request.add_input_places()->set_tensor(created.tensor());
+  call.request.mutable_output_place()->set_tensor(created.tensor());
+  v1::ExecuteResponse response;
+  grpc::ClientContext execution;
+  SetDeadline(execution, milliseconds(60'000));
+  status = stub_->Execute(&execution, call.request, &response);
+  v1::ReadTensorResponse read;
+  if (status.ok()) {
+    v1::ReadTensorRequest request;
+    request.set_tensor(created.tensor());
+    grpc::ClientContext reading;
+    SetDeadline(reading, milliseconds(60'000));
+    status = stub_->ReadTensor(&reading, request, &read);
+  }
+  // On a busy machine a lease may end before the tensor was used.
+  if (status.error_code() == grpc::StatusCode::NOT_FOUND) return "";
+  std::string wrong = Check(status, read.payload(), call);
+  if (Random(2) == 0) return wrong;
+  v1::DeleteTensorsRequest removal;
+  removal.add_tensors(created.tensor());
+  v1::DeleteTensorsResponse removed;
+  grpc::ClientContext deletion;
+  SetDeadline(deletion, milliseconds(60'000));
+  stub_->DeleteTensors(&deletion, removal, &removed);
+  return wrong;
+}
+
+bool SoakClient::WaitUntilNothingIsKept() {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10 * kLeaseSeconds);
+  while (std::chrono::steady_clock::now() < limit) {
+    v1::ListTensorsResponse kept;
+    grpc::ClientContext context;
+    const grpc::Status status = stub_->ListTensors(&context, {}, &kept);
+    if (status.ok() && kept.tensors().empty()) return true;
+    std::this_thread::sleep_for(milliseconds(200));
+  }
+  return false;
+}
+
 std::string SoakClient::Step() {
-  switch (Random(8)) {
+  switch (Random(9)) {
     case 0:
       return Impatient();
     case 1:
@@ -192,6 +246,8 @@ std::string SoakClient::Step() {
       return Stream();
     case 4:
       return AbandonedStream();
+    case 5:
+      return Resident();
     default:
       return Unary();
   }

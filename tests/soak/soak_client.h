@@ -26,6 +26,10 @@ class SoakClient {
   // server that has no room for more (RESOURCE_EXHAUSTED) is right to say so.
   std::string Step();
 
+  // Waits until the server keeps no resident tensor for this host any more; whether that came
+  // true before their leases must have ended.
+  bool WaitUntilNothingIsKept();
+
   // Answers that were right to the bit.
   uint64_t answers() const { return answers_; }
 
@@ -48,6 +52,8 @@ class SoakClient {
   std::string Malformed();
   std::string Stream();
   std::string AbandonedStream();
+  // Works in place on a tensor at the server, and perhaps forgets it.
+  std::string Resident();
 
   // Sends a request in pieces of random length; false once the stream is broken.
   bool SendInPieces(
