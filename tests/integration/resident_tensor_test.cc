@@ -90,6 +90,9 @@ class ResidentTensorTest : public MemoryTest {
     return answer;
   }
 
+  // The server reads the clock until it has stopped.
+  void TearDown() override { server_.reset(); }
+
   SimulatedClock clock_;
 };
 
