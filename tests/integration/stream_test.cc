@@ -344,7 +344,7 @@ TEST(StreamTest, AClientThatGoesAwayLeavesNothingBehind) {
 
 TEST(StreamTest, AClientThatStallsLosesItsStream) {
   ServerOptions options;
-  options.stall_limit = std::chrono::milliseconds(100);
+  options.stall_limit = std::chrono::seconds(1);
   TestServer server(options);
   TestStream idle(server.stub());
   ASSERT_TRUE(idle.Send(1, RoundRequest({0.5f})));
@@ -358,7 +358,8 @@ TEST(StreamTest, AClientThatStallsLosesItsStream) {
 
   TestStream deaf(server.stub());
   for (uint64_t id = 0; id < 8; ++id) {
-    ASSERT_TRUE(deaf.Send(id, RoundRequest(Ramp(2'000'000))));
+    // On a slow machine the stream may be lost before all are sent.
+    if (!deaf.Send(id, RoundRequest(Ramp(2'000'000)))) break;
   }
   // More than fits into the connection, and nobody reads it.
   ASSERT_TRUE(server.WaitForRequests(0));
