@@ -366,7 +366,7 @@ TensorValidation ValidateTensor(const TensorDescView& tensor, absl::string_view 
   TensorRules rules;
   rules.field = std::string(field);
   TensorCheck check = CheckTensor(tensor, rules, limits, violations);
-  return {std::move(check.desc), violations.Take()};
+  return {check.desc, violations.Take()};
 }
 
 }  // namespace opserve
