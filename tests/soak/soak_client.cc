@@ -133,7 +133,7 @@ std::string SoakClient::ReadAnswers(StreamOfCalls& stream, const std::vector<Cal
     if (message.has_response()) lengths[id] = message.payload_bytes();
     payloads[id] += message.payload();
     if (payloads[id].size() < lengths[id]) continue;
-    const std::string wrong = Check(grpc::Status::OK, payloads[id], calls[id]);
+    std::string wrong = Check(grpc::Status::OK, payloads[id], calls[id]);
     if (!wrong.empty()) return wrong;
     --left;
   }

@@ -146,7 +146,7 @@ bool NullScript::RunsSequences() const {
 bool NullDevice::Supports(OpId op, DataType lane) const { return script_->Supports(op, lane); }
 
 absl::Status NullDevice::Run(std::span<const DeviceCall> calls) {
-  const absl::Status begun = script_->Begin(calls);
+  absl::Status begun = script_->Begin(calls);
   for (const DeviceCall& call : calls) {
     if (begun.ok()) {
       if (absl::Status computed = Compute(call); !computed.ok()) return computed;
