@@ -196,10 +196,9 @@ class Validation {
       if (!checks_[i].desc) continue;
       const uint64_t exact = *ExactSizeInBytes(*checks_[i].desc);
       const uint64_t given = request_.payload_bytes[i];
-      if (given == exact || given == RoundUpToFour(exact)) continue;
+      if (IsFittingSize(given, exact)) continue;
       violations_.Add(PayloadField(i), "The payload has ", given,
-                      " bytes, but its descriptor needs ", exact,
-                      exact % 4 == 0 ? "" : absl::StrCat(" (or ", RoundUpToFour(exact), ")"), ".");
+                      " bytes, but its descriptor needs ", FittingSizes(exact), ".");
     }
   }
 

@@ -99,10 +99,9 @@ class SequenceValidation {
     for (size_t i = 0; i < std::min(given.size(), inputs_.size()); ++i) {
       if (!inputs_[i]) continue;
       const uint64_t exact = *ExactSizeInBytes(*inputs_[i]);
-      if (given[i] == exact || given[i] == RoundUpToFour(exact)) continue;
+      if (IsFittingSize(given[i], exact)) continue;
       violations_.Add(PayloadField(i), "The payload has ", given[i],
-                      " bytes, but its descriptor needs ", exact,
-                      exact % 4 == 0 ? "" : absl::StrCat(" (or ", RoundUpToFour(exact), ")"), ".");
+                      " bytes, but its descriptor needs ", FittingSizes(exact), ".");
     }
   }
 

@@ -142,4 +142,9 @@ TensorCheck CheckTensor(const TensorDescView& view, const TensorRules& rules,
   return check;
 }
 
+std::string FittingSizes(uint64_t exact) {
+  return exact % 4 == 0 ? absl::StrCat(exact)
+                        : absl::StrCat(exact, " (or ", RoundUpToFour(exact), ")");
+}
+
 }  // namespace opserve

@@ -38,6 +38,15 @@ struct TensorCheck {
 TensorCheck CheckTensor(const TensorDescView& view, const TensorRules& rules,
                         const ValidationLimits& limits, ViolationList& violations);
 
+// Whether memory of `given` bytes may hold a tensor that needs `exact`: as many, or that number
+// rounded up to a multiple of 4.
+constexpr bool IsFittingSize(uint64_t given, uint64_t exact) {
+  return given == exact || given == RoundUpToFour(exact);
+}
+
+// The sizes that fit, for violations: "6 (or 8)".
+std::string FittingSizes(uint64_t exact);
+
 }  // namespace opserve
 
 #endif  // OPSERVE_KERNELS_VALIDATE_TENSOR_H_

@@ -10,9 +10,9 @@
 
 namespace opserve {
 
-absl::Status ExecuteJob::Accept(std::span<const uint64_t> payload_bytes, const JobOrigin& origin) {
+absl::Status ExecuteJob::Accept(std::vector<uint64_t> payload_bytes, const JobOrigin& origin) {
   std::vector<Violation> violations;
-  absl::Status status = FindPlaces(payload_bytes, violations);
+  absl::Status status = FindPlaces(std::move(payload_bytes), violations);
   if (!status.ok()) return status;
   RequestHeader header = HeaderOf(request_, inputs_.bytes());
   header.call.payload_fields = inputs_.fields();
@@ -35,20 +35,19 @@ absl::Status ExecuteJob::Accept(std::span<const uint64_t> payload_bytes, const J
   traits.verify = header.verify;
   traits.accepted = parts_.clock.Now();
   traits.deadline = origin.deadline;
-  // What a GPU computes may be compared, and must not change meanwhile.
-  copies_regions_ = traits.placement != Placement::kCpu && parts_.pool.has_gpus();
+  copies_regions_ = CopiesRegions(traits.placement, parts_.pool.has_gpus());
   is_direct_ = is_direct_ && !copies_regions_;
   set_traits(std::move(traits));
   return absl::OkStatus();
 }
 
-absl::Status ExecuteJob::FindPlaces(std::span<const uint64_t> payload_bytes,
+absl::Status ExecuteJob::FindPlaces(std::vector<uint64_t> payload_bytes,
                                     std::vector<Violation>& violations) {
   const bool has_places = request_.input_places_size() > 0 || request_.has_output_place();
   const std::string client = has_places ? reply_.client() : "";
-  absl::Status status = inputs_.Resolve(parts_.places, client, request_.input_places(),
-                                        {payload_bytes.begin(), payload_bytes.end()},
-                                        *request_.mutable_inputs(), violations);
+  absl::Status status =
+      inputs_.Resolve(parts_.places, client, request_.input_places(), std::move(payload_bytes),
+                      *request_.mutable_inputs(), violations);
   if (!status.ok()) return status;
   return output_place_.Resolve(parts_.places, client, request_.output_place(), "output_place",
                                violations);

@@ -8,7 +8,6 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -31,14 +30,18 @@
 
 namespace opserve {
 
-// What all jobs share. Everything must outlive them.
-struct ExecuteParts {
+// What the service works with. Everything must outlive the service and its calls.
+struct ServiceParts {
   const Clock& clock;
   DevicePool& pool;
   RequestValidator& validator;
   Admission& admission;
   Logger& logger;
   const ServerOptions& options;
+};
+
+// What all jobs share. Everything must outlive them.
+struct ExecuteParts : ServiceParts {
   // Holds back log lines of refused requests.
   RateLimiter& refusals;
   // Where results and gathered payloads go.
@@ -79,7 +82,7 @@ class ExecuteJob final : public Job {
 
   // Validates and admits the request, whose payloads have these lengths. Where that fails, Refuse
   // is to be called.
-  absl::Status Accept(std::span<const uint64_t> payload_bytes, const JobOrigin& origin);
+  absl::Status Accept(std::vector<uint64_t> payload_bytes, const JobOrigin& origin);
 
   // Queues the accepted request, or answers it at once; never blocks. Another thread may answer
   // before this returns, or this one.
@@ -93,8 +96,7 @@ class ExecuteJob final : public Job {
   void Refuse(const absl::Status& why) override;
 
  private:
-  absl::Status FindPlaces(std::span<const uint64_t> payload_bytes,
-                          std::vector<Violation>& violations);
+  absl::Status FindPlaces(std::vector<uint64_t> payload_bytes, std::vector<Violation>& violations);
   // Once the request is valid.
   absl::Status CheckOutputPlace();
   void LogAnswer(const RunRecord& record) const;

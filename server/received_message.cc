@@ -19,12 +19,9 @@ absl::Status HeaderTooLargeError() {
 
 }  // namespace
 
-absl::Status ReceivedMessage::Read(const grpc::ByteBuffer& bytes,
-                                   google::protobuf::Message& header) {
-  // The buffer belongs to the call and nobody else reads it; gRPC only lends it as const.
-  auto& buffer = const_cast<grpc::ByteBuffer&>(bytes);
-  if (!buffer.Dump(&slices_).ok()) return NoMessageError(header);
-  buffer.Clear();
+absl::Status ReceivedMessage::Read(grpc::ByteBuffer& bytes, google::protobuf::Message& header) {
+  if (!bytes.Dump(&slices_).ok()) return NoMessageError(header);
+  bytes.Clear();
   views_.reserve(slices_.size());
   for (const grpc::Slice& slice : slices_) {
     views_.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());

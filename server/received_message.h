@@ -34,7 +34,7 @@ class ReceivedMessage final : public PayloadSource {
   // into `header`. INVALID_REQUEST where the bytes are no message of its type, or one whose header
   // is larger than kMaxRequestHeaderBytes; `header` then holds as much as was understood. To be
   // called once.
-  absl::Status Read(const grpc::ByteBuffer& bytes, google::protobuf::Message& header);
+  absl::Status Read(grpc::ByteBuffer& bytes, google::protobuf::Message& header);
 
   // Lengths of the payloads, in order.
   std::vector<uint64_t> payload_bytes() const;

@@ -23,34 +23,22 @@ absl::Status SelfTestRunningError() {
                             seconds(1));
 }
 
-// Answers a call that needs no queue.
-void Answer(UnaryCall& call, const absl::Status& status, const google::protobuf::Message& answer) {
-  if (status.ok()) {
-    call.Finish(SerializeMessage(answer));
-  } else {
-    call.Finish(status);
-  }
-}
-
 }  // namespace
 
 OperatorService::OperatorService(const ServiceParts& parts)
-    : parts_(parts),
-      started_(parts.clock.Now()),
+    : started_(parts.clock.Now()),
       refusals_(parts.clock, seconds(1)),
       buffers_(parts.options.idle_buffer_bytes),
       regions_(parts.options.regions.per_connection),
       tensors_(parts.options, parts.clock, parts.admission, buffers_),
-      execute_parts_{parts.clock,     parts.pool,   parts.validator,
-                     parts.admission, parts.logger, parts.options,
-                     refusals_,       buffers_,     {regions_, tensors_.store()}},
+      parts_{parts, refusals_, buffers_, {regions_, tensors_.store()}},
       sequences_({parts.options.validation, parts.options.max_sequence_steps},
                  parts.options.max_message_bytes, parts.pool.has_gpus()) {
-  rpc_.AddUnary("Execute", [this](UnaryCall& call) { StartExecute(execute_parts_, call); });
+  rpc_.AddUnary("Execute", [this](UnaryCall& call) { StartExecute(parts_, call); });
   rpc_.AddStream("ExecuteStream",
-                 [this](StreamCall& call) { return StartExecuteStream(execute_parts_, call); });
+                 [this](StreamCall& call) { return StartExecuteStream(parts_, call); });
   rpc_.AddUnary("ExecuteSequence",
-                [this](UnaryCall& call) { StartSequence(execute_parts_, sequences_, call); });
+                [this](UnaryCall& call) { StartSequence(parts_, sequences_, call); });
   tensors_.AddTo(rpc_);
   rpc_.AddUnary("ListOperators", [this](UnaryCall& call) { ListOperators(call); });
   rpc_.AddUnary("GetServerInfo", [this](UnaryCall& call) { GetServerInfo(call); });
@@ -63,7 +51,7 @@ void OperatorService::ListOperators(UnaryCall& call) const {
   absl::Status status = ParseMessage(call.request(), request);
   if (status.ok()) status = opserve::ListOperators(request, answer);
   if (status.ok()) AddOperatorDevices(parts_.pool, answer);
-  Answer(call, status, answer);
+  call.Finish(status, answer);
 }
 
 void OperatorService::GetServerInfo(UnaryCall& call) const {
@@ -71,7 +59,7 @@ void OperatorService::GetServerInfo(UnaryCall& call) const {
   v1::GetServerInfoResponse answer;
   const absl::Status status = ParseMessage(call.request(), request);
   if (status.ok()) WriteServerInfo(answer);
-  Answer(call, status, answer);
+  call.Finish(status, answer);
 }
 
 void OperatorService::SelfTestDevices(UnaryCall& call) {
@@ -83,7 +71,7 @@ void OperatorService::SelfTestDevices(UnaryCall& call) {
   const bool is_started = self_test_.Start([this, &call, name = request.device()] {
     v1::SelfTestDevicesResponse answer;
     const absl::Status status = SelfTest(name, answer);
-    return [&call, status, answer = std::move(answer)] { opserve::Answer(call, status, answer); };
+    return [&call, status, answer = std::move(answer)] { call.Finish(status, answer); };
   });
   if (!is_started) call.Finish(SelfTestRunningError());
 }

@@ -28,16 +28,6 @@
 
 namespace opserve {
 
-// What the service works with. Everything must outlive the service and its calls.
-struct ServiceParts {
-  const Clock& clock;
-  DevicePool& pool;
-  RequestValidator& validator;
-  Admission& admission;
-  Logger& logger;
-  const ServerOptions& options;
-};
-
 inline constexpr char kServiceName[] = "opserve.v1.OperatorService";
 
 // Must outlive the server that it is registered with.
@@ -65,14 +55,13 @@ class OperatorService {
   // Takes a second or so.
   absl::Status SelfTest(const std::string& device, v1::SelfTestDevicesResponse& answer);
 
-  const ServiceParts parts_;
   const Clock::TimePoint started_;
   RateLimiter refusals_;
   HostBufferPool buffers_;
   RegionTable regions_;
   std::string region_socket_;
   TensorService tensors_;
-  const ExecuteParts execute_parts_;
+  const ExecuteParts parts_;
   const SequenceValidator sequences_;
   RpcService rpc_{kServiceName};
   SingleTask self_test_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/op_table.h"
+#include "kernels/validate_tensor.h"
 #include "server/errors.h"
 #include "server/wire.h"
 
@@ -186,11 +187,11 @@ void OutputPlace::Check(const TensorDesc& desc, uint64_t bytes,
     return;
   }
   const uint64_t given = share_.slice.bytes;
-  if (share_.slice.region == nullptr || given == bytes || given == RoundUpToFour(bytes)) return;
+  if (share_.slice.region == nullptr || IsFittingSize(given, bytes)) return;
   violations.push_back(
       {field_ + ".region.bytes",
-       absl::StrCat("The place has ", given, " bytes, but the result's descriptor needs ", bytes,
-                    bytes % 4 == 0 ? "" : absl::StrCat(" (or ", RoundUpToFour(bytes), ")"), ".")});
+       absl::StrCat("The place has ", given, " bytes, but the result's descriptor needs ",
+                    FittingSizes(bytes), ".")});
 }
 
 std::byte* OutputPlace::memory() const {

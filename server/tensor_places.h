@@ -23,6 +23,7 @@
 #include "kernels/validate.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "proto/wire/host_buffers.h"
+#include "server/batch/job.h"
 #include "server/regions/region_table.h"
 #include "server/resident/tensor_store.h"
 
@@ -45,6 +46,12 @@ struct TensorShare {
   // Whether they are the same bytes.
   bool IsSameAs(const TensorShare& other) const;
 };
+
+// Whether a request only copies from and to regions: a GPU may run it then, whose result may be
+// compared.
+inline bool CopiesRegions(Placement placement, bool has_gpus) {
+  return placement != Placement::kCpu && has_gpus;
+}
 
 // The inputs of one request. Not thread-safe.
 class InputPlaces {

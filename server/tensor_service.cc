@@ -52,15 +52,6 @@ struct TensorCall final : CallState {
     Gather(received.slices(), received.places().back(), target);
   }
 
-  // Ends the call.
-  void Finish(const absl::Status& status, const google::protobuf::Message& answer) {
-    if (status.ok()) {
-      call.Finish(SerializeMessage(answer));
-    } else {
-      call.Finish(status);
-    }
-  }
-
   UnaryCall& call;
   const std::string client;
   Request request;
@@ -168,7 +159,7 @@ void TensorService::Create(UnaryCall& call) {
       answer.set_has_content(created->has_content);
       answer.set_ttl_s(static_cast<uint32_t>(created->ttl.count()));
     }
-    state.Finish(created.status(), answer);
+    state.call.Finish(created.status(), answer);
   });
 }
 
@@ -187,7 +178,7 @@ void TensorService::Write(UnaryCall& call) {
                      state.payload_bytes(), [&state](std::byte* target) {
                        if (state.has_payload()) state.CopyPayload(target);
                      });
-    state.Finish(written, v1::WriteTensorResponse());
+    state.call.Finish(written, v1::WriteTensorResponse());
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "server/message_bytes.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc_status.h"
 
@@ -39,6 +40,14 @@ void UnaryCall::Finish(const grpc::ByteBuffer& response) {
 void UnaryCall::Finish(const absl::Status& status) {
   hand_over_.Give();
   responder_.FinishWithError(ToGrpcStatus(status), static_cast<Event*>(&finished_));
+}
+
+void UnaryCall::Finish(const absl::Status& status, const google::protobuf::Message& answer) {
+  if (status.ok()) {
+    Finish(SerializeMessage(answer));
+  } else {
+    Finish(status);
+  }
 }
 
 void UnaryCall::OnStart(bool ok) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "google/protobuf/message.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/support/async_unary_call.h"
 #include "server/clock.h"
@@ -57,6 +58,8 @@ class UnaryCall final : private PolledCall {
   void Finish(const grpc::ByteBuffer& response);
   // The same with an error.
   void Finish(const absl::Status& status);
+  // The same with `answer` where `status` is OK.
+  void Finish(const absl::Status& status, const google::protobuf::Message& answer);
 
  private:
   friend class RpcService;

@@ -13,10 +13,10 @@
 
 namespace opserve {
 
-absl::Status SequenceJob::Accept(std::span<const uint64_t> payload_bytes, std::string client,
+absl::Status SequenceJob::Accept(std::vector<uint64_t> payload_bytes, std::string client,
                                  Clock::TimePoint deadline) {
   std::vector<Violation> violations;
-  absl::Status status = FindPlaces(payload_bytes, client, violations);
+  absl::Status status = FindPlaces(std::move(payload_bytes), client, violations);
   if (!status.ok()) return status;
   auto sequence =
       validator_.Validate(request_, inputs_.bytes(), inputs_.fields(), std::move(violations));
@@ -42,12 +42,11 @@ absl::Status SequenceJob::Accept(std::span<const uint64_t> payload_bytes, std::s
   return absl::OkStatus();
 }
 
-absl::Status SequenceJob::FindPlaces(std::span<const uint64_t> payload_bytes,
-                                     const std::string& client,
+absl::Status SequenceJob::FindPlaces(std::vector<uint64_t> payload_bytes, const std::string& client,
                                      std::vector<Violation>& violations) {
-  absl::Status status = inputs_.Resolve(parts_.places, client, request_.input_places(),
-                                        {payload_bytes.begin(), payload_bytes.end()},
-                                        *request_.mutable_inputs(), violations);
+  absl::Status status =
+      inputs_.Resolve(parts_.places, client, request_.input_places(), std::move(payload_bytes),
+                      *request_.mutable_inputs(), violations);
   // Further ones are refused for their number.
   const int count =
       std::min(request_.outputs_size(), static_cast<int>(parts_.options.max_sequence_steps));
@@ -96,9 +95,8 @@ absl::StatusOr<DeviceCall> SequenceJob::Prepare() {
 }
 
 void SequenceJob::MakeCall() {
-  // Results are computed beside their places, so inputs may be in the same memory; but what a GPU
-  // computes may be compared, and must not change meanwhile.
-  const bool copies_regions = traits().placement != Placement::kCpu && parts_.pool.has_gpus();
+  // Results are computed beside their places, so inputs may be in the same memory.
+  const bool copies_regions = CopiesRegions(traits().placement, parts_.pool.has_gpus());
   call_.inputs = inputs_.Take(payloads_->Payloads(parts_.buffers), copies_regions, parts_.buffers);
   for (size_t i = 0; i < sequence_->outputs.size(); ++i) {
     outputs_.push_back(

@@ -47,7 +47,7 @@ class SequenceJob final : public Job {
 
   // Validates and admits the request, whose payloads have these lengths. Where that fails, Refuse
   // is to be called.
-  absl::Status Accept(std::span<const uint64_t> payload_bytes, std::string client,
+  absl::Status Accept(std::vector<uint64_t> payload_bytes, std::string client,
                       Clock::TimePoint deadline);
 
   // Queues the accepted request, or answers it at once; never blocks. Another thread may answer
@@ -62,7 +62,7 @@ class SequenceJob final : public Job {
   void Refuse(const absl::Status& why) override;
 
  private:
-  absl::Status FindPlaces(std::span<const uint64_t> payload_bytes, const std::string& client,
+  absl::Status FindPlaces(std::vector<uint64_t> payload_bytes, const std::string& client,
                           std::vector<Violation>& violations);
   // Once the request is valid.
   absl::Status CheckOutputPlaces() const;

@@ -10,8 +10,9 @@ StreamJob::StreamJob(const ExecuteParts& parts, Owner& owner, uint64_t id,
   job_.request() = std::move(request);
 }
 
-absl::Status StreamJob::Accept(std::span<const uint64_t> payload_bytes, Clock::TimePoint deadline) {
-  return job_.Accept(payload_bytes, {.deadline = deadline, .answers_in_one_message = false});
+absl::Status StreamJob::Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline) {
+  return job_.Accept(std::move(payload_bytes),
+                     {.deadline = deadline, .answers_in_one_message = false});
 }
 
 void StreamJob::Send(const v1::ExecuteResponse& header, OutgoingPayload payload) {

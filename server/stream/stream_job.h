@@ -7,9 +7,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "opserve/v1/operator_service.pb.h"
@@ -44,7 +44,7 @@ class StreamJob final : private ExecuteReply {
   Clock::TimePoint accepted() const { return job_.traits().accepted; }
 
   // As those of ExecuteJob.
-  absl::Status Accept(std::span<const uint64_t> payload_bytes, Clock::TimePoint deadline);
+  absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline);
   void Submit(std::unique_ptr<PayloadSource> payloads) { job_.Submit(std::move(payloads)); }
   void Refuse(const absl::Status& why) { job_.Refuse(why); }
   void Cancel() { job_.Cancel(); }

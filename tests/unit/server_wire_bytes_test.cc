@@ -27,6 +27,11 @@ grpc::ByteBuffer BufferOf(const std::string& bytes, size_t slice_bytes) {
   return {slices.data(), slices.size()};
 }
 
+absl::Status ReadInto(ReceivedMessage& message, grpc::ByteBuffer bytes,
+                      google::protobuf::Message& header) {
+  return message.Read(bytes, header);
+}
+
 std::string BytesOf(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
   EXPECT_TRUE(buffer.Dump(&slices).ok());
@@ -54,7 +59,7 @@ TEST(ReceivedMessageTest, GathersOnlyWhatIsDivided) {
     v1::ExecuteRequest header;
     auto owned = std::make_unique<ReceivedMessage>();
     ReceivedMessage& request = *owned;
-    ASSERT_TRUE(request.Read(BufferOf(bytes, slice_bytes), header).ok());
+    ASSERT_TRUE(ReadInto(request, BufferOf(bytes, slice_bytes), header).ok());
     EXPECT_EQ(header.operator_(), "ELEMENT_WISE_ROUND");
     EXPECT_THAT(request.payload_bytes(), ElementsAre(1000, 5000));
     const std::vector<const std::byte*> payloads = request.Payloads(pool);
@@ -79,7 +84,7 @@ TEST(ReceivedMessageTest, TakesTheBytesOver) {
 TEST(ReceivedMessageTest, RefusesWhatIsNoRequest) {
   v1::ExecuteRequest header;
   ReceivedMessage request;
-  const absl::Status status = request.Read(BufferOf("\x12\x02id\x82\x01\x7fshort", 5), header);
+  const absl::Status status = ReadInto(request, BufferOf("\x12\x02id\x82\x01\x7fshort", 5), header);
   EXPECT_EQ(ReasonOf(status), "INVALID_REQUEST");
   EXPECT_THAT(std::string(status.message()), HasSubstr("opserve.v1.ExecuteRequest"));
   EXPECT_EQ(header.request_id(), "id");  // for the log
@@ -90,7 +95,8 @@ TEST(ReceivedMessageTest, RefusesHugeHeadersAndNamesTheLimit) {
   huge.set_request_id(std::string(kMaxRequestHeaderBytes, 'x'));
   v1::ExecuteRequest header;
   ReceivedMessage request;
-  const absl::Status status = request.Read(BufferOf(huge.SerializeAsString(), 1 << 16), header);
+  const absl::Status status =
+      ReadInto(request, BufferOf(huge.SerializeAsString(), 1 << 16), header);
   EXPECT_EQ(ReasonOf(status), "INVALID_REQUEST");
   EXPECT_THAT(std::string(status.message()), HasSubstr("2097152"));
 }
