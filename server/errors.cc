@@ -104,4 +104,8 @@ std::string StatusDetails(const absl::Status& status) {
   return message.SerializeAsString();
 }
 
+absl::Status MakeViolationError(const Violation& violation) {
+  return MakeViolationError({&violation, 1}, "");
+}
+
 }  // namespace opserve

@@ -51,6 +51,9 @@ absl::Status OutOfMemoryError();
 absl::Status MakeViolationError(std::span<const Violation> violations,
                                 absl::string_view unknown_operator);
 
+// INVALID_REQUEST for a single violation.
+absl::Status MakeViolationError(const Violation& violation);
+
 // `status`, which must not be OK, as a serialised google.rpc.Status: code, message and all details.
 std::string StatusDetails(const absl::Status& status);
 

@@ -16,9 +16,8 @@ absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& me
 }
 
 absl::Status NoMessageError(const google::protobuf::Message& message) {
-  const Violation violation = {"", absl::StrCat("The bytes of the request are no message of type ",
-                                                message.GetTypeName(), ".")};
-  return MakeViolationError({&violation, 1}, "");
+  return MakeViolationError({"", absl::StrCat("The bytes of the request are no message of type ",
+                                              message.GetTypeName(), ".")});
 }
 
 grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message) {

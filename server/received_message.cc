@@ -11,10 +11,8 @@ namespace opserve {
 namespace {
 
 absl::Status HeaderTooLargeError() {
-  const Violation violation = {"",
-                               absl::StrCat("The request has more than ", kMaxRequestHeaderBytes,
-                                            " bytes beside the contents of its payloads.")};
-  return MakeViolationError({&violation, 1}, "");
+  return MakeViolationError({"", absl::StrCat("The request has more than ", kMaxRequestHeaderBytes,
+                                              " bytes beside the contents of its payloads.")});
 }
 
 }  // namespace

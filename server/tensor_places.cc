@@ -45,11 +45,6 @@ absl::Status FindShare(const PlaceParts& parts, const std::string& client,
   return absl::OkStatus();
 }
 
-absl::Status Refused(std::string field, std::string why) {
-  const Violation violation{std::move(field), std::move(why)};
-  return MakeViolationError({&violation, 1}, "");
-}
-
 bool HasSameLayout(const TensorDesc& a, const TensorDesc& b) {
   return a.data_type == b.data_type && a.dimension_count == b.dimension_count &&
          a.sizes == b.sizes && a.strides == b.strides;
@@ -77,23 +72,26 @@ absl::Status InputPlaces::Resolve(const PlaceParts& parts, const std::string& cl
     return absl::OkStatus();
   }
   if (places.size() != descs.size()) {
-    return Refused("input_places",
-                   absl::StrCat("The number of places (", places.size(),
-                                ") is neither 0 nor that of the inputs (", descs.size(), ")."));
+    return MakeViolationError(
+        {"input_places",
+         absl::StrCat("The number of places (", places.size(),
+                      ") is neither 0 nor that of the inputs (", descs.size(), ").")});
   }
   if (static_cast<size_t>(places.size()) > kMaxListedItems) {
-    return Refused("input_places", absl::StrCat("The number of places (", places.size(),
-                                                ") exceeds the limit (", kMaxListedItems, ")."));
+    return MakeViolationError(
+        {"input_places", absl::StrCat("The number of places (", places.size(),
+                                      ") exceeds the limit (", kMaxListedItems, ").")});
   }
   const auto in_message = static_cast<size_t>(
       std::count_if(places.begin(), places.end(), [](const v1::TensorPlace& place) {
         return place.place_case() == v1::TensorPlace::PLACE_NOT_SET;
       }));
   if (in_message != payload_bytes.size()) {
-    return Refused("payloads", absl::StrCat("The number of payloads (", payload_bytes.size(),
-                                            ") differs from the number of inputs that are in no "
-                                            "other place (",
-                                            in_message, ")."));
+    return MakeViolationError(
+        {"payloads", absl::StrCat("The number of payloads (", payload_bytes.size(),
+                                  ") differs from the number of inputs that are in no "
+                                  "other place (",
+                                  in_message, ").")});
   }
   shares_.resize(places.size());
   size_t payload = 0;

@@ -99,10 +99,9 @@ NewTensor NewTensorOf(const TensorCall<v1::CreateTensorRequest>& state,
 absl::Status CheckRange(uint64_t offset, uint64_t bytes, const ResidentTensor& tensor,
                         absl::string_view length_field) {
   if (offset <= tensor.bytes() && bytes <= tensor.bytes() - offset) return absl::OkStatus();
-  const Violation violation{std::string(offset > tensor.bytes() ? "offset" : length_field),
-                            absl::StrCat("The range of ", bytes, " bytes at ", offset,
-                                         " exceeds the tensor's ", tensor.bytes(), " bytes.")};
-  return MakeViolationError({&violation, 1}, "");
+  return MakeViolationError({std::string(offset > tensor.bytes() ? "offset" : length_field),
+                             absl::StrCat("The range of ", bytes, " bytes at ", offset,
+                                          " exceeds the tensor's ", tensor.bytes(), " bytes.")});
 }
 
 // Answers with bytes of a tensor. Takes as long as filling the tensor with zeros.

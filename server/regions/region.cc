@@ -19,14 +19,14 @@ constexpr int kNeededSeals = F_SEAL_SHRINK | F_SEAL_SEAL;
 absl::Status Unusable(absl::string_view why) {
   const Violation violation{"register",
                             absl::StrCat("The descriptor cannot be shared: ", why, ".")};
-  return MakeViolationError({&violation, 1}, "");
+  return MakeViolationError(violation);
 }
 
 absl::Status WrongSize(uint64_t bytes, uint64_t available) {
   const Violation violation{
       "register.bytes", absl::StrCat("The number of bytes (", bytes,
                                      ") is not within 1 and the memfd's size (", available, ").")};
-  return MakeViolationError({&violation, 1}, "");
+  return MakeViolationError(violation);
 }
 
 // In this order nothing is asked of a foreign file system: only memory has seals.

@@ -20,8 +20,7 @@ namespace {
 constexpr int kAcceptPauseMs = 100;
 
 absl::Status Malformed(absl::string_view field, absl::string_view what) {
-  const Violation violation{std::string(field), std::string(what)};
-  return MakeViolationError({&violation, 1}, "");
+  return MakeViolationError({std::string(field), std::string(what)});
 }
 
 std::string ResponseOf(const absl::StatusOr<std::string>& region) {

@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kRetryDelay{1};
 
 absl::Status Refused(const std::string& field, const std::string& why) {
   const Violation violation{field, why};
-  return MakeViolationError({&violation, 1}, "");
+  return MakeViolationError(violation);
 }
 
 absl::Status OverQuota(absl::string_view whose, uint64_t used, uint64_t asked, uint64_t limit) {

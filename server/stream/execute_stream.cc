@@ -25,8 +25,7 @@ using std::chrono::milliseconds;
 
 // The error of a message after which nobody can tell which bytes belong to which request.
 absl::Status RuleError(absl::string_view field, std::string what) {
-  const Violation violation = {std::string(field), std::move(what)};
-  return MakeViolationError({&violation, 1}, "");
+  return MakeViolationError({std::string(field), std::move(what)});
 }
 
 // At most the largest number that there is.
@@ -119,7 +118,7 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     if (status.ok()) status = CheckRoom(job->bytes());
     if (!comes_in_pieces) {
       if (status.ok()) {
-        Submit(std::move(job), std::move(message));
+        Submit(job, std::move(message));
       } else {
         job->Refuse(status);
       }
@@ -171,12 +170,11 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     Arriving complete = std::move(arriving);
     arriving_.erase(found);
     arriving_bytes_ -= complete.bytes;
-    if (complete.job != nullptr) Submit(std::move(complete.job), std::move(complete.payloads));
+    if (complete.job != nullptr) Submit(complete.job, std::move(complete.payloads));
     return absl::OkStatus();
   }
 
-  void Submit(std::shared_ptr<StreamJob> job, std::unique_ptr<PayloadSource> payloads) {
-    StreamJob& submitted = *job;
+  void Submit(const std::shared_ptr<StreamJob>& job, std::unique_ptr<PayloadSource> payloads) {
     {
       MutexLock lock(mutex_);
       in_flight_bytes_ += job->bytes();
@@ -184,7 +182,7 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
       // Until the job has been answered.
       call_.Hold();
     }
-    submitted.Submit(std::move(payloads));
+    job->Submit(std::move(payloads));
   }
 
   // Gives a request up that waits, or whose payloads are not complete.
@@ -192,7 +190,7 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     if (const auto found = arriving_.find(id); found != arriving_.end()) {
       const std::shared_ptr<StreamJob> job = std::exchange(found->second.job, nullptr);
       arriving_bytes_ -= std::exchange(found->second.bytes, 0);
-      // The client may send the pieces that are missing, or not.
+      // No more pieces of it may come.
       arriving_.erase(found);
       if (job != nullptr) job->Refuse(CancelledError(parts_.clock.Now() - job->accepted()));
       return;
