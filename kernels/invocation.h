@@ -6,6 +6,7 @@
 #ifndef OPSERVE_KERNELS_INVOCATION_H_
 #define OPSERVE_KERNELS_INVOCATION_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -41,6 +42,16 @@ struct Invocation {
     return has_mode ? static_cast<int>(attributes[0]) : 0;
   }
 };
+
+// Whether the result may take the place of the bytes of input `input`: the operator allows it, and
+// element i of the one lies where element i of the other does.
+inline bool CanRunInPlace(const Invocation& call, int input) {
+  const OpTraits& traits = TraitsOf(call.op);
+  return call.plan.is_packed() && call.payload_index[input] >= 0 &&
+         call.input_bytes[input] == call.output_bytes &&
+         std::find(traits.in_place.begin(), traits.in_place.end(), traits.inputs[input].name) !=
+             traits.in_place.end();
+}
 
 }  // namespace opserve
 

@@ -10,6 +10,13 @@
 
 namespace opserve {
 
+namespace {
+
+// Smaller results are copied into their message, which costs less than sending them from elsewhere.
+constexpr uint64_t kMinInPlaceBytes = 16 << 10;
+
+}  // namespace
+
 absl::Status ExecuteJob::Accept(std::vector<uint64_t> payload_bytes, const JobOrigin& origin) {
   std::vector<Violation> violations;
   absl::Status status = FindPlaces(std::move(payload_bytes), violations);
@@ -74,16 +81,10 @@ void ExecuteJob::Submit(std::unique_ptr<PayloadSource> payloads) {
   if (!parts_.pool.Submit(*this)) Refuse(DrainingError());
 }
 
-absl::StatusOr<DeviceCall> ExecuteJob::Prepare() {
+absl::StatusOr<DeviceCall> ExecuteJob::Prepare(DeviceKind kind) {
   if (!call_) {
     try {
-      const auto inputs =
-          inputs_.Take(payloads_->Payloads(parts_.buffers), copies_regions_, parts_.buffers);
-      if (!is_direct_) {
-        output_ = std::make_shared<HostBuffer>(parts_.buffers.Take(invocation_->output_bytes));
-      }
-      call_ = {invocation_.get(), InputsOf(inputs, *invocation_),
-               is_direct_ ? output_place_.memory() : output_->data()};
+      MakeCall(kind);
     } catch (const std::bad_alloc&) {
       return OutOfMemoryError();
     }
@@ -91,15 +92,43 @@ absl::StatusOr<DeviceCall> ExecuteJob::Prepare() {
   return *call_;
 }
 
+void ExecuteJob::MakeCall(DeviceKind kind) {
+  const auto inputs =
+      inputs_.Take(payloads_->Payloads(parts_.buffers), copies_regions_, parts_.buffers);
+  DeviceCall call = {.invocation = invocation_.get(), .inputs = InputsOf(inputs, *invocation_)};
+  if (is_direct_) {
+    call.output = output_place_.memory();
+  } else if (const std::optional<int> input = InPlaceInput(kind); input) {
+    call.in_place = *input;
+  } else {
+    output_ = parts_.buffers.Take(invocation_->output_bytes);
+    call.output = output_.data();
+  }
+  call_ = call;
+}
+
+std::optional<int> ExecuteJob::InPlaceInput(DeviceKind kind) const {
+  // Another device could not run the call again, and nothing could be compared.
+  if (kind != DeviceKind::kCpu) return std::nullopt;
+  if (output_place_.is_set() || !inputs_.shares().empty()) return std::nullopt;
+  if (invocation_->output_bytes < kMinInPlaceBytes) return std::nullopt;
+  for (int i = 0; i < TraitsOf(invocation_->op).input_count(); ++i) {
+    if (CanRunInPlace(*invocation_, i)) return i;
+  }
+  return std::nullopt;
+}
+
 void ExecuteJob::Answer(const RunRecord& record) {
   v1::ExecuteResponse header;
   WriteResponseHeader(request_, *invocation_, record, header);
   OutgoingPayload payload;
-  if (!output_place_.is_set()) {
-    const std::byte* const data = output_->data();
-    payload = {data, invocation_->output_bytes, std::move(output_)};
+  if (call_->output == nullptr) {
+    payload =
+        payloads_->Send(invocation_->payload_index[call_->in_place], invocation_->output_bytes);
+  } else if (!output_place_.is_set()) {
+    payload = PayloadOf(std::move(output_), invocation_->output_bytes);
   } else if (!is_direct_) {
-    output_place_.Put(std::move(*output_), invocation_->output_bytes);
+    output_place_.Put(std::move(output_), invocation_->output_bytes);
   }
   // The next request finds these buffers warm.
   payloads_.reset();

@@ -91,7 +91,7 @@ class ExecuteJob final : public Job {
   // Refuses the job if it still waits. Not before Submit has returned.
   void Cancel() { parts_.pool.Cancel(*this); }
 
-  absl::StatusOr<DeviceCall> Prepare() override;
+  absl::StatusOr<DeviceCall> Prepare(DeviceKind kind) override;
   void Answer(const RunRecord& record) override;
   void Refuse(const absl::Status& why) override;
 
@@ -99,6 +99,9 @@ class ExecuteJob final : public Job {
   absl::Status FindPlaces(std::vector<uint64_t> payload_bytes, std::vector<Violation>& violations);
   // Once the request is valid.
   absl::Status CheckOutputPlace();
+  void MakeCall(DeviceKind kind);
+  // The input whose payload the result can take the place of; nullopt: none.
+  std::optional<int> InPlaceInput(DeviceKind kind) const;
   void LogAnswer(const RunRecord& record) const;
   void LogRefusal(const absl::Status& status) const;
 
@@ -117,7 +120,7 @@ class ExecuteJob final : public Job {
   // Whether the result is computed where it belongs.
   bool is_direct_ = false;
   std::shared_ptr<const Invocation> invocation_;
-  std::shared_ptr<HostBuffer> output_;
+  HostBuffer output_;
   std::optional<DeviceCall> call_;
   Admission::Permit permit_;
 };

@@ -6,9 +6,12 @@
 #define OPSERVE_SERVER_PAYLOAD_SOURCE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "kernels/tensor_bytes.h"
 #include "proto/wire/host_buffers.h"
+#include "server/wire_message.h"
 
 namespace opserve {
 
@@ -17,9 +20,14 @@ class PayloadSource {
  public:
   virtual ~PayloadSource() = default;
 
-  // The bytes of every payload, in order; they stay as they are while the source lives. `pool`: for
-  // what has to be copied. To be called once. Throws std::bad_alloc.
-  virtual std::vector<const std::byte*> Payloads(HostBufferPool& pool) = 0;
+  // The bytes of every payload, in order; they stay where they are while the source lives, and as
+  // they are unless somebody writes there, which only this request may. `pool`: for what has to be
+  // copied. To be called once. Throws std::bad_alloc.
+  virtual std::vector<TensorBytes> Payloads(HostBufferPool& pool) = 0;
+
+  // The first `bytes` bytes of a payload's memory, with what it holds now, to be sent. After
+  // Payloads; once per payload.
+  virtual OutgoingPayload Send(size_t payload, uint64_t bytes) = 0;
 };
 
 }  // namespace opserve

@@ -125,9 +125,9 @@ void AddThreadOptions(CLI::App& app, ServerOptions& server) {
                  "processor")
       ->capture_default_str()
       ->check(Between(0, 1024));
-  AddSize(app, "--inline-bytes", server.inline_bytes, "16KiB", 0, 1 * kMiB,
+  AddSize(app, "--inline-bytes", server.inline_bytes, "2MiB", 0, 16 * kMiB,
           "Most bytes of inputs and outputs of a request that a poller runs on the processor "
-          "itself, up to 1MiB; 0: none");
+          "itself while none waits, up to 16MiB; what is known to take long is queued; 0: none");
 }
 
 void AddRegionOptions(CLI::App& app, RegionOptions& regions, RawValues& raw) {

@@ -10,6 +10,10 @@
 namespace opserve {
 namespace {
 
+// Payloads whose pieces are smaller on average are gathered: each costs as much as copying it, both
+// here and when it is sent.
+constexpr uint64_t kMinPieceBytes = 4 << 10;
+
 absl::Status HeaderTooLargeError() {
   return MakeViolationError({"", absl::StrCat("The request has more than ", kMaxRequestHeaderBytes,
                                               " bytes beside the contents of its payloads.")});
@@ -41,21 +45,39 @@ std::vector<uint64_t> ReceivedMessage::payload_bytes() const {
   return bytes;
 }
 
-std::vector<const std::byte*> ReceivedMessage::Payloads(HostBufferPool& pool) {
-  std::vector<const std::byte*> payloads;
+std::vector<TensorBytes> ReceivedMessage::Payloads(HostBufferPool& pool) {
+  std::vector<TensorBytes> payloads;
   payloads.reserve(places_.size());
-  for (const PayloadPlace& place : places_) {
-    const std::byte* payload = InOnePiece(views_, place);
-    if (payload == nullptr) {
-      HostBuffer& buffer = gathered_.emplace_back(pool.Take(place.bytes));
-      Gather(views_, place, buffer.data());
-      payload = buffer.data();
+  pieces_.resize(places_.size());
+  gathered_.resize(places_.size());
+  size_t gathered = 0;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const PayloadPlace& place = places_[i];
+    if (const std::byte* const whole = InOnePiece(views_, place); whole != nullptr) {
+      payloads.emplace_back(whole);
+      continue;
     }
-    payloads.push_back(payload);
+    pieces_[i] = PiecesOf(views_, place);
+    if (pieces_[i].size() <= place.bytes / kMinPieceBytes) {
+      payloads.emplace_back(pieces_[i]);
+      continue;
+    }
+    gathered_[i] = pool.Take(place.bytes);
+    Gather(views_, place, gathered_[i].data());
+    payloads.emplace_back(gathered_[i].data());
+    ++gathered;
   }
   // Where nothing is used in place the message need not be held twice.
-  if (gathered_.size() == places_.size()) slices_.clear();
+  if (gathered == places_.size()) slices_.clear();
   return payloads;
+}
+
+OutgoingPayload ReceivedMessage::Send(size_t payload, uint64_t bytes) {
+  if (gathered_[payload].data() != nullptr) return PayloadOf(std::move(gathered_[payload]), bytes);
+  const PayloadPlace& place = places_[payload];
+  OutgoingPayload outgoing;
+  outgoing.slices.assign(slices_.begin() + place.slice, slices_.end());
+  return PartOf(outgoing, place.offset, bytes);
 }
 
 }  // namespace opserve

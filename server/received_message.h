@@ -39,9 +39,10 @@ class ReceivedMessage final : public PayloadSource {
   // Lengths of the payloads, in order.
   std::vector<uint64_t> payload_bytes() const;
 
-  // A payload that lies in one slice is used in place, at any alignment; any other is gathered into
-  // a buffer of `pool`.
-  std::vector<const std::byte*> Payloads(HostBufferPool& pool) override;
+  // Payloads are used where they are, at any alignment; only those in many small slices are
+  // gathered into buffers of `pool`.
+  std::vector<TensorBytes> Payloads(HostBufferPool& pool) override;
+  OutgoingPayload Send(size_t payload, uint64_t bytes) override;
 
   // Where the payloads are, until Payloads is called.
   std::span<const ByteSlice> slices() const { return views_; }
@@ -51,6 +52,9 @@ class ReceivedMessage final : public PayloadSource {
   std::vector<grpc::Slice> slices_;
   std::vector<ByteSlice> views_;  // of slices_, which never moves: small slices hold their bytes
   std::vector<PayloadPlace> places_;
+  // Of each payload, where it is in several pieces.
+  std::vector<std::vector<ByteSlice>> pieces_;
+  // Of each payload, where it was gathered.
   std::vector<HostBuffer> gathered_;
 };
 

@@ -133,23 +133,23 @@ absl::Status InputPlaces::AddShare(const PlaceParts& parts, const std::string& c
   return absl::OkStatus();
 }
 
-std::vector<const std::byte*> InputPlaces::Take(std::vector<const std::byte*> payloads,
-                                                bool copies_regions, HostBufferPool& buffers) {
+std::vector<TensorBytes> InputPlaces::Take(std::vector<TensorBytes> payloads, bool copies_regions,
+                                           HostBufferPool& buffers) {
   if (shares_.empty()) return payloads;
-  std::vector<const std::byte*> inputs;
+  std::vector<TensorBytes> inputs;
   inputs.reserve(shares_.size());
   auto payload = payloads.begin();
   for (const TensorShare& share : shares_) {
     if (share.tensor != nullptr) {
-      inputs.push_back(snapshots_.emplace_back(share.tensor->Snapshot()).get());
+      inputs.emplace_back(snapshots_.emplace_back(share.tensor->Snapshot()).get());
     } else if (share.slice.region == nullptr) {
       inputs.push_back(*payload++);
     } else if (copies_regions) {
       HostBuffer& copy = copies_.emplace_back(buffers.Take(share.slice.bytes));
       std::memcpy(copy.data(), share.slice.data(), share.slice.bytes);
-      inputs.push_back(copy.data());
+      inputs.emplace_back(copy.data());
     } else {
-      inputs.push_back(share.slice.data());
+      inputs.emplace_back(share.slice.data());
     }
   }
   return inputs;

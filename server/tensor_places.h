@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/repeated_ptr_field.h"
+#include "kernels/tensor_bytes.h"
 #include "kernels/tensor_desc.h"
 #include "kernels/validate.h"
 #include "opserve/v1/operator_service.pb.h"
@@ -75,8 +76,8 @@ class InputPlaces {
   // The bytes of each input; they stay there until Release. `payloads`: those of the message, in
   // order. `copies_regions`: whether bytes in regions must not change any more. To be called once.
   // Throws std::bad_alloc.
-  std::vector<const std::byte*> Take(std::vector<const std::byte*> payloads, bool copies_regions,
-                                     HostBufferPool& buffers);
+  std::vector<TensorBytes> Take(std::vector<TensorBytes> payloads, bool copies_regions,
+                                HostBufferPool& buffers);
 
   // Gives up shares and memory.
   void Release();

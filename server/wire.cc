@@ -84,9 +84,9 @@ Placement PlacementOf(const RequestEnvelope& header, Placement by_default) {
   }
 }
 
-std::array<const std::byte*, kMaxInputs> InputsOf(std::span<const std::byte* const> payloads,
-                                                  const Invocation& invocation) {
-  std::array<const std::byte*, kMaxInputs> inputs = {};
+std::array<TensorBytes, kMaxInputs> InputsOf(std::span<const TensorBytes> payloads,
+                                             const Invocation& invocation) {
+  std::array<TensorBytes, kMaxInputs> inputs = {};
   for (int i = 0; i < kMaxInputs; ++i) {
     const int payload = invocation.payload_index[i];
     if (i >= TraitsOf(invocation.op).input_count() || payload < 0) continue;

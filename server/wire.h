@@ -51,10 +51,10 @@ RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64
 Priority PriorityOf(const RequestEnvelope& header);
 Placement PlacementOf(const RequestEnvelope& header, Placement by_default);
 
-// The payloads of the operator's inputs, in its order, out of those of the request; nullptr where
+// The payloads of the operator's inputs, in its order, out of those of the request; nothing where
 // an input is absent. `invocation` must come from the header of this very request.
-std::array<const std::byte*, kMaxInputs> InputsOf(std::span<const std::byte* const> payloads,
-                                                  const Invocation& invocation);
+std::array<TensorBytes, kMaxInputs> InputsOf(std::span<const TensorBytes> payloads,
+                                             const Invocation& invocation);
 
 // Parts of responses.
 void WriteDesc(const TensorDesc& desc, v1::TensorDesc& out);

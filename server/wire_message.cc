@@ -1,5 +1,6 @@
 #include "server/wire_message.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/wire_format_lite.h"
+#include "grpc/slice.h"
 #include "server/rpc/event.h"
 
 namespace opserve {
@@ -50,6 +52,13 @@ grpc::Slice SliceOf(const OutgoingPayload& payload) {
           [](void* owner) { delete static_cast<Share*>(owner); }, new Share(payload.owner)};
 }
 
+grpc::Slice SubSlice(const grpc::Slice& slice, size_t offset, size_t bytes) {
+  grpc_slice whole = slice.c_slice();
+  grpc::Slice part(grpc_slice_sub(whole, offset, offset + bytes), grpc::Slice::STEAL_REF);
+  grpc_slice_unref(whole);
+  return part;
+}
+
 // Up to this size a copy costs less than a slice of its own.
 constexpr uint64_t kMostCopiedBytes = 8 << 10;
 
@@ -72,9 +81,32 @@ grpc::Slice OneSlice(const google::protobuf::MessageLite& header, const Outgoing
 
 }  // namespace
 
+OutgoingPayload PayloadOf(HostBuffer buffer, uint64_t bytes) {
+  const std::byte* const data = buffer.data();
+  return {.data = data, .bytes = bytes, .owner = std::make_shared<HostBuffer>(std::move(buffer))};
+}
+
+OutgoingPayload PartOf(const OutgoingPayload& payload, uint64_t offset, uint64_t bytes) {
+  if (payload.data != nullptr) return {payload.data + offset, bytes, payload.owner};
+  OutgoingPayload part = {.bytes = bytes};
+  for (const grpc::Slice& slice : payload.slices) {
+    if (bytes == 0) break;
+    if (offset >= slice.size()) {
+      offset -= slice.size();
+      continue;
+    }
+    const size_t count = std::min<uint64_t>(slice.size() - offset, bytes);
+    part.slices.push_back(SubSlice(slice, offset, count));
+    offset = 0;
+    bytes -= count;
+  }
+  return part;
+}
+
 grpc::ByteBuffer ComposeMessage(const google::protobuf::MessageLite& header,
                                 std::span<const OutgoingPayload> payloads) {
-  if (payloads.size() == 1 && payloads[0].bytes > 0 && payloads[0].bytes <= kMostCopiedBytes) {
+  if (payloads.size() == 1 && payloads[0].data != nullptr && payloads[0].bytes > 0 &&
+      payloads[0].bytes <= kMostCopiedBytes) {
     const grpc::Slice slice = OneSlice(header, payloads[0]);
     return {&slice, 1};
   }
@@ -84,7 +116,11 @@ grpc::ByteBuffer ComposeMessage(const google::protobuf::MessageLite& header,
   for (const OutgoingPayload& payload : payloads) {
     if (payload.bytes == 0) continue;
     slices.push_back(Prefix(first, payload.bytes));
-    slices.push_back(SliceOf(payload));
+    if (payload.data != nullptr) {
+      slices.push_back(SliceOf(payload));
+    } else {
+      slices.insert(slices.end(), payload.slices.begin(), payload.slices.end());
+    }
     first = nullptr;
   }
   if (first != nullptr) slices.push_back(Prefix(first, 0));

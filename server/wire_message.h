@@ -9,20 +9,31 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "google/protobuf/message_lite.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/slice.h"
+#include "proto/wire/host_buffers.h"
 #include "proto/wire/message_split.h"
 
 namespace opserve {
 
-// Bytes to send.
+// Bytes to send, in one piece or in slices.
 struct OutgoingPayload {
+  // nullptr where they are in slices.
   const std::byte* data = nullptr;
   uint64_t bytes = 0;
-  // Keeps them alive and unchanged; given up once gRPC has sent them.
+  // Keeps `data` alive and unchanged; given up once gRPC has sent them.
   std::shared_ptr<const void> owner = nullptr;
+  std::vector<grpc::Slice> slices = {};
 };
+
+// The first `bytes` bytes of a buffer.
+OutgoingPayload PayloadOf(HostBuffer buffer, uint64_t bytes);
+
+// `bytes` bytes from `offset` on, of as many as there are; shares the memory.
+OutgoingPayload PartOf(const OutgoingPayload& payload, uint64_t offset, uint64_t bytes);
 
 // The bytes that the generated code would make of `header`, which has no field numbered
 // kPayloadField or above, with `payloads` in that field. They are not copied, unless there is just

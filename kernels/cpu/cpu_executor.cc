@@ -6,9 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "kernels/cpu/chain.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/piece_walk.h"
 #include "kernels/cpu/tile_walk.h"
 #include "tbb/blocked_range.h"
 #include "tbb/info.h"
@@ -19,7 +22,7 @@ namespace opserve {
 namespace {
 
 // Below this many bytes read and written, waking a thread costs more than it saves.
-constexpr uint64_t kMinBytesToSplit = uint64_t{2} << 20;
+constexpr uint64_t kMinBytesToSplit = uint64_t{4} << 20;
 
 // Work of one task, in bytes read and written: long enough to hide what a task costs.
 constexpr uint64_t kBytesPerTask = uint64_t{256} << 10;
@@ -42,6 +45,22 @@ std::array<size_t, kMaxTensors> ElementSizes(const Invocation& call) {
   for (int t = 0; t < output; ++t) sizes[t] = SizeOf(call.inputs[t].data_type);
   sizes[output] = SizeOf(call.output.data_type);
   return sizes;
+}
+
+// Bytes that a call reads and writes.
+uint64_t TotalBytes(const Invocation& call, const std::array<size_t, kMaxTensors>& element_sizes) {
+  return call.plan.element_count *
+         std::accumulate(element_sizes.begin(), element_sizes.end(), uint64_t{0});
+}
+
+// The inputs of a call, for a walk over pieces.
+std::vector<cpu::PieceWalk::Operand> OperandsOf(
+    std::span<const TensorBytes> inputs, const std::array<size_t, kMaxTensors>& element_sizes) {
+  std::vector<cpu::PieceWalk::Operand> operands;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    operands.push_back({inputs[i], inputs[i].is_absent() ? 0 : element_sizes[i]});
+  }
+  return operands;
 }
 
 // What a group of several steps reads and writes.
@@ -101,6 +120,15 @@ struct CpuExecutor::Impl {
   void RunGroup(const SequenceInvocation& sequence, const StepGroup& group,
                 const cpu::SequenceMemory& memory);
 
+  // Calls run(begin, end) for the elements of a packed call, part by part.
+  template <class Function>
+  void ForElements(uint64_t count, uint64_t total_bytes, const Function& run) {
+    const uint64_t units = (count + kElementsPerUnit - 1) / kElementsPerUnit;
+    ForParts(units, total_bytes, [&](uint64_t begin, uint64_t end) {
+      run(begin * kElementsPerUnit, std::min(count, end * kElementsPerUnit));
+    });
+  }
+
   cpu::StoreMode StoreModeFor(uint64_t bytes) const {
     return bytes < streaming_threshold ? cpu::StoreMode::kCached : cpu::StoreMode::kStreaming;
   }
@@ -115,15 +143,10 @@ void CpuExecutor::Impl::RunPacked(const Invocation& call, cpu::FlatKernel kernel
                                   std::span<const std::byte* const> inputs, std::byte* output) {
   const int output_index = call.plan.tensor_count - 1;
   const uint64_t count = call.plan.element_count;
-  uint64_t bytes_per_element = 0;
-  for (size_t size : element_sizes) bytes_per_element += size;
-  const uint64_t bytes = count * bytes_per_element;
+  const uint64_t bytes = TotalBytes(call, element_sizes);
   const cpu::StoreMode store_mode = StoreModeFor(bytes);
 
-  const uint64_t units = (count + kElementsPerUnit - 1) / kElementsPerUnit;
-  ForParts(units, bytes, [&](uint64_t begin, uint64_t end) {
-    const uint64_t first = begin * kElementsPerUnit;
-    const uint64_t last = std::min(count, end * kElementsPerUnit);
+  ForElements(count, bytes, [&](uint64_t first, uint64_t last) {
     std::array<const std::byte*, kMaxInputs> part = {};
     for (int t = 0; t < output_index; ++t) part[t] = inputs[t] + first * element_sizes[t];
     kernel(part.data(), output + first * element_sizes[output_index], last - first, store_mode);
@@ -137,8 +160,7 @@ void CpuExecutor::Impl::RunTiles(const Invocation& call, cpu::FlatKernel kernel,
     ForParts(call.output_bytes, call.output_bytes,
              [&](uint64_t begin, uint64_t end) { std::memset(output + begin, 0, end - begin); });
   }
-  uint64_t bytes = 0;
-  for (size_t size : element_sizes) bytes += size * call.plan.element_count;
+  const uint64_t bytes = TotalBytes(call, element_sizes);
   const cpu::TileWalk walk(call.plan, {element_sizes.data(), size_t(call.plan.tensor_count)});
   ForParts(walk.tile_count(), bytes,
            [&](uint64_t begin, uint64_t end) { walk.Run(kernel, inputs, output, begin, end); });
@@ -148,11 +170,8 @@ void CpuExecutor::Impl::RunGroup(const SequenceInvocation& sequence, const StepG
                                  const cpu::SequenceMemory& memory) {
   const GroupBytes bytes = BytesOf(sequence, group);
   const cpu::Chain chain(sequence, group, memory, StoreModeFor(bytes.in_memory));
-  const uint64_t count = group.element_count;
-  const uint64_t units = (count + kElementsPerUnit - 1) / kElementsPerUnit;
-  ForParts(units, bytes.moved, [&](uint64_t begin, uint64_t end) {
-    chain.Run(begin * kElementsPerUnit, std::min(count, end * kElementsPerUnit));
-  });
+  ForElements(group.element_count, bytes.moved,
+              [&](uint64_t begin, uint64_t end) { chain.Run(begin, end); });
 }
 
 CpuExecutor::CpuExecutor(int threads)
@@ -170,6 +189,27 @@ void CpuExecutor::Run(const Invocation& invocation, std::span<const std::byte* c
   } else {
     impl_->RunTiles(invocation, kernel, sizes, inputs, output);
   }
+}
+
+void CpuExecutor::RunPieces(const Invocation& invocation, std::span<const TensorBytes> inputs,
+                            std::byte* output) const {
+  const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
+  const uint64_t count = invocation.plan.element_count;
+  const uint64_t bytes = TotalBytes(invocation, sizes);
+  const cpu::PieceWalk walk(cpu::GetKernel(invocation.op, invocation.lane_type, invocation.mode()),
+                            impl_->StoreModeFor(bytes), OperandsOf(inputs, sizes), count, output,
+                            sizes[inputs.size()]);
+  impl_->ForElements(count, bytes, [&](uint64_t begin, uint64_t end) { walk.Run(begin, end); });
+}
+
+void CpuExecutor::RunInPlace(const Invocation& invocation, std::span<const TensorBytes> inputs,
+                             size_t target) const {
+  const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
+  const uint64_t count = invocation.plan.element_count;
+  const cpu::PieceWalk walk(cpu::GetKernel(invocation.op, invocation.lane_type, invocation.mode()),
+                            OperandsOf(inputs, sizes), count, target);
+  impl_->ForElements(count, TotalBytes(invocation, sizes),
+                     [&](uint64_t begin, uint64_t end) { walk.Run(begin, end); });
 }
 
 void CpuExecutor::RunSequence(const SequenceInvocation& sequence,

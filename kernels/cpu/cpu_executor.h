@@ -13,6 +13,7 @@
 
 #include "kernels/invocation.h"
 #include "kernels/sequence.h"
+#include "kernels/tensor_bytes.h"
 
 namespace opserve {
 
@@ -32,6 +33,15 @@ class CpuExecutor {
   // Writes every byte of the output; gaps between strided elements become zero. Cannot fail.
   void Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
            std::byte* output) const;
+
+  // The same for a packed call (invocation.plan.is_packed()) whose inputs may lie in pieces.
+  void RunPieces(const Invocation& invocation, std::span<const TensorBytes> inputs,
+                 std::byte* output) const;
+
+  // The same with the result in the place of input `target`, where CanRunInPlace. The bytes of that
+  // input must be writable, although they are given as an input, and overlap no other.
+  void RunInPlace(const Invocation& invocation, std::span<const TensorBytes> inputs,
+                  size_t target) const;
 
   // Computes the sequence; every output is, to the bit, what its steps give one by one. `inputs`
   // and `outputs` hold one pointer per input and per output of the sequence, the outputs as above,

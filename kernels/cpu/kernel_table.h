@@ -8,17 +8,23 @@
 #define OPSERVE_KERNELS_CPU_KERNEL_TABLE_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/data_type.h"
 #include "kernels/op_table.h"
 
 namespace opserve::cpu {
 
-// Whether results are left in the caches, or written past them to memory.
-enum class StoreMode : bool { kCached, kStreaming };
+// How results are written.
+enum class StoreMode : uint8_t {
+  kCached,     // left in the caches
+  kStreaming,  // past them to memory
+  kInPlace,    // left in the caches; the output may be an input of elements of the same size
+};
 
 // Computes output[i] from element i of every input, for i below `count`, at any alignment. Touches
-// exactly the `count` elements of each operand. The output overlaps no input. Thread-safe.
+// exactly the `count` elements of each operand. The output overlaps no input, but see StoreMode.
+// Thread-safe.
 using FlatKernel = void (*)(const std::byte* const* inputs, std::byte* output, size_t count,
                             StoreMode store_mode);
 

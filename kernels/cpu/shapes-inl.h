@@ -170,11 +170,25 @@ HWY_INLINE size_t FirstAligned(const std::byte* output, bool& is_aligned) {
   return is_aligned ? (kVectorBytes - excess) / Step::kOutputSize : Step::kCount;
 }
 
+// Never looks at an element whose result is there already.
+template <class Step>
+void RunInPlace(const std::byte* const* inputs, std::byte* output, size_t count) {
+  std::array<const std::byte*, Step::kInputSizes.size()> in;
+  std::copy_n(inputs, in.size(), in.begin());
+  size_t i = 0;
+  for (; i + Step::kCount <= count; i += Step::kCount) {
+    Step::template Run<false>(in.data(), output, i);
+  }
+  for (size_t k = 0; k < in.size(); ++k) in[k] += i * Step::kInputSizes[k];
+  if (i < count) RunShort<Step>(in.data(), output + i * Step::kOutputSize, count - i);
+}
+
 template <class Step>
 void RunFlat(const std::byte* const* inputs, std::byte* output, size_t count,
              StoreMode store_mode) {
   constexpr size_t kCount = Step::kCount;
   if (count < kCount) return RunShort<Step>(inputs, output, count);
+  if (store_mode == StoreMode::kInPlace) return RunInPlace<Step>(inputs, output, count);
 
   // A local copy, so that stores to the output cannot change it.
   std::array<const std::byte*, Step::kInputSizes.size()> in;

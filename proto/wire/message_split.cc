@@ -183,15 +183,23 @@ const std::byte* InOnePiece(std::span<const ByteSlice> slices, const PayloadPlac
   return rest.size() >= place.bytes ? rest.data() : nullptr;
 }
 
-void Gather(std::span<const ByteSlice> slices, const PayloadPlace& place, std::byte* target) {
-  size_t slice = place.slice;
+std::vector<ByteSlice> PiecesOf(std::span<const ByteSlice> slices, const PayloadPlace& place) {
+  std::vector<ByteSlice> pieces;
   size_t offset = place.offset;
+  size_t slice = place.slice;
   for (uint64_t left = place.bytes; left > 0; ++slice, offset = 0) {
     const ByteSlice rest = slices[slice].subspan(offset);
     const ByteSlice piece = rest.first(std::min<uint64_t>(rest.size(), left));
-    if (!piece.empty()) std::memcpy(target, piece.data(), piece.size());
-    target += piece.size();
+    if (!piece.empty()) pieces.push_back(piece);
     left -= piece.size();
+  }
+  return pieces;
+}
+
+void Gather(std::span<const ByteSlice> slices, const PayloadPlace& place, std::byte* target) {
+  for (const ByteSlice piece : PiecesOf(slices, place)) {
+    std::memcpy(target, piece.data(), piece.size());
+    target += piece.size();
   }
 }
 

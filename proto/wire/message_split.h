@@ -53,6 +53,9 @@ SplitResult Split(std::span<const ByteSlice> slices, int payload_field, size_t m
 // The bytes of a payload that lies in one slice; nullptr where it does not.
 const std::byte* InOnePiece(std::span<const ByteSlice> slices, const PayloadPlace& place);
 
+// The parts of a payload, in order; none of them is empty.
+std::vector<ByteSlice> PiecesOf(std::span<const ByteSlice> slices, const PayloadPlace& place);
+
 // Copies a payload to `target`, which has room for place.bytes bytes.
 void Gather(std::span<const ByteSlice> slices, const PayloadPlace& place, std::byte* target);
 

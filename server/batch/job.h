@@ -92,9 +92,10 @@ class Job {
   // Kept by whoever holds the job.
   JobProgress& progress() { return progress_; }
 
-  // The call to run, with room for its result. May be called again, by one thread at a time, and
-  // returns the same then. An error refuses the job.
-  virtual absl::StatusOr<DeviceCall> Prepare() = 0;
+  // The call to run, with room for its result, on a device of this kind. May be called again, by
+  // one thread at a time, and returns the same then, whatever the kind. The last kind to ask is the
+  // processor, if it asks at all. An error refuses the job.
+  virtual absl::StatusOr<DeviceCall> Prepare(DeviceKind kind) = 0;
 
   // The outputs of the prepared call hold the results.
   virtual void Answer(const RunRecord& record) = 0;

@@ -233,8 +233,8 @@ void WriteInputs(const BatchLayout& layout, size_t index, const DeviceCall& call
   const Invocation& invocation = *call.invocation;
   const CallPlace& place = layout.places[index];
   for (int i = 0; i < TraitsOf(invocation.op).input_count(); ++i) {
-    if (call.inputs[i] == nullptr) continue;
-    std::memcpy(to + place.at.inputs[i], call.inputs[i], invocation.input_bytes[i]);
+    if (call.inputs[i].is_absent()) continue;
+    call.inputs[i].CopyTo(to + place.at.inputs[i], invocation.input_bytes[i]);
   }
   if (layout.kernel.layout == hlsl::LayoutClass::kStrided) {
     WritePlan(invocation, place, to + place.at.plan);

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/invocation.h"
 #include "kernels/sequence.h"
+#include "kernels/tensor_bytes.h"
 
 namespace opserve {
 
@@ -47,8 +48,8 @@ struct DeviceProfile {
 // A sequence of operators: what to compute, and where the bytes are.
 struct SequenceCall {
   const SequenceInvocation* sequence = nullptr;
-  // One pointer per input, to sequence->input_bytes[i] bytes.
-  std::vector<const std::byte*> inputs = {};
+  // One per input, of sequence->input_bytes[i] bytes.
+  std::vector<TensorBytes> inputs = {};
   // One pointer per output, to sequence->output_bytes(i) bytes that overlap no other tensor.
   std::vector<std::byte*> outputs = {};
 };
@@ -56,11 +57,14 @@ struct SequenceCall {
 // One call of an operator: what to compute, and where the bytes are.
 struct DeviceCall {
   const Invocation* invocation = nullptr;
-  // One pointer per input of the operator, in its order (nullptr where it is absent), each to
+  // One per input of the operator, in its order (nothing where it is absent), each of
   // invocation->input_bytes[i] bytes.
-  std::array<const std::byte*, kMaxInputs> inputs = {};
-  // invocation->output_bytes bytes that overlap no input of any call.
+  std::array<TensorBytes, kMaxInputs> inputs = {};
+  // invocation->output_bytes bytes that overlap no input of any call. nullptr: the result takes the
+  // place of the bytes of input `in_place`, which are writable; only for the processor, and only
+  // where CanRunInPlace.
   std::byte* output = nullptr;
+  int in_place = 0;
   // A sequence in place of one operator: then nothing above is set.
   const SequenceCall* sequence = nullptr;
 };

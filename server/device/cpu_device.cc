@@ -1,6 +1,9 @@
 #include "server/device/cpu_device.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <fstream>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -9,7 +12,7 @@
 namespace opserve {
 namespace {
 
-// Memory that is kept warm for later sequences.
+// Memory that is kept warm for later calls.
 constexpr uint64_t kIdleWorkspaceBytes = uint64_t{64} << 20;
 
 // The processor's own name where Linux tells it.
@@ -33,6 +36,29 @@ DeviceProfile ProfileOf(const CpuExecutor& executor) {
   return profile;
 }
 
+// Inputs in one piece each: those that are in several are brought together.
+class WholeInputs {
+ public:
+  // `bytes`: of each input.
+  WholeInputs(std::span<const TensorBytes> inputs, std::span<const uint64_t> bytes,
+              HostBufferPool& buffers) {
+    pointers_.reserve(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      pointers_.push_back(inputs[i].data());
+      if (inputs[i].pieces().empty()) continue;
+      const HostBuffer& whole = gathered_.emplace_back(buffers.Take(bytes[i]));
+      inputs[i].CopyTo(whole.data(), bytes[i]);
+      pointers_.back() = whole.data();
+    }
+  }
+
+  std::span<const std::byte* const> pointers() const { return pointers_; }
+
+ private:
+  std::vector<const std::byte*> pointers_;
+  std::vector<HostBuffer> gathered_;
+};
+
 }  // namespace
 
 CpuDevice::CpuDevice(int threads)
@@ -44,16 +70,34 @@ absl::Status CpuDevice::Run(std::span<const DeviceCall> calls) {
       RunSequence(*call.sequence);
       continue;
     }
-    const auto inputs = static_cast<size_t>(TraitsOf(call.invocation->op).input_count());
-    executor_.Run(*call.invocation, std::span(call.inputs).first(inputs), call.output);
+    RunOne(call);
   }
   return absl::OkStatus();
+}
+
+void CpuDevice::RunOne(const DeviceCall& call) {
+  const Invocation& invocation = *call.invocation;
+  const std::span inputs =
+      std::span(call.inputs).first(static_cast<size_t>(TraitsOf(invocation.op).input_count()));
+  if (call.output == nullptr) {
+    executor_.RunInPlace(invocation, inputs, call.in_place);
+    return;
+  }
+  if (invocation.plan.is_packed() &&
+      std::any_of(inputs.begin(), inputs.end(),
+                  [](const TensorBytes& input) { return !input.pieces().empty(); })) {
+    executor_.RunPieces(invocation, inputs, call.output);
+    return;
+  }
+  const WholeInputs whole(inputs, invocation.input_bytes, workspaces_);
+  executor_.Run(invocation, whole.pointers(), call.output);
 }
 
 void CpuDevice::RunSequence(const SequenceCall& call) {
   const uint64_t bytes = call.sequence->plan.workspace_bytes;
   const HostBuffer workspace = bytes > 0 ? workspaces_.Take(bytes) : HostBuffer();
-  executor_.RunSequence(*call.sequence, call.inputs, call.outputs, workspace.data());
+  const WholeInputs inputs(call.inputs, call.sequence->input_bytes, workspaces_);
+  executor_.RunSequence(*call.sequence, inputs.pointers(), call.outputs, workspace.data());
 }
 
 }  // namespace opserve

@@ -22,15 +22,16 @@ class CpuDevice final : public ComputeDevice {
   const DeviceProfile& profile() const override { return profile_; }
   bool Supports(OpId, DataType) const override { return true; }
   // Always OK. Throws std::bad_alloc where there is no memory for what a sequence keeps between its
-  // steps.
+  // steps, or for inputs that have to be brought together.
   absl::Status Run(std::span<const DeviceCall> calls) override;
 
  private:
+  void RunOne(const DeviceCall& call);
   void RunSequence(const SequenceCall& call);
 
   const CpuExecutor executor_;
   const DeviceProfile profile_;
-  // What sequences keep between their steps.
+  // What sequences keep between their steps, and inputs that come in pieces.
   HostBufferPool workspaces_;
 };
 

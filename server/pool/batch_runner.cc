@@ -34,7 +34,7 @@ std::vector<BatchRunner::Entry> BatchRunner::Prepare(Batch& batch) {
   std::vector<Entry> entries;
   entries.reserve(batch.size());
   for (Job*& job : batch) {
-    absl::StatusOr<DeviceCall> call = job->Prepare();
+    absl::StatusOr<DeviceCall> call = job->Prepare(slot_.profile().kind);
     if (call.ok()) {
       entries.push_back({.held = &job, .call = *call});
     } else {

@@ -17,6 +17,11 @@
 namespace opserve {
 namespace {
 
+// A job that runs in the thread that submits it keeps that from its other work, so it must not take
+// longer than receiving it did. Short ones never do.
+constexpr Clock::Duration kLongestInline = std::chrono::microseconds(250);
+constexpr uint64_t kShortBytes = uint64_t{16} << 10;
+
 // Jobs of the processor run one by one, as many at a time as there are workers.
 BatchLimits ProcessorLimits(int workers) {
   return {.max_requests = 1,
@@ -151,6 +156,11 @@ bool DevicePool::Impl::RunInline(Job& job) {
   const JobTraits& traits = job.traits();
   DeviceSlot& cpu = *slots.front();
   if (traits.bytes > inline_bytes || traits.placement == Placement::kGpu || closed) return false;
+  if (traits.bytes > kShortBytes &&
+      cpu.costs().Estimate(traits.lane, traits.bytes).value_or(Clock::Duration()) >
+          kLongestInline) {
+    return false;
+  }
   // The queue refuses what is late.
   if (traits.deadline <= clock.Now() || &router.Choose(traits) != &cpu) return false;
   Batch batch = {&job};

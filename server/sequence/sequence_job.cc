@@ -81,7 +81,7 @@ void SequenceJob::Submit(std::unique_ptr<PayloadSource> payloads) {
   if (!parts_.pool.Submit(*this)) Refuse(DrainingError());
 }
 
-absl::StatusOr<DeviceCall> SequenceJob::Prepare() {
+absl::StatusOr<DeviceCall> SequenceJob::Prepare(DeviceKind) {
   if (call_.sequence == nullptr) {
     try {
       MakeCall();

@@ -57,7 +57,7 @@ class SequenceJob final : public Job {
   // Refuses the job if it still waits. Not before Submit has returned.
   void Cancel() { parts_.pool.Cancel(*this); }
 
-  absl::StatusOr<DeviceCall> Prepare() override;
+  absl::StatusOr<DeviceCall> Prepare(DeviceKind kind) override;
   void Answer(const RunRecord& record) override;
   void Refuse(const absl::Status& why) override;
 

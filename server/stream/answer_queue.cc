@@ -15,9 +15,8 @@ AnswerQueue::Message AnswerQueue::Pop() {
     answer.header.clear_response();
     answer.header.clear_payload_bytes();
   }
-  OutgoingPayload piece = answer.payload;
-  piece.data += entry.sent;
-  piece.bytes = std::min(piece.bytes - entry.sent, kStreamPieceBytes);
+  const OutgoingPayload piece = PartOf(
+      answer.payload, entry.sent, std::min(answer.payload.bytes - entry.sent, kStreamPieceBytes));
   Message message = {.bytes = ComposeMessage(answer.header, {&piece, 1})};
   entry.sent += piece.bytes;
   if (entry.sent < answer.payload.bytes) {

@@ -1,6 +1,7 @@
 #include "server/stream/payload_assembly.h"
 
 #include <new>
+#include <utility>
 
 #include "server/errors.h"
 
@@ -32,11 +33,15 @@ bool PayloadAssembly::Add(std::span<const ByteSlice> slices, const PayloadPlace&
   return true;
 }
 
-std::vector<const std::byte*> PayloadAssembly::Payloads(HostBufferPool&) {
-  std::vector<const std::byte*> payloads;
+std::vector<TensorBytes> PayloadAssembly::Payloads(HostBufferPool&) {
+  std::vector<TensorBytes> payloads;
   payloads.reserve(parts_.size());
-  for (const Part& part : parts_) payloads.push_back(part.buffer.data());
+  for (const Part& part : parts_) payloads.emplace_back(part.buffer.data());
   return payloads;
+}
+
+OutgoingPayload PayloadAssembly::Send(size_t payload, uint64_t bytes) {
+  return PayloadOf(std::move(parts_[payload].buffer), bytes);
 }
 
 void PayloadAssembly::SkipComplete() {

@@ -34,7 +34,8 @@ class PayloadAssembly final : public PayloadSource {
   bool complete() const { return next_ == parts_.size(); }
 
   // After Allocate, once all are complete.
-  std::vector<const std::byte*> Payloads(HostBufferPool& pool) override;
+  std::vector<TensorBytes> Payloads(HostBufferPool& pool) override;
+  OutgoingPayload Send(size_t payload, uint64_t bytes) override;
 
  private:
   struct Part {

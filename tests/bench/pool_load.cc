@@ -46,7 +46,7 @@ class Client final : public Job {
     if (!shared_.pool.Submit(*this)) Stop();
   }
 
-  absl::StatusOr<DeviceCall> Prepare() override { return call_; }
+  absl::StatusOr<DeviceCall> Prepare(DeviceKind) override { return call_; }
 
   void Answer(const RunRecord& record) override {
     if (shared_.measuring) {

@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   uint64_t sum = 0;
   for (size_t i = 0; i < TraitsOf(result.invocation->op).inputs.size(); ++i) {
     for (uint64_t b = 0; b < result.invocation->input_bytes[i]; ++b) {
-      sum += static_cast<uint8_t>(inputs[i][b]);
+      sum += static_cast<uint8_t>(inputs[i].data()[b]);
     }
   }
   const uint8_t seed = static_cast<uint8_t>(sum);

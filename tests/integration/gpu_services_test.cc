@@ -106,7 +106,7 @@ class OrderTest : public GpuServicesTest {
       MutexLock lock(order_mutex_);
       for (const DeviceCall& call : calls) {
         float value = 0;
-        std::memcpy(&value, call.inputs[0], sizeof(value));
+        std::memcpy(&value, call.inputs[0].data(), sizeof(value));
         order_.push_back(value);
       }
     });

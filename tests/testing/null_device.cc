@@ -164,18 +164,13 @@ absl::Status NullDevice::Run(std::span<const DeviceCall> calls) {
 absl::Status NullDevice::Compute(const DeviceCall& call) {
   if (call.sequence != nullptr) {
     if (!script_->RunsSequences()) return absl::UnimplementedError("no sequences by the script");
-    const SequenceInvocation& sequence = *call.sequence->sequence;
-    const auto workspace = std::make_unique<std::byte[]>(sequence.plan.workspace_bytes);
-    executor_.RunSequence(sequence, call.sequence->inputs, call.sequence->outputs, workspace.get());
-    return absl::OkStatus();
+    return processor_.Run({&call, 1});
   }
   const Invocation& invocation = *call.invocation;
   if (!Supports(invocation.op, invocation.lane_type)) {
     return absl::UnimplementedError("unsupported by the script");
   }
-  const auto inputs = static_cast<size_t>(TraitsOf(invocation.op).input_count());
-  executor_.Run(invocation, std::span(call.inputs).first(inputs), call.output);
-  return absl::OkStatus();
+  return processor_.Run({&call, 1});
 }
 
 DeviceProfile NullProfile(std::string name, bool is_software) {

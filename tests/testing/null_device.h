@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "kernels/cpu/cpu_executor.h"
 #include "server/device/compute_device.h"
+#include "server/device/cpu_device.h"
 #include "server/mutex.h"
 
 namespace opserve::testing {
@@ -101,7 +101,7 @@ class NullDevice final : public ComputeDevice {
 
   const DeviceProfile profile_;
   const std::shared_ptr<NullScript> script_;
-  const CpuExecutor executor_{1};
+  CpuDevice processor_{1};
 };
 
 // A GPU's profile for tests.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/tensor_bytes.h"
 #include "opserve/v1/operator_service.pb.h"
 
 namespace opserve::testing {
@@ -19,10 +20,10 @@ inline std::vector<uint64_t> PayloadBytesOf(const v1::ExecuteRequest& request) {
   return bytes;
 }
 
-inline std::vector<const std::byte*> PayloadsOf(const v1::ExecuteRequest& request) {
-  std::vector<const std::byte*> payloads;
+inline std::vector<TensorBytes> PayloadsOf(const v1::ExecuteRequest& request) {
+  std::vector<TensorBytes> payloads;
   for (const auto& payload : request.payloads()) {
-    payloads.push_back(reinterpret_cast<const std::byte*>(payload.data()));
+    payloads.emplace_back(reinterpret_cast<const std::byte*>(payload.data()));
   }
   return payloads;
 }

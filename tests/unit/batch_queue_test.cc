@@ -283,7 +283,9 @@ TEST_F(BatchQueueTest, NoticesDeadlinesWhileTheDeviceIsFull) {
 class LookingJob final : public Job {
  public:
   LookingJob(const BatchQueue& queue, JobTraits traits) : Job(std::move(traits)), queue_(queue) {}
-  absl::StatusOr<DeviceCall> Prepare() override { return absl::InternalError("not to be run"); }
+  absl::StatusOr<DeviceCall> Prepare(DeviceKind) override {
+    return absl::InternalError("not to be run");
+  }
   void Answer(const RunRecord&) override {}
   void Refuse(const absl::Status&) override { pending_ = static_cast<int>(queue_.load().pending); }
   // Of the queue at its refusal.

@@ -23,7 +23,9 @@ class CountedJob final : public Job {
  public:
   explicit CountedJob(JobTraits traits) : Job(std::move(traits)) {}
 
-  absl::StatusOr<DeviceCall> Prepare() override { return absl::InternalError("not to be run"); }
+  absl::StatusOr<DeviceCall> Prepare(DeviceKind) override {
+    return absl::InternalError("not to be run");
+  }
   void Answer(const RunRecord&) override { Count(); }
   void Refuse(const absl::Status& why) override {
     refusal_ = ReasonOf(why);

@@ -33,7 +33,9 @@ class FakeJob final : public Job {
  public:
   explicit FakeJob(JobTraits traits) : Job(std::move(traits)) {}
 
-  absl::StatusOr<DeviceCall> Prepare() override { return absl::InternalError("not to be run"); }
+  absl::StatusOr<DeviceCall> Prepare(DeviceKind) override {
+    return absl::InternalError("not to be run");
+  }
   void Answer(const RunRecord&) override { refusal_ = "answered"; }
   void Refuse(const absl::Status& why) override {
     const auto info = Detail<rpc::ErrorInfo>(why, kErrorInfoUrl);

@@ -60,6 +60,28 @@ TEST_F(PoolInlineTest, TheLimitCountsInputsAndOutputs) {
   EXPECT_FALSE(ran_here());
 }
 
+// Whoever submits jobs has more to do than to run them.
+TEST_F(PoolInlineTest, JobsThatTakeLongGoToTheQueue) {
+  const SampleSpec large = {
+      .op = OpId::ELEMENT_WISE_ROUND, .lane = DataType::kFloat32, .count = 10'000};
+  for (const int us : {1, 1000}) {
+    Start(InlineOptions());
+    cpu_->OnRun([this, us](auto) {
+      ran_in_ = std::this_thread::get_id();
+      clock_.Advance(microseconds(us));
+    });
+    // Nothing is known of the first.
+    PoolJob first(Placement::kCpu, 1, large);
+    ASSERT_TRUE(pool_->Submit(first));
+    ExpectAnswered(first, kCpuName);
+    EXPECT_TRUE(ran_here());
+    PoolJob second(Placement::kCpu, 2, large);
+    ASSERT_TRUE(pool_->Submit(second));
+    ExpectAnswered(second, kCpuName);
+    EXPECT_EQ(ran_here(), us == 1);
+  }
+}
+
 TEST_F(PoolInlineTest, GpusRunNothingInline) {
   Start(InlineOptions());
   PoolJob job(Placement::kGpu, 1);

@@ -45,7 +45,7 @@ class PoolJob final : public Job {
   // Called in Prepare; may throw.
   void OnPrepare(std::function<void()> hook) { on_prepare_ = std::move(hook); }
 
-  absl::StatusOr<DeviceCall> Prepare() override {
+  absl::StatusOr<DeviceCall> Prepare(DeviceKind) override {
     if (on_prepare_) on_prepare_();
     if (!prepare_status_.ok()) return prepare_status_;
     return call_.CallInto(output_.data());

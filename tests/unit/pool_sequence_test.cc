@@ -56,7 +56,7 @@ class SequenceJob final : public Job {
     set_traits(std::move(traits));
   }
 
-  absl::StatusOr<DeviceCall> Prepare() override {
+  absl::StatusOr<DeviceCall> Prepare(DeviceKind) override {
     call_ = CallInto(actual_);
     return DeviceCall{.sequence = &call_};
   }

@@ -134,9 +134,9 @@ TEST(WireTest, MapsPayloadsToTheOperatorsInputs) {
   const auto invocation = validator.Validate(HeaderOf(request, PayloadBytesOf(request)));
   ASSERT_TRUE(invocation.ok());
   const auto inputs = InputsOf(PayloadsOf(request), **invocation);
-  EXPECT_EQ(static_cast<const void*>(inputs[0]), request.payloads(1).data());
-  EXPECT_EQ(static_cast<const void*>(inputs[1]), request.payloads(0).data());
-  EXPECT_EQ(inputs[2], nullptr);
+  EXPECT_EQ(static_cast<const void*>(inputs[0].data()), request.payloads(1).data());
+  EXPECT_EQ(static_cast<const void*>(inputs[1].data()), request.payloads(0).data());
+  EXPECT_TRUE(inputs[2].is_absent());
 }
 
 TEST(WireTest, HeadersStayBelowTheirBound) {

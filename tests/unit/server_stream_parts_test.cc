@@ -44,10 +44,10 @@ TEST(PayloadAssemblyTest, PutsPiecesTogether) {
   EXPECT_FALSE(assembly.complete());
   EXPECT_TRUE(Add(assembly, "xyz"));
   EXPECT_TRUE(assembly.complete());
-  const std::vector<const std::byte*> payloads = assembly.Payloads(pool);
+  const std::vector<TensorBytes> payloads = assembly.Payloads(pool);
   ASSERT_EQ(payloads.size(), 5u);
-  EXPECT_EQ(std::memcmp(payloads[1], "abcde", 5), 0);
-  EXPECT_EQ(std::memcmp(payloads[3], "xyz", 3), 0);
+  EXPECT_EQ(std::memcmp(payloads[1].data(), "abcde", 5), 0);
+  EXPECT_EQ(std::memcmp(payloads[3].data(), "xyz", 3), 0);
 }
 
 TEST(PayloadAssemblyTest, APieceBelongsToOnePayload) {
@@ -61,7 +61,7 @@ TEST(PayloadAssemblyTest, APieceBelongsToOnePayload) {
   EXPECT_TRUE(Add(assembly, "xyz"));
   EXPECT_FALSE(Add(assembly, "x"));
   EXPECT_FALSE(Add(assembly, ""));
-  EXPECT_EQ(std::memcmp(assembly.Payloads(pool)[0], "abcde", 5), 0);
+  EXPECT_EQ(std::memcmp(assembly.Payloads(pool)[0].data(), "abcde", 5), 0);
 }
 
 TEST(PayloadAssemblyTest, WithoutRoomItOnlyCounts) {

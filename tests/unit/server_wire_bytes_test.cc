@@ -52,7 +52,7 @@ v1::ExecuteRequest TwoPayloads() {
   return request;
 }
 
-TEST(ReceivedMessageTest, GathersOnlyWhatIsDivided) {
+TEST(ReceivedMessageTest, GathersOnlyWhatIsInManySmallPieces) {
   const std::string bytes = TwoPayloads().SerializeAsString();
   for (const size_t slice_bytes : {size_t{1}, size_t{7}, size_t{64}, size_t{2000}, bytes.size()}) {
     HostBufferPool pool(1 << 20);
@@ -62,15 +62,83 @@ TEST(ReceivedMessageTest, GathersOnlyWhatIsDivided) {
     ASSERT_TRUE(ReadInto(request, BufferOf(bytes, slice_bytes), header).ok());
     EXPECT_EQ(header.operator_(), "ELEMENT_WISE_ROUND");
     EXPECT_THAT(request.payload_bytes(), ElementsAre(1000, 5000));
-    const std::vector<const std::byte*> payloads = request.Payloads(pool);
-    EXPECT_EQ(TextOf(payloads[0], 1000), std::string(1000, 'a'));
-    EXPECT_EQ(TextOf(payloads[1], 5000), std::string(5000, 'b'));
+    const std::vector<TensorBytes> payloads = request.Payloads(pool);
+    EXPECT_EQ(TextOf(payloads[0].data(), 1000), std::string(1000, 'a'));
+    EXPECT_EQ(TextOf(payloads[1].data(), 5000), std::string(5000, 'b'));
     owned.reset();
     // What was gathered has gone back to the pool.
     const uint64_t first = slice_bytes < 1000 ? HostBufferSizeOf(1000) : 0;
     const uint64_t second = slice_bytes < 5000 ? HostBufferSizeOf(5000) : 0;
     EXPECT_EQ(pool.idle_bytes(), first + second) << slice_bytes;
   }
+}
+
+std::string Digits(size_t size) {
+  std::string digits(size, '\0');
+  for (size_t i = 0; i < size; ++i) digits[i] = static_cast<char>('0' + i % 7);
+  return digits;
+}
+
+TEST(ReceivedMessageTest, LeavesLargePiecesWhereTheyAre) {
+  const std::string content = Digits(100'000);
+  v1::ExecuteRequest message;
+  message.add_payloads(content);
+  HostBufferPool pool(1 << 20);
+  v1::ExecuteRequest header;
+  ReceivedMessage request;
+  ASSERT_TRUE(ReadInto(request, BufferOf(message.SerializeAsString(), 16'384), header).ok());
+  const std::vector<TensorBytes> payloads = request.Payloads(pool);
+  ASSERT_EQ(payloads.size(), 1u);
+  EXPECT_EQ(payloads[0].pieces().size(), 7u);
+  std::vector<std::byte> copy(content.size());
+  payloads[0].CopyTo(copy.data(), copy.size());
+  EXPECT_EQ(TextOf(copy.data(), copy.size()), content);
+  EXPECT_EQ(payloads[0].pieces()[1].data(), request.slices()[1].data());
+}
+
+// A result that took the place of a payload is sent from where the payload was received.
+TEST(ReceivedMessageTest, SendsThePlaceOfAPayload) {
+  for (const size_t slice_bytes : {64, 16'384, 65'536, 300'000}) {
+    v1::ExecuteRequest message;
+    message.add_payloads(Digits(3000));
+    message.add_payloads(Digits(100'000));
+    HostBufferPool pool(1 << 20);
+    OutgoingPayload sent;
+    std::string expected = Digits(100'000).substr(0, 99'998);
+    {
+      v1::ExecuteRequest header;
+      ReceivedMessage request;
+      ASSERT_TRUE(
+          ReadInto(request, BufferOf(message.SerializeAsString(), slice_bytes), header).ok());
+      const TensorBytes payload = request.Payloads(pool)[1];
+      const std::byte* const first =
+          payload.data() != nullptr ? payload.data() : payload.pieces()[0].data();
+      *const_cast<std::byte*>(first) = std::byte{'x'};
+      expected[0] = 'x';
+      sent = request.Send(1, expected.size());
+    }
+    v1::ExecuteResponse response;
+    const grpc::ByteBuffer composed = ComposeMessage(response, {&sent, 1});
+    response.set_payload(expected);
+    EXPECT_EQ(BytesOf(composed), response.SerializeAsString()) << slice_bytes;
+  }
+}
+
+TEST(OutgoingPayloadTest, PartsShareTheMemory) {
+  const std::string text = Digits(1000);
+  OutgoingPayload payload = {.bytes = text.size()};
+  for (size_t at = 0; at < text.size(); at += 100) {
+    payload.slices.emplace_back(text.substr(at, 100));
+  }
+  for (const auto& [offset, bytes] : std::vector<std::pair<size_t, size_t>>{
+           {0, 1000}, {0, 100}, {99, 2}, {100, 100}, {150, 700}, {999, 1}, {1000, 0}}) {
+    const OutgoingPayload part = PartOf(payload, offset, bytes);
+    EXPECT_EQ(part.bytes, bytes);
+    std::string joined;
+    for (const grpc::Slice& slice : part.slices) joined.append(slice.begin(), slice.end());
+    EXPECT_EQ(joined, text.substr(offset, bytes)) << offset;
+  }
+  EXPECT_EQ(PartOf(payload, 100, 100).slices[0].begin(), payload.slices[1].begin());
 }
 
 TEST(ReceivedMessageTest, TakesTheBytesOver) {

@@ -1,0 +1,154 @@
+// Every operator in every type, with inputs that lie in pieces, and with results that take the
+// place of an input: bit for bit what the same call gives in one piece.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/cpu_executor.h"
+#include "kernels/tensor_bytes.h"
+#include "tests/conformance/buffers.h"
+#include "tests/conformance/call_cases.h"
+
+namespace opserve::testing {
+namespace {
+
+const CpuExecutor& Executor() {
+  static const CpuExecutor& executor = *new CpuExecutor(2);
+  return executor;
+}
+
+// A tensor in pieces of random lengths, some without any bytes, each before a forbidden page.
+class Pieces {
+ public:
+  Pieces(const std::byte* bytes, size_t size, size_t longest, std::mt19937_64& random) {
+    for (size_t at = 0; at < size;) {
+      const size_t count = std::min<size_t>(random() % (longest + 1), size - at);
+      GuardedInput& piece = owned_.emplace_back(count);
+      std::copy_n(bytes + at, count, piece.data());
+      at += count;
+    }
+    for (const GuardedInput& piece : owned_) views_.emplace_back(piece.data(), piece.size());
+  }
+
+  TensorBytes bytes() const { return TensorBytes(views_); }
+
+  std::vector<std::byte> Joined() const {
+    std::vector<std::byte> joined;
+    for (const auto& view : views_) joined.insert(joined.end(), view.begin(), view.end());
+    return joined;
+  }
+
+ private:
+  std::vector<GuardedInput> owned_;
+  std::vector<std::span<const std::byte>> views_;
+};
+
+class KernelPiecesTest : public ::testing::TestWithParam<Cell> {
+ protected:
+  void SetUp() override {
+    for (const uint32_t count : {1u, 3u, 64u, 1000u, 20'000u}) {
+      for (int mode = 0; mode < GetParam().mode_count(); ++mode) {
+        const auto call = MakeCall(GetParam(), mode, Packed(count));
+        ASSERT_NE(call, nullptr);
+        calls_.push_back(call);
+      }
+    }
+  }
+
+  // Calls check(call, whole inputs, the same in pieces) for pieces of different lengths.
+  template <class Function>
+  void ForAll(const Function& check) {
+    for (const auto& call : calls_) {
+      const std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
+      // Pages are costly: few pieces of the large ones.
+      const size_t least = call->output_bytes / 50;
+      for (const size_t longest : {least + 1, least + 13, least + 500, size_t{1} << 20}) {
+        std::vector<Pieces> pieces;
+        pieces.reserve(inputs.size());
+        for (const GuardedInput& input : inputs) {
+          pieces.emplace_back(input.data(), input.size(), longest, random_);
+        }
+        SCOPED_TRACE(std::to_string(call->plan.element_count) + " elements in pieces of up to " +
+                     std::to_string(longest) + " bytes, mode " + std::to_string(call->mode()));
+        check(*call, PointersTo(inputs), pieces);
+        if (HasFailure()) return;
+      }
+    }
+  }
+
+  static std::vector<TensorBytes> BytesOf(const std::vector<Pieces>& pieces) {
+    std::vector<TensorBytes> bytes;
+    for (const Pieces& input : pieces) bytes.push_back(input.bytes());
+    return bytes;
+  }
+
+  std::vector<std::shared_ptr<const Invocation>> calls_;
+  std::mt19937_64 random_{20261122};
+};
+
+TEST_P(KernelPiecesTest, GiveTheSame) {
+  ForAll([](const Invocation& call, const std::vector<const std::byte*>& whole,
+            const std::vector<Pieces>& pieces) {
+    SentinelOutput output(call.output_bytes, 1);
+    Executor().RunPieces(call, BytesOf(pieces), output.data());
+    EXPECT_EQ(Difference(call, ReferenceOutput(call, whole).data(), output.data()), "");
+    EXPECT_TRUE(output.intact());
+  });
+}
+
+TEST_P(KernelPiecesTest, OneInputMayBeWhole) {
+  ForAll([](const Invocation& call, const std::vector<const std::byte*>& whole,
+            const std::vector<Pieces>& pieces) {
+    std::vector<TensorBytes> inputs = BytesOf(pieces);
+    inputs.back() = whole.back();
+    SentinelOutput output(call.output_bytes, 0);
+    Executor().RunPieces(call, inputs, output.data());
+    EXPECT_EQ(Difference(call, ReferenceOutput(call, whole).data(), output.data()), "");
+  });
+}
+
+TEST_P(KernelPiecesTest, ResultsMayTakeThePlaceOfAnInput) {
+  for (size_t target = 0; target < GetParam().op->inputs.size(); ++target) {
+    ForAll([&](const Invocation& call, const std::vector<const std::byte*>& whole,
+               std::vector<Pieces>& pieces) {
+      if (!CanRunInPlace(call, static_cast<int>(target))) return;
+      Executor().RunInPlace(call, BytesOf(pieces), target);
+      const std::vector<std::byte> result = pieces[target].Joined();
+      ASSERT_EQ(result.size(), call.output_bytes);
+      EXPECT_EQ(Difference(call, ReferenceOutput(call, whole).data(), result.data()), "");
+      for (size_t i = 0; i < pieces.size(); ++i) {
+        if (i == target) continue;
+        const std::vector<std::byte> input = pieces[i].Joined();
+        EXPECT_EQ(std::memcmp(input.data(), whole[i], input.size()), 0) << "input " << i;
+      }
+    });
+  }
+}
+
+TEST(CanRunInPlaceTest, FollowsTheOperatorTable) {
+  size_t allowed = 0;
+  for (const Cell& cell : AllCells()) {
+    const auto call = MakeCall(cell, 0, Packed(5));
+    ASSERT_NE(call, nullptr);
+    for (size_t i = 0; i < cell.op->inputs.size(); ++i) {
+      const bool is_listed = std::find(cell.op->in_place.begin(), cell.op->in_place.end(),
+                                       cell.op->inputs[i].name) != cell.op->in_place.end();
+      const bool fits = call->input_bytes[i] == call->output_bytes;
+      EXPECT_EQ(CanRunInPlace(*call, static_cast<int>(i)), is_listed && fits) << cell.name();
+      allowed += is_listed && fits ? 1 : 0;
+    }
+  }
+  EXPECT_GT(allowed, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllCells, KernelPiecesTest, ::testing::ValuesIn(AllCells()),
+                         [](const auto& instance) { return instance.param.name(); });
+
+}  // namespace
+}  // namespace opserve::testing
