@@ -2,6 +2,6 @@
 
 opserve_test(transport_unit_test
   SRCS transport_loopback_test.cc
-  DEPS opserve::transport gRPC::grpc++
+  DEPS opserve::server opserve::transport gRPC::grpc++
   LABELS unit
   CAN_SKIP)

@@ -3,17 +3,16 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/async_generic_service.h"
-#include "grpcpp/impl/server_builder_option.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
 #include "proto/transport/loopback_tuning.h"
 #include "proto/transport/socket_mutator_abi.h"
+#include "server/transport.h"
 #include "tests/unit/transport_sockets.h"
 
 namespace opserve::testing {
@@ -120,23 +119,15 @@ TEST_F(LoopbackTuningTest, ClientsTuneWhereTheTargetIsThisMachine) {
   }
 }
 
-class LoopbackOption : public grpc::ServerBuilderOption {
- public:
-  void UpdateArguments(grpc::ChannelArguments* arguments) override {
-    TuneServerLoopback(*arguments);
-  }
-  void UpdatePlugins(
-      std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* /*plugins*/) override {}
-};
-
 // Where CUBIC is the default anyway, this only shows that nothing breaks.
-TEST_F(LoopbackTuningTest, BothEndsOfAConnectionOfGrpcUseCubic) {
+TEST_F(LoopbackTuningTest, BothEndsOfAConnectionToTheServerUseCubic) {
   int port = 0;
   // Without a service there is no server.
   grpc::CallbackGenericService service;
+  Logger logger(LogFormat::kText, LogLevel::kError);
   grpc::ServerBuilder builder;
   builder.RegisterCallbackGenericService(&service);
-  builder.SetOption(std::make_unique<LoopbackOption>());
+  SetUpTransport({}, logger, builder);
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   ASSERT_NE(server, nullptr);
