@@ -26,7 +26,7 @@ grpc::ByteBuffer AnswerOf(const Payload& payload, size_t first_bytes) {
   return grpc::ByteBuffer(slices, std::size(slices));
 }
 
-v1::ExecuteRequest Parsed(grpc::ByteBuffer message) {
+v1::ExecuteRequest Parsed(const grpc::ByteBuffer& message) {
   grpc::Slice slice;
   v1::ExecuteRequest request;
   if (!message.DumpToSingleSlice(&slice).ok() ||

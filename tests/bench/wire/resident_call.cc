@@ -38,15 +38,21 @@ absl::Status CheckDesc(const v1::TensorDesc& desc, uint64_t bytes) {
   return is_right ? absl::OkStatus() : WrongAnswer();
 }
 
+// A method that works on resident tensors.
+struct ResidentMethod {
+  const char* name;
+  // The request to read `input` and write `output`, tensors of `bytes` bytes.
+  grpc::ByteBuffer (*make_request)(uint64_t bytes, const std::string& input,
+                                   const std::string& output);
+  absl::Status (*check)(const grpc::ByteBuffer& answer, uint64_t bytes);
+};
+
 // From one resident tensor to others.
 class ResidentCall : public RawUnaryCall {
  public:
-  // The call that reads `input` and writes `output`.
-  using MakeRequest = grpc::ByteBuffer (*)(const Payload& payload, const std::string& input,
-                                           const std::string& output);
-
-  ResidentCall(const std::shared_ptr<grpc::Channel>& channel, const Payload& payload)
-      : stub_(v1::OperatorService::NewStub(channel)), payload_(payload) {}
+  ResidentCall(const ResidentMethod& method, const std::shared_ptr<grpc::Channel>& channel,
+               const Payload& payload)
+      : method_(method), stub_(v1::OperatorService::NewStub(channel)), payload_(payload) {}
 
   ~ResidentCall() override {
     v1::DeleteTensorsRequest request;
@@ -58,18 +64,23 @@ class ResidentCall : public RawUnaryCall {
   }
 
   // Makes an input, and an output per call.
-  absl::Status Create(int concurrency, MakeRequest make_request) {
+  absl::Status Create(int concurrency) {
     absl::Status status = CreateOne(true);
     for (int i = 0; i < concurrency && status.ok(); ++i) {
       status = CreateOne(false);
       if (!status.ok()) break;
-      requests_.push_back(make_request(payload_, tensors_.front(), tensors_.back()));
+      requests_.push_back(method_.make_request(payload_.size(), tensors_.front(), tensors_.back()));
     }
     return status;
   }
 
+  std::string method() const override { return method_.name; }
   const grpc::ByteBuffer& request(size_t slot) const override { return requests_[slot]; }
   uint64_t payload_bytes() const override { return payload_.size(); }
+
+  absl::Status Check(const grpc::ByteBuffer& answer, Part /*part*/) const override {
+    return method_.check(answer, payload_.size());
+  }
 
   absl::Status CheckResults() const override {
     for (size_t i = 1; i < tensors_.size(); ++i) {
@@ -103,58 +114,44 @@ class ResidentCall : public RawUnaryCall {
     return status;
   }
 
+  const ResidentMethod& method_;
   const std::unique_ptr<Stub> stub_;
   const Payload& payload_;
   std::vector<std::string> tensors_;  // the input, then the outputs
   std::vector<grpc::ByteBuffer> requests_;
 };
 
-class Resident : public ResidentCall {
- public:
-  using ResidentCall::ResidentCall;
+grpc::ByteBuffer MakeRound(uint64_t bytes, const std::string& input, const std::string& output) {
+  v1::ExecuteRequest request = RoundRequest(bytes);
+  request.add_input_places()->set_tensor(input);
+  request.mutable_output_place()->set_tensor(output);
+  return Serialized(request);
+}
 
-  static grpc::ByteBuffer MakeRequest(const Payload& payload, const std::string& input,
-                                      const std::string& output) {
-    v1::ExecuteRequest request = RoundRequest(payload.size());
-    request.add_input_places()->set_tensor(input);
-    request.mutable_output_place()->set_tensor(output);
-    return Serialized(request);
-  }
+grpc::ByteBuffer MakeSequence(uint64_t bytes, const std::string& input, const std::string& output) {
+  v1::ExecuteSequenceRequest request = ChainRequest(bytes);
+  request.mutable_input_places(0)->set_tensor(input);
+  request.mutable_outputs(0)->mutable_place()->set_tensor(output);
+  return Serialized(request);
+}
 
-  std::string method() const override { return "/opserve.v1.OperatorService/Execute"; }
+absl::Status CheckSequence(const grpc::ByteBuffer& answer, uint64_t bytes) {
+  const auto response = Parsed<v1::ExecuteSequenceResponse>(answer);
+  if (!response.ok()) return response.status();
+  if (!response->payloads().empty() || response->outputs_size() != 1) return WrongAnswer();
+  return CheckDesc(response->outputs(0), bytes);
+}
 
-  absl::Status Check(const grpc::ByteBuffer& answer, Part /*part*/) const override {
-    return CheckPlacedAnswer(answer, payload_bytes());
-  }
-};
+constexpr ResidentMethod kExecute = {"/opserve.v1.OperatorService/Execute", MakeRound,
+                                     CheckPlacedAnswer};
+constexpr ResidentMethod kExecuteSequence = {"/opserve.v1.OperatorService/ExecuteSequence",
+                                             MakeSequence, CheckSequence};
 
-class ResidentChain : public ResidentCall {
- public:
-  using ResidentCall::ResidentCall;
-
-  static grpc::ByteBuffer MakeRequest(const Payload& payload, const std::string& input,
-                                      const std::string& output) {
-    v1::ExecuteSequenceRequest request = ChainRequest(payload.size());
-    request.mutable_input_places(0)->set_tensor(input);
-    request.mutable_outputs(0)->mutable_place()->set_tensor(output);
-    return Serialized(request);
-  }
-
-  std::string method() const override { return "/opserve.v1.OperatorService/ExecuteSequence"; }
-
-  absl::Status Check(const grpc::ByteBuffer& answer, Part /*part*/) const override {
-    const auto response = Parsed<v1::ExecuteSequenceResponse>(answer);
-    if (!response.ok()) return response.status();
-    if (!response->payloads().empty() || response->outputs_size() != 1) return WrongAnswer();
-    return CheckDesc(response->outputs(0), payload_bytes());
-  }
-};
-
-template <class Call>
-absl::StatusOr<std::unique_ptr<RawUnaryCall>> Make(const std::shared_ptr<grpc::Channel>& channel,
+absl::StatusOr<std::unique_ptr<RawUnaryCall>> Make(const ResidentMethod& method,
+                                                   const std::shared_ptr<grpc::Channel>& channel,
                                                    const Payload& payload, int concurrency) {
-  auto call = std::make_unique<Call>(channel, payload);
-  absl::Status status = call->Create(concurrency, Call::MakeRequest);
+  auto call = std::make_unique<ResidentCall>(method, channel, payload);
+  absl::Status status = call->Create(concurrency);
   if (!status.ok()) return status;
   return std::unique_ptr<RawUnaryCall>(std::move(call));
 }
@@ -163,12 +160,12 @@ absl::StatusOr<std::unique_ptr<RawUnaryCall>> Make(const std::shared_ptr<grpc::C
 
 absl::StatusOr<std::unique_ptr<RawUnaryCall>> MakeResident(
     const std::shared_ptr<grpc::Channel>& channel, const Payload& payload, int concurrency) {
-  return Make<Resident>(channel, payload, concurrency);
+  return Make(kExecute, channel, payload, concurrency);
 }
 
 absl::StatusOr<std::unique_ptr<RawUnaryCall>> MakeChain(
     const std::shared_ptr<grpc::Channel>& channel, const Payload& payload, int concurrency) {
-  return Make<ResidentChain>(channel, payload, concurrency);
+  return Make(kExecuteSequence, channel, payload, concurrency);
 }
 
 grpc::ByteBuffer Serialized(const google::protobuf::Message& message) {
