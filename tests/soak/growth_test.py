@@ -22,7 +22,7 @@ class GrowthTest(unittest.TestCase):
         self.assertFalse(verdict(line(30, 300, -2))[1])
 
     def test_a_leak_is_found_sooner_the_longer_it_is_looked_for(self):
-        self.assertTrue(verdict(line(30, 300, 0.9))[1])
+        self.assertTrue(verdict(line(30, 300, 1.7))[1])
         self.assertFalse(verdict(line(30, 300, 0.1))[1])
         self.assertTrue(verdict(line(300, 300, 0.1))[1])
         self.assertTrue(verdict(line(3600, 300, 0.01))[1])
