@@ -2,11 +2,9 @@
 
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/wire_format_lite.h"
-#include "tests/bench/wire/received_bytes.h"
 
 namespace opserve::wire_bench {
 namespace {
@@ -33,15 +31,19 @@ absl::StatusOr<uint64_t> PayloadOffset(const std::vector<uint8_t>& header, int f
 
 }  // namespace
 
+absl::StatusOr<uint64_t> FindPayload(const ReceivedBytes& answer, int field,
+                                     uint64_t payload_bytes) {
+  auto offset = PayloadOffset(answer.Header(), field, payload_bytes);
+  if (!offset.ok() || *offset + payload_bytes == answer.size()) return offset;
+  return absl::InternalError(
+      absl::StrCat("an answer has ", answer.size(), " bytes, not ", *offset + payload_bytes));
+}
+
 absl::Status CheckAnswer(const grpc::ByteBuffer& answer, int field,
                          std::span<const uint8_t> payload, Part part) {
   const ReceivedBytes received(answer);
-  const auto offset = PayloadOffset(received.Header(), field, payload.size());
+  const auto offset = FindPayload(received, field, payload.size());
   if (!offset.ok()) return offset.status();
-  if (*offset + payload.size() != received.size()) {
-    return absl::InternalError(
-        absl::StrCat("an answer has ", received.size(), " bytes, not ", *offset + payload.size()));
-  }
   if (!received.Equal(*offset + part.first, payload.subspan(part.first, part.bytes))) {
     return absl::InternalError(absl::StrCat("an answer is wrong in its bytes ", part.first, " to ",
                                             part.first + part.bytes - 1));

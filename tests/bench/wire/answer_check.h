@@ -9,7 +9,9 @@
 #include <span>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "tests/bench/wire/received_bytes.h"
 
 namespace opserve::wire_bench {
 
@@ -18,6 +20,11 @@ struct Part {
   uint64_t first = 0;
   uint64_t bytes = 0;
 };
+
+// Where the payload begins in `answer`, a message whose field `field` occurs once, as its last
+// field, with `payload_bytes` bytes. INTERNAL where it is no such message.
+absl::StatusOr<uint64_t> FindPayload(const ReceivedBytes& answer, int field,
+                                     uint64_t payload_bytes);
 
 // OK if `answer` is a message whose field `field` occurs once, as its last field, with as many
 // bytes as `payload` has, of which those in `part` equal those of `payload`. Else an INTERNAL error

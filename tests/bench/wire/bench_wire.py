@@ -55,11 +55,13 @@ class Servers:
 
 def measure(programs, servers, row, size, concurrency, seconds):
     """One run of wire_load; what it printed."""
-    process, path = servers.find(row.server)
     command = [programs / "wire_load", "--mode", row.mode, "--bytes", str(size),
-               "--target", f"unix:{path}" if row.unix else process.address,
                "--concurrency", str(concurrency), "--seconds", str(seconds),
-               "--warm-up", str(seconds / 4), "--server-pid", str(process.pid)]
+               "--warm-up", str(seconds / 4)]
+    if row.server:
+        process, path = servers.find(row.server)
+        command += ["--target", f"unix:{path}" if row.unix else process.address,
+                    "--server-pid", str(process.pid)]
     if row.tuned:
         command.append("--tuned")
     done = subprocess.run(command, capture_output=True, text=True, timeout=CALL_LIMIT_S, check=False)

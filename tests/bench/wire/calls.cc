@@ -39,7 +39,7 @@ class ProtoEcho : public UnaryCall<EchoMessage> {
 };
 
 // Sends bytes and expects bytes.
-class RawCall : public UnaryCall<grpc::ByteBuffer> {
+class RawCall : public RawUnaryCall {
  public:
   RawCall(std::string method, const grpc::ByteBuffer& request, int answer_field,
           std::span<const uint8_t> expected)
@@ -71,24 +71,33 @@ v1::ExecuteRequest RoundRequest(uint64_t payload_bytes) {
   v1::Attribute& mode = *request.add_attributes();
   mode.set_name("RoundingMode");
   mode.set_enum_name("HALVES_TO_NEAREST_EVEN");
-  v1::TensorDesc& input = *request.add_inputs();
-  input.set_data_type(v1::DATA_TYPE_FLOAT32);
-  input.add_sizes(static_cast<uint32_t>(payload_bytes / sizeof(float)));
+  *request.add_inputs() = Float32Desc(payload_bytes);
   return request;
+}
+
+v1::TensorDesc Float32Desc(uint64_t bytes) {
+  v1::TensorDesc desc;
+  desc.set_data_type(v1::DATA_TYPE_FLOAT32);
+  desc.add_sizes(static_cast<uint32_t>(bytes / sizeof(float)));
+  return desc;
+}
+
+std::string WithField(const std::string& header, int field, uint64_t bytes) {
+  using google::protobuf::internal::WireFormatLite;
+  std::string head = header;
+  google::protobuf::io::StringOutputStream stream(&head);
+  google::protobuf::io::CodedOutputStream output(&stream);
+  output.WriteTag(WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED));
+  output.WriteVarint64(bytes);
+  output.Trim();
+  return head;
 }
 
 grpc::ByteBuffer WithPayload(const std::string& header, int field,
                              std::span<const uint8_t> payload) {
-  using google::protobuf::internal::WireFormatLite;
-  std::string head = header;
-  {
-    google::protobuf::io::StringOutputStream stream(&head);
-    google::protobuf::io::CodedOutputStream output(&stream);
-    output.WriteTag(WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED));
-    output.WriteVarint64(payload.size());
-  }
   const grpc::Slice slices[] = {
-      grpc::Slice(head), grpc::Slice(payload.data(), payload.size(), grpc::Slice::STATIC_SLICE)};
+      grpc::Slice(WithField(header, field, payload.size())),
+      grpc::Slice(payload.data(), payload.size(), grpc::Slice::STATIC_SLICE)};
   return grpc::ByteBuffer(slices, std::size(slices));
 }
 
@@ -96,18 +105,18 @@ std::unique_ptr<UnaryCall<EchoMessage>> MakeProtoEcho(const Payload& payload) {
   return std::make_unique<ProtoEcho>(payload);
 }
 
-std::unique_ptr<UnaryCall<grpc::ByteBuffer>> MakeRawEcho(const Payload& payload) {
+std::unique_ptr<RawUnaryCall> MakeRawEcho(const Payload& payload) {
   constexpr int kField = EchoMessage::kPayloadFieldNumber;
   return std::make_unique<RawCall>(kEchoMethod, WithPayload("", kField, payload.bytes()), kField,
                                    payload.bytes());
 }
 
-std::unique_ptr<UnaryCall<grpc::ByteBuffer>> MakeExecute(const Payload& payload) {
+std::unique_ptr<RawUnaryCall> MakeExecute(const Payload& payload) {
   const std::string header = RoundRequest(payload.size()).SerializeAsString();
   return std::make_unique<RawCall>(
       kExecuteMethod,
       WithPayload(header, v1::ExecuteRequest::kPayloadsFieldNumber, payload.bytes()),
-      v1::ExecuteResponse::kPayloadFieldNumber, payload.rounded());
+      v1::ExecuteResponse::kPayloadFieldNumber, payload.expected());
 }
 
 }  // namespace opserve::wire_bench

@@ -11,17 +11,27 @@
 
 namespace opserve::wire_bench {
 
-// Random FLOAT32 values, among them halves, infinities, NaN and negative zero. Immutable, so that
-// any thread may read it and messages may refer to it instead of copying it.
+// What is to be done with every value.
+enum class Work {
+  kRound,  // ELEMENT_WISE_ROUND with HALVES_TO_NEAREST_EVEN
+  kChain   // the operators of chain.h
+};
+
+// Random FLOAT32 values and what becomes of them. Among the values are halves and negative zero,
+// and with kRound infinities and NaN: a chain may answer those with any NaN. Immutable but for
+// Spoil, so that any thread may read it and messages may refer to it instead of copying it.
 class Payload {
  public:
   // `bytes` must be a positive multiple of 4.
-  explicit Payload(uint64_t bytes);
+  explicit Payload(uint64_t bytes, Work work = Work::kRound);
 
   uint64_t size() const { return values_.size() * sizeof(float); }
   std::span<const uint8_t> bytes() const { return BytesOf(values_); }
-  // What ELEMENT_WISE_ROUND with HALVES_TO_NEAREST_EVEN must return: std::nearbyint of each value.
-  std::span<const uint8_t> rounded() const { return BytesOf(rounded_); }
+  // What must come back.
+  std::span<const uint8_t> expected() const { return BytesOf(expected_); }
+
+  // Makes one bit of what must come back wrong: whoever checks answers must notice.
+  void Spoil();
 
  private:
   static std::span<const uint8_t> BytesOf(const std::vector<float>& values) {
@@ -29,7 +39,7 @@ class Payload {
   }
 
   std::vector<float> values_;
-  std::vector<float> rounded_;
+  std::vector<float> expected_;
 };
 
 }  // namespace opserve::wire_bench

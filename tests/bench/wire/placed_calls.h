@@ -1,6 +1,6 @@
 // File: tests/bench/wire/placed_calls.h
 //
-// Calls of Execute whose tensors do not travel.
+// Calls whose tensors do not travel.
 
 #ifndef OPSERVE_TESTS_BENCH_WIRE_PLACED_CALLS_H_
 #define OPSERVE_TESTS_BENCH_WIRE_PLACED_CALLS_H_
@@ -13,14 +13,16 @@
 
 namespace opserve::wire_bench {
 
-using RawUnaryCall = UnaryCall<grpc::ByteBuffer>;
-
 // ELEMENT_WISE_ROUND of a tensor that the server keeps, into another one for each of `concurrency`
 // calls. `payload` must outlive it, as below. Makes the tensors now; they are deleted in the end.
 absl::StatusOr<std::unique_ptr<RawUnaryCall>> MakeResident(
     const std::shared_ptr<grpc::Channel>& channel, const Payload& payload, int concurrency);
 
-// The same in memory shared with a server on this machine.
+// The operators of chain.h as one ExecuteSequence, from and to the same tensors.
+absl::StatusOr<std::unique_ptr<RawUnaryCall>> MakeChain(
+    const std::shared_ptr<grpc::Channel>& channel, const Payload& payload, int concurrency);
+
+// ELEMENT_WISE_ROUND in memory shared with a server on this machine.
 absl::StatusOr<std::unique_ptr<RawUnaryCall>> MakeSharedMemory(
     const std::shared_ptr<grpc::Channel>& channel, const Payload& payload, int concurrency);
 

@@ -37,4 +37,19 @@ bool ReceivedBytes::Equal(uint64_t offset, std::span<const uint8_t> expected) co
   return expected.empty();
 }
 
+std::vector<grpc::Slice> ReceivedBytes::From(uint64_t offset) const {
+  std::vector<grpc::Slice> rest;
+  for (const grpc::Slice& slice : slices_) {
+    if (offset >= slice.size()) {
+      offset -= slice.size();
+      continue;
+    }
+    // c_slice() counts a reference, which the part takes over.
+    rest.emplace_back(grpc_slice_sub_no_ref(slice.c_slice(), offset, slice.size()),
+                      grpc::Slice::STEAL_REF);
+    offset = 0;
+  }
+  return rest;
+}
+
 }  // namespace opserve::wire_bench

@@ -29,6 +29,9 @@ class ReceivedBytes {
   // Whether the bytes from `offset` on are `expected`.
   bool Equal(uint64_t offset, std::span<const uint8_t> expected) const;
 
+  // The pieces from `offset` on; they keep the memory of the message.
+  std::vector<grpc::Slice> From(uint64_t offset) const;
+
  private:
   std::vector<grpc::Slice> slices_;
 };

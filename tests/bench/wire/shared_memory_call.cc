@@ -42,7 +42,7 @@ class SharedMemory : public RawUnaryCall {
 
   absl::Status CheckResults() const override {
     for (size_t i = 1; i <= requests_.size(); ++i) {
-      if (std::memcmp(region_.data() + i * stride_, payload_.rounded().data(), payload_.size()) !=
+      if (std::memcmp(region_.data() + i * stride_, payload_.expected().data(), payload_.size()) !=
           0) {
         return absl::InternalError("a result in shared memory is wrong");
       }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs bench_wire.py in its smallest form, and sees that wire_load notices wrong answers."""
+"""Runs bench_wire.py in its smallest form, and sees that wire_load notices wrong answers in every mode."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "testing"))
 
 from server_process import ServerProcess  # noqa: E402
-from wire_rows import ROWS  # noqa: E402
+from wire_rows import OPSERVE, ROWS  # noqa: E402
 
 
 def check_bench(programs, folder):
@@ -26,24 +26,41 @@ def check_bench(programs, folder):
     for idle in report["idle"].values():
         assert idle["connections"] == 50 and idle["closed_by_server"] == 0, idle
     cells = report["cells"]
+    servers = {row.name: row.server for row in ROWS}
     assert {cell["row"] for cell in cells} == {row.name for row in ROWS}, cells
     for cell in cells:
         median = cell["median"]
-        assert median["calls"] >= 1 and median["server_peak_rss_bytes"] > 0, cell
+        assert median["calls"] >= 1, cell
+        has_server = servers[cell["row"]] is not None
+        assert (median["server_peak_rss_bytes"] > 0) == has_server, cell
         assert 0 < median["p50_us"] <= median["p99_us"] <= median["p999_us"], cell
     for row in ROWS:
         assert row.label in done.stdout, row.label
 
 
-def check_wrong_answers_are_found(programs, folder):
+def check_refuses(programs, mode, arguments):
+    """wire_load must end with 1, and say why."""
+    done = subprocess.run([programs / "wire_load", "--mode", mode, *arguments],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "wrong" in done.stderr, (mode, arguments, done)
+
+
+def check_wrong_echoes_are_found(programs, folder):
     for style in ("raw-cq", "raw-callback", "raw-sync"):
         with ServerProcess(programs / "wire_peer", folder,
                            ["--style", style, "--spoil"]) as peer:
-            done = subprocess.run(
-                [programs / "wire_load", "--target", peer.address, "--mode", "echo"],
-                capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 1 and "wrong" in done.stderr, (style, done)
+            check_refuses(programs, "echo", ["--target", peer.address])
         assert peer.exit_code == 0, peer.log()
+
+
+def check_wrong_results_are_found(programs, folder):
+    path = folder / "socket"
+    with ServerProcess(programs / "opserve-server", folder,
+                       ["--listen", f"unix:{path}", *OPSERVE.arguments]) as server:
+        for mode in sorted({row.mode for row in ROWS if row.server in (OPSERVE, None)}):
+            check_refuses(programs, mode, ["--target", f"unix:{path}", "--bytes", "4096",
+                                           "--seconds", "0.02", "--spoil"])
+    assert server.exit_code == 0, server.log()
 
 
 def main():
@@ -52,7 +69,8 @@ def main():
     programs = parser.parse_args().bin.resolve()
     with tempfile.TemporaryDirectory(prefix="opserve-wire-") as folder:
         check_bench(programs, pathlib.Path(folder))
-        check_wrong_answers_are_found(programs, pathlib.Path(folder))
+        check_wrong_echoes_are_found(programs, pathlib.Path(folder))
+        check_wrong_results_are_found(programs, pathlib.Path(folder))
     return 0
 
 

@@ -174,7 +174,7 @@ class StreamLoad {
     }
     const Part part = PartOf(slot, answer->piece_bytes);
     if (!bytes.Equal(answer->piece_offset + part.first,
-                     payload_.rounded().subspan(slot.received + part.first, part.bytes))) {
+                     payload_.expected().subspan(slot.received + part.first, part.bytes))) {
       return absl::InternalError("an answer of the stream is wrong");
     }
     slot.received += answer->piece_bytes;

@@ -20,6 +20,7 @@ constexpr std::chrono::seconds kLongestWait(60);
 template <class Message>
 struct Slot {
   size_t number = 0;
+  size_t step = 0;  // of the round
   std::optional<grpc::ClientContext> context;
   std::unique_ptr<grpc::ClientAsyncResponseReader<Message>> reader;
   Message answer;
@@ -58,11 +59,15 @@ class UnaryLoad {
 
  private:
   void Start(Slot<Message>& slot) {
+    slot.step = 0;
+    slot.began = SteadyClock::now();
+    Send(slot, call_.request(slot.number));
+  }
+
+  void Send(Slot<Message>& slot, const Message& request) {
     slot.reader.reset();
     slot.context.emplace();
-    slot.began = SteadyClock::now();
-    slot.reader =
-        stub_.PrepareUnaryCall(&*slot.context, method_, call_.request(slot.number), &queue_);
+    slot.reader = stub_.PrepareUnaryCall(&*slot.context, method_, request, &queue_);
     slot.reader->StartCall();
     slot.reader->Finish(&slot.answer, &slot.status, &slot);
     ++under_way_;
@@ -83,6 +88,13 @@ class UnaryLoad {
     if (!slot.status.ok()) {
       return absl::InternalError(absl::StrCat("a call failed with code ", slot.status.error_code(),
                                               ": ", slot.status.error_message()));
+    }
+    const auto next = call_.Next(slot.step, slot.answer);
+    if (!next.ok()) return next.status();
+    if (next->has_value()) {
+      ++slot.step;
+      if (proceed) Send(slot, **next);
+      return absl::OkStatus();
     }
     const bool more = meter_.Done(slot.began, now) && proceed;
     absl::Status right = call_.Check(slot.answer, first_ || !more ? All() : Some());

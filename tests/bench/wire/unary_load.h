@@ -14,10 +14,10 @@
 
 namespace opserve::wire_bench {
 
-// Makes calls until `meter` has enough. Checks the first answer and the last ones in full, of the
-// others the length and a few bytes at random. Fails with the first call that fails or is wrong,
-// and with DEADLINE_EXCEEDED where no answer comes for a minute. For grpc::ByteBuffer and
-// EchoMessage.
+// Makes rounds of calls until `meter` has enough of them. Checks the first answer and the last ones
+// in full, of the others the length and a few bytes at random. Fails with the first call that fails
+// or is wrong, and with DEADLINE_EXCEEDED where no answer comes for a minute. For grpc::ByteBuffer
+// and EchoMessage.
 template <class Message>
 absl::Status RunUnaryLoad(const std::shared_ptr<grpc::Channel>& channel,
                           const UnaryCall<Message>& call, int concurrency, Meter& meter);

@@ -1,4 +1,4 @@
-// Measures calls of one kind to one server, and prints one line of JSON.
+// Measures calls of one kind to one server, or of the kernel, and prints one line of JSON.
 
 #include <cstdlib>
 #include <iostream>
@@ -11,6 +11,8 @@
 #include "nlohmann/json.hpp"
 #include "proto/transport/loopback_tuning.h"
 #include "tests/bench/wire/calls.h"
+#include "tests/bench/wire/chain_calls.h"
+#include "tests/bench/wire/kernel_load.h"
 #include "tests/bench/wire/meter.h"
 #include "tests/bench/wire/placed_calls.h"
 #include "tests/bench/wire/stream_load.h"
@@ -29,6 +31,7 @@ struct Options {
   double warm_up = 0.1;
   pid_t server_pid = 0;
   bool tuned = false;
+  bool spoil = false;
 };
 
 std::shared_ptr<grpc::Channel> Connect(const Options& options) {
@@ -39,8 +42,18 @@ std::shared_ptr<grpc::Channel> Connect(const Options& options) {
   return grpc::CreateCustomChannel(options.target, grpc::InsecureChannelCredentials(), arguments);
 }
 
-absl::Status Run(const Options& options, Meter& meter) {
-  const Payload payload(options.bytes);
+absl::StatusOr<std::unique_ptr<RawUnaryCall>> MakeCall(
+    const Options& options, const std::shared_ptr<grpc::Channel>& channel, const Payload& payload) {
+  if (options.mode == "shared-memory") {
+    return MakeSharedMemory(channel, payload, options.concurrency);
+  }
+  if (options.mode == "resident") return MakeResident(channel, payload, options.concurrency);
+  if (options.mode == "chain") return MakeChain(channel, payload, options.concurrency);
+  if (options.mode == "calls8") return MakeCallsOfChain(payload);
+  return options.mode == "echo" ? MakeRawEcho(payload) : MakeExecute(payload);
+}
+
+absl::Status Run(const Options& options, const Payload& payload, Meter& meter) {
   const std::shared_ptr<grpc::Channel> channel = Connect(options);
   if (options.mode == "proto-echo") {
     return RunUnaryLoad(channel, *MakeProtoEcho(payload), options.concurrency, meter);
@@ -48,15 +61,24 @@ absl::Status Run(const Options& options, Meter& meter) {
   if (options.mode == "stream") {
     return RunStreamLoad(channel, payload, options.concurrency, meter);
   }
-  if (options.mode == "shared-memory" || options.mode == "resident") {
-    const auto call = options.mode == "resident"
-                          ? MakeResident(channel, payload, options.concurrency)
-                          : MakeSharedMemory(channel, payload, options.concurrency);
-    if (!call.ok()) return call.status();
-    return RunUnaryLoad(channel, **call, options.concurrency, meter);
+  const auto call = MakeCall(options, channel, payload);
+  if (!call.ok()) return call.status();
+  return RunUnaryLoad(channel, **call, options.concurrency, meter);
+}
+
+absl::StatusOr<Measurement> Measure(const Options& options) {
+  const bool is_chain = options.mode == "chain" || options.mode == "calls8";
+  Payload payload(options.bytes, is_chain ? Work::kChain : Work::kRound);
+  if (options.spoil) payload.Spoil();
+  const std::chrono::duration<double> warm_up(options.warm_up);
+  const std::chrono::duration<double> duration(options.seconds);
+  if (options.mode == "kernel") {
+    return MeasureKernel(payload, options.concurrency, warm_up, duration);
   }
-  const auto call = options.mode == "echo" ? MakeRawEcho(payload) : MakeExecute(payload);
-  return RunUnaryLoad(channel, *call, options.concurrency, meter);
+  Meter meter(warm_up, duration, static_cast<uint64_t>(options.concurrency), options.server_pid);
+  absl::Status status = Run(options, payload, meter);
+  if (!status.ok()) return status;
+  return meter.result();
 }
 
 void Print(const Options& options, const Measurement& result) {
@@ -87,14 +109,14 @@ void Print(const Options& options, const Measurement& result) {
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Load generator of `make bench-wire`; prints one line of JSON.");
-  app.add_option("--target", options.target, "Server, as gRPC names it: host:port, unix:/path")
-      ->required();
+  app.add_option("--target", options.target,
+                 "Server, as gRPC names it: host:port, unix:/path; of all modes but kernel");
   app.add_option("--mode", options.mode,
                  "proto-echo and echo call wire_peer, with generated messages or with bytes; "
-                 "the others call opserve-server")
+                 "kernel calls nobody; the others call opserve-server")
       ->capture_default_str()
-      ->check(
-          CLI::IsMember({"proto-echo", "echo", "execute", "stream", "shared-memory", "resident"}));
+      ->check(CLI::IsMember({"proto-echo", "echo", "execute", "stream", "shared-memory", "resident",
+                             "kernel", "chain", "calls8"}));
   app.add_option("--bytes", options.bytes, "Payload each way, a multiple of 4")
       ->capture_default_str()
       ->check(CLI::Range(4, 1 << 30));
@@ -106,17 +128,17 @@ int Main(int argc, char** argv) {
   app.add_option("--server-pid", options.server_pid,
                  "Process whose CPU time and memory to measure");
   app.add_flag("--tuned", options.tuned, "CUBIC on the connection; keep the heap's pages");
+  app.add_flag("--spoil", options.spoil,
+               "Expect one wrong bit of the operators' results, so that right ones are an error");
   CLI11_PARSE(app, argc, argv);
 
   if (options.tuned) KeepPages();
-  Meter meter(std::chrono::duration<double>(options.warm_up),
-              std::chrono::duration<double>(options.seconds),
-              static_cast<uint64_t>(options.concurrency), options.server_pid);
-  if (absl::Status status = Run(options, meter); !status.ok()) {
-    std::cerr << "wire_load: " << status.message() << "\n";
+  const absl::StatusOr<Measurement> result = Measure(options);
+  if (!result.ok()) {
+    std::cerr << "wire_load: " << result.status().message() << "\n";
     return EXIT_FAILURE;
   }
-  Print(options, meter.result());
+  Print(options, *result);
   return EXIT_SUCCESS;
 }
 

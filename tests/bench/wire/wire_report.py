@@ -10,7 +10,8 @@ LINES = {
     "proto": ("#D55E00", "v", "-"),
     "tcp": ("#0072B2", "o", "-"), "unix": ("#56B4E9", "s", "--"),
     "stream": ("#009E73", "D", "-"), "shm": ("#CC79A7", "^", "-"),
-    "resident": ("#E69F00", "P", "-"),
+    "kernel": ("#999999", "x", ":"), "resident": ("#E69F00", "P", "-"),
+    "chain": ("#E69F00", "*", ":"), "calls8": ("#0072B2", "*", ":"),
 }
 
 
@@ -124,7 +125,7 @@ def plot(results, rows, path):
     matplotlib.use("Agg")
     from matplotlib import pyplot, ticker
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(12, 5), layout="constrained")
+    figure, axes = pyplot.subplots(1, 2, figsize=(14, 5), layout="constrained")
     panels = (
         (axes[0], max, "gib_per_s", "GiB/s, one way",
          "Throughput"),
@@ -151,6 +152,6 @@ def plot(results, rows, path):
         axis.grid(True, which="minor", axis="y", color="#eeeeee", linewidth=0.4)
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
-    axes[0].legend(loc="lower right", frameon=False)
+    axes[1].legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
     figure.savefig(path, dpi=120)
     pyplot.close(figure)

@@ -6,6 +6,7 @@ KIB = 1 << 10
 MIB = 1 << 20
 
 SIZES = (64, 4 * KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB)
+CHAIN_SIZES = (MIB, 64 * MIB)
 
 
 def concurrencies(size):
@@ -32,7 +33,7 @@ class Row:
     """One way to move a payload there and back."""
     name: str             # for --only and JSON
     label: str            # for people
-    server: Server
+    server: Server | None  # None: the client does it all
     mode: str             # of wire_load
     unix: bool = False    # over a unix socket, else TCP
     tuned: bool = True    # the client
@@ -49,7 +50,10 @@ ROWS = (
     Row("unix", "opserve, unix", OPSERVE, "execute", unix=True, ceiling="raw-unix"),
     Row("stream", "opserve, streamed", OPSERVE, "stream", ceiling="raw"),
     Row("shm", "opserve, shared memory", OPSERVE, "shared-memory", unix=True, ceiling="raw-unix"),
+    Row("kernel", "bare kernel", None, "kernel"),
     Row("resident", "opserve, resident", OPSERVE, "resident", unix=True, ceiling="raw-unix"),
+    Row("chain", "opserve, chain of 8", OPSERVE, "chain", sizes=CHAIN_SIZES),
+    Row("calls8", "opserve, 8 calls", OPSERVE, "calls8", sizes=CHAIN_SIZES),
 
     Row("raw-callback", "raw echo, callback", peer("raw-callback", True), "echo", ceiling="raw",
         style=True),
@@ -80,6 +84,8 @@ TARGETS = (
     Target("unix", "raw-unix", (64, 4 * KIB), (32,), 0.85),
     Target("tcp", "raw", (MIB, 16 * MIB, 64 * MIB), (1, 4), 0.9),
     Target("tcp", "proto", (64 * MIB,), (1, 4), 5.0),
+    Target("shm", "kernel", (64 * MIB,), (1, 4), 0.8),
+    Target("chain", "calls8", (64 * MIB,), (1,), 10.0),
 )
 
 

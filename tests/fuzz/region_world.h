@@ -1,0 +1,69 @@
+// File: tests/fuzz/region_world.h
+//
+// Regions and resident tensors for fuzz_regions, and a model of which regions there must be.
+
+#ifndef OPSERVE_TESTS_FUZZ_REGION_WORLD_H_
+#define OPSERVE_TESTS_FUZZ_REGION_WORLD_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "proto/wire/host_buffers.h"
+#include "server/regions/region_table.h"
+#include "server/regions/seqpacket.h"
+#include "server/resident/tensor_store.h"
+#include "server/tensor_places.h"
+#include "tests/fuzz/region_case.pb.h"
+#include "tests/unit/server_simulated_clock.h"
+
+namespace opserve::fuzz {
+
+// Who makes the request.
+inline constexpr char kClient[] = "client";
+
+// Begins with regions r0 and r1, which are the same memfd, and with tensors t0 to t2 of kClient and
+// t3 of somebody else. Not thread-safe.
+class RegionWorld {
+ public:
+  RegionWorld();
+
+  // Answers a packet. Aborts where the answer, or the table afterwards, is not what the rules of
+  // regions.proto say.
+  void Answer(const RegionPacket& packet);
+
+  // Puts ids in place of the numbers of regions and tensors.
+  void Name(v1::TensorPlace& place) const;
+
+  PlaceParts parts() { return {regions_, tensors_}; }
+  HostBufferPool& buffers() { return buffers_; }
+
+ private:
+  struct Entry {
+    RegionTable::Owner owner = 0;
+    uint64_t bytes = 0;
+  };
+
+  void AddTensor(const std::string& client, const TensorDesc& desc);
+  UniqueFd Open(const Descriptor& descriptor) const;
+  // Whether a well-formed packet must be obeyed.
+  bool MayRegister(RegionTable::Owner owner, const Descriptor& descriptor, uint64_t bytes) const;
+  void CheckTable() const;
+  // The id that a case calls `name`, or `name`.
+  std::string IdOf(const std::string& name) const;
+
+  HostBufferPool buffers_{1 << 20};
+  testing::SimulatedClock clock_;
+  RegionTable regions_;
+  TensorStore tensors_;
+  UniqueFd shared_;
+  std::vector<std::string> region_ids_;
+  std::vector<std::string> handles_;
+  // What must be in the table.
+  std::map<std::string, Entry> model_;
+};
+
+}  // namespace opserve::fuzz
+
+#endif  // OPSERVE_TESTS_FUZZ_REGION_WORLD_H_
