@@ -78,6 +78,24 @@ struct CallOptions {
   std::optional<RetryPolicy> retry = {};
 };
 
+// Settings of an ExecuteStream.
+struct StreamOptions {
+  // Requests with more bytes of tensors travel in messages with so many, at least 1 KiB, so that
+  // tensors may be larger than the server's largest message and others need not wait for them.
+  uint64_t piece_bytes = uint64_t{512} << 10;
+  // Most bytes of inputs that are sent and not answered. Requests beyond it wait at the client, in
+  // order; one that alone has more goes when no other is under way. The server stops reading a
+  // stream whose inputs and results exceed its own budget (--max-stream-bytes).
+  uint64_t max_bytes_in_flight = uint64_t{128} << 20;
+  // Time of each request from Submit to its answer. Unset: ClientOptions::default_timeout;
+  // absl::InfiniteDuration() waits for ever.
+  std::optional<absl::Duration> request_timeout = {};
+  // Deadline of the stream as a whole, from OpenStream on, and so of all its requests.
+  absl::Duration timeout = absl::InfiniteDuration();
+  // How long the destructor waits for the requests under way before it gives them up.
+  absl::Duration finish_timeout = absl::Seconds(10);
+};
+
 }  // namespace opserve
 
 #endif  // OPSERVE_OPTIONS_H_
