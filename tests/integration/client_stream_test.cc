@@ -79,6 +79,11 @@ class ClientStreamTest : public ::testing::Test {
     Start(options, {.cpu = testing::Borrow(device_)});
   }
 
+  // Waits until the server holds exactly `count` requests.
+  void WaitForRequests(uint64_t count) {
+    while (server_->usage().requests != count) std::this_thread::yield();
+  }
+
   GatedDevice device_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<Client> client_;
@@ -174,8 +179,10 @@ TEST_F(ClientStreamTest, CancellingARequestLeavesTheOthersAlone) {
         Round(values), [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo&) {
           cancelled.set_value(output.status());
         });
+    WaitForRequests(2);
     stream->Cancel(id);
     EXPECT_TRUE(absl::IsCancelled(cancelled.get_future().get()));
+    WaitForRequests(1);
   }
   ExpectRounded(running.get(), values);
   EXPECT_TRUE(stream->Finish().ok());
