@@ -57,7 +57,7 @@ struct ClientOptions {
   std::string client_name = {};
   // Largest message in bytes, in either direction; negative: no limit beyond the server's.
   int max_message_bytes = -1;
-  // Connections to the server. Each call takes the one with the fewest calls in flight, so that
+  // Connections to the server, 1 to 64. Each call takes the one with the fewest calls in flight, so that
   // large tensors of several threads do not wait for one another on one connection. Small calls
   // gain nothing from more than one.
   int channels = 1;
