@@ -124,6 +124,7 @@ class Client {
                                                          const ClientOptions& options = {});
 
   // Waits for all calls in flight; their deadlines bound the wait. Not to be called by a callback.
+  // Streams must be gone before.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
