@@ -81,7 +81,13 @@ absl::Status StreamCore::Finish(absl::Duration timeout) {
     });
   }
   SendNext();
-  changed_.wait(lock, [this] { return is_over_ && pending_.empty(); });
+  changed_.wait(lock, [this] { return pending_.empty(); });
+  if (!open_.empty() && reason_.ok()) {
+    // All that is missing are answers that nobody waits for any more.
+    is_dropped_ = true;
+    raw_->Cancel();
+  }
+  changed_.wait(lock, [this] { return is_over_; });
   return *end_;
 }
 
@@ -149,7 +155,7 @@ void StreamCore::OnEnd(const absl::Status& status) {
   {
     const std::lock_guard lock(mutex_);
     may_write_ = false;
-    end_ = reason_.ok() ? status : reason_;
+    end_ = is_dropped_ ? absl::OkStatus() : reason_.ok() ? status : reason_;
     lost = std::move(open_);
     open_.clear();
     std::erase_if(lost, [](const auto& request) { return request.second->is_decided; });

@@ -95,6 +95,7 @@ class StreamCore final : public RawStream::Observer,
   bool is_finishing_ = false;
   bool is_writing_ = false;
   bool may_write_ = true;
+  bool is_dropped_ = false;          // this side ended the stream, and nobody minds
   absl::Status reason_;              // why this side ended the stream; OK: it did not
   std::optional<absl::Status> end_;  // once the stream is over: what became of it
   bool is_over_ = false;             // and everybody has been told

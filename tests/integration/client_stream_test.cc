@@ -79,6 +79,13 @@ class ClientStreamTest : public ::testing::Test {
     Start(options, {.cpu = testing::Borrow(device_)});
   }
 
+  // Submits a call and waits until it stands at the gate.
+  Result SubmitAndHold(ExecuteStream& stream, const std::vector<float>& values) {
+    Result result = stream.SubmitFuture(Round(values));
+    EXPECT_TRUE(device_.WaitForHeld(1));
+    return result;
+  }
+
   // Waits until the server holds exactly `count` requests.
   void WaitForRequests(uint64_t count) {
     while (server_->usage().requests != count) std::this_thread::yield();
@@ -172,8 +179,7 @@ TEST_F(ClientStreamTest, CancellingARequestLeavesTheOthersAlone) {
   Result running;
   {
     const GateCloser closer(device_);
-    running = stream->SubmitFuture(Round(values));
-    ASSERT_TRUE(device_.WaitForHeld(1));
+    running = SubmitAndHold(*stream, values);
     std::promise<absl::Status> cancelled;
     const uint64_t id = stream->Submit(
         Round(values), [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo&) {
@@ -196,8 +202,7 @@ TEST_F(ClientStreamTest, ARequestWhoseTimeIsUpLeavesTheOthersAlone) {
   Result running;
   {
     const GateCloser closer(device_);
-    running = stream->SubmitFuture(Round(values));
-    ASSERT_TRUE(device_.WaitForHeld(1));
+    running = SubmitAndHold(*stream, values);
     Result late = stream->SubmitFuture(Round(values), absl::Milliseconds(50));
     EXPECT_TRUE(absl::IsDeadlineExceeded(late.get().status()));
   }
@@ -220,8 +225,7 @@ TEST_F(ClientStreamTest, TheDestructorGivesUpWhatTakesTooLong) {
   const std::vector<float> values = Ramp(100'000);
   const GateCloser closer(device_);
   auto stream = Open(*client_, {.finish_timeout = absl::Milliseconds(50)});
-  Result result = stream->SubmitFuture(Round(values));
-  ASSERT_TRUE(device_.WaitForHeld(1));
+  Result result = SubmitAndHold(*stream, values);
   stream.reset();
   ASSERT_EQ(result.wait_for(std::chrono::seconds(0)), std::future_status::ready);
   EXPECT_TRUE(absl::IsDeadlineExceeded(result.get().status()));
@@ -252,8 +256,7 @@ TEST_F(ClientStreamTest, ADrainAnswersWhatItAcceptedAndRefusesTheRest) {
   Result accepted;
   {
     const GateCloser closer(device_);
-    accepted = stream->SubmitFuture(Round(values));
-    ASSERT_TRUE(device_.WaitForHeld(1));
+    accepted = SubmitAndHold(*stream, values);
     drain = std::thread(
         [this] { EXPECT_EQ(server_->Drain(std::chrono::seconds(30)), DrainResult::kComplete); });
   }
