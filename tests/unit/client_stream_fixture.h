@@ -4,6 +4,7 @@
 #define OPSERVE_TESTS_UNIT_CLIENT_STREAM_FIXTURE_H_
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <future>
 #include <map>
@@ -194,8 +195,9 @@ class ClientStreamTest : public ::testing::Test {
     stream_->Finish(absl::InfiniteDuration()).IgnoreError();
   }
 
-  // Submits a call of one tensor of these bytes, which must outlive it.
-  uint64_t Submit(const std::string& bytes, std::optional<absl::Duration> timeout = {}) {
+  // Submits a call of one tensor of these bytes.
+  uint64_t Submit(const std::string& text, std::optional<absl::Duration> timeout = {}) {
+    const std::string& bytes = inputs_.emplace_back(text);
     OperatorCall call;
     call.operator_name = "X";
     call.inputs = {TensorView({DataType::kUint8, {static_cast<uint32_t>(bytes.size())}, {}},
@@ -223,6 +225,7 @@ class ClientStreamTest : public ::testing::Test {
   }
   absl::Status StatusOf(uint64_t id) { return Outcome(id).output.status(); }
 
+  std::deque<std::string> inputs_;  // whose elements never move
   ManualClock clock_;
   HostBufferPool buffers_{1 << 20};
   ScriptedStream* server_;
