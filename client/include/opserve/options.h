@@ -57,9 +57,9 @@ struct ClientOptions {
   std::string client_name = {};
   // Largest message in bytes, in either direction; negative: no limit beyond the server's.
   int max_message_bytes = -1;
-  // Connections to the server, 1 to 64. Each call takes the one with the fewest calls in flight, so that
-  // large tensors of several threads do not wait for one another on one connection. Small calls
-  // gain nothing from more than one.
+  // Connections to the server, 1 to 64. Each call takes the one with the fewest calls in flight, so
+  // that large tensors of several threads do not wait for one another on one connection. Small
+  // calls gain nothing from more than one.
   int channels = 1;
   // Memory of results that were given up is kept for the next ones, up to this many bytes: fresh
   // pages cost several times the copy into them. 0 keeps none.
