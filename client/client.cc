@@ -1,6 +1,8 @@
 #include "opserve/client.h"
 
 #include "client/client_impl.h"
+#include "client/future.h"
+#include "opserve/stream.h"
 
 namespace opserve {
 
@@ -63,15 +65,15 @@ void Client::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
 
 std::future<absl::StatusOr<Tensor>> Client::ExecuteFuture(const OperatorCall& call,
                                                           const CallOptions& options) {
-  std::promise<absl::StatusOr<Tensor>> promise;
-  std::future<absl::StatusOr<Tensor>> future = promise.get_future();
-  ExecuteAsync(
-      call,
-      [promise = std::move(promise)](absl::StatusOr<Tensor> output, const ExecutionInfo&) mutable {
-        promise.set_value(std::move(output));
-      },
-      options);
-  return future;
+  auto [done, future] = client_internal::MakeFuture();
+  ExecuteAsync(call, std::move(done), options);
+  return std::move(future);
+}
+
+absl::StatusOr<std::unique_ptr<ExecuteStream>> Client::OpenStream(const StreamOptions& options) {
+  absl::StatusOr<std::shared_ptr<client_internal::StreamCore>> core = impl_->OpenStream(options);
+  if (!core.ok()) return core.status();
+  return std::unique_ptr<ExecuteStream>(new ExecuteStream(*std::move(core), options));
 }
 
 absl::StatusOr<Catalogue> Client::ListOperators(absl::string_view name,

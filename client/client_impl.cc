@@ -1,10 +1,10 @@
 #include "client/client_impl.h"
 
-#include <new>
 #include <utility>
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
+#include "client/result_buffer.h"
 #include "google/protobuf/wrappers.pb.h"
 
 namespace opserve::client_internal {
@@ -16,10 +16,14 @@ double Random() {
 }
 
 constexpr char kExecute[] = "/opserve.v1.OperatorService/Execute";
+constexpr char kExecuteStream[] = "/opserve.v1.OperatorService/ExecuteStream";
 constexpr char kListOperators[] = "/opserve.v1.OperatorService/ListOperators";
 constexpr char kGetServerInfo[] = "/opserve.v1.OperatorService/GetServerInfo";
 constexpr char kSelfTestDevices[] = "/opserve.v1.OperatorService/SelfTestDevices";
 constexpr char kCheckHealth[] = "/grpc.health.v1.Health/Check";
+
+// Smaller ones would be all headers.
+constexpr uint64_t kMinPieceBytes = 1024;
 
 // Wrappers are wire-compatible with grpc.health.v1: field 1 is the service's name in the request,
 // the status in the response. They spare a second registration of the health messages.
@@ -107,15 +111,12 @@ absl::StatusOr<OutputPlace> ClientImpl::Run(const OperatorCall& call, const Call
 }
 
 absl::StatusOr<Tensor> ClientImpl::Gather(const ReceivedMessage& response, OutputPlace output) {
-  try {
-    const auto buffer = std::make_shared<const HostBuffer>(buffers_.Take(output.bytes));
-    response.CopyPayload(output.payload, buffer->data());
-    return Tensor::FromShared(std::move(output.spec), {buffer->data(), output.bytes}, buffer);
-  } catch (const std::bad_alloc&) {
-    // A thread of gRPC would swallow it, and the caller never hear.
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a result of ", output.bytes, " bytes"));
-  }
+  absl::StatusOr<std::shared_ptr<const HostBuffer>> buffer =
+      TakeResultBuffer(buffers_, output.bytes);
+  if (!buffer.ok()) return buffer.status();
+  std::byte* const data = (*buffer)->data();
+  response.CopyPayload(output.payload, data);
+  return Tensor::FromShared(std::move(output.spec), {data, output.bytes}, *std::move(buffer));
 }
 
 absl::StatusOr<Tensor> ClientImpl::Execute(const OperatorCall& call, const CallOptions& options,
@@ -180,6 +181,18 @@ void ClientImpl::OnAttemptDone(std::shared_ptr<AsyncCall> call, const absl::Stat
   const std::lock_guard lock(mutex_);
   // Still under the lock: without it the destructor could end before notify_all does.
   if (--in_flight_ == 0) idle_.notify_all();
+}
+
+absl::StatusOr<std::shared_ptr<StreamCore>> ClientImpl::OpenStream(const StreamOptions& options) {
+  if (options.piece_bytes < kMinPieceBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "pieces of ", options.piece_bytes, " bytes; at least ", kMinPieceBytes, " are needed"));
+  }
+  auto stream = std::make_shared<StreamCore>(
+      options, options.request_timeout.value_or(options_.default_timeout), buffers_, *clock_,
+      transport_->OpenStream(kExecuteStream, options.timeout));
+  stream->Start();
+  return stream;
 }
 
 absl::StatusOr<Catalogue> ClientImpl::ListOperators(absl::string_view name,

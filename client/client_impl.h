@@ -13,6 +13,7 @@
 
 #include "client/clock.h"
 #include "client/retry.h"
+#include "client/stream_core.h"
 #include "client/transport.h"
 #include "client/wire.h"
 #include "google/protobuf/message.h"
@@ -40,6 +41,8 @@ class ClientImpl {
   absl::StatusOr<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
                                          const CallOptions& options, ExecutionInfo* info);
   void ExecuteAsync(const OperatorCall& call, ExecuteCallback done, const CallOptions& options);
+  // A stream that has begun.
+  absl::StatusOr<std::shared_ptr<StreamCore>> OpenStream(const StreamOptions& options);
   absl::StatusOr<Catalogue> ListOperators(absl::string_view name, absl::string_view feature_level,
                                           const CallOptions& options);
   absl::StatusOr<ServerInfo> GetServerInfo(const CallOptions& options);

@@ -1,4 +1,3 @@
-#include <grpcpp/completion_queue.h>
 #include <grpcpp/impl/client_unary_call.h>
 #include <grpcpp/impl/rpc_method.h>
 #include <grpcpp/support/client_callback.h>
@@ -12,7 +11,9 @@
 #include "client/channel.h"
 #include "client/client_name.h"
 #include "client/connections.h"
-#include "client/status_details.h"
+#include "client/force_release.h"
+#include "client/grpc_status.h"
+#include "client/grpc_stream.h"
 #include "client/transport.h"
 #include "client/watchdog.h"
 
@@ -21,38 +22,8 @@ namespace {
 
 using grpc::internal::RpcMethod;
 
-// How long gRPC may keep payloads beyond the deadline of their call, or after its end, until their
-// connection is shut down.
-constexpr absl::Duration kGrace = absl::Milliseconds(100);
 // Usually another thread is just about to release them.
 constexpr absl::Duration kShortGrace = absl::Milliseconds(1);
-
-absl::Status ToAbsl(const grpc::Status& status) {
-  return MakeStatus(status.error_code(), status.error_message(), status.error_details());
-}
-
-// Waits for the release of payloads and does gRPC's work meanwhile: without a call in progress
-// nobody else may be there to write what waits for the socket.
-bool WorkUntilReleased(PayloadHold& hold, absl::Duration limit) {
-  constexpr auto kStep = std::chrono::milliseconds(2);
-  const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(limit);
-  grpc::CompletionQueue queue;
-  void* tag;
-  bool ok;
-  while (!hold.IsReleased() && std::chrono::steady_clock::now() < end) {
-    queue.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kStep);
-  }
-  queue.Shutdown();
-  while (queue.Next(&tag, &ok)) continue;
-  return hold.IsReleased();
-}
-
-// Shuts the connection down, since it does not move. Returns whether gRPC has released the
-// payloads.
-bool ForceRelease(PayloadHold& hold, const Connection& connection) {
-  connection.sockets->ShutDown();
-  return WorkUntilReleased(hold, kGrace);
-}
 
 class GrpcTransport final : public Transport {
  public:
@@ -87,6 +58,10 @@ class GrpcTransport final : public Transport {
         attempt->connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC),
         attempt->context.get(), &attempt->sent, &attempt->received,
         [this, attempt](const grpc::Status& status) { OnEnd(*attempt, status); });
+  }
+
+  std::unique_ptr<RawStream> OpenStream(const char* method, absl::Duration timeout) override {
+    return MakeGrpcStream(method, timeout, MakeContext(timeout), connections_, watchdog_);
   }
 
  private:
@@ -138,17 +113,10 @@ class GrpcTransport final : public Transport {
     const std::shared_ptr<PayloadHold> hold = std::move(attempt.hold);
     const std::function<void(absl::Status)> done = std::move(attempt.done);
     if (hold->IsReleased()) return done(outcome);
-    ForceReleaseLater(hold, connection);
+    ForceReleaseLater(watchdog_, hold, connection);
     // What releases the hold may be in the midst of things, so `done` runs elsewhere.
     hold->OnRelease([this, done, outcome] {
       watchdog_.RunAfter(absl::ZeroDuration(), [done, outcome] { done(outcome); });
-    });
-  }
-
-  void ForceReleaseLater(const std::shared_ptr<PayloadHold>& hold, const Connection& connection) {
-    watchdog_.RunAfter(kGrace, [this, hold, &connection] {
-      if (hold->IsReleased() || ForceRelease(*hold, connection)) return;
-      ForceReleaseLater(hold, connection);
     });
   }
 

@@ -1,7 +1,7 @@
 // File: client/transport.h
 //
-// One attempt of an RPC, whatever its method. Thread-safe. The gRPC transport implements it; tests
-// script their own.
+// One attempt of an RPC, or one stream, whatever its method. Thread-safe. The gRPC transport
+// implements it; tests script their own.
 
 #ifndef OPSERVE_CLIENT_TRANSPORT_H_
 #define OPSERVE_CLIENT_TRANSPORT_H_
@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/message.h"
+#include "client/raw_stream.h"
 #include "opserve/options.h"
 
 namespace opserve::client_internal {
@@ -33,6 +34,10 @@ class Transport {
   // must live until then; nothing refers to the payloads of `request` from then on.
   virtual void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
                          ReceivedMessage& response, std::function<void(absl::Status)> done) = 0;
+
+  // A stream of `method`, to be started, which fails with DEADLINE_EXCEEDED where it is not over
+  // after `timeout`. It must be over before the transport goes.
+  virtual std::unique_ptr<RawStream> OpenStream(const char* method, absl::Duration timeout) = 0;
 };
 
 // A transport over gRPC; connects with its first call. INVALID_ARGUMENT for a malformed target or

@@ -175,9 +175,15 @@ absl::StatusOr<OutputPlace> DecodeOutput(const ReceivedMessage& response,
   // which no valid descriptor agrees to.
   const size_t count = response.payload_count();
   const uint64_t received = count > 0 ? response.payload_bytes(count - 1) : 0;
-  TensorSpec spec = DecodeSpec(header.output());
+  absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(header.output(), received);
+  if (!spec.ok()) return spec.status();
+  return OutputPlace{*std::move(spec), received, count - 1};
+}
+
+absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output, uint64_t received) {
+  TensorSpec spec = DecodeSpec(output);
   const absl::StatusOr<uint64_t> needed = ByteSize(spec);
-  if (needed.ok() && *needed == received) return OutputPlace{std::move(spec), received, count - 1};
+  if (needed.ok() && *needed == received) return spec;
   constexpr absl::string_view kContradiction = "the server's response contradicts itself: ";
   if (!needed.ok())
     return absl::DataLossError(absl::StrCat(kContradiction, needed.status().message()));

@@ -32,6 +32,10 @@ struct OutputPlace {
 absl::StatusOr<OutputPlace> DecodeOutput(const ReceivedMessage& response,
                                          v1::ExecuteResponse& header);
 
+// The layout of an output that came with `received` bytes. DATA_LOSS unless the descriptor is valid
+// and needs exactly so many.
+absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output, uint64_t received);
+
 ExecutionInfo DecodeExecution(const v1::ExecutionInfo& info);
 Catalogue DecodeCatalogue(const v1::ListOperatorsResponse& response);
 std::vector<SelfTestReport> DecodeSelfTests(const v1::SelfTestDevicesResponse& response);

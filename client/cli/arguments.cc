@@ -267,6 +267,11 @@ CLI::App* AddBench(CLI::App& app, BenchArguments& bench) {
   verb->add_option("--concurrency", bench.concurrency, "Most calls in flight")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  verb->add_option("--channels", bench.channels, "Connections to the server")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  verb->add_flag("--stream", bench.stream,
+                 "Send the calls over one stream per connection, see ExecuteStream");
   verb->add_option("--rate", bench.rate,
                    "Start calls at this rate per second, whether or not answers come, and count "
                    "latency from the planned start [as fast as answers come]")

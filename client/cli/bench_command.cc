@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "client/cli/bench_answers.h"
 #include "client/cli/bench_call.h"
+#include "client/cli/bench_streams.h"
 #include "client/cli/commands.h"
 #include "client/cli/load_generator.h"
 #include "client/cli/report.h"
@@ -83,6 +84,8 @@ void PrintJson(const BenchArguments& arguments, const LoadResult& result,
                  {"priority", std::string(NameOf(arguments.priority))},
                  {"verify", arguments.verify},
                  {"concurrency", arguments.concurrency},
+                 {"channels", arguments.channels},
+                 {"stream", arguments.stream},
                  {"rate", arguments.rate > 0 ? Json(arguments.rate) : Json()},
                  {"duration_s", absl::ToDoubleSeconds(result.elapsed)},
                  {"bytes_per_call", bytes_per_call},
@@ -131,12 +134,19 @@ void PrintAnswers(const BenchAnswers& answers, const Terminal& terminal) {
   table.Print(terminal);
 }
 
+// "on 4 streams, "; empty for calls of one connection.
+std::string HowSent(const BenchArguments& arguments) {
+  const int count = arguments.channels;
+  if (!arguments.stream) return count == 1 ? "" : absl::StrCat("on ", count, " connections, ");
+  return count == 1 ? "on 1 stream, " : absl::StrCat("on ", count, " streams, ");
+}
+
 void PrintText(const BenchArguments& arguments, const LoadResult& result,
                const BenchAnswers& answers, const Figures& figures, const Terminal& terminal) {
   const LatencyHistogram& latencies = result.latencies;
   terminal.out << terminal.Styled(Style::kBold, arguments.operator_name) << ' '
                << NameOf(arguments.type) << ' ' << absl::StrJoin(arguments.shape, "x") << ", "
-               << arguments.concurrency << " in flight, "
+               << arguments.concurrency << " in flight, " << HowSent(arguments)
                << (arguments.rate > 0 ? absl::StrCat("open loop at ", arguments.rate, " calls/s")
                                       : "closed loop")
                << ", " << ShowDuration(result.elapsed) << '\n'
@@ -170,14 +180,15 @@ uint64_t BytesOf(const FileCall& made, const Tensor& output) {
   return bytes;
 }
 
-LoadResult Measure(const BenchArguments& arguments, Client& client, const OperatorCall& call,
-                   BenchAnswers& answers, const Terminal& terminal) {
+LoadResult Measure(const BenchArguments& arguments, Client& client, BenchStreams& streams,
+                   const OperatorCall& call, BenchAnswers& answers, const Terminal& terminal) {
   // Retries would hide errors, which are part of the result.
   const CallOptions options = {.timeout = {}, .retry = RetryPolicy{.max_attempts = 1}};
   CatchInterrupt();
   const auto run = [&] {
     ExecutionInfo info;
-    const absl::StatusOr<Tensor> output = client.Execute(call, options, &info);
+    const absl::StatusOr<Tensor> output =
+        arguments.stream ? streams.Execute(call, &info) : client.Execute(call, options, &info);
     if (output.ok()) answers.Add(info);
     return output.status();
   };
@@ -203,8 +214,9 @@ int RunCommand(const BenchArguments& arguments, const Terminal& terminal) {
   const auto fail = [&](const absl::Status& status) {
     return FailCall(terminal, arguments.json, arguments.operator_name, address, status);
   };
-  const absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
+  absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
   if (!options.ok()) return FailFile(terminal, arguments.json, options.status());
+  options->channels = arguments.channels;
   const auto client = Client::Connect(address, *options);
   if (!client.ok()) return fail(client.status());
   const absl::StatusOr<Catalogue> catalogue = (*client)->ListOperators(arguments.operator_name);
@@ -218,8 +230,11 @@ int RunCommand(const BenchArguments& arguments, const Terminal& terminal) {
   // its violations.
   const absl::StatusOr<Tensor> first = (*client)->Execute(made->call);
   if (!first.ok()) return fail(first.status());
+  BenchStreams streams;
+  const absl::Status opened = streams.Open(**client, arguments.stream ? arguments.channels : 0);
+  if (!opened.ok()) return fail(opened);
   BenchAnswers answers;
-  const LoadResult result = Measure(arguments, **client, made->call, answers, terminal);
+  const LoadResult result = Measure(arguments, **client, streams, made->call, answers, terminal);
 
   const uint64_t bytes_per_call = BytesOf(*made, *first);
   const Figures figures = MakeFigures(result, bytes_per_call);

@@ -1,9 +1,11 @@
-// Rounds numbers on an opserve server in three ways: waiting for the result, with a future, and
-// with a callback. Then asks for something that cannot work and prints why.
+// Rounds numbers on an opserve server in four ways: waiting for the result, with a future, with a
+// callback, and with many calls over one stream. Then asks for something that cannot work and
+// prints why.
 //
 //   example 127.0.0.1:50051
 
 #include <opserve/client.h>
+#include <opserve/stream.h>
 
 #include <future>
 #include <iostream>
@@ -19,6 +21,19 @@ void Print(const char* how, const absl::StatusOr<opserve::Tensor>& output) {
   std::cout << how << ":";
   for (float value : output->values<float>()) std::cout << ' ' << value;
   std::cout << '\n';
+}
+
+// Sends all calls at once; answers come as they are done.
+absl::Status RunOverAStream(opserve::Client& client,
+                            const std::vector<opserve::OperatorCall>& calls) {
+  auto stream = client.OpenStream({.request_timeout = absl::Seconds(5)});
+  if (!stream.ok()) return stream.status();
+  std::vector<std::future<absl::StatusOr<opserve::Tensor>>> results;
+  for (const opserve::OperatorCall& call : calls) {
+    results.push_back((*stream)->SubmitFuture(call));
+  }
+  for (auto& result : results) Print("from a stream", result.get());
+  return (*stream)->Finish();
 }
 
 void RunAll(opserve::Client& client) {
@@ -45,6 +60,9 @@ void RunAll(opserve::Client& client) {
         called.set_value();
       });
   called.get_future().wait();
+
+  const absl::Status streamed = RunOverAStream(client, {call, call});
+  if (!streamed.ok()) std::cout << streamed << '\n';
 
   // Every violation is reported, not only the first.
   call.attributes = {{"RoundingMode", "UP"}, {"Digits", int64_t{2}}};

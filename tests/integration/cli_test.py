@@ -321,6 +321,25 @@ class CliTest(unittest.TestCase):
         self.check_bench(report)
         self.assertEqual(report["calls"] + report["not_started"], 10)
 
+    def test_bench_over_connections_and_streams(self):
+        for options, streams in ((["--channels", 2], False), (["--stream"], True),
+                                 (["--stream", "--channels", 3], True)):
+            done = opserve("bench", "--duration", "200ms", "--shape", "512x512", "--concurrency",
+                           4, "--json", *options)
+            self.assertEqual(done.returncode, SUCCESS, done.stderr)
+            report = json.loads(done.stdout)
+            self.check_bench(report)
+            self.assertEqual(report["stream"], streams)
+            answers, = report["answers"]
+            self.assertEqual(answers["calls"], report["calls"])
+        self.assertEqual(report["channels"], 3)
+        printed = opserve("bench", "--duration", "200ms", "--shape", "8", "--stream").stdout
+        self.assertIn("8 in flight, on 1 stream, closed loop", printed)
+        for channels in (0, 65):
+            refused = opserve("bench", "--channels", channels)
+            self.assertEqual(refused.returncode, USAGE)
+            self.assertIn("--channels", refused.stderr)
+
     def test_bench_refuses_what_cannot_work(self):
         self.assertEqual(opserve("bench", "NONE").returncode, CALL_FAILED)
         done = opserve("bench", "ELEMENT_WISE_ROUND", "--type", "INT8")

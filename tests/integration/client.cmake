@@ -8,6 +8,14 @@ opserve_test(client_integration_test
 target_compile_definitions(client_integration_test PRIVATE
   OPSERVE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
 
+opserve_test(client_stream_test
+  SRCS client_stream_test.cc server_process.cc
+  DEPS opserve::client opserve_integration
+  LABELS integration)
+target_compile_definitions(client_stream_test PRIVATE
+  OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
+add_dependencies(client_stream_test opserve-server)
+
 opserve_test(client_memory_test
   SRCS client_memory_test.cc
   DEPS opserve::client

@@ -9,12 +9,14 @@
 #include <atomic>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "opserve/client.h"
+#include "opserve/stream.h"
 
 namespace opserve {
 namespace {
@@ -119,6 +121,24 @@ std::future<absl::Status> ExecuteAsyncAndFree(Client& client, absl::Duration tim
   return future;
 }
 
+// A request of a stream whose inputs are freed as soon as it is over.
+std::future<absl::Status> SubmitAndFree(ExecuteStream& stream,
+                                        std::optional<absl::Duration> timeout = {}) {
+  auto memory = std::make_unique<std::vector<uint8_t>>(kBytes, uint8_t{1});
+  std::promise<absl::Status> promise;
+  std::future<absl::Status> future = promise.get_future();
+  const OperatorCall call = Round(*memory);
+  stream.Submit(
+      call,
+      [memory = std::move(memory), promise = std::move(promise)](
+          const absl::StatusOr<Tensor>& output, const ExecutionInfo&) mutable {
+        memory.reset();
+        promise.set_value(output.status());
+      },
+      timeout);
+  return future;
+}
+
 TEST(ClientMemoryTest, AConnectionThatDoesNotMoveIsGivenUp) {
   const StuckServer server(StuckServer::Greeting::kHttp2);
   const auto client = Connect(server.target());
@@ -166,6 +186,47 @@ TEST(ClientMemoryTest, NothingIsSentToAPeerThatDoesNotGreet) {
   ASSERT_EQ(status.wait_for(absl::ToChronoSeconds(kLimit)), std::future_status::ready);
   EXPECT_FALSE(status.get().ok());
   EXPECT_LT(absl::Now() - start, kLimit);
+}
+
+TEST(ClientMemoryTest, AStreamThatDoesNotMoveIsGivenUp) {
+  const StuckServer server(StuckServer::Greeting::kHttp2);
+  const auto client = Connect(server.target());
+  for (int i = 1; i <= 2; ++i) {
+    const auto stream = client->OpenStream({.max_bytes_in_flight = kBytes});
+    ASSERT_TRUE(stream.ok()) << stream.status();
+    std::future<absl::Status> stuck = SubmitAndFree(**stream, kTimeout);
+    std::future<absl::Status> patient = SubmitAndFree(**stream, absl::InfiniteDuration());
+    ASSERT_EQ(stuck.wait_for(absl::ToChronoSeconds(kLimit)), std::future_status::ready);
+    EXPECT_TRUE(absl::IsDeadlineExceeded(stuck.get()));
+    ASSERT_EQ(patient.wait_for(absl::ToChronoSeconds(kLimit)), std::future_status::ready);
+    EXPECT_TRUE(absl::IsUnavailable(patient.get()));
+    EXPECT_EQ(server.accepted(), i);
+  }
+}
+
+TEST(ClientMemoryTest, TheDeadlineOfAStreamFreesItsMemory) {
+  const StuckServer server(StuckServer::Greeting::kHttp2);
+  const auto client = Connect(server.target());
+  const auto stream = client->OpenStream({.timeout = kTimeout});
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  std::future<absl::Status> status = SubmitAndFree(**stream);
+  ASSERT_EQ(status.wait_for(absl::ToChronoSeconds(kLimit)), std::future_status::ready);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status.get()));
+}
+
+TEST(ClientMemoryTest, AStreamMayGoWhileItsPeerDoesNotRead) {
+  const StuckServer server(StuckServer::Greeting::kHttp2);
+  auto client = Connect(server.target());
+  auto stream = client->OpenStream({.finish_timeout = kTimeout});
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  std::future<absl::Status> status = SubmitAndFree(**stream);
+  const absl::Time start = absl::Now();
+  stream->reset();
+  client.reset();
+  EXPECT_LT(absl::Now() - start, kLimit);
+  ASSERT_EQ(status.wait_for(absl::ToChronoSeconds(absl::ZeroDuration())),
+            std::future_status::ready);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status.get()));
 }
 
 TEST(ClientMemoryTest, TheClientMayGoRightAfterTheLastAnswer) {

@@ -121,6 +121,8 @@ TEST_F(ArgumentsTest, DefaultsAreThoseOfTheManual) {
   EXPECT_EQ(bench.operator_name, "ELEMENT_WISE_ROUND");
   EXPECT_EQ(bench.duration, absl::Seconds(10));
   EXPECT_EQ(bench.rate, 0);
+  EXPECT_EQ(bench.channels, 1);
+  EXPECT_FALSE(bench.stream);
 }
 
 TEST_F(ArgumentsTest, TheAddressMayComeFromTheEnvironment) {
@@ -130,15 +132,17 @@ TEST_F(ArgumentsTest, TheAddressMayComeFromTheEnvironment) {
 }
 
 TEST_F(ArgumentsTest, BenchTakesEveryOption) {
-  const auto bench =
-      Parse<BenchArguments>({"bench",  "OP",         "--duration", "2s",       "--concurrency",
-                             "3",      "--rate",     "12.5",       "--shape",  "1024x512",
-                             "--type", "float16",    "--device",   "gpu",      "--attr",
-                             "M=V",    "--priority", "low",        "--verify", "--client-name",
-                             "load",   "--json"});
+  const auto bench = Parse<BenchArguments>(
+      {"bench",      "OP",         "--duration", "2s",       "--concurrency", "3",
+       "--channels", "2",          "--stream",   "--rate",   "12.5",          "--shape",
+       "1024x512",   "--type",     "float16",    "--device", "gpu",           "--attr",
+       "M=V",        "--priority", "low",        "--verify", "--client-name", "load",
+       "--json"});
   EXPECT_EQ(bench.operator_name, "OP");
   EXPECT_EQ(bench.duration, absl::Seconds(2));
   EXPECT_EQ(bench.concurrency, 3);
+  EXPECT_EQ(bench.channels, 2);
+  EXPECT_TRUE(bench.stream);
   EXPECT_EQ(bench.rate, 12.5);
   EXPECT_THAT(bench.shape, ElementsAre(1024, 512));
   EXPECT_EQ(bench.type, DataType::kFloat16);
@@ -231,6 +235,7 @@ TEST_F(ArgumentsTest, WrongCommandLinesAreRefusedWithTheirCause) {
       {{"run", "OP", "--input", "a", "--timeout", "-1s"}, "no positive duration"},
       {{"run", "OP", "--input", "a", "--frobnicate"}, "--frobnicate"},
       {{"bench", "--concurrency", "0"}, "--concurrency"},
+      {{"bench", "--channels", "65"}, "--channels"},
       {{"bench", "--rate", "-1"}, "--rate"},
       {{"bench", "--type", "FLOAT8"}, "none of: FLOAT64 FLOAT32"},
       {{"pack", "OP", "--input", "a"}, "--output"},

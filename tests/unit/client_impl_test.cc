@@ -15,12 +15,14 @@
 #include "opserve/v1/operator_service.pb.h"
 #include "tests/unit/client_messages.h"
 #include "tests/unit/client_statuses.h"
+#include "tests/unit/client_stream_fixture.h"
 
 namespace opserve::client_internal {
 namespace {
 
 using ::testing::ElementsAre;
 using testing::Exhausted;
+using ::testing::IsEmpty;
 using testing::ReceivedFrom;
 
 // Time passes only while somebody waits for it.
@@ -96,6 +98,12 @@ class ScriptedTransport final : public Transport {
     if (!answers_late) return done(Call(method, request, timeout, response));
     response = GoodAnswer(method, request);
     late_.push_back(std::move(done));
+  }
+
+  std::unique_ptr<RawStream> OpenStream(const char* method, absl::Duration timeout) override {
+    timeouts.push_back(timeout);
+    EXPECT_EQ(std::string_view(method), "/opserve.v1.OperatorService/ExecuteStream");
+    return std::make_unique<testing::ScriptedStream>();
   }
 
   // Answers what was left unanswered. The transport may be gone after the last answer.
@@ -320,6 +328,14 @@ TEST(ClientImplTest, OtherCallsRetryToo) {
   Fixture i({absl::InvalidArgumentError("no")});
   EXPECT_EQ(i.impl->SelfTestDevices("gpu", {}).status(), absl::InvalidArgumentError("no"));
   EXPECT_EQ(i.impl->SelfTestDevices("gpu", {})->front().device, "gpu");
+}
+
+TEST(ClientImplTest, AStreamIsOpenedAsItsOptionsSay) {
+  Fixture f({});
+  EXPECT_TRUE(absl::IsInvalidArgument(f.impl->OpenStream({.piece_bytes = 1023}).status()));
+  EXPECT_THAT(f.transport->timeouts, IsEmpty());
+  EXPECT_TRUE(f.impl->OpenStream({.timeout = absl::Seconds(7)}).ok());
+  EXPECT_THAT(f.transport->timeouts, ElementsAre(absl::Seconds(7)));
 }
 
 TEST(ClientImplTest, AnyAnswerButSilenceMeansConnected) {

@@ -42,6 +42,8 @@ namespace client_internal {
 class ClientImpl;
 }  // namespace client_internal
 
+class ExecuteStream;
+
 // A value of an operator's attribute.
 struct Attribute {
   std::string name;  // DirectML's member name
@@ -122,6 +124,7 @@ class Client {
                                                          const ClientOptions& options = {});
 
   // Waits for all calls in flight; their deadlines bound the wait. Not to be called by a callback.
+  // Streams must be gone before.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -150,6 +153,10 @@ class Client {
   // unchanged until the future is ready.
   std::future<absl::StatusOr<Tensor>> ExecuteFuture(const OperatorCall& call,
                                                     const CallOptions& options = {});
+
+  // Opens a stream for many calls: see stream.h, which has to be included. INVALID_ARGUMENT for
+  // options that cannot be; whether the server can be reached shows in the first request.
+  absl::StatusOr<std::unique_ptr<ExecuteStream>> OpenStream(const StreamOptions& options = {});
 
   // The operator called `name`, or all if that is empty; NOT_FOUND with the nearest names. A
   // feature level leaves out what it does not offer.

@@ -57,9 +57,9 @@ struct ClientOptions {
   std::string client_name = {};
   // Largest message in bytes, in either direction; negative: no limit beyond the server's.
   int max_message_bytes = -1;
-  // Connections to the server. Each call takes the one with the fewest calls in flight, so that
-  // large tensors of several threads do not wait for one another on one connection. Small calls
-  // gain nothing from more than one.
+  // Connections to the server, 1 to 64. Each call takes the one with the fewest calls in flight, so
+  // that large tensors of several threads do not wait for one another on one connection. Small
+  // calls gain nothing from more than one.
   int channels = 1;
   // Memory of results that were given up is kept for the next ones, up to this many bytes: fresh
   // pages cost several times the copy into them. 0 keeps none.
@@ -76,6 +76,24 @@ struct CallOptions {
   std::optional<absl::Duration> timeout = {};
   // Replaces ClientOptions::retry.
   std::optional<RetryPolicy> retry = {};
+};
+
+// Settings of an ExecuteStream.
+struct StreamOptions {
+  // Requests with more bytes of tensors travel in messages with so many, at least 1 KiB, so that
+  // tensors may be larger than the server's largest message and others need not wait for them.
+  uint64_t piece_bytes = uint64_t{512} << 10;
+  // Most bytes of inputs that are sent and not answered. Requests beyond it wait at the client, in
+  // order; one that alone has more goes when no other is under way. The server stops reading a
+  // stream whose inputs and results exceed its own budget (--max-stream-bytes).
+  uint64_t max_bytes_in_flight = uint64_t{128} << 20;
+  // Time of each request from Submit to its answer. Unset: ClientOptions::default_timeout;
+  // absl::InfiniteDuration() waits for ever.
+  std::optional<absl::Duration> request_timeout = {};
+  // Deadline of the stream as a whole, from OpenStream on, and so of all its requests.
+  absl::Duration timeout = absl::InfiniteDuration();
+  // How long the destructor waits for the requests under way before it gives them up.
+  absl::Duration finish_timeout = absl::Seconds(10);
 };
 
 }  // namespace opserve

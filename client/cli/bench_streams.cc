@@ -1,0 +1,29 @@
+#include "client/cli/bench_streams.h"
+
+#include <future>
+#include <utility>
+
+namespace opserve::cli {
+
+absl::Status BenchStreams::Open(Client& client, int count) {
+  for (int i = 0; i < count; ++i) {
+    absl::StatusOr<std::unique_ptr<ExecuteStream>> stream = client.OpenStream();
+    if (!stream.ok()) return stream.status();
+    streams_.push_back(*std::move(stream));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> BenchStreams::Execute(const OperatorCall& call, ExecutionInfo* info) {
+  std::promise<absl::StatusOr<Tensor>> promise;
+  std::future<absl::StatusOr<Tensor>> output = promise.get_future();
+  streams_[next_++ % streams_.size()]->Submit(
+      call, [promise = std::move(promise), info](absl::StatusOr<Tensor> result,
+                                                 const ExecutionInfo& how) mutable {
+        *info = how;
+        promise.set_value(std::move(result));
+      });
+  return output.get();
+}
+
+}  // namespace opserve::cli

@@ -1,0 +1,35 @@
+// File: client/cli/bench_streams.h
+//
+// Sends the calls of a benchmark over streams. Thread-safe.
+
+#ifndef OPSERVE_CLIENT_CLI_BENCH_STREAMS_H_
+#define OPSERVE_CLIENT_CLI_BENCH_STREAMS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "opserve/stream.h"
+
+namespace opserve::cli {
+
+class BenchStreams {
+ public:
+  // Opens `count` streams, one on each connection where `client` has as many; none is fine as long
+  // as there are no calls.
+  absl::Status Open(Client& client, int count);
+
+  // Runs `call` on one of the streams, which take turns, and waits for it.
+  absl::StatusOr<Tensor> Execute(const OperatorCall& call, ExecutionInfo* info);
+
+ private:
+  std::vector<std::unique_ptr<ExecuteStream>> streams_;
+  std::atomic<size_t> next_ = 0;
+};
+
+}  // namespace opserve::cli
+
+#endif  // OPSERVE_CLIENT_CLI_BENCH_STREAMS_H_
