@@ -56,6 +56,11 @@ absl::StatusOr<TensorSpec> Client::ExecuteInto(const OperatorCall& call,
   return impl_->ExecuteInto(call, output, options, info);
 }
 
+absl::StatusOr<TensorSpec> Client::ExecuteTo(const OperatorCall& call, const TensorPlace& output,
+                                             const CallOptions& options, ExecutionInfo* info) {
+  return impl_->ExecuteTo(call, output, options, info);
+}
+
 void Client::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
                           const CallOptions& options) {
   impl_->ExecuteAsync(call, std::move(done), options);

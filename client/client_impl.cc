@@ -5,6 +5,7 @@
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
+#include "client/wire_tensors.h"
 #include "google/protobuf/wrappers.pb.h"
 
 namespace opserve::client_internal {
@@ -30,11 +31,6 @@ ExecutionInfo InfoOf(const v1::ExecuteResponse& header, const RetryState& retrie
   ExecutionInfo info = DecodeExecution(header.execution());
   info.sends = retries.attempts();
   return info;
-}
-
-absl::Status Parse(const ReceivedMessage& received, google::protobuf::Message& message) {
-  if (message.ParseFromString(received.header())) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("the server's response is no ", message.GetTypeName()));
 }
 
 absl::StatusOr<OutputPlace> DecodeIfOk(const absl::Status& status, const ReceivedMessage& response,
@@ -66,9 +62,10 @@ absl::Status ClientImpl::WaitForServer() {
   return absl::OkStatus();
 }
 
-RetryState ClientImpl::StartRetries(const CallOptions& options) {
+RetryState ClientImpl::StartRetries(const CallOptions& options, bool is_idempotent) {
   return RetryState(options.retry.value_or(options_.retry),
-                    clock_->Now() + options.timeout.value_or(options_.default_timeout));
+                    clock_->Now() + options.timeout.value_or(options_.default_timeout),
+                    is_idempotent);
 }
 
 std::optional<absl::Duration> ClientImpl::OnFailure(RetryState& retries,
@@ -140,6 +137,19 @@ absl::StatusOr<TensorSpec> ClientImpl::ExecuteInto(const OperatorCall& call,
   }
   response.CopyPayload(output->payload, target.data());
   return std::move(output->spec);
+}
+
+absl::StatusOr<TensorSpec> ClientImpl::ExecuteTo(const OperatorCall& call,
+                                                 const TensorPlace& output,
+                                                 const CallOptions& options, ExecutionInfo* info) {
+  RetryState retries = StartRetries(options, !Overlaps(output, call.inputs));
+  ReceivedMessage response;
+  v1::ExecuteResponse header;
+  const absl::Status status = Call(kExecute, MakeRequest(call, output), retries, response);
+  absl::StatusOr<TensorSpec> spec =
+      status.ok() ? DecodePlacedOutput(response, header) : absl::StatusOr<TensorSpec>(status);
+  if (info != nullptr) *info = InfoOf(header, retries);
+  return spec;
 }
 
 void ClientImpl::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,

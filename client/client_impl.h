@@ -39,6 +39,8 @@ class ClientImpl {
                                  ExecutionInfo* info);
   absl::StatusOr<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
                                          const CallOptions& options, ExecutionInfo* info);
+  absl::StatusOr<TensorSpec> ExecuteTo(const OperatorCall& call, const TensorPlace& output,
+                                       const CallOptions& options, ExecutionInfo* info);
   void ExecuteAsync(const OperatorCall& call, ExecuteCallback done, const CallOptions& options);
   absl::StatusOr<Catalogue> ListOperators(absl::string_view name, absl::string_view feature_level,
                                           const CallOptions& options);
@@ -50,7 +52,7 @@ class ClientImpl {
  private:
   struct AsyncCall;
 
-  RetryState StartRetries(const CallOptions& options);
+  RetryState StartRetries(const CallOptions& options, bool is_idempotent = true);
   // Time to wait after a failed attempt, or nullopt where the failure is final.
   std::optional<absl::Duration> OnFailure(RetryState& retries, const absl::Status& status);
   // Makes attempts on this thread until one succeeds or a failure is final.

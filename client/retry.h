@@ -17,8 +17,10 @@ namespace opserve::client_internal {
 // The attempts of one call.
 class RetryState {
  public:
-  RetryState(const RetryPolicy& policy, absl::Time deadline)
-      : policy_(policy), deadline_(deadline) {}
+  // `is_idempotent`: whether the call may run twice. Where it may not, only those errors are not
+  // final by which the server tells that it did not run: those that carry a delay.
+  RetryState(const RetryPolicy& policy, absl::Time deadline, bool is_idempotent = true)
+      : policy_(policy), deadline_(deadline), is_idempotent_(is_idempotent) {}
 
   // Tells how an attempt failed. Returns the time to wait before the next one, or nullopt if there
   // is to be none: the error is final, the attempts are used up, or the deadline comes first.
@@ -35,6 +37,7 @@ class RetryState {
  private:
   RetryPolicy policy_;
   absl::Time deadline_;
+  bool is_idempotent_;
   int attempts_ = 1;
 };
 
