@@ -1,6 +1,7 @@
 #include "opserve/client.h"
 
 #include "client/client_impl.h"
+#include "client/resident.h"
 
 namespace opserve {
 
@@ -77,6 +78,47 @@ std::future<absl::StatusOr<Tensor>> Client::ExecuteFuture(const OperatorCall& ca
       },
       options);
   return future;
+}
+
+absl::StatusOr<TensorLease> Client::CreateTensor(const TensorView& content,
+                                                 const ResidentOptions& resident,
+                                                 const CallOptions& options) {
+  return client_internal::CreateTensor(*impl_, content, resident, options);
+}
+
+absl::StatusOr<TensorLease> Client::CreateTensor(const TensorSpec& spec,
+                                                 const ResidentOptions& resident,
+                                                 const CallOptions& options) {
+  return client_internal::CreateTensor(*impl_, spec, resident, options);
+}
+
+absl::Status Client::WriteTensor(const TensorHandle& tensor, uint64_t offset,
+                                 std::span<const std::byte> bytes, const CallOptions& options) {
+  return client_internal::WriteTensor(*impl_, tensor, offset, bytes, options);
+}
+
+absl::StatusOr<Tensor> Client::ReadTensor(const TensorHandle& tensor, const CallOptions& options) {
+  return client_internal::ReadTensor(*impl_, tensor, options);
+}
+
+absl::Status Client::ReadTensorInto(const TensorHandle& tensor, uint64_t offset,
+                                    std::span<std::byte> target, const CallOptions& options) {
+  return client_internal::ReadTensorInto(*impl_, tensor, offset, target, options);
+}
+
+absl::StatusOr<absl::Duration> Client::RenewTensors(const std::vector<TensorHandle>& tensors,
+                                                    absl::Duration ttl,
+                                                    const CallOptions& options) {
+  return client_internal::RenewTensors(*impl_, tensors, ttl, options);
+}
+
+absl::StatusOr<uint32_t> Client::DeleteTensors(const std::vector<TensorHandle>& tensors,
+                                               const CallOptions& options) {
+  return client_internal::DeleteTensors(*impl_, tensors, options);
+}
+
+absl::StatusOr<ResidentTensorList> Client::ListTensors(const CallOptions& options) {
+  return client_internal::ListTensors(*impl_, options);
 }
 
 absl::StatusOr<Catalogue> Client::ListOperators(absl::string_view name,

@@ -1,5 +1,6 @@
 #include "client/client_impl.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -86,11 +87,16 @@ absl::Status ClientImpl::Call(const char* method, const OutgoingMessage& request
 }
 
 absl::Status ClientImpl::Call(const char* method, const google::protobuf::Message& request,
-                              const CallOptions& options, google::protobuf::Message& response) {
-  RetryState retries = StartRetries(options);
+                              RetryState& retries, google::protobuf::Message& response) {
   ReceivedMessage received;
   const absl::Status status = Call(method, {request.SerializeAsString()}, retries, received);
   return status.ok() ? Parse(received, response) : status;
+}
+
+absl::Status ClientImpl::Call(const char* method, const google::protobuf::Message& request,
+                              const CallOptions& options, google::protobuf::Message& response) {
+  RetryState retries = StartRetries(options);
+  return Call(method, request, retries, response);
 }
 
 absl::StatusOr<OutputPlace> ClientImpl::Run(const OperatorCall& call, const CallOptions& options,
@@ -103,16 +109,44 @@ absl::StatusOr<OutputPlace> ClientImpl::Run(const OperatorCall& call, const Call
   return output;
 }
 
-absl::StatusOr<Tensor> ClientImpl::Gather(const ReceivedMessage& response, OutputPlace output) {
+absl::StatusOr<Tensor> ClientImpl::MakeTensor(
+    TensorSpec spec, absl::FunctionRef<absl::Status(std::span<std::byte>)> fill) {
+  const absl::StatusOr<uint64_t> bytes = ByteSize(spec);
+  if (!bytes.ok()) return bytes.status();
   try {
-    const auto buffer = std::make_shared<const HostBuffer>(buffers_.Take(output.bytes));
-    response.CopyPayload(output.payload, buffer->data());
-    return Tensor::FromShared(std::move(output.spec), {buffer->data(), output.bytes}, buffer);
+    const auto buffer = std::make_shared<const HostBuffer>(buffers_.Take(*bytes));
+    absl::Status filled = fill({buffer->data(), *bytes});
+    if (!filled.ok()) return filled;
+    return Tensor::FromShared(std::move(spec), {buffer->data(), *bytes}, buffer);
   } catch (const std::bad_alloc&) {
     // A thread of gRPC would swallow it, and the caller never hear.
     return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a result of ", output.bytes, " bytes"));
+        absl::StrCat("no memory for a result of ", *bytes, " bytes"));
   }
+}
+
+absl::StatusOr<Tensor> ClientImpl::Gather(const ReceivedMessage& response, OutputPlace output) {
+  return MakeTensor(std::move(output.spec), [&](std::span<std::byte> target) {
+    response.CopyPayload(output.payload, target.data());
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<uint64_t> ClientImpl::MaxPayloadBytes(RetryState& retries) {
+  if (const uint64_t known = max_payload_bytes_; known > 0) return known;
+  v1::GetServerInfoResponse info;
+  retries.StartOver();
+  const absl::Status status = Call(kGetServerInfo, v1::GetServerInfoRequest(), retries, info);
+  if (!status.ok()) return status;
+  // More than the rest of a message about one tensor takes.
+  constexpr uint64_t kHeaderBytes = 1024;
+  uint64_t limit = info.limits().max_message_bytes();
+  if (options_.max_message_bytes >= 0) {
+    limit = std::min(limit, static_cast<uint64_t>(options_.max_message_bytes));
+  }
+  limit = std::min(limit - std::min(limit, kHeaderBytes), info.limits().max_queued_bytes());
+  max_payload_bytes_ = std::max<uint64_t>(limit, 1);
+  return max_payload_bytes_;
 }
 
 absl::StatusOr<Tensor> ClientImpl::Execute(const OperatorCall& call, const CallOptions& options,

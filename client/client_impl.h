@@ -5,12 +5,15 @@
 #ifndef OPSERVE_CLIENT_CLIENT_IMPL_H_
 #define OPSERVE_CLIENT_CLIENT_IMPL_H_
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 
+#include "absl/functional/function_ref.h"
 #include "client/clock.h"
 #include "client/retry.h"
 #include "client/transport.h"
@@ -49,23 +52,33 @@ class ClientImpl {
                                                               const CallOptions& options);
   absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service, const CallOptions& options);
 
- private:
-  struct AsyncCall;
+  // What calls of all kinds are made of.
 
   RetryState StartRetries(const CallOptions& options, bool is_idempotent = true);
-  // Time to wait after a failed attempt, or nullopt where the failure is final.
-  std::optional<absl::Duration> OnFailure(RetryState& retries, const absl::Status& status);
   // Makes attempts on this thread until one succeeds or a failure is final.
   absl::Status Call(const char* method, const OutgoingMessage& request, RetryState& retries,
                     ReceivedMessage& response);
   // The same for methods without payloads. DATA_LOSS where the response is no such message.
   absl::Status Call(const char* method, const google::protobuf::Message& request,
+                    RetryState& retries, google::protobuf::Message& response);
+  absl::Status Call(const char* method, const google::protobuf::Message& request,
                     const CallOptions& options, google::protobuf::Message& response);
+  // A tensor whose bytes `fill` writes. RESOURCE_EXHAUSTED where there is no memory for it.
+  absl::StatusOr<Tensor> MakeTensor(TensorSpec spec,
+                                    absl::FunctionRef<absl::Status(std::span<std::byte>)> fill);
+  // The output of a response as a tensor of its own.
+  absl::StatusOr<Tensor> Gather(const ReceivedMessage& response, OutputPlace output);
+  // Most bytes of a payload that fit into a message beside the rest. Asks the server once.
+  absl::StatusOr<uint64_t> MaxPayloadBytes(RetryState& retries);
+
+ private:
+  struct AsyncCall;
+
+  // Time to wait after a failed attempt, or nullopt where the failure is final.
+  std::optional<absl::Duration> OnFailure(RetryState& retries, const absl::Status& status);
   // Runs `call` and finds its output in the response.
   absl::StatusOr<OutputPlace> Run(const OperatorCall& call, const CallOptions& options,
                                   ExecutionInfo* info, ReceivedMessage& response);
-  // The output as a tensor of its own. RESOURCE_EXHAUSTED where there is no memory for it.
-  absl::StatusOr<Tensor> Gather(const ReceivedMessage& response, OutputPlace output);
   void StartAttempt(std::shared_ptr<AsyncCall> call);
   void OnAttemptDone(std::shared_ptr<AsyncCall> call, const absl::Status& status);
 
@@ -73,6 +86,7 @@ class ClientImpl {
   HostBufferPool buffers_;
   const std::unique_ptr<Clock> clock_;
   const std::unique_ptr<Transport> transport_;
+  std::atomic<uint64_t> max_payload_bytes_ = 0;  // 0: not known yet
   // std::mutex, which ThreadSanitizer understands; the distributed Abseil is not instrumented.
   std::mutex mutex_;
   std::condition_variable idle_;

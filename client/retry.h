@@ -28,6 +28,9 @@ class RetryState {
   std::optional<absl::Duration> OnFailure(const absl::Status& status, absl::Time now,
                                           double random);
 
+  // Begins a further call under the same deadline.
+  void StartOver() { attempts_ = 1; }
+
   // Attempts so far, the one in progress included.
   int attempts() const { return attempts_; }
 

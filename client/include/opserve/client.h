@@ -16,6 +16,8 @@
 #ifndef OPSERVE_CLIENT_H_
 #define OPSERVE_CLIENT_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <span>
@@ -25,12 +27,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "opserve/call.h"
 #include "opserve/catalogue.h"
 #include "opserve/devices.h"
 #include "opserve/errors.h"
 #include "opserve/options.h"
 #include "opserve/place.h"
+#include "opserve/resident.h"
 #include "opserve/tensor.h"
 
 namespace opserve {
@@ -102,6 +106,48 @@ class Client {
   // unchanged until the future is ready.
   std::future<absl::StatusOr<Tensor>> ExecuteFuture(const OperatorCall& call,
                                                     const CallOptions& options = {});
+
+  // Keeps a tensor at the server, with a copy of `content`: see resident.h. RESOURCE_EXHAUSTED
+  // where this client keeps as much as it may. A tensor larger than a message travels in pieces,
+  // here and below. Not idempotent: a retry after UNAVAILABLE may leave a tensor that nobody knows,
+  // until its lease ends.
+  absl::StatusOr<TensorLease> CreateTensor(const TensorView& content,
+                                           const ResidentOptions& resident = {},
+                                           const CallOptions& options = {});
+
+  // The same with zeros, which do not travel.
+  absl::StatusOr<TensorLease> CreateTensor(const TensorSpec& spec,
+                                           const ResidentOptions& resident = {},
+                                           const CallOptions& options = {});
+
+  // Replaces bytes of a resident tensor, from byte `offset` on. NOT_FOUND where this client has no
+  // such tensor, as with all calls about one. Calls see each piece of a message as a whole, or not
+  // at all; after an error some pieces may have been written.
+  absl::Status WriteTensor(const TensorHandle& tensor, uint64_t offset,
+                           std::span<const std::byte> bytes, const CallOptions& options = {});
+
+  // A copy of a resident tensor, in memory like that of a result.
+  absl::StatusOr<Tensor> ReadTensor(const TensorHandle& tensor, const CallOptions& options = {});
+
+  // Fills `target` with bytes of a resident tensor, from byte `offset` on. After an error `target`
+  // holds anything.
+  absl::Status ReadTensorInto(const TensorHandle& tensor, uint64_t offset,
+                              std::span<std::byte> target, const CallOptions& options = {});
+
+  // Has the leases of resident tensors end `ttl` from now on, rounded up to seconds; 0: when the
+  // server likes. Returns what it granted. NOT_FOUND names the first tensor that there is not; the
+  // others are renewed all the same.
+  absl::StatusOr<absl::Duration> RenewTensors(const std::vector<TensorHandle>& tensors,
+                                              absl::Duration ttl = absl::ZeroDuration(),
+                                              const CallOptions& options = {});
+
+  // Gives resident tensors up; calls that use them already are not affected. Returns how many of
+  // them there were.
+  absl::StatusOr<uint32_t> DeleteTensors(const std::vector<TensorHandle>& tensors,
+                                         const CallOptions& options = {});
+
+  // The resident tensors of this client.
+  absl::StatusOr<ResidentTensorList> ListTensors(const CallOptions& options = {});
 
   // The operator called `name`, or all if that is empty; NOT_FOUND with the nearest names. A
   // feature level leaves out what it does not offer.
