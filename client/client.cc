@@ -2,6 +2,7 @@
 
 #include "client/client_impl.h"
 #include "client/resident.h"
+#include "client/sequence.h"
 
 namespace opserve {
 
@@ -78,6 +79,11 @@ std::future<absl::StatusOr<Tensor>> Client::ExecuteFuture(const OperatorCall& ca
       },
       options);
   return future;
+}
+
+absl::StatusOr<std::vector<SequenceResult>> Client::ExecuteSequence(
+    const OperatorSequence& sequence, const CallOptions& options, ExecutionInfo* info) {
+  return client_internal::ExecuteSequence(*impl_, sequence, options, info);
 }
 
 absl::StatusOr<TensorLease> Client::CreateTensor(const TensorView& content,

@@ -1,11 +1,11 @@
 #include "client/client_impl.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
+#include "client/result_buffer.h"
 #include "client/wire_tensors.h"
 #include "google/protobuf/wrappers.pb.h"
 
@@ -113,16 +113,12 @@ absl::StatusOr<Tensor> ClientImpl::MakeTensor(
     TensorSpec spec, absl::FunctionRef<absl::Status(std::span<std::byte>)> fill) {
   const absl::StatusOr<uint64_t> bytes = ByteSize(spec);
   if (!bytes.ok()) return bytes.status();
-  try {
-    const auto buffer = std::make_shared<const HostBuffer>(buffers_.Take(*bytes));
-    absl::Status filled = fill({buffer->data(), *bytes});
-    if (!filled.ok()) return filled;
-    return Tensor::FromShared(std::move(spec), {buffer->data(), *bytes}, buffer);
-  } catch (const std::bad_alloc&) {
-    // A thread of gRPC would swallow it, and the caller never hear.
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a result of ", *bytes, " bytes"));
-  }
+  absl::StatusOr<std::shared_ptr<const HostBuffer>> buffer = TakeResultBuffer(buffers_, *bytes);
+  if (!buffer.ok()) return buffer.status();
+  const std::span<std::byte> target((*buffer)->data(), *bytes);
+  absl::Status filled = fill(target);
+  if (!filled.ok()) return filled;
+  return Tensor::FromShared(std::move(spec), target, *std::move(buffer));
 }
 
 absl::StatusOr<Tensor> ClientImpl::Gather(const ReceivedMessage& response, OutputPlace output) {

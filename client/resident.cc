@@ -164,8 +164,11 @@ absl::StatusOr<TensorLease> CreateTensor(ClientImpl& client, const TensorView& c
   if (is_whole || lease->was_known) return lease;
   status = Write(client, lease->handle, 0, content.bytes(), *piece_bytes, retries);
   if (status.ok()) return lease;
-  // Where that fails too, its lease ends it.
-  DeleteTensors(client, {lease->handle}, options).IgnoreError();
+  // Where that fails too, or the deadline has passed, its lease ends it.
+  v1::DeleteTensorsResponse deleted;
+  retries.StartOver();
+  client.Call(kDelete, RequestFor<v1::DeleteTensorsRequest>({lease->handle}), retries, deleted)
+      .IgnoreError();
   return status;
 }
 

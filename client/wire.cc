@@ -111,6 +111,16 @@ DeviceInfo Decode(const v1::DeviceInfo& device) {
   return info;
 }
 
+ServerLimits Decode(const v1::LimitsInfo& limits) {
+  return {limits.max_dimension_count(), limits.max_elements(),
+          limits.max_tensor_bytes(),    limits.max_request_id_bytes(),
+          limits.max_message_bytes(),   limits.max_concurrent_requests(),
+          limits.max_queued_bytes(),    limits.max_batch_requests(),
+          limits.max_batch_bytes(),     limits.max_resident_bytes_per_client(),
+          limits.max_resident_bytes(),  absl::Seconds(limits.max_lease_s()),
+          limits.max_sequence_steps(),  limits.max_stream_bytes()};
+}
+
 v1::ExecuteRequest EncodeHeader(const OperatorCall& call) {
   v1::ExecuteRequest request;
   request.set_operator_(call.operator_name);
@@ -152,22 +162,28 @@ absl::Status Parse(const ReceivedMessage& received, google::protobuf::Message& m
   return absl::DataLossError(absl::StrCat("the server's response is no ", message.GetTypeName()));
 }
 
-absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& desc) {
-  TensorSpec spec = DecodeSpec(desc);
+absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output) {
+  TensorSpec spec = DecodeSpec(output);
   const absl::StatusOr<uint64_t> needed = ByteSize(spec);
   if (!needed.ok()) return Contradiction(needed.status().message());
   return spec;
 }
 
+absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output, uint64_t received) {
+  absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(output);
+  if (!spec.ok()) return spec;
+  const uint64_t needed = *ByteSize(*spec);
+  if (needed == received) return spec;
+  return Contradiction(absl::StrCat(ToString(*spec), " needs ", needed, " bytes, not ", received));
+}
+
 absl::StatusOr<OutputPlace> FindOutput(const v1::TensorDesc& desc, const ReceivedMessage& response,
                                        size_t payload) {
-  absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(desc);
-  if (!spec.ok()) return spec.status();
-  const uint64_t needed = *ByteSize(*spec);
   const uint64_t received =
       payload < response.payload_count() ? response.payload_bytes(payload) : 0;
-  if (needed == received) return OutputPlace{*std::move(spec), received, payload};
-  return Contradiction(absl::StrCat(ToString(*spec), " needs ", needed, " bytes, not ", received));
+  absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(desc, received);
+  if (!spec.ok()) return spec.status();
+  return OutputPlace{*std::move(spec), received, payload};
 }
 
 absl::StatusOr<OutputPlace> DecodeOutput(const ReceivedMessage& response,
@@ -224,12 +240,11 @@ ServerInfo DecodeServerInfo(const v1::GetServerInfoResponse& response) {
   for (const v1::DeviceInfo& device : response.devices()) {
     info.devices.push_back(Decode(device));
   }
-  const v1::LimitsInfo& limits = response.limits();
-  info.limits = {
-      limits.max_dimension_count(),  limits.max_elements(),       limits.max_tensor_bytes(),
-      limits.max_request_id_bytes(), limits.max_message_bytes(),  limits.max_concurrent_requests(),
-      limits.max_queued_bytes(),     limits.max_batch_requests(), limits.max_batch_bytes()};
+  info.limits = Decode(response.limits());
   info.uptime = absl::Seconds(response.uptime_s());
+  if (response.has_shared_memory()) {
+    info.shared_memory = {response.shared_memory().socket(), response.shared_memory().max_bytes()};
+  }
   return info;
 }
 

@@ -36,10 +36,13 @@ struct OutputPlace {
 };
 
 // The layout of an output. DATA_LOSS unless it is a valid one.
-absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& desc);
+absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output);
 
-// The output that `desc` describes and payload number `payload` holds. DATA_LOSS unless the
-// descriptor is valid and the payload has exactly the bytes that it needs.
+// The layout of an output that came with `received` bytes. DATA_LOSS unless the descriptor is valid
+// and needs exactly so many.
+absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output, uint64_t received);
+
+// The output that `desc` describes and payload number `payload` holds. DATA_LOSS as above.
 absl::StatusOr<OutputPlace> FindOutput(const v1::TensorDesc& desc, const ReceivedMessage& response,
                                        size_t payload);
 

@@ -35,6 +35,7 @@
 #include "opserve/options.h"
 #include "opserve/place.h"
 #include "opserve/resident.h"
+#include "opserve/sequence.h"
 #include "opserve/tensor.h"
 
 namespace opserve {
@@ -106,6 +107,12 @@ class Client {
   // unchanged until the future is ready.
   std::future<absl::StatusOr<Tensor>> ExecuteFuture(const OperatorCall& call,
                                                     const CallOptions& options = {});
+
+  // Runs the steps of `sequence` in one call: see sequence.h. Results in the order of its outputs.
+  // Where an output goes to the place of an input, retries are those of ExecuteTo.
+  absl::StatusOr<std::vector<SequenceResult>> ExecuteSequence(const OperatorSequence& sequence,
+                                                              const CallOptions& options = {},
+                                                              ExecutionInfo* info = nullptr);
 
   // Keeps a tensor at the server, with a copy of `content`: see resident.h. RESOURCE_EXHAUSTED
   // where this client keeps as much as it may. A tensor larger than a message travels in pieces,
