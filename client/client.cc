@@ -127,6 +127,10 @@ absl::StatusOr<ResidentTensorList> Client::ListTensors(const CallOptions& option
   return client_internal::ListTensors(*impl_, options);
 }
 
+absl::StatusOr<SharedRegion> Client::CreateRegion(uint64_t bytes, const CallOptions& options) {
+  return impl_->CreateRegion(bytes, options);
+}
+
 absl::StatusOr<Catalogue> Client::ListOperators(absl::string_view name,
                                                 absl::string_view feature_level,
                                                 const CallOptions& options) {

@@ -251,6 +251,19 @@ absl::StatusOr<std::vector<SelfTestReport>> ClientImpl::SelfTestDevices(
   return DecodeSelfTests(response);
 }
 
+absl::StatusOr<SharedRegion> ClientImpl::CreateRegion(uint64_t bytes, const CallOptions& options) {
+  RetryState retries = StartRetries(options);
+  const auto find_socket = [&]() -> absl::StatusOr<SharedMemoryInfo> {
+    v1::GetServerInfoResponse response;
+    absl::Status status = Call(kGetServerInfo, v1::GetServerInfoRequest(), retries, response);
+    if (!status.ok()) return status;
+    std::optional<SharedMemoryInfo> info = DecodeServerInfo(response).shared_memory;
+    if (info) return *std::move(info);
+    return absl::FailedPreconditionError("the server shares no memory with other programs");
+  };
+  return shared_memory_.Create(bytes, find_socket, [&] { return retries.TimeLeft(clock_->Now()); });
+}
+
 absl::StatusOr<HealthStatus> ClientImpl::CheckHealth(absl::string_view service,
                                                      const CallOptions& options) {
   HealthRequest request;

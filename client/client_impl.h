@@ -16,6 +16,7 @@
 #include "absl/functional/function_ref.h"
 #include "client/clock.h"
 #include "client/retry.h"
+#include "client/shared_memory.h"
 #include "client/transport.h"
 #include "client/wire.h"
 #include "google/protobuf/message.h"
@@ -50,6 +51,7 @@ class ClientImpl {
   absl::StatusOr<ServerInfo> GetServerInfo(const CallOptions& options);
   absl::StatusOr<std::vector<SelfTestReport>> SelfTestDevices(absl::string_view name,
                                                               const CallOptions& options);
+  absl::StatusOr<SharedRegion> CreateRegion(uint64_t bytes, const CallOptions& options);
   absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service, const CallOptions& options);
 
   // What calls of all kinds are made of.
@@ -86,6 +88,7 @@ class ClientImpl {
   HostBufferPool buffers_;
   const std::unique_ptr<Clock> clock_;
   const std::unique_ptr<Transport> transport_;
+  SharedMemory shared_memory_;
   std::atomic<uint64_t> max_payload_bytes_ = 0;  // 0: not known yet
   // std::mutex, which ThreadSanitizer understands; the distributed Abseil is not instrumented.
   std::mutex mutex_;

@@ -36,6 +36,7 @@
 #include "opserve/place.h"
 #include "opserve/resident.h"
 #include "opserve/sequence.h"
+#include "opserve/shared_memory.h"
 #include "opserve/tensor.h"
 
 namespace opserve {
@@ -155,6 +156,12 @@ class Client {
 
   // The resident tensors of this client.
   absl::StatusOr<ResidentTensorList> ListTensors(const CallOptions& options = {});
+
+  // Makes memory of `bytes` bytes that this program shares with a server on the same machine: see
+  // shared_memory.h. All its pages are taken at once. FAILED_PRECONDITION where the server shares
+  // no memory, UNAVAILABLE where its socket cannot be reached, such as from another machine,
+  // RESOURCE_EXHAUSTED where the client shares as much as it may or there is no memory.
+  absl::StatusOr<SharedRegion> CreateRegion(uint64_t bytes, const CallOptions& options = {});
 
   // The operator called `name`, or all if that is empty; NOT_FOUND with the nearest names. A
   // feature level leaves out what it does not offer.
