@@ -87,11 +87,7 @@ absl::StatusOr<std::vector<SequenceResult>> TakeResults(ClientImpl& client,
 
 OutgoingMessage MakeRequest(const OperatorSequence& sequence) {
   v1::ExecuteSequenceRequest header;
-  header.set_request_id(sequence.request_id);
-  header.set_feature_level(sequence.feature_level);
-  header.set_device(static_cast<v1::DevicePreference>(sequence.device));
-  header.set_priority(static_cast<v1::Priority>(sequence.priority));
-  header.set_verify(sequence.verify);
+  EncodeSettings(sequence, header);
   EncodeInputs(sequence.inputs, header.mutable_inputs(), header.mutable_input_places());
   for (const OperatorStep& step : sequence.steps) EncodeStep(step, header.add_steps());
   for (const SequenceOutput& output : sequence.outputs) {

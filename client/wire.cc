@@ -124,11 +124,7 @@ ServerLimits Decode(const v1::LimitsInfo& limits) {
 v1::ExecuteRequest EncodeHeader(const OperatorCall& call) {
   v1::ExecuteRequest request;
   request.set_operator_(call.operator_name);
-  request.set_request_id(call.request_id);
-  request.set_feature_level(call.feature_level);
-  request.set_device(static_cast<v1::DevicePreference>(call.device));
-  request.set_priority(static_cast<v1::Priority>(call.priority));
-  request.set_verify(call.verify);
+  EncodeSettings(call, request);
   EncodeAttributes(call.attributes, request.mutable_attributes());
   EncodeInputs(call.inputs, request.mutable_inputs(), request.mutable_input_places());
   if (call.output) EncodeSpec(*call.output, request.mutable_output());

@@ -24,6 +24,16 @@ void EncodePlace(const TensorPlace& place, v1::TensorPlace* encoded);
 void EncodeAttributes(const std::vector<Attribute>& attributes,
                       google::protobuf::RepeatedPtrField<v1::Attribute>* encoded);
 
+// What a call of one operator or of several says beside its tensors.
+template <class Call, class Request>
+void EncodeSettings(const Call& call, Request& request) {
+  request.set_request_id(call.request_id);
+  request.set_feature_level(call.feature_level);
+  request.set_device(static_cast<v1::DevicePreference>(call.device));
+  request.set_priority(static_cast<v1::Priority>(call.priority));
+  request.set_verify(call.verify);
+}
+
 // Descriptors and places of inputs; no places where all inputs are in memory of the caller.
 void EncodeInputs(const std::vector<TensorView>& inputs,
                   google::protobuf::RepeatedPtrField<v1::TensorDesc>* descs,

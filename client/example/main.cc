@@ -1,5 +1,6 @@
-// Rounds numbers on an opserve server in three ways: waiting for the result, with a future, and
-// with a callback. Then asks for something that cannot work and prints why.
+// Rounds numbers on an opserve server in several ways: waiting for the result, with a future, with
+// a callback, and in a tensor that stays at the server. Then asks for something that cannot work
+// and prints why.
 //
 //   example 127.0.0.1:50051
 
@@ -19,6 +20,17 @@ void Print(const char* how, const absl::StatusOr<opserve::Tensor>& output) {
   std::cout << how << ":";
   for (float value : output->values<float>()) std::cout << ' ' << value;
   std::cout << '\n';
+}
+
+// Keeps a tensor at the server, has it rounded there, and reads it back.
+absl::StatusOr<opserve::Tensor> RoundAtTheServer(opserve::Client& client,
+                                                 opserve::OperatorCall call) {
+  auto lease = client.CreateTensor(call.inputs[0], {.ttl = absl::Minutes(1)});
+  if (!lease.ok()) return lease.status();
+  call.inputs[0] = opserve::TensorView::At(lease->handle);
+  auto layout = client.ExecuteTo(call, lease->handle);
+  if (!layout.ok()) return layout.status();
+  return client.ReadTensor(lease->handle);
 }
 
 void RunAll(opserve::Client& client) {
@@ -45,6 +57,9 @@ void RunAll(opserve::Client& client) {
         called.set_value();
       });
   called.get_future().wait();
+
+  // The tensor travels there and back once, however many operators work on it.
+  Print("at the server", RoundAtTheServer(client, call));
 
   // Every violation is reported, not only the first.
   call.attributes = {{"RoundingMode", "UP"}, {"Digits", int64_t{2}}};

@@ -21,6 +21,7 @@ EXPECTED = [
     "ran on cpu/",
     "from a future: -2 -0 0 2 2 4",
     "from a callback: -2 -0 0 2 2 4",
+    "at the server: -2 -0 0 2 2 4",
     "attributes[0].value: ",
     "attributes[1].name: ",
 ]
