@@ -1,6 +1,8 @@
 // Shared memory through the client library: calls that work in it, and servers that refuse it, end,
 // or answer late.
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -243,6 +245,8 @@ class RegionProcessTest : public ::testing::Test {
 TEST_F(RegionProcessTest, AServerThatDoesNotAnswerHoldsNobodyUp) {
   { ASSERT_TRUE(client_->CreateRegion(4096).ok()); }
   server_->Signal(SIGSTOP);
+  siginfo_t stopped;
+  ASSERT_EQ(waitid(P_ALL, 0, &stopped, WSTOPPED), 0);
   const absl::Status status =
       client_->CreateRegion(4096, {.timeout = absl::Milliseconds(100)}).status();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
