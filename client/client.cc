@@ -2,6 +2,8 @@
 
 #include "client/client_impl.h"
 #include "client/future.h"
+#include "client/resident.h"
+#include "client/sequence.h"
 #include "opserve/stream.h"
 
 namespace opserve {
@@ -58,6 +60,11 @@ absl::StatusOr<TensorSpec> Client::ExecuteInto(const OperatorCall& call,
   return impl_->ExecuteInto(call, output, options, info);
 }
 
+absl::StatusOr<TensorSpec> Client::ExecuteTo(const OperatorCall& call, const TensorPlace& output,
+                                             const CallOptions& options, ExecutionInfo* info) {
+  return impl_->ExecuteTo(call, output, options, info);
+}
+
 void Client::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
                           const CallOptions& options) {
   impl_->ExecuteAsync(call, std::move(done), options);
@@ -74,6 +81,56 @@ absl::StatusOr<std::unique_ptr<ExecuteStream>> Client::OpenStream(const StreamOp
   absl::StatusOr<std::shared_ptr<client_internal::StreamCore>> core = impl_->OpenStream(options);
   if (!core.ok()) return core.status();
   return std::unique_ptr<ExecuteStream>(new ExecuteStream(*std::move(core), options));
+}
+
+absl::StatusOr<std::vector<SequenceResult>> Client::ExecuteSequence(
+    const OperatorSequence& sequence, const CallOptions& options, ExecutionInfo* info) {
+  return client_internal::ExecuteSequence(*impl_, sequence, options, info);
+}
+
+absl::StatusOr<TensorLease> Client::CreateTensor(const TensorView& content,
+                                                 const ResidentOptions& resident,
+                                                 const CallOptions& options) {
+  return client_internal::CreateTensor(*impl_, content, resident, options);
+}
+
+absl::StatusOr<TensorLease> Client::CreateTensor(const TensorSpec& spec,
+                                                 const ResidentOptions& resident,
+                                                 const CallOptions& options) {
+  return client_internal::CreateTensor(*impl_, spec, resident, options);
+}
+
+absl::Status Client::WriteTensor(const TensorHandle& tensor, uint64_t offset,
+                                 std::span<const std::byte> bytes, const CallOptions& options) {
+  return client_internal::WriteTensor(*impl_, tensor, offset, bytes, options);
+}
+
+absl::StatusOr<Tensor> Client::ReadTensor(const TensorHandle& tensor, const CallOptions& options) {
+  return client_internal::ReadTensor(*impl_, tensor, options);
+}
+
+absl::Status Client::ReadTensorInto(const TensorHandle& tensor, uint64_t offset,
+                                    std::span<std::byte> target, const CallOptions& options) {
+  return client_internal::ReadTensorInto(*impl_, tensor, offset, target, options);
+}
+
+absl::StatusOr<absl::Duration> Client::RenewTensors(const std::vector<TensorHandle>& tensors,
+                                                    absl::Duration ttl,
+                                                    const CallOptions& options) {
+  return client_internal::RenewTensors(*impl_, tensors, ttl, options);
+}
+
+absl::StatusOr<uint32_t> Client::DeleteTensors(const std::vector<TensorHandle>& tensors,
+                                               const CallOptions& options) {
+  return client_internal::DeleteTensors(*impl_, tensors, options);
+}
+
+absl::StatusOr<ResidentTensorList> Client::ListTensors(const CallOptions& options) {
+  return client_internal::ListTensors(*impl_, options);
+}
+
+absl::StatusOr<SharedRegion> Client::CreateRegion(uint64_t bytes, const CallOptions& options) {
+  return impl_->CreateRegion(bytes, options);
 }
 
 absl::StatusOr<Catalogue> Client::ListOperators(absl::string_view name,

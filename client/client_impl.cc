@@ -1,10 +1,12 @@
 #include "client/client_impl.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "client/result_buffer.h"
+#include "client/wire_tensors.h"
 #include "google/protobuf/wrappers.pb.h"
 
 namespace opserve::client_internal {
@@ -36,11 +38,6 @@ ExecutionInfo InfoOf(const v1::ExecuteResponse& header, const RetryState& retrie
   return info;
 }
 
-absl::Status Parse(const ReceivedMessage& received, google::protobuf::Message& message) {
-  if (message.ParseFromString(received.header())) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("the server's response is no ", message.GetTypeName()));
-}
-
 absl::StatusOr<OutputPlace> DecodeIfOk(const absl::Status& status, const ReceivedMessage& response,
                                        v1::ExecuteResponse& header) {
   if (!status.ok()) return status;
@@ -70,9 +67,10 @@ absl::Status ClientImpl::WaitForServer() {
   return absl::OkStatus();
 }
 
-RetryState ClientImpl::StartRetries(const CallOptions& options) {
+RetryState ClientImpl::StartRetries(const CallOptions& options, bool is_idempotent) {
   return RetryState(options.retry.value_or(options_.retry),
-                    clock_->Now() + options.timeout.value_or(options_.default_timeout));
+                    clock_->Now() + options.timeout.value_or(options_.default_timeout),
+                    is_idempotent);
 }
 
 std::optional<absl::Duration> ClientImpl::OnFailure(RetryState& retries,
@@ -93,11 +91,16 @@ absl::Status ClientImpl::Call(const char* method, const OutgoingMessage& request
 }
 
 absl::Status ClientImpl::Call(const char* method, const google::protobuf::Message& request,
-                              const CallOptions& options, google::protobuf::Message& response) {
-  RetryState retries = StartRetries(options);
+                              RetryState& retries, google::protobuf::Message& response) {
   ReceivedMessage received;
   const absl::Status status = Call(method, {request.SerializeAsString()}, retries, received);
   return status.ok() ? Parse(received, response) : status;
+}
+
+absl::Status ClientImpl::Call(const char* method, const google::protobuf::Message& request,
+                              const CallOptions& options, google::protobuf::Message& response) {
+  RetryState retries = StartRetries(options);
+  return Call(method, request, retries, response);
 }
 
 absl::StatusOr<OutputPlace> ClientImpl::Run(const OperatorCall& call, const CallOptions& options,
@@ -110,13 +113,40 @@ absl::StatusOr<OutputPlace> ClientImpl::Run(const OperatorCall& call, const Call
   return output;
 }
 
-absl::StatusOr<Tensor> ClientImpl::Gather(const ReceivedMessage& response, OutputPlace output) {
-  absl::StatusOr<std::shared_ptr<const HostBuffer>> buffer =
-      TakeResultBuffer(buffers_, output.bytes);
+absl::StatusOr<Tensor> ClientImpl::MakeTensor(
+    TensorSpec spec, absl::FunctionRef<absl::Status(std::span<std::byte>)> fill) {
+  const absl::StatusOr<uint64_t> bytes = ByteSize(spec);
+  if (!bytes.ok()) return bytes.status();
+  absl::StatusOr<std::shared_ptr<const HostBuffer>> buffer = TakeResultBuffer(buffers_, *bytes);
   if (!buffer.ok()) return buffer.status();
-  std::byte* const data = (*buffer)->data();
-  response.CopyPayload(output.payload, data);
-  return Tensor::FromShared(std::move(output.spec), {data, output.bytes}, *std::move(buffer));
+  const std::span<std::byte> target((*buffer)->data(), *bytes);
+  absl::Status filled = fill(target);
+  if (!filled.ok()) return filled;
+  return Tensor::FromShared(std::move(spec), target, *std::move(buffer));
+}
+
+absl::StatusOr<Tensor> ClientImpl::Gather(const ReceivedMessage& response, OutputPlace output) {
+  return MakeTensor(std::move(output.spec), [&](std::span<std::byte> target) {
+    response.CopyPayload(output.payload, target.data());
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<uint64_t> ClientImpl::MaxPayloadBytes(RetryState& retries) {
+  if (const uint64_t known = max_payload_bytes_; known > 0) return known;
+  v1::GetServerInfoResponse info;
+  retries.StartOver();
+  const absl::Status status = Call(kGetServerInfo, v1::GetServerInfoRequest(), retries, info);
+  if (!status.ok()) return status;
+  // More than the rest of a message about one tensor takes.
+  constexpr uint64_t kHeaderBytes = 1024;
+  uint64_t limit = info.limits().max_message_bytes();
+  if (options_.max_message_bytes >= 0) {
+    limit = std::min(limit, static_cast<uint64_t>(options_.max_message_bytes));
+  }
+  limit = std::min(limit - std::min(limit, kHeaderBytes), info.limits().max_queued_bytes());
+  max_payload_bytes_ = std::max<uint64_t>(limit, 1);
+  return max_payload_bytes_;
 }
 
 absl::StatusOr<Tensor> ClientImpl::Execute(const OperatorCall& call, const CallOptions& options,
@@ -141,6 +171,19 @@ absl::StatusOr<TensorSpec> ClientImpl::ExecuteInto(const OperatorCall& call,
   }
   response.CopyPayload(output->payload, target.data());
   return std::move(output->spec);
+}
+
+absl::StatusOr<TensorSpec> ClientImpl::ExecuteTo(const OperatorCall& call,
+                                                 const TensorPlace& output,
+                                                 const CallOptions& options, ExecutionInfo* info) {
+  RetryState retries = StartRetries(options, !Overlaps(output, call.inputs));
+  ReceivedMessage response;
+  v1::ExecuteResponse header;
+  const absl::Status status = Call(kExecute, MakeRequest(call, output), retries, response);
+  absl::StatusOr<TensorSpec> spec =
+      status.ok() ? DecodePlacedOutput(response, header) : absl::StatusOr<TensorSpec>(status);
+  if (info != nullptr) *info = InfoOf(header, retries);
+  return spec;
 }
 
 void ClientImpl::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
@@ -222,6 +265,19 @@ absl::StatusOr<std::vector<SelfTestReport>> ClientImpl::SelfTestDevices(
   const absl::Status status = Call(kSelfTestDevices, request, options, response);
   if (!status.ok()) return status;
   return DecodeSelfTests(response);
+}
+
+absl::StatusOr<SharedRegion> ClientImpl::CreateRegion(uint64_t bytes, const CallOptions& options) {
+  RetryState retries = StartRetries(options);
+  const auto find_socket = [&]() -> absl::StatusOr<SharedMemoryInfo> {
+    v1::GetServerInfoResponse response;
+    absl::Status status = Call(kGetServerInfo, v1::GetServerInfoRequest(), retries, response);
+    if (!status.ok()) return status;
+    std::optional<SharedMemoryInfo> info = DecodeServerInfo(response).shared_memory;
+    if (info) return *std::move(info);
+    return absl::FailedPreconditionError("the server shares no memory with other programs");
+  };
+  return shared_memory_.Create(bytes, find_socket, [&] { return retries.TimeLeft(clock_->Now()); });
 }
 
 absl::StatusOr<HealthStatus> ClientImpl::CheckHealth(absl::string_view service,

@@ -5,14 +5,18 @@
 #ifndef OPSERVE_CLIENT_CLIENT_IMPL_H_
 #define OPSERVE_CLIENT_CLIENT_IMPL_H_
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 
+#include "absl/functional/function_ref.h"
 #include "client/clock.h"
 #include "client/retry.h"
+#include "client/shared_memory.h"
 #include "client/stream_core.h"
 #include "client/transport.h"
 #include "client/wire.h"
@@ -40,6 +44,8 @@ class ClientImpl {
                                  ExecutionInfo* info);
   absl::StatusOr<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
                                          const CallOptions& options, ExecutionInfo* info);
+  absl::StatusOr<TensorSpec> ExecuteTo(const OperatorCall& call, const TensorPlace& output,
+                                       const CallOptions& options, ExecutionInfo* info);
   void ExecuteAsync(const OperatorCall& call, ExecuteCallback done, const CallOptions& options);
   // A stream that has begun.
   absl::StatusOr<std::shared_ptr<StreamCore>> OpenStream(const StreamOptions& options);
@@ -48,25 +54,36 @@ class ClientImpl {
   absl::StatusOr<ServerInfo> GetServerInfo(const CallOptions& options);
   absl::StatusOr<std::vector<SelfTestReport>> SelfTestDevices(absl::string_view name,
                                                               const CallOptions& options);
+  absl::StatusOr<SharedRegion> CreateRegion(uint64_t bytes, const CallOptions& options);
   absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service, const CallOptions& options);
 
- private:
-  struct AsyncCall;
+  // What calls of all kinds are made of.
 
-  RetryState StartRetries(const CallOptions& options);
-  // Time to wait after a failed attempt, or nullopt where the failure is final.
-  std::optional<absl::Duration> OnFailure(RetryState& retries, const absl::Status& status);
+  RetryState StartRetries(const CallOptions& options, bool is_idempotent = true);
   // Makes attempts on this thread until one succeeds or a failure is final.
   absl::Status Call(const char* method, const OutgoingMessage& request, RetryState& retries,
                     ReceivedMessage& response);
   // The same for methods without payloads. DATA_LOSS where the response is no such message.
   absl::Status Call(const char* method, const google::protobuf::Message& request,
+                    RetryState& retries, google::protobuf::Message& response);
+  absl::Status Call(const char* method, const google::protobuf::Message& request,
                     const CallOptions& options, google::protobuf::Message& response);
+  // A tensor whose bytes `fill` writes. RESOURCE_EXHAUSTED where there is no memory for it.
+  absl::StatusOr<Tensor> MakeTensor(TensorSpec spec,
+                                    absl::FunctionRef<absl::Status(std::span<std::byte>)> fill);
+  // The output of a response as a tensor of its own.
+  absl::StatusOr<Tensor> Gather(const ReceivedMessage& response, OutputPlace output);
+  // Most bytes of a payload that fit into a message beside the rest. Asks the server once.
+  absl::StatusOr<uint64_t> MaxPayloadBytes(RetryState& retries);
+
+ private:
+  struct AsyncCall;
+
+  // Time to wait after a failed attempt, or nullopt where the failure is final.
+  std::optional<absl::Duration> OnFailure(RetryState& retries, const absl::Status& status);
   // Runs `call` and finds its output in the response.
   absl::StatusOr<OutputPlace> Run(const OperatorCall& call, const CallOptions& options,
                                   ExecutionInfo* info, ReceivedMessage& response);
-  // The output as a tensor of its own. RESOURCE_EXHAUSTED where there is no memory for it.
-  absl::StatusOr<Tensor> Gather(const ReceivedMessage& response, OutputPlace output);
   void StartAttempt(std::shared_ptr<AsyncCall> call);
   void OnAttemptDone(std::shared_ptr<AsyncCall> call, const absl::Status& status);
 
@@ -74,6 +91,8 @@ class ClientImpl {
   HostBufferPool buffers_;
   const std::unique_ptr<Clock> clock_;
   const std::unique_ptr<Transport> transport_;
+  SharedMemory shared_memory_;
+  std::atomic<uint64_t> max_payload_bytes_ = 0;  // 0: not known yet
   // std::mutex, which ThreadSanitizer understands; the distributed Abseil is not instrumented.
   std::mutex mutex_;
   std::condition_variable idle_;

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "client/payload_hold.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "opserve/place.h"
 #include "proto/wire/message_split.h"
 
 namespace opserve::client_internal {
@@ -25,6 +26,8 @@ struct OutgoingMessage {
   std::string header;
   // The payloads, in order; memory of the caller.
   std::vector<std::span<const std::byte>> payloads = {};
+  // Places that the header names, so that regions live as long as the message.
+  std::vector<TensorPlace> places = {};
 };
 
 // Payloads of fewer bytes are copied when they are sent: cheaper than to lend them.

@@ -1,25 +1,15 @@
 #include "client/wire.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "client/wire_tensors.h"
 
 namespace opserve::client_internal {
 namespace {
 
 static_assert(kPayloadField == v1::ExecuteRequest::kPayloadsFieldNumber &&
               kPayloadField == v1::ExecuteResponse::kPayloadFieldNumber);
-
-void Encode(const TensorSpec& spec, v1::TensorDesc* desc) {
-  desc->set_data_type(static_cast<v1::DataType>(spec.data_type));
-  desc->mutable_sizes()->Add(spec.sizes.begin(), spec.sizes.end());
-  desc->mutable_strides()->Add(spec.strides.begin(), spec.strides.end());
-}
-
-struct SetValue {
-  v1::Attribute* attribute;
-  void operator()(const std::string& name) const { attribute->set_enum_name(name); }
-  void operator()(int64_t value) const { attribute->set_int_value(value); }
-  void operator()(double value) const { attribute->set_float_value(value); }
-};
 
 std::vector<std::string> Strings(const google::protobuf::RepeatedPtrField<std::string>& strings) {
   return {strings.begin(), strings.end()};
@@ -121,32 +111,28 @@ DeviceInfo Decode(const v1::DeviceInfo& device) {
   return info;
 }
 
+ServerLimits Decode(const v1::LimitsInfo& limits) {
+  return {limits.max_dimension_count(), limits.max_elements(),
+          limits.max_tensor_bytes(),    limits.max_request_id_bytes(),
+          limits.max_message_bytes(),   limits.max_concurrent_requests(),
+          limits.max_queued_bytes(),    limits.max_batch_requests(),
+          limits.max_batch_bytes(),     limits.max_resident_bytes_per_client(),
+          limits.max_resident_bytes(),  absl::Seconds(limits.max_lease_s()),
+          limits.max_sequence_steps(),  limits.max_stream_bytes()};
+}
+
 v1::ExecuteRequest EncodeHeader(const OperatorCall& call) {
   v1::ExecuteRequest request;
   request.set_operator_(call.operator_name);
-  request.set_request_id(call.request_id);
-  request.set_feature_level(call.feature_level);
-  request.set_device(static_cast<v1::DevicePreference>(call.device));
-  request.set_priority(static_cast<v1::Priority>(call.priority));
-  request.set_verify(call.verify);
-  for (const Attribute& attribute : call.attributes) {
-    v1::Attribute* encoded = request.add_attributes();
-    encoded->set_name(attribute.name);
-    std::visit(SetValue{encoded}, attribute.value);
-  }
-  for (const TensorView& input : call.inputs) {
-    v1::TensorDesc* desc = request.add_inputs();
-    desc->set_name(input.name());
-    Encode(input.spec(), desc);
-  }
-  if (call.output) Encode(*call.output, request.mutable_output());
+  EncodeSettings(call, request);
+  EncodeAttributes(call.attributes, request.mutable_attributes());
+  EncodeInputs(call.inputs, request.mutable_inputs(), request.mutable_input_places());
+  if (call.output) EncodeSpec(*call.output, request.mutable_output());
   return request;
 }
 
-TensorSpec DecodeSpec(const v1::TensorDesc& desc) {
-  return {DataTypeFromNumber(desc.data_type()).value_or(DataType::kUnknown),
-          {desc.sizes().begin(), desc.sizes().end()},
-          {desc.strides().begin(), desc.strides().end()}};
+absl::Status Contradiction(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("the server's response contradicts itself: ", what));
 }
 
 }  // namespace
@@ -154,41 +140,63 @@ TensorSpec DecodeSpec(const v1::TensorDesc& desc) {
 v1::ExecuteRequest EncodeCall(const OperatorCall& call) {
   v1::ExecuteRequest request = EncodeHeader(call);
   for (const TensorView& input : call.inputs) {
-    request.add_payloads(input.bytes().data(), input.bytes().size());
+    if (!input.place()) request.add_payloads(input.bytes().data(), input.bytes().size());
   }
   return request;
 }
 
-OutgoingMessage MakeRequest(const OperatorCall& call) {
-  OutgoingMessage request = {EncodeHeader(call).SerializeAsString()};
-  request.payloads.reserve(call.inputs.size());
-  for (const TensorView& input : call.inputs) request.payloads.push_back(input.bytes());
+OutgoingMessage MakeRequest(const OperatorCall& call, const std::optional<TensorPlace>& output) {
+  v1::ExecuteRequest header = EncodeHeader(call);
+  if (output) EncodePlace(*output, header.mutable_output_place());
+  OutgoingMessage request = {header.SerializeAsString()};
+  AddPayloads(call.inputs, request);
   return request;
+}
+
+absl::Status Parse(const ReceivedMessage& received, google::protobuf::Message& message) {
+  if (message.ParseFromString(received.header())) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the server's response is no ", message.GetTypeName()));
+}
+
+absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output) {
+  TensorSpec spec = DecodeSpec(output);
+  const absl::StatusOr<uint64_t> needed = ByteSize(spec);
+  if (!needed.ok()) return Contradiction(needed.status().message());
+  return spec;
+}
+
+absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output, uint64_t received) {
+  absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(output);
+  if (!spec.ok()) return spec;
+  const uint64_t needed = *ByteSize(*spec);
+  if (needed == received) return spec;
+  return Contradiction(absl::StrCat(ToString(*spec), " needs ", needed, " bytes, not ", received));
+}
+
+absl::StatusOr<OutputPlace> FindOutput(const v1::TensorDesc& desc, const ReceivedMessage& response,
+                                       size_t payload) {
+  const uint64_t received =
+      payload < response.payload_count() ? response.payload_bytes(payload) : 0;
+  absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(desc, received);
+  if (!spec.ok()) return spec.status();
+  return OutputPlace{*std::move(spec), received, payload};
 }
 
 absl::StatusOr<OutputPlace> DecodeOutput(const ReceivedMessage& response,
                                          v1::ExecuteResponse& header) {
-  if (!header.ParseFromString(response.header())) {
-    return absl::DataLossError("the server's response is no ExecuteResponse");
-  }
-  // A field that is not repeated has the last value that was sent; none: no payload is needed,
-  // which no valid descriptor agrees to.
-  const size_t count = response.payload_count();
-  const uint64_t received = count > 0 ? response.payload_bytes(count - 1) : 0;
-  absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(header.output(), received);
-  if (!spec.ok()) return spec.status();
-  return OutputPlace{*std::move(spec), received, count - 1};
+  absl::Status parsed = Parse(response, header);
+  if (!parsed.ok()) return parsed;
+  // A field that is not repeated has the last value that was sent; no payload has no bytes, which
+  // no valid descriptor agrees to.
+  return FindOutput(header.output(), response, response.payload_count() - 1);
 }
 
-absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output, uint64_t received) {
-  TensorSpec spec = DecodeSpec(output);
-  const absl::StatusOr<uint64_t> needed = ByteSize(spec);
-  if (needed.ok() && *needed == received) return spec;
-  constexpr absl::string_view kContradiction = "the server's response contradicts itself: ";
-  if (!needed.ok())
-    return absl::DataLossError(absl::StrCat(kContradiction, needed.status().message()));
-  return absl::DataLossError(
-      absl::StrCat(kContradiction, ToString(spec), " needs ", *needed, " bytes, not ", received));
+absl::StatusOr<TensorSpec> DecodePlacedOutput(const ReceivedMessage& response,
+                                              v1::ExecuteResponse& header) {
+  absl::Status parsed = Parse(response, header);
+  if (!parsed.ok()) return parsed;
+  if (response.payload_count() == 0) return DecodeOutputSpec(header.output());
+  return Contradiction("there is a payload, though the result went elsewhere");
 }
 
 ExecutionInfo DecodeExecution(const v1::ExecutionInfo& info) {
@@ -228,12 +236,11 @@ ServerInfo DecodeServerInfo(const v1::GetServerInfoResponse& response) {
   for (const v1::DeviceInfo& device : response.devices()) {
     info.devices.push_back(Decode(device));
   }
-  const v1::LimitsInfo& limits = response.limits();
-  info.limits = {
-      limits.max_dimension_count(),  limits.max_elements(),       limits.max_tensor_bytes(),
-      limits.max_request_id_bytes(), limits.max_message_bytes(),  limits.max_concurrent_requests(),
-      limits.max_queued_bytes(),     limits.max_batch_requests(), limits.max_batch_bytes()};
+  info.limits = Decode(response.limits());
   info.uptime = absl::Seconds(response.uptime_s());
+  if (response.has_shared_memory()) {
+    info.shared_memory = {response.shared_memory().socket(), response.shared_memory().max_bytes()};
+  }
   return info;
 }
 

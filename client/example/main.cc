@@ -1,6 +1,6 @@
-// Rounds numbers on an opserve server in four ways: waiting for the result, with a future, with a
-// callback, and with many calls over one stream. Then asks for something that cannot work and
-// prints why.
+// Rounds numbers on an opserve server in several ways: waiting for the result, with a future, with
+// a callback, with many calls over one stream, and in a tensor that stays at the server. Then asks
+// for something that cannot work and prints why.
 //
 //   example 127.0.0.1:50051
 
@@ -36,6 +36,17 @@ absl::Status RunOverAStream(opserve::Client& client,
   return (*stream)->Finish();
 }
 
+// Keeps a tensor at the server, has it rounded there, and reads it back.
+absl::StatusOr<opserve::Tensor> RoundAtTheServer(opserve::Client& client,
+                                                 opserve::OperatorCall call) {
+  auto lease = client.CreateTensor(call.inputs[0], {.ttl = absl::Minutes(1)});
+  if (!lease.ok()) return lease.status();
+  call.inputs[0] = opserve::TensorView::At(lease->handle);
+  auto layout = client.ExecuteTo(call, lease->handle);
+  if (!layout.ok()) return layout.status();
+  return client.ReadTensor(lease->handle);
+}
+
 void RunAll(opserve::Client& client) {
   const std::vector<float> x = {-1.5f, -0.25f, 0.5f, 1.5f, 2.5f, 3.75f};
   opserve::OperatorCall call;
@@ -63,6 +74,9 @@ void RunAll(opserve::Client& client) {
 
   const absl::Status streamed = RunOverAStream(client, {call, call});
   if (!streamed.ok()) std::cout << streamed << '\n';
+
+  // The tensor travels there and back once, however many operators work on it.
+  Print("at the server", RoundAtTheServer(client, call));
 
   // Every violation is reported, not only the first.
   call.attributes = {{"RoundingMode", "UP"}, {"Digits", int64_t{2}}};

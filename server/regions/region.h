@@ -12,8 +12,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "proto/transport/unique_fd.h"
 #include "server/regions/guarded_mapping.h"
-#include "server/regions/unique_fd.h"
 
 namespace opserve {
 

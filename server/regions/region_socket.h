@@ -15,9 +15,9 @@
 #include <thread>
 
 #include "absl/status/statusor.h"
+#include "proto/transport/seqpacket.h"
+#include "proto/transport/unique_fd.h"
 #include "server/regions/region_table.h"
-#include "server/regions/seqpacket.h"
-#include "server/regions/unique_fd.h"
 
 namespace opserve {
 

@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "proto/transport/unique_fd.h"
 #include "server/mutex.h"
 #include "server/regions/region.h"
-#include "server/regions/unique_fd.h"
 
 namespace opserve {
 

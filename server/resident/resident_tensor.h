@@ -15,8 +15,8 @@
 #include "absl/functional/function_ref.h"
 #include "kernels/tensor_desc.h"
 #include "proto/wire/host_buffers.h"
+#include "proto/wire/sha256.h"
 #include "server/mutex.h"
-#include "server/resident/sha256.h"
 
 namespace opserve {
 

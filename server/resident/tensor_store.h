@@ -23,10 +23,10 @@
 #include "absl/strings/string_view.h"
 #include "kernels/tensor_desc.h"
 #include "proto/wire/host_buffers.h"
+#include "proto/wire/sha256.h"
 #include "server/clock.h"
 #include "server/mutex.h"
 #include "server/resident/resident_tensor.h"
-#include "server/resident/sha256.h"
 
 namespace opserve {
 

@@ -23,6 +23,7 @@ EXPECTED = [
     "from a callback: -2 -0 0 2 2 4",
     "from a stream: -2 -0 0 2 2 4",
     "from a stream: -2 -0 0 2 2 4",
+    "at the server: -2 -0 0 2 2 4",
     "attributes[0].value: ",
     "attributes[1].name: ",
 ]

@@ -21,7 +21,20 @@ opserve_test(client_memory_test
   DEPS opserve::client
   LABELS integration)
 
+opserve_test(client_places_test
+  SRCS client_resident_test.cc client_sequence_test.cc
+  DEPS opserve::client opserve_integration
+  LABELS integration)
+
 if(TARGET opserve-server)
+  opserve_test(client_regions_test
+    SRCS client_regions_test.cc server_process.cc
+    DEPS opserve::client opserve_integration
+    LABELS integration)
+  target_compile_definitions(client_regions_test PRIVATE
+    OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
+  add_dependencies(client_regions_test opserve-server)
+
   add_test(NAME cli_test
     COMMAND /usr/bin/python3 "${CMAKE_CURRENT_LIST_DIR}/cli_test.py"
       --bin "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")

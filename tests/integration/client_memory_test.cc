@@ -241,5 +241,16 @@ TEST(ClientMemoryTest, TheClientMayGoRightAfterTheLastAnswer) {
   }
 }
 
+// Busy machines and far networks take their time to open HTTP/2: that alone ends no attempt.
+TEST(SlowConnectionTest, AnAttemptToConnectHasTheWholeTime) {
+  StuckServer server(StuckServer::Greeting::kNone);
+  ClientOptions options;
+  options.connect_timeout = absl::Milliseconds(700);
+  options.retry.max_attempts = 1;
+  const auto client = Client::Connect(server.target(), options);
+  EXPECT_EQ(client.status().code(), absl::StatusCode::kDeadlineExceeded) << client.status();
+  EXPECT_EQ(server.accepted(), 1);
+}
+
 }  // namespace
 }  // namespace opserve

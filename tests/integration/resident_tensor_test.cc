@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "gmock/gmock.h"
-#include "server/resident/sha256.h"
+#include "proto/wire/sha256.h"
 #include "tests/integration/memory_fixture.h"
 #include "tests/testing/null_device.h"
 #include "tests/unit/server_simulated_clock.h"

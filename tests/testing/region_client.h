@@ -16,7 +16,7 @@
 
 #include "opserve/rpc/status.pb.h"
 #include "opserve/v1/regions.pb.h"
-#include "server/regions/seqpacket.h"
+#include "proto/transport/seqpacket.h"
 
 namespace opserve::testing {
 

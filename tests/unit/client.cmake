@@ -2,8 +2,11 @@
 
 opserve_test(client_unit_test
   SRCS client_connections_test.cc client_devices_test.cc client_errors_test.cc client_impl_test.cc
-    client_message_test.cc client_name_test.cc client_retry_test.cc client_stream_parts_test.cc
-    client_stream_test.cc client_tensor_test.cc client_watchdog_test.cc client_wire_test.cc npy_test.cc
+    client_message_test.cc client_name_test.cc client_places_test.cc
+    client_region_connection_test.cc client_resident_test.cc
+    client_retry_test.cc client_sequence_test.cc client_stream_parts_test.cc
+    client_stream_test.cc client_tensor_test.cc client_watchdog_test.cc
+    client_wire_test.cc npy_test.cc
   DEPS opserve::client opserve::npy
   LABELS unit)
 

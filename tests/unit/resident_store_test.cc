@@ -8,7 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/resident/sha256.h"
+#include "proto/wire/sha256.h"
 #include "server/resident/tensor_store.h"
 #include "tests/unit/server_simulated_clock.h"
 #include "tests/unit/server_status_testing.h"

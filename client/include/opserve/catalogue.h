@@ -6,6 +6,7 @@
 #define OPSERVE_CATALOGUE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,6 +99,17 @@ struct ServerLimits {
   uint64_t max_queued_bytes = 0;
   uint32_t max_batch_requests = 0;  // of one batch on a GPU
   uint64_t max_batch_bytes = 0;     // likewise
+  uint64_t max_resident_bytes_per_client = 0;
+  uint64_t max_resident_bytes = 0;  // of all clients
+  absl::Duration max_lease;         // of a resident tensor
+  uint32_t max_sequence_steps = 0;
+  uint64_t max_stream_bytes = 0;  // of tensors that one stream has under way
+};
+
+// How programs on the server's machine share memory with it; Client::CreateRegion does.
+struct SharedMemoryInfo {
+  std::string socket;      // path of the socket where regions are registered
+  uint64_t max_bytes = 0;  // of the regions of one client
 };
 
 // What a server is.
@@ -107,6 +119,7 @@ struct ServerInfo {
   std::vector<DeviceInfo> devices;
   ServerLimits limits;
   absl::Duration uptime;
+  std::optional<SharedMemoryInfo> shared_memory;  // absent where memory cannot be shared
 };
 
 // Answer of a health check, with the numbers of grpc.health.v1.

@@ -16,13 +16,11 @@
 #ifndef OPSERVE_CLIENT_H_
 #define OPSERVE_CLIENT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <future>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -30,10 +28,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "opserve/call.h"
 #include "opserve/catalogue.h"
 #include "opserve/devices.h"
 #include "opserve/errors.h"
 #include "opserve/options.h"
+#include "opserve/place.h"
+#include "opserve/resident.h"
+#include "opserve/sequence.h"
+#include "opserve/shared_memory.h"
 #include "opserve/tensor.h"
 
 namespace opserve {
@@ -43,61 +46,6 @@ class ClientImpl;
 }  // namespace client_internal
 
 class ExecuteStream;
-
-// A value of an operator's attribute.
-struct Attribute {
-  std::string name;  // DirectML's member name
-  // An enum value by name or number, an integer, or a float.
-  std::variant<std::string, int64_t, double> value;
-};
-
-// Where a call wants to run.
-enum class DevicePreference : uint8_t {
-  kDefault = 0,  // as the server was told, kAuto unless it was
-  kAuto = 1,     // whichever device is expected to answer first
-  // A GPU; FAILED_PRECONDITION where the server has none. The CPU answers where no GPU can: it has
-  // no kernel for the type, or all of them failed. ExecutionInfo::device tells.
-  kGpu = 2,
-  kCpu = 3,  // only the CPU
-};
-
-// How urgent a call is: while calls wait, more urgent ones go first.
-enum class CallPriority : uint8_t { kLow = 1, kNormal = 2, kHigh = 3 };
-
-// "DEFAULT", "AUTO", "GPU", "CPU".
-absl::string_view NameOf(DevicePreference device);
-// "LOW", "NORMAL", "HIGH".
-absl::string_view NameOf(CallPriority priority);
-
-// A call of one operator.
-struct OperatorCall {
-  std::string operator_name;  // "ELEMENT_WISE_ROUND"
-  std::vector<Attribute> attributes = {};
-  std::vector<TensorView> inputs = {};
-  // Wanted layout of the result. Unset parts take the operator's type, the inputs' sizes and the
-  // packed layout.
-  std::optional<TensorSpec> output = {};
-  // Feature level to validate against, such as "3_0"; empty: the highest.
-  std::string feature_level = {};
-  DevicePreference device = DevicePreference::kDefault;
-  CallPriority priority = CallPriority::kNormal;
-  // Has a GPU's result compared with the CPU's before it is sent; the right one is sent in any
-  // case.
-  bool verify = false;
-  // Written to the server's logs; at most 128 bytes.
-  std::string request_id = {};
-};
-
-// How a call was run.
-struct ExecutionInfo {
-  std::string device;         // as listed by GetServerInfo
-  uint32_t batch_size = 0;    // requests that ran together with this one, itself included
-  absl::Duration queue_time;  // from acceptance until the operator started
-  absl::Duration run_time;    // of the operator
-  uint32_t attempts = 0;      // runs that the server started for it; above 1: a device failed
-  bool verified = false;      // whether the result was compared with the CPU's
-  int sends = 0;              // how often the client sent it; above 1: see RetryPolicy
-};
 
 // Receives the outcome of an asynchronous call; `info` lives until it returns.
 using ExecuteCallback =
@@ -143,6 +91,16 @@ class Client {
                                          const CallOptions& options = {},
                                          ExecutionInfo* info = nullptr);
 
+  // The same with the result at `output`: in a region, as many bytes from a multiple of 64 on, or
+  // in a resident tensor of exactly the result's type and layout, which is replaced. It may be the
+  // place of an input where the operator can work in place (OperatorInfo::in_place). Such a call
+  // must not run twice, so it is retried only after errors that say when (GetRetryDelay in
+  // errors.h), and after others, such as UNAVAILABLE, it may have run or not. After an error the
+  // bytes in a region are undefined; a resident tensor is as it was, or holds the result.
+  absl::StatusOr<TensorSpec> ExecuteTo(const OperatorCall& call, const TensorPlace& output,
+                                       const CallOptions& options = {},
+                                       ExecutionInfo* info = nullptr);
+
   // Starts `call`. `done` runs exactly once, on a thread of the client, possibly before this
   // returns; it must not block. The memory behind the inputs must stay valid and unchanged until
   // it runs; `call` itself need not.
@@ -157,6 +115,60 @@ class Client {
   // Opens a stream for many calls: see stream.h, which has to be included. INVALID_ARGUMENT for
   // options that cannot be; whether the server can be reached shows in the first request.
   absl::StatusOr<std::unique_ptr<ExecuteStream>> OpenStream(const StreamOptions& options = {});
+
+  // Runs the steps of `sequence` in one call: see sequence.h. Results in the order of its outputs.
+  // Where an output goes to the place of an input, retries are those of ExecuteTo.
+  absl::StatusOr<std::vector<SequenceResult>> ExecuteSequence(const OperatorSequence& sequence,
+                                                              const CallOptions& options = {},
+                                                              ExecutionInfo* info = nullptr);
+
+  // Keeps a tensor at the server, with a copy of `content`: see resident.h. RESOURCE_EXHAUSTED
+  // where this client keeps as much as it may. A tensor larger than a message travels in pieces,
+  // here and below. Not idempotent: a retry after UNAVAILABLE may leave a tensor that nobody knows,
+  // until its lease ends.
+  absl::StatusOr<TensorLease> CreateTensor(const TensorView& content,
+                                           const ResidentOptions& resident = {},
+                                           const CallOptions& options = {});
+
+  // The same with zeros, which do not travel.
+  absl::StatusOr<TensorLease> CreateTensor(const TensorSpec& spec,
+                                           const ResidentOptions& resident = {},
+                                           const CallOptions& options = {});
+
+  // Replaces bytes of a resident tensor, from byte `offset` on. NOT_FOUND where this client has no
+  // such tensor, as with all calls about one. Calls see each piece of a message as a whole, or not
+  // at all; after an error some pieces may have been written.
+  absl::Status WriteTensor(const TensorHandle& tensor, uint64_t offset,
+                           std::span<const std::byte> bytes, const CallOptions& options = {});
+
+  // A copy of a resident tensor, in memory like that of a result.
+  absl::StatusOr<Tensor> ReadTensor(const TensorHandle& tensor, const CallOptions& options = {});
+
+  // Fills `target` with bytes of a resident tensor, from byte `offset` on. After an error `target`
+  // holds anything.
+  absl::Status ReadTensorInto(const TensorHandle& tensor, uint64_t offset,
+                              std::span<std::byte> target, const CallOptions& options = {});
+
+  // Has the leases of resident tensors end `ttl` from now on, rounded up to seconds; 0: when the
+  // server likes. Returns what it granted. NOT_FOUND names the first tensor that there is not; the
+  // others are renewed all the same.
+  absl::StatusOr<absl::Duration> RenewTensors(const std::vector<TensorHandle>& tensors,
+                                              absl::Duration ttl = absl::ZeroDuration(),
+                                              const CallOptions& options = {});
+
+  // Gives resident tensors up; calls that use them already are not affected. Returns how many of
+  // them there were.
+  absl::StatusOr<uint32_t> DeleteTensors(const std::vector<TensorHandle>& tensors,
+                                         const CallOptions& options = {});
+
+  // The resident tensors of this client.
+  absl::StatusOr<ResidentTensorList> ListTensors(const CallOptions& options = {});
+
+  // Makes memory of `bytes` bytes that this program shares with a server on the same machine: see
+  // shared_memory.h. All its pages are taken at once. FAILED_PRECONDITION where the server shares
+  // no memory, UNAVAILABLE where its socket cannot be reached, such as from another machine,
+  // RESOURCE_EXHAUSTED where the client shares as much as it may or there is no memory.
+  absl::StatusOr<SharedRegion> CreateRegion(uint64_t bytes, const CallOptions& options = {});
 
   // The operator called `name`, or all if that is empty; NOT_FOUND with the nearest names. A
   // feature level leaves out what it does not offer.

@@ -14,7 +14,8 @@
 namespace opserve {
 
 // When failed calls are tried again. A call is retried only if its error is UNAVAILABLE or carries
-// a delay of the server (GetRetryDelay in errors.h); requests are idempotent.
+// a delay of the server (GetRetryDelay in errors.h), which says that it did not run. Calls that
+// work in place are not idempotent, and retried only after the latter.
 struct RetryPolicy {
   // Attempts in all, the first included; 1 never retries.
   int max_attempts = 5;

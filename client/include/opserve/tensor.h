@@ -14,15 +14,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/data_type.h"
 #include "opserve/half.h"
+#include "opserve/place.h"
 
 namespace opserve {
 
@@ -83,8 +86,8 @@ std::vector<uint32_t> PackedStrides(const std::vector<uint32_t>& sizes);
 // "FLOAT32 {2, 3}", with " strides {3, 1}" where strides are given.
 std::string ToString(const TensorSpec& spec);
 
-// Describes memory that somebody else owns. Nothing is checked here; the server checks everything
-// when the view is used.
+// Describes a tensor and tells where it is: in memory that somebody else owns, or in a place that
+// the server knows. Nothing is checked here; the server checks everything when the view is used.
 class TensorView {
  public:
   TensorView() = default;
@@ -100,8 +103,20 @@ class TensorView {
                       std::as_bytes(values));
   }
 
+  // A tensor at `place`, which does not travel with the call. A resident tensor has its own type
+  // and layout where `spec` is empty. In a region, `spec` must need exactly the bytes of the range.
+  static TensorView At(TensorPlace place, TensorSpec spec = {}) {
+    const auto* const range = std::get_if<RegionRange>(&place);
+    TensorView view(std::move(spec), range == nullptr ? std::span<std::byte>() : range->bytes());
+    view.place_ = std::move(place);
+    return view;
+  }
+
   const TensorSpec& spec() const { return spec_; }
+  // None of a resident tensor.
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Where the tensor is, if At made the view.
+  const std::optional<TensorPlace>& place() const { return place_; }
 
   // DirectML's name of the tensor, such as "ATensor". Empty: the operator's order decides. Either
   // all inputs of a call are named or none is.
@@ -114,6 +129,7 @@ class TensorView {
  private:
   TensorSpec spec_;
   std::span<const std::byte> bytes_;
+  std::optional<TensorPlace> place_;
   std::string name_;
 };
 

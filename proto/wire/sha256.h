@@ -1,9 +1,9 @@
-// File: server/resident/sha256.h
+// File: proto/wire/sha256.h
 //
 // SHA-256, piece by piece; OpenSSL's.
 
-#ifndef OPSERVE_SERVER_RESIDENT_SHA256_H_
-#define OPSERVE_SERVER_RESIDENT_SHA256_H_
+#ifndef OPSERVE_PROTO_WIRE_SHA256_H_
+#define OPSERVE_PROTO_WIRE_SHA256_H_
 
 #include <array>
 #include <cstddef>
@@ -41,4 +41,4 @@ class Sha256 {
 
 }  // namespace opserve
 
-#endif  // OPSERVE_SERVER_RESIDENT_SHA256_H_
+#endif  // OPSERVE_PROTO_WIRE_SHA256_H_

@@ -1,9 +1,9 @@
-// File: server/regions/unique_fd.h
+// File: proto/transport/unique_fd.h
 //
 // A file descriptor that closes itself.
 
-#ifndef OPSERVE_SERVER_REGIONS_UNIQUE_FD_H_
-#define OPSERVE_SERVER_REGIONS_UNIQUE_FD_H_
+#ifndef OPSERVE_PROTO_TRANSPORT_UNIQUE_FD_H_
+#define OPSERVE_PROTO_TRANSPORT_UNIQUE_FD_H_
 
 #include <unistd.h>
 
@@ -36,4 +36,4 @@ class UniqueFd {
 
 }  // namespace opserve
 
-#endif  // OPSERVE_SERVER_REGIONS_UNIQUE_FD_H_
+#endif  // OPSERVE_PROTO_TRANSPORT_UNIQUE_FD_H_

@@ -1,10 +1,10 @@
-// File: server/regions/seqpacket.h
+// File: proto/transport/seqpacket.h
 //
 // Unix sockets that carry packets, and file descriptors with them. Stateless and safe to use from
 // any thread.
 
-#ifndef OPSERVE_SERVER_REGIONS_SEQPACKET_H_
-#define OPSERVE_SERVER_REGIONS_SEQPACKET_H_
+#ifndef OPSERVE_PROTO_TRANSPORT_SEQPACKET_H_
+#define OPSERVE_PROTO_TRANSPORT_SEQPACKET_H_
 
 #include <sys/types.h>
 
@@ -15,7 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/regions/unique_fd.h"
+#include "absl/time/time.h"
+#include "proto/transport/unique_fd.h"
 
 namespace opserve {
 
@@ -27,8 +28,13 @@ inline constexpr size_t kMaxPacketBytes = 8192;
 // file is something else.
 absl::StatusOr<UniqueFd> ListenForPackets(const std::string& path, mode_t mode);
 
-// Connects to a socket file; sending and receiving block.
-absl::StatusOr<UniqueFd> ConnectForPackets(const std::string& path);
+// Connects to a socket file; receiving blocks. DEADLINE_EXCEEDED where the other side accepts no
+// connection within `timeout`.
+absl::StatusOr<UniqueFd> ConnectForPackets(const std::string& path,
+                                           absl::Duration timeout = absl::InfiniteDuration());
+
+// Waits until there is a packet, or the connection has ended. False after `timeout`.
+bool WaitForPacket(const UniqueFd& socket, absl::Duration timeout);
 
 // A packet that came in.
 struct Packet {
@@ -49,4 +55,4 @@ absl::Status SendPacket(const UniqueFd& socket, absl::string_view bytes, int des
 
 }  // namespace opserve
 
-#endif  // OPSERVE_SERVER_REGIONS_SEQPACKET_H_
+#endif  // OPSERVE_PROTO_TRANSPORT_SEQPACKET_H_

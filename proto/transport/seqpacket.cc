@@ -1,10 +1,16 @@
-#include "server/regions/seqpacket.h"
+#include "proto/transport/seqpacket.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -88,12 +94,37 @@ absl::StatusOr<UniqueFd> ListenForPackets(const std::string& path, mode_t mode) 
   return listener;
 }
 
-absl::StatusOr<UniqueFd> ConnectForPackets(const std::string& path) {
+absl::StatusOr<UniqueFd> ConnectForPackets(const std::string& path, absl::Duration timeout) {
   const auto address = AddressOf(path);
   if (!address.ok()) return address.status();
   UniqueFd socket = MakeSocket(0);
-  if (!socket || Connect(socket, *address) != 0) return absl::ErrnoToStatus(errno, path);
-  return socket;
+  if (!socket) return absl::ErrnoToStatus(errno, path);
+  if (timeout < absl::InfiniteDuration()) {
+    // 0 would wait for ever.
+    const timeval limit = absl::ToTimeval(std::max(timeout, absl::Microseconds(1)));
+    setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+  }
+  int result = 0;
+  do {
+    result = Connect(socket, *address);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return socket;
+  if (errno == EAGAIN) {
+    return absl::DeadlineExceededError(absl::StrCat(path, " accepts no connection in time"));
+  }
+  return absl::ErrnoToStatus(errno, path);
+}
+
+bool WaitForPacket(const UniqueFd& socket, absl::Duration timeout) {
+  const auto start = std::chrono::steady_clock::now();
+  while (true) {
+    const absl::Duration left =
+        timeout - absl::FromChrono(std::chrono::steady_clock::now() - start);
+    const int64_t limit = absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1)));
+    pollfd polled = {socket.get(), POLLIN, 0};
+    const int count = poll(&polled, 1, static_cast<int>(std::clamp<int64_t>(limit, 0, INT_MAX)));
+    if (count >= 0 || errno != EINTR) return count > 0;
+  }
 }
 
 absl::StatusOr<Packet> ReceivePacket(const UniqueFd& socket) {

@@ -1,4 +1,4 @@
-#include "server/resident/sha256.h"
+#include "proto/wire/sha256.h"
 
 #include <openssl/evp.h>
 

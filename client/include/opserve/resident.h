@@ -1,0 +1,63 @@
+// File: opserve/resident.h
+//
+// Tensors that stay at the server between calls. Plain structs; the calls are in client.h.
+//
+//   auto x = client->CreateTensor(TensorView::Of<float>(values, {3}), {.label = "weights"});
+//   if (!x.ok()) return x.status();
+//   auto y = client->Execute({.operator_name = "ELEMENT_WISE_ROUND",
+//                             .inputs = {TensorView::At(x->handle)}});
+//
+// A tensor belongs to the clients of this host that have the same ClientOptions::client_name, and
+// lives until it is deleted or its lease ends. All tensors end with the server.
+
+#ifndef OPSERVE_RESIDENT_H_
+#define OPSERVE_RESIDENT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "opserve/place.h"
+#include "opserve/tensor.h"
+
+namespace opserve {
+
+// How a tensor is kept.
+struct ResidentOptions {
+  // The lease: until when the tensor lives unless it is renewed, rounded up to seconds. 0: as long
+  // as the server likes. It may grant less.
+  absl::Duration ttl = absl::ZeroDuration();
+  // Any text up to 128 bytes, shown by ListTensors.
+  std::string label = {};
+  // Sends the SHA-256 of the content, and the content only if no tensor of this client has it.
+  // Worth it for content that is often the same, such as weights; not for tensors of zeros.
+  bool skip_if_known = false;
+};
+
+// A tensor that was created.
+struct TensorLease {
+  TensorHandle handle;
+  absl::Duration ttl;      // granted
+  bool was_known = false;  // with skip_if_known: whether the content was not sent
+};
+
+// A tensor that the server keeps.
+struct ResidentTensorInfo {
+  TensorHandle handle;
+  TensorSpec spec;
+  uint64_t bytes = 0;
+  std::string label;
+  absl::Duration ttl;  // left of its lease
+};
+
+// The tensors of a client.
+struct ResidentTensorList {
+  std::vector<ResidentTensorInfo> tensors;  // oldest first
+  uint64_t bytes = 0;                       // of all of them
+  uint64_t max_bytes = 0;                   // that the client may have
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_RESIDENT_H_
