@@ -26,6 +26,7 @@ namespace opserve::testing {
 using client_internal::ClientImpl;
 using client_internal::Clock;
 using client_internal::OutgoingMessage;
+using client_internal::RawStream;
 using client_internal::ReceivedMessage;
 using client_internal::Transport;
 
