@@ -3,8 +3,10 @@
 #include <time.h>
 
 #include <fstream>
+#include <sstream>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace opserve::wire_bench {
@@ -31,6 +33,19 @@ uint64_t StatusBytes(pid_t process, const std::string& key) {
     if (word == key && status >> kib) return kib * 1024;
   }
   return 0;
+}
+
+// Minor page faults so far of all threads of a process, such as the first touch of fresh memory.
+uint64_t PageFaults(pid_t process) {
+  std::ifstream stat(absl::StrCat("/proc/", process, "/stat"));
+  std::string line;
+  std::getline(stat, line);
+  // The name, in parentheses, may contain anything; the number is the eighth one behind it.
+  std::istringstream fields(line.substr(line.rfind(')') + 1));
+  std::string field;
+  for (int i = 0; i < 8; ++i) fields >> field;
+  uint64_t faults = 0;
+  return absl::SimpleAtoi(field, &faults) ? faults : 0;
 }
 
 }  // namespace
@@ -66,6 +81,7 @@ void Meter::Begin(SteadyClock::time_point now) {
   if (server_ == 0) return;
   ForgetPeak(server_);
   server_cpu_s_ = CpuSeconds(server_);
+  server_page_faults_ = PageFaults(server_);
 }
 
 void Meter::End(SteadyClock::time_point now) {
@@ -74,6 +90,7 @@ void Meter::End(SteadyClock::time_point now) {
   result_.client_cpu_s = CpuSeconds(0) - client_cpu_s_;
   if (server_ == 0) return;
   result_.server_cpu_s = CpuSeconds(server_) - server_cpu_s_;
+  result_.server_page_faults = PageFaults(server_) - server_page_faults_;
   result_.server_peak_bytes = PeakBytes(server_);
 }
 

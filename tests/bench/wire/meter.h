@@ -22,8 +22,9 @@ struct Measurement {
   double seconds = 0;             // from the beginning to the last answer
   cli::LatencyHistogram latency;  // nanoseconds
   double client_cpu_s = 0;
-  double server_cpu_s = 0;         // 0 without a server's process id
-  uint64_t server_peak_bytes = 0;  // 0 without a server's process id
+  double server_cpu_s = 0;          // 0 without a server's process id
+  uint64_t server_peak_bytes = 0;   // 0 without a server's process id
+  uint64_t server_page_faults = 0;  // minor ones; 0 without a server's process id
 };
 
 // Not thread-safe.
@@ -53,6 +54,7 @@ class Meter {
   SteadyClock::time_point begin_;  // when the warm-up ends, and then when it did
   double client_cpu_s_ = 0;        // at the beginning
   double server_cpu_s_ = 0;
+  uint64_t server_page_faults_ = 0;
   Measurement result_;
 };
 

@@ -102,6 +102,7 @@ void Print(const Options& options, const Measurement& result) {
       {"client_cpu_s_per_gib", result.client_cpu_s / gib},
       {"server_cpu_s_per_gib", result.server_cpu_s / gib},
       {"server_peak_rss_bytes", result.server_peak_bytes},
+      {"server_page_faults_per_call", static_cast<double>(result.server_page_faults) / calls},
   };
   std::cout << line.dump() << std::endl;
 }

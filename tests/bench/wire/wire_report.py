@@ -69,7 +69,8 @@ def table(results, rows):
         lines.append("")
         lines.append(f"{size_text(size) + f', {concurrency} at a time':<26}{'calls/s':>10}"
                      f"{'GiB/s':>9}{'p50 us':>11}{'p99 us':>11}{'p99.9 us':>11}"
-                     f"{'CPU s/GiB: client':>19}{'server':>9}{'peak MiB':>10}  of ceiling")
+                     f"{'CPU s/GiB: client':>19}{'server':>9}{'peak MiB':>10}{'faults':>8}"
+                     "  of ceiling")
         for row in rows:
             value = results.median(row.name, size, concurrency)
             if value is None:
@@ -80,6 +81,7 @@ def table(results, rows):
                 f"{value['p50_us']:>11,.0f}{value['p99_us']:>11,.0f}{value['p999_us']:>11,.0f}"
                 f"{value['client_cpu_s_per_gib']:>19.3f}{value['server_cpu_s_per_gib']:>9.3f}"
                 f"{value['server_peak_rss_bytes'] / MIB:>10.0f}"
+                f"{value['server_page_faults_per_call']:>8.1f}"
                 + (f"  {ratio:10.2f}" if ratio is not None else "           -"))
     return lines
 
