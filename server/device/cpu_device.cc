@@ -1,6 +1,7 @@
 #include "server/device/cpu_device.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <fstream>
 #include <vector>
@@ -36,6 +37,8 @@ DeviceProfile ProfileOf(const CpuExecutor& executor) {
   return profile;
 }
 
+bool IsInPieces(const TensorBytes& input) { return !input.pieces().empty(); }
+
 // Inputs in one piece each: those that are in several are brought together.
 class WholeInputs {
  public:
@@ -45,7 +48,7 @@ class WholeInputs {
     pointers_.reserve(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       pointers_.push_back(inputs[i].data());
-      if (inputs[i].pieces().empty()) continue;
+      if (!IsInPieces(inputs[i])) continue;
       const HostBuffer& whole = gathered_.emplace_back(buffers.Take(bytes[i]));
       inputs[i].CopyTo(whole.data(), bytes[i]);
       pointers_.back() = whole.data();
@@ -83,14 +86,17 @@ void CpuDevice::RunOne(const DeviceCall& call) {
     executor_.RunInPlace(invocation, inputs, call.in_place);
     return;
   }
-  if (invocation.plan.is_packed() &&
-      std::any_of(inputs.begin(), inputs.end(),
-                  [](const TensorBytes& input) { return !input.pieces().empty(); })) {
+  if (std::none_of(inputs.begin(), inputs.end(), IsInPieces)) {
+    std::array<const std::byte*, kMaxInputs> pointers = {};
+    std::transform(inputs.begin(), inputs.end(), pointers.begin(),
+                   [](const TensorBytes& input) { return input.data(); });
+    executor_.Run(invocation, std::span(pointers).first(inputs.size()), call.output);
+  } else if (invocation.plan.is_packed()) {
     executor_.RunPieces(invocation, inputs, call.output);
-    return;
+  } else {
+    const WholeInputs whole(inputs, invocation.input_bytes, workspaces_);
+    executor_.Run(invocation, whole.pointers(), call.output);
   }
-  const WholeInputs whole(inputs, invocation.input_bytes, workspaces_);
-  executor_.Run(invocation, whole.pointers(), call.output);
 }
 
 void CpuDevice::RunSequence(const SequenceCall& call) {
