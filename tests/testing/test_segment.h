@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "opserve/v1/regions.pb.h"
 #include "tests/testing/region_client.h"
