@@ -147,6 +147,8 @@ void AddRegionOptions(CLI::App& app, RegionOptions& regions, RawValues& raw) {
                  "Most connections that share memory, up to 1024")
       ->capture_default_str()
       ->check(Between(size_t{1}, size_t{1024}));
+  app.add_flag("--posix-shared-memory", regions.posix_shared_memory,
+               "Also share memory that programs made with shm_open and register by its name");
 }
 
 void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {

@@ -231,6 +231,7 @@ absl::Status Server::Impl::ShareMemory() {
   RegionSocketOptions region_options;
   region_options.path = socket_files.front() + kRegionSocketSuffix;
   region_options.max_connections = options.regions.max_connections;
+  region_options.takes_names = options.regions.posix_shared_memory;
   // Whoever may call may share memory.
   struct stat file = {};
   if (stat(socket_files.front().c_str(), &file) == 0) region_options.mode = file.st_mode & 0777;

@@ -27,6 +27,8 @@ struct RegionOptions {
   bool is_on = true;
   RegionLimits per_connection;
   size_t max_connections = 64;
+  // Whether POSIX shared memory, which its owner can cut off at will, may be registered by name.
+  bool posix_shared_memory = false;
 };
 
 struct ServerOptions {

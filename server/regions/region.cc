@@ -25,7 +25,7 @@ absl::Status Unusable(absl::string_view why) {
 absl::Status WrongSize(uint64_t bytes, uint64_t available) {
   const Violation violation{
       "register.bytes", absl::StrCat("The number of bytes (", bytes,
-                                     ") is not within 1 and the memfd's size (", available, ").")};
+                                     ") is not within 1 and the memory's size (", available, ").")};
   return MakeViolationError(violation);
 }
 
@@ -46,11 +46,14 @@ absl::Status CheckSeals(int fd) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Region>> Region::Map(const UniqueFd& fd, uint64_t bytes) {
-  if (absl::Status status = CheckSeals(fd.get()); !status.ok()) return status;
+absl::StatusOr<std::shared_ptr<const Region>> Region::Map(const UniqueFd& fd, uint64_t bytes,
+                                                          RegionMemory memory) {
+  if (memory == RegionMemory::kMemfd) {
+    if (absl::Status status = CheckSeals(fd.get()); !status.ok()) return status;
+  }
   struct stat file = {};
   if (fstat(fd.get(), &file) != 0) return Unusable("it has no size");
-  // The size can grow from here on, but no more shrink.
+  // Nothing depends on the size from here on: that of a segment can shrink.
   const auto available = static_cast<uint64_t>(file.st_size);
   if (bytes == 0 || bytes > available) return WrongSize(bytes, available);
   auto mapping = GuardedMapping::Map(fd.get(), bytes);

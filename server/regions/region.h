@@ -17,14 +17,23 @@
 
 namespace opserve {
 
-// The first bytes of a memfd of another process, which may change them at any time. Thread-safe;
-// the memory stays mapped while the object lives, whatever becomes of the other process.
+// What is mapped.
+enum class RegionMemory {
+  // A memfd, which must be sealed against shrinking and further seals.
+  kMemfd,
+  // A segment of POSIX shared memory, which may be cut off at any time: it counts as zeros then.
+  kSegment,
+};
+
+// The first bytes of memory of another process, which may change them at any time. Thread-safe; the
+// memory stays mapped while the object lives, whatever becomes of the other process.
 class Region {
  public:
-  // Maps `bytes` bytes of `fd`, with every page in place. INVALID_REQUEST unless it is a memfd of
-  // at least that size, open for reading and writing, sealed against shrinking and further seals;
-  // REGION_QUOTA where the memory cannot be had.
-  static absl::StatusOr<std::shared_ptr<const Region>> Map(const UniqueFd& fd, uint64_t bytes);
+  // Maps `bytes` bytes of `fd`, with every page in place. INVALID_REQUEST unless it has at least
+  // that size, is open for reading and writing, and, of a memfd, has the seals; REGION_QUOTA where
+  // the memory cannot be had. `fd` must be a segment where `memory` says so.
+  static absl::StatusOr<std::shared_ptr<const Region>> Map(
+      const UniqueFd& fd, uint64_t bytes, RegionMemory memory = RegionMemory::kMemfd);
 
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
@@ -34,7 +43,7 @@ class Region {
   // The bytes from `offset` on, `bytes` of them; nullptr where not all of them are in the region.
   std::byte* At(uint64_t offset, uint64_t bytes) const;
 
-  // Whether both are views of one memfd, whose bytes then have the same offsets in both.
+  // Whether both are views of one file, whose bytes then have the same offsets in both.
   bool IsSameMemoryAs(const Region& other) const;
 
  private:

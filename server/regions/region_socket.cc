@@ -33,9 +33,24 @@ std::string ResponseOf(const absl::StatusOr<std::string>& region) {
   return response.SerializeAsString();
 }
 
+// The id of the new region.
+absl::StatusOr<std::string> Register(RegionTable& table, RegionTable::Owner owner,
+                                     const std::optional<Peer>& peer,
+                                     const v1::RegisterRegion& what, const Packet& packet) {
+  if (!what.has_name()) return table.Add(owner, packet.descriptors.front(), what.bytes());
+  if (!peer) {
+    return MakeError(ErrorReason::POSIX_SHARED_MEMORY_OFF,
+                     "This server takes no POSIX shared memory by name; the option "
+                     "--posix-shared-memory allows it.");
+  }
+  const auto segment = OpenSegment(what.name(), *peer);
+  if (!segment.ok()) return segment.status();
+  return table.Add(owner, *segment, what.bytes(), RegionMemory::kSegment);
+}
+
 // The id of the region, if that is what the packet is about.
 absl::StatusOr<std::string> Perform(RegionTable& table, RegionTable::Owner owner,
-                                    const Packet& packet) {
+                                    const std::optional<Peer>& peer, const Packet& packet) {
   if (packet.is_truncated) {
     return Malformed("", absl::StrCat("The packet has more than ", kMaxPacketBytes,
                                       " bytes, or more descriptors than one."));
@@ -44,14 +59,14 @@ absl::StatusOr<std::string> Perform(RegionTable& table, RegionTable::Owner owner
   if (!request.ParseFromString(packet.bytes)) {
     return Malformed("", "The bytes are no RegionRequest.");
   }
-  const size_t needed = request.has_register_() ? 1 : 0;
+  const size_t needed = request.has_register_() && !request.register_().has_name() ? 1 : 0;
   if (packet.descriptors.size() != needed) {
     return Malformed("", absl::StrCat("The number of descriptors (", packet.descriptors.size(),
                                       ") is not ", needed, "."));
   }
   switch (request.action_case()) {
     case v1::RegionRequest::kRegister:
-      return table.Add(owner, packet.descriptors.front(), request.register_().bytes());
+      return Register(table, owner, peer, request.register_(), packet);
     case v1::RegionRequest::kUnregister: {
       absl::Status status = table.Remove(owner, request.unregister().region());
       if (!status.ok()) return status;
@@ -72,8 +87,9 @@ absl::Status TooManyConnections(size_t limit) {
 
 }  // namespace
 
-std::string AnswerRegionPacket(RegionTable& table, RegionTable::Owner owner, const Packet& packet) {
-  return ResponseOf(Perform(table, owner, packet));
+std::string AnswerRegionPacket(RegionTable& table, RegionTable::Owner owner,
+                               const std::optional<Peer>& peer, const Packet& packet) {
+  return ResponseOf(Perform(table, owner, peer, packet));
 }
 
 absl::StatusOr<std::unique_ptr<RegionSocket>> RegionSocket::Start(
@@ -132,7 +148,8 @@ bool RegionSocket::Accept() {
     SendPacket(socket, ResponseOf(TooManyConnections(options_.max_connections))).IgnoreError();
     return true;
   }
-  connections_.push_back({std::move(socket), ++last_owner_});
+  std::optional<Peer> peer = options_.takes_names ? PeerOf(socket) : std::nullopt;
+  connections_.push_back({std::move(socket), ++last_owner_, std::move(peer)});
   return true;
 }
 
@@ -142,7 +159,7 @@ bool RegionSocket::ServeOne(const Connection& connection) {
     const auto packet = ReceivePacket(connection.socket);
     if (!packet.ok()) return absl::IsUnavailable(packet.status());
     // What came with the packet is closed before the answer can be seen.
-    answer = AnswerRegionPacket(table_, connection.owner, *packet);
+    answer = AnswerRegionPacket(table_, connection.owner, connection.peer, *packet);
   }
   return SendPacket(connection.socket, answer).ok();
 }

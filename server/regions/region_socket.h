@@ -11,12 +11,14 @@
 #include <cstddef>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "absl/status/statusor.h"
 #include "proto/transport/seqpacket.h"
 #include "proto/transport/unique_fd.h"
+#include "server/regions/posix_segment.h"
 #include "server/regions/region_table.h"
 
 namespace opserve {
@@ -28,11 +30,15 @@ struct RegionSocketOptions {
   mode_t mode = 0600;
   // Connections beyond that are told so and closed.
   size_t max_connections = 64;
+  // Whether POSIX shared memory may be registered by name.
+  bool takes_names = false;
 };
 
 // The answer to `packet` of `owner`, a serialised RegionResponse; carries it out. Never fails.
-// Takes as long as mapping the memory does. Thread-safe.
-std::string AnswerRegionPacket(RegionTable& table, RegionTable::Owner owner, const Packet& packet);
+// Segments are opened for `peer`, and none by name where it is nullopt. Takes as long as mapping
+// the memory does. Thread-safe.
+std::string AnswerRegionPacket(RegionTable& table, RegionTable::Owner owner,
+                               const std::optional<Peer>& peer, const Packet& packet);
 
 // Serves connections in one thread. A connection that ends, however it does, takes its regions
 // along; one that does not read its answers is ended.
@@ -52,6 +58,8 @@ class RegionSocket {
   struct Connection {
     UniqueFd socket;
     RegionTable::Owner owner = 0;
+    // Set where segments may be registered by name.
+    std::optional<Peer> peer;
   };
 
   RegionSocket(const RegionSocketOptions& options, RegionTable& table, UniqueFd listener,

@@ -17,10 +17,11 @@ absl::Status RegionNotFound(absl::string_view id) {
                                 "\"; it was never registered, or its connection has ended."));
 }
 
-absl::StatusOr<std::string> RegionTable::Add(Owner owner, const UniqueFd& fd, uint64_t bytes) {
+absl::StatusOr<std::string> RegionTable::Add(Owner owner, const UniqueFd& fd, uint64_t bytes,
+                                             RegionMemory memory) {
   if (absl::Status status = Reserve(owner, bytes); !status.ok()) return status;
   // Mapping takes time, so it is done without the lock.
-  auto region = Region::Map(fd, bytes);
+  auto region = Region::Map(fd, bytes, memory);
   std::string id = region.ok() ? RandomId() : std::string();
   MutexLock lock(mutex_);
   if (!region.ok()) {

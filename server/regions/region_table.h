@@ -38,7 +38,8 @@ class RegionTable {
   RegionTable& operator=(const RegionTable&) = delete;
 
   // Maps memory as Region::Map does, and returns its id. REGION_QUOTA where the owner has too much.
-  absl::StatusOr<std::string> Add(Owner owner, const UniqueFd& fd, uint64_t bytes);
+  absl::StatusOr<std::string> Add(Owner owner, const UniqueFd& fd, uint64_t bytes,
+                                  RegionMemory memory = RegionMemory::kMemfd);
 
   // REGION_NOT_FOUND unless the region is one of `owner`.
   absl::Status Remove(Owner owner, absl::string_view id);

@@ -1,5 +1,6 @@
 #include "tests/fuzz/place_check.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -89,9 +90,12 @@ Bytes ResultIn(const OutputPlace& output, const Invocation& call) {
 // As ExecuteJob does: at once in its place unless that touches an input.
 void RunInPlace(RegionWorld& world, const v1::ExecuteRequest& request, const Invocation& call,
                 InputPlaces& inputs, OutputPlace& output, bool touches_input) {
-  const std::vector<const std::byte*> sources =
-      inputs.Take(testing::PayloadsOf(request), request.verify(), world.buffers());
-  const Pointers pointers = InputsOf(sources, call);
+  const auto sources =
+      InputsOf(inputs.Take(testing::PayloadsOf(request), request.verify(), world.buffers()), call);
+  // Here all are in one piece.
+  Pointers pointers = {};
+  std::transform(sources.begin(), sources.end(), pointers.begin(),
+                 [](const TensorBytes& source) { return source.data(); });
   const std::vector<Bytes> before = CopiesOf(pointers, call);
   const Bytes expected = Expected(call, before);
   if (!output.is_set()) return;

@@ -1,8 +1,10 @@
 #include "tests/fuzz/region_world.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -38,7 +40,10 @@ TensorDesc Desc(DataType type, std::vector<uint32_t> sizes) { return PackedDesc(
 }  // namespace
 
 RegionWorld::RegionWorld()
-    : regions_(kLimits), tensors_({}, clock_, buffers_), shared_(testing::MakeMemfd(kSharedBytes)) {
+    : regions_(kLimits),
+      tensors_({}, clock_, buffers_),
+      shared_(testing::MakeMemfd(kSharedBytes)),
+      segment_(kSharedBytes) {
   for (const uint64_t bytes : {kSharedBytes, kSharedBytes / 2}) {
     RegionPacket packet;
     packet.mutable_request()->mutable_register_()->set_bytes(bytes);
@@ -84,14 +89,23 @@ UniqueFd RegionWorld::Open(const Descriptor& descriptor) const {
   }
 }
 
-bool RegionWorld::MayRegister(RegionTable::Owner owner, const Descriptor& descriptor,
-                              uint64_t bytes) const {
-  uint64_t available = descriptor.bytes() % (kMaxFileBytes + 1);
-  if (descriptor.kind() == Descriptor::SHARED) {
-    available = kSharedBytes;
-  } else if (descriptor.kind() >= Descriptor::UNSEALED && descriptor.kind() <= Descriptor::CLOSED) {
-    return false;
+uint64_t RegionWorld::BytesOffered(const RegionPacket& packet, const v1::RegisterRegion& what,
+                                   size_t descriptors) const {
+  if (what.has_name()) {
+    const bool is_right =
+        packet.takes_names() && descriptors == 0 && what.name() == segment_.name();
+    return is_right ? kSharedBytes : 0;
   }
+  if (descriptors != 1) return 0;
+  const Descriptor& descriptor = packet.descriptors(0);
+  if (descriptor.kind() == Descriptor::SHARED) return kSharedBytes;
+  if (descriptor.kind() >= Descriptor::UNSEALED && descriptor.kind() <= Descriptor::CLOSED) {
+    return 0;
+  }
+  return descriptor.bytes() % (kMaxFileBytes + 1);
+}
+
+bool RegionWorld::MayRegister(RegionTable::Owner owner, uint64_t available, uint64_t bytes) const {
   Entry used;
   size_t regions = 0;
   for (const auto& [id, entry] : model_) {
@@ -111,6 +125,8 @@ void RegionWorld::Answer(const RegionPacket& packet) {
     v1::RegionRequest named = packet.request();
     if (named.has_unregister()) {
       named.mutable_unregister()->set_region(IdOf(named.unregister().region()));
+    } else if (named.register_().name() == "s0") {
+      named.mutable_register_()->set_name(segment_.name());
     }
     sent.bytes = named.SerializeAsString();
   }
@@ -123,15 +139,18 @@ void RegionWorld::Answer(const RegionPacket& packet) {
   const RegionTable::Owner owner = packet.owner() % 3;
   bool is_right = false;
   if (is_whole && request.has_register_()) {
-    is_right = sent.descriptors.size() == 1 &&
-               MayRegister(owner, packet.descriptors(0), request.register_().bytes());
+    const v1::RegisterRegion& what = request.register_();
+    is_right =
+        MayRegister(owner, BytesOffered(packet, what, sent.descriptors.size()), what.bytes());
   } else if (is_whole && request.has_unregister()) {
     const auto found = model_.find(request.unregister().region());
     is_right = sent.descriptors.empty() && found != model_.end() && found->second.owner == owner;
   }
 
+  std::optional<Peer> peer;
+  if (packet.takes_names()) peer = Peer{geteuid(), {getegid()}};
   v1::RegionResponse response;
-  Require(response.ParseFromString(AnswerRegionPacket(regions_, owner, sent)));
+  Require(response.ParseFromString(AnswerRegionPacket(regions_, owner, peer, sent)));
   Require(response.error().empty() == is_right);
   if (!is_right) {
     rpc::Status error;

@@ -10,12 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "proto/transport/seqpacket.h"
 #include "proto/wire/host_buffers.h"
 #include "server/regions/region_table.h"
-#include "server/regions/seqpacket.h"
 #include "server/resident/tensor_store.h"
 #include "server/tensor_places.h"
 #include "tests/fuzz/region_case.pb.h"
+#include "tests/testing/test_segment.h"
 #include "tests/unit/server_simulated_clock.h"
 
 namespace opserve::fuzz {
@@ -47,8 +48,12 @@ class RegionWorld {
 
   void AddTensor(const std::string& client, const TensorDesc& desc);
   UniqueFd Open(const Descriptor& descriptor) const;
-  // Whether a well-formed packet must be obeyed.
-  bool MayRegister(RegionTable::Owner owner, const Descriptor& descriptor, uint64_t bytes) const;
+  // Bytes of the memory that a packet offers with `descriptors` descriptors; 0 where it may not be
+  // shared.
+  uint64_t BytesOffered(const RegionPacket& packet, const v1::RegisterRegion& what,
+                        size_t descriptors) const;
+  // Whether the quota allows `bytes` of `available` bytes.
+  bool MayRegister(RegionTable::Owner owner, uint64_t available, uint64_t bytes) const;
   void CheckTable() const;
   // The id that a case calls `name`, or `name`.
   std::string IdOf(const std::string& name) const;
@@ -58,6 +63,7 @@ class RegionWorld {
   RegionTable regions_;
   TensorStore tensors_;
   UniqueFd shared_;
+  testing::TestSegment segment_;
   std::vector<std::string> region_ids_;
   std::vector<std::string> handles_;
   // What must be in the table.

@@ -37,9 +37,11 @@ inline UniqueFd MakeMemfd(uint64_t bytes, int seals = kRegionSeals, unsigned fla
 class SharedMemory {
  public:
   explicit SharedMemory(uint64_t bytes, int seals = kRegionSeals)
-      : fd_(MakeMemfd(bytes, seals)), bytes_(bytes) {
+      : SharedMemory(MakeMemfd(bytes, seals), bytes) {}
+  // The first `bytes` bytes of `fd`.
+  SharedMemory(UniqueFd fd, uint64_t bytes) : fd_(std::move(fd)), bytes_(bytes) {
     data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
-    if (data_ == MAP_FAILED) throw std::runtime_error("cannot map a memfd");
+    if (data_ == MAP_FAILED) throw std::runtime_error("cannot map shared memory");
   }
   ~SharedMemory() { munmap(data_, bytes_); }
   SharedMemory(const SharedMemory&) = delete;
@@ -105,11 +107,14 @@ class RegionClient {
     return Receive();
   }
 
-  // The id of a new region.
-  std::string Register(const SharedMemory& memory) const {
-    const v1::RegionResponse response = Ask(RegisterPacket(memory.bytes()), memory.fd().get());
+  // The id of the new region that a packet asks for.
+  std::string Register(absl::string_view packet, int descriptor = -1) const {
+    const v1::RegionResponse response = Ask(packet, descriptor);
     if (!response.error().empty()) throw std::runtime_error(ReasonOf(response));
     return response.region();
+  }
+  std::string Register(const SharedMemory& memory) const {
+    return Register(RegisterPacket(memory.bytes()), memory.fd().get());
   }
 
  private:

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "server/regions/region_socket.h"
 #include "tests/testing/region_client.h"
+#include "tests/testing/test_segment.h"
 #include "tests/unit/server_status_testing.h"
 
 namespace opserve::testing {
@@ -105,6 +106,35 @@ TEST_F(RegionSocketTest, AnswersMalformedPacketsAndGoesOn) {
   EXPECT_EQ(ReasonOf(client.Ask(std::string("\x78\x01", 2))), "INVALID_REQUEST");
   EXPECT_EQ(ReasonOf(client.Ask(RegisterPacket(100), fd.get())), "OK");
   EXPECT_EQ(OpenDescriptors(), before);
+}
+
+TEST_F(RegionSocketTest, TakesNoNamesUnlessToldTo) {
+  Start();
+  const RegionClient client(options_.path);
+  const TestSegment segment(100);
+  EXPECT_EQ(ReasonOf(client.Ask(segment.RegisterPacket())), "POSIX_SHARED_MEMORY_OFF");
+  EXPECT_EQ(table_.size(), 0);
+}
+
+TEST_F(RegionSocketTest, RegistersByName) {
+  options_.takes_names = true;
+  Start();
+  const TestSegment segment(100);
+  {
+    const RegionClient client(options_.path);
+    const std::string id = client.Register(segment.RegisterPacket());
+    ASSERT_NE(table_.Find(id), nullptr);
+    segment.memory().data()[99] = std::byte{3};
+    EXPECT_EQ(*table_.Find(id)->At(99, 1), std::byte{3});
+    EXPECT_EQ(ReasonOf(client.Ask(segment.RegisterPacket(), segment.memory().fd().get())),
+              "INVALID_REQUEST");
+    EXPECT_NE(client.Register(SharedMemory(100)), "");
+    EXPECT_EQ(table_.size(), 2);
+  }
+  // Who comes later is served later; the segment is still there.
+  const RegionClient later(options_.path);
+  EXPECT_EQ(ReasonOf(later.Ask(segment.RegisterPacket())), "OK");
+  EXPECT_EQ(table_.size(), 1);
 }
 
 // Sends `count` descriptors of the same file with a packet.

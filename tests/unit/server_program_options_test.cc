@@ -162,6 +162,7 @@ const std::vector<std::string>& EveryFlag() {
                                                  "0.25",
                                                  "--quarantine-after",
                                                  "5",
+                                                 "--posix-shared-memory",
                                                  "--max-message-bytes",
                                                  "64MiB",
                                                  "--max-tensor-bytes",
@@ -207,6 +208,7 @@ void ExpectEveryFlag(const ProgramOptions& options) {
               UnorderedElementsAre(Pair("10.0.0.7", 3), Pair("10.0.0.8/a=b", 0.5)));
   EXPECT_EQ(pool.verify_rate, 0.25);
   EXPECT_EQ(pool.health.max_mismatches, 5);
+  EXPECT_TRUE(options.server.regions.posix_shared_memory);
   EXPECT_EQ(options.server.max_message_bytes, 64u << 20);
   EXPECT_EQ(options.server.validation.max_tensor_bytes, 1u << 20);
   EXPECT_EQ(options.server.validation.max_elements, 1000u);

@@ -17,7 +17,7 @@
 #include <set>
 #include <string>
 
-#include "server/regions/unique_fd.h"
+#include "proto/transport/unique_fd.h"
 
 namespace opserve::testing {
 
