@@ -204,8 +204,10 @@ TEST(ClientImplTest, AStreamIsOpenedAsItsOptionsSay) {
   Fixture f({});
   EXPECT_TRUE(absl::IsInvalidArgument(f.impl->OpenStream({.piece_bytes = 1023}).status()));
   EXPECT_THAT(f.transport->timeouts, IsEmpty());
-  EXPECT_TRUE(f.impl->OpenStream({.timeout = absl::Seconds(7)}).ok());
+  const auto stream = f.impl->OpenStream({.timeout = absl::Seconds(7)});
+  ASSERT_TRUE(stream.ok());
   EXPECT_THAT(f.transport->timeouts, ElementsAre(absl::Seconds(7)));
+  f.transport->stream->End(absl::OkStatus());
 }
 
 TEST(ClientImplTest, AnyAnswerButSilenceMeansConnected) {

@@ -109,7 +109,9 @@ class ScriptedTransport final : public Transport {
   std::unique_ptr<RawStream> OpenStream(const char* method, absl::Duration timeout) override {
     timeouts.push_back(timeout);
     EXPECT_EQ(std::string_view(method), "/opserve.v1.OperatorService/ExecuteStream");
-    return std::make_unique<ScriptedStream>();
+    auto opened = std::make_unique<ScriptedStream>();
+    stream = opened.get();
+    return opened;
   }
 
   // Answers what was left unanswered. The transport may be gone after the last answer.
@@ -118,6 +120,8 @@ class ScriptedTransport final : public Transport {
     for (const auto& done : late) done(absl::OkStatus());
   }
 
+  // The stream that was opened last, which the test has to end.
+  ScriptedStream* stream = nullptr;
   bool answers_late = false;
   std::optional<std::string> answer;     // bytes of every answer, instead of good ones
   std::vector<absl::Duration> timeouts;  // of each attempt
