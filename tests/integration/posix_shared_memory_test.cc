@@ -123,13 +123,16 @@ TEST_F(PosixSharedMemoryTest, WhatWasCutOffCountsAsZeros) {
 TEST_F(PosixSharedMemoryTest, MayBeCutOffWhileARequestIsUnderWay) {
   GatedDevice device;
   Connect({.cpu = Borrow(device)});
-  const TestSegment segment(2 * kBytes);
+  const TestSegment segment(3 * kBytes);
   Fill(segment);
-  const v1::ExecuteRequest request = CallIn(client_->Register(segment.RegisterPacket()));
+  const std::string region = client_->Register(segment.RegisterPacket());
   std::vector<PendingCall> calls;
   {
     const GateCloser closer(device);
-    for (int i = 0; i < 2; ++i) calls.push_back(server_->Start(request));
+    for (const uint64_t result : {kBytes, 2 * kBytes}) {
+      calls.push_back(server_->Start(
+          RoundAt(kCount, InRegion(region, 0, kBytes), InRegion(region, result, kBytes))));
+    }
     ASSERT_TRUE(device.WaitForHeld(2));
     // In the middle of the input.
     segment.Resize(kBytes / 2);
