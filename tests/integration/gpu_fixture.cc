@@ -147,6 +147,9 @@ uint64_t GpuServerTest::answered_by(const std::string& device) const {
 
 void GpuServerTest::RunClient(int client, const std::function<void(v1::ExecuteRequest&)>& change) {
   const std::shared_ptr<grpc::Channel> channel = ConnectTo(server_->server().addresses().front());
+  // How often gRPC has to try to connect is not what is tested.
+  ASSERT_TRUE(
+      channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::minutes(1)));
   const auto stub = v1::OperatorService::NewStub(channel);
   for (uint64_t i = 0; i < kRequestsPerClient; ++i) {
     UniqueRequest unique = MakeRequest(client, i);
