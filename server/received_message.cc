@@ -58,12 +58,13 @@ std::vector<TensorBytes> ReceivedMessage::Payloads(HostBufferPool& pool) {
       continue;
     }
     pieces_[i] = PiecesOf(views_, place);
+    const TensorBytes payload(pieces_[i]);
     if (pieces_[i].size() <= place.bytes / kMinPieceBytes) {
-      payloads.emplace_back(pieces_[i]);
+      payloads.push_back(payload);
       continue;
     }
     gathered_[i] = pool.Take(place.bytes);
-    Gather(views_, place, gathered_[i].data());
+    payload.CopyTo(gathered_[i].data(), place.bytes);
     payloads.emplace_back(gathered_[i].data());
     ++gathered;
   }
@@ -75,9 +76,7 @@ std::vector<TensorBytes> ReceivedMessage::Payloads(HostBufferPool& pool) {
 OutgoingPayload ReceivedMessage::Send(size_t payload, uint64_t bytes) {
   if (gathered_[payload].data() != nullptr) return PayloadOf(std::move(gathered_[payload]), bytes);
   const PayloadPlace& place = places_[payload];
-  OutgoingPayload outgoing;
-  outgoing.slices.assign(slices_.begin() + place.slice, slices_.end());
-  return PartOf(outgoing, place.offset, bytes);
+  return PartOf(std::span(slices_).subspan(place.slice), place.offset, bytes);
 }
 
 }  // namespace opserve

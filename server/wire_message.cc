@@ -86,10 +86,9 @@ OutgoingPayload PayloadOf(HostBuffer buffer, uint64_t bytes) {
   return {.data = data, .bytes = bytes, .owner = std::make_shared<HostBuffer>(std::move(buffer))};
 }
 
-OutgoingPayload PartOf(const OutgoingPayload& payload, uint64_t offset, uint64_t bytes) {
-  if (payload.data != nullptr) return {payload.data + offset, bytes, payload.owner};
+OutgoingPayload PartOf(std::span<const grpc::Slice> slices, uint64_t offset, uint64_t bytes) {
   OutgoingPayload part = {.bytes = bytes};
-  for (const grpc::Slice& slice : payload.slices) {
+  for (const grpc::Slice& slice : slices) {
     if (bytes == 0) break;
     if (offset >= slice.size()) {
       offset -= slice.size();
@@ -101,6 +100,11 @@ OutgoingPayload PartOf(const OutgoingPayload& payload, uint64_t offset, uint64_t
     bytes -= count;
   }
   return part;
+}
+
+OutgoingPayload PartOf(const OutgoingPayload& payload, uint64_t offset, uint64_t bytes) {
+  if (payload.data != nullptr) return {payload.data + offset, bytes, payload.owner};
+  return PartOf(payload.slices, offset, bytes);
 }
 
 grpc::ByteBuffer ComposeMessage(const google::protobuf::MessageLite& header,

@@ -33,6 +33,7 @@ struct OutgoingPayload {
 OutgoingPayload PayloadOf(HostBuffer buffer, uint64_t bytes);
 
 // `bytes` bytes from `offset` on, of as many as there are; shares the memory.
+OutgoingPayload PartOf(std::span<const grpc::Slice> slices, uint64_t offset, uint64_t bytes);
 OutgoingPayload PartOf(const OutgoingPayload& payload, uint64_t offset, uint64_t bytes);
 
 // The bytes that the generated code would make of `header`, which has no field numbered

@@ -144,6 +144,20 @@ void Append(Cursor from, uint64_t bytes, std::string& out) {
   }
 }
 
+// Calls visit(piece) for the parts of a payload, in order; none of them is empty.
+template <class Visit>
+void ForEachPiece(std::span<const ByteSlice> slices, const PayloadPlace& place,
+                  const Visit& visit) {
+  size_t slice = place.slice;
+  size_t offset = place.offset;
+  for (uint64_t left = place.bytes; left > 0; ++slice, offset = 0) {
+    const ByteSlice rest = slices[slice].subspan(offset);
+    const ByteSlice piece = rest.first(std::min<uint64_t>(rest.size(), left));
+    if (!piece.empty()) visit(piece);
+    left -= piece.size();
+  }
+}
+
 }  // namespace
 
 SplitResult Split(std::span<const ByteSlice> slices, int payload_field, size_t max_header_bytes,
@@ -185,22 +199,15 @@ const std::byte* InOnePiece(std::span<const ByteSlice> slices, const PayloadPlac
 
 std::vector<ByteSlice> PiecesOf(std::span<const ByteSlice> slices, const PayloadPlace& place) {
   std::vector<ByteSlice> pieces;
-  size_t offset = place.offset;
-  size_t slice = place.slice;
-  for (uint64_t left = place.bytes; left > 0; ++slice, offset = 0) {
-    const ByteSlice rest = slices[slice].subspan(offset);
-    const ByteSlice piece = rest.first(std::min<uint64_t>(rest.size(), left));
-    if (!piece.empty()) pieces.push_back(piece);
-    left -= piece.size();
-  }
+  ForEachPiece(slices, place, [&](ByteSlice piece) { pieces.push_back(piece); });
   return pieces;
 }
 
 void Gather(std::span<const ByteSlice> slices, const PayloadPlace& place, std::byte* target) {
-  for (const ByteSlice piece : PiecesOf(slices, place)) {
+  ForEachPiece(slices, place, [&](ByteSlice piece) {
     std::memcpy(target, piece.data(), piece.size());
     target += piece.size();
-  }
+  });
 }
 
 }  // namespace opserve
