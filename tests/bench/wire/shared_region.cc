@@ -2,43 +2,25 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstring>
+#include <utility>
 
+#include "absl/time/time.h"
 #include "opserve/v1/regions.pb.h"
+#include "proto/transport/seqpacket.h"
 
 namespace opserve::wire_bench {
 namespace {
 
-// Sends one packet that carries a descriptor.
-bool SendWithDescriptor(int socket, std::string bytes, int descriptor) {
-  iovec data = {bytes.data(), bytes.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &descriptor, sizeof(descriptor));
-  return sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
-}
+// How long the server may take to answer.
+constexpr absl::Duration kLimit = absl::Seconds(10);
 
 }  // namespace
 
 SharedRegion::~SharedRegion() {
   if (data_ != nullptr) munmap(data_, bytes_);
-  if (memory_ >= 0) close(memory_);
-  if (socket_ >= 0) close(socket_);
 }
 
 absl::Status SharedRegion::Register(const std::string& path, uint64_t bytes) {
@@ -47,12 +29,12 @@ absl::Status SharedRegion::Register(const std::string& path, uint64_t bytes) {
 }
 
 absl::Status SharedRegion::Map(uint64_t bytes) {
-  memory_ = memfd_create("wire_load", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (memory_ < 0 || ftruncate(memory_, static_cast<off_t>(bytes)) != 0 ||
-      fcntl(memory_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+  memory_ = UniqueFd(memfd_create("wire_load", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory_ || ftruncate(memory_.get(), static_cast<off_t>(bytes)) != 0 ||
+      fcntl(memory_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
     return absl::ErrnoToStatus(errno, "cannot make shared memory");
   }
-  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0);
+  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
   if (data == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map shared memory");
   data_ = static_cast<uint8_t*>(data);
   bytes_ = bytes;
@@ -60,23 +42,19 @@ absl::Status SharedRegion::Map(uint64_t bytes) {
 }
 
 absl::Status SharedRegion::Send(const std::string& path, uint64_t bytes) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  const timeval limit = {10, 0};
+  absl::StatusOr<UniqueFd> socket = ConnectForPackets(path, kLimit);
+  if (!socket.ok()) return socket.status();
+  socket_ = *std::move(socket);
   v1::RegionRequest request;
   request.mutable_register_()->set_bytes(bytes);
-  std::array<char, 4096> packet;
-  if (socket_ < 0 || setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0 ||
-      connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      !SendWithDescriptor(socket_, request.SerializeAsString(), memory_)) {
-    return absl::ErrnoToStatus(errno, "cannot register shared memory");
+  absl::Status sent = SendPacket(socket_, request.SerializeAsString(), memory_.get());
+  if (!sent.ok()) return sent;
+  if (!WaitForPacket(socket_, kLimit)) {
+    return absl::DeadlineExceededError("the server does not answer about shared memory");
   }
-  const ssize_t count = recv(socket_, packet.data(), packet.size(), 0);
+  const absl::StatusOr<Packet> packet = ReceivePacket(socket_);
   v1::RegionResponse response;
-  if (count <= 0 || !response.ParseFromArray(packet.data(), static_cast<int>(count)) ||
-      !response.error().empty()) {
+  if (!packet.ok() || !response.ParseFromString(packet->bytes) || !response.error().empty()) {
     return absl::InternalError("the server refused shared memory");
   }
   id_ = response.region();

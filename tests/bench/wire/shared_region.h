@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "proto/transport/unique_fd.h"
 
 namespace opserve::wire_bench {
 
@@ -31,8 +32,9 @@ class SharedRegion {
   absl::Status Map(uint64_t bytes);
   absl::Status Send(const std::string& path, uint64_t bytes);
 
-  int memory_ = -1;
-  int socket_ = -1;
+  UniqueFd memory_;
+  // The region is there as long as the connection.
+  UniqueFd socket_;
   uint8_t* data_ = nullptr;
   uint64_t bytes_ = 0;
   std::string id_;
