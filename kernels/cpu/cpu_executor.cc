@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
-#include <vector>
 
 #include "kernels/cpu/chain.h"
 #include "kernels/cpu/kernel_table.h"
@@ -51,16 +50,6 @@ std::array<size_t, kMaxTensors> ElementSizes(const Invocation& call) {
 uint64_t TotalBytes(const Invocation& call, const std::array<size_t, kMaxTensors>& element_sizes) {
   return call.plan.element_count *
          std::accumulate(element_sizes.begin(), element_sizes.end(), uint64_t{0});
-}
-
-// The inputs of a call, for a walk over pieces.
-std::vector<cpu::PieceWalk::Operand> OperandsOf(
-    std::span<const TensorBytes> inputs, const std::array<size_t, kMaxTensors>& element_sizes) {
-  std::vector<cpu::PieceWalk::Operand> operands;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    operands.push_back({inputs[i], inputs[i].is_absent() ? 0 : element_sizes[i]});
-  }
-  return operands;
 }
 
 // What a group of several steps reads and writes.
@@ -197,8 +186,7 @@ void CpuExecutor::RunPieces(const Invocation& invocation, std::span<const Tensor
   const uint64_t count = invocation.plan.element_count;
   const uint64_t bytes = TotalBytes(invocation, sizes);
   const cpu::PieceWalk walk(cpu::GetKernel(invocation.op, invocation.lane_type, invocation.mode()),
-                            impl_->StoreModeFor(bytes), OperandsOf(inputs, sizes), count, output,
-                            sizes[inputs.size()]);
+                            impl_->StoreModeFor(bytes), inputs, sizes, count, output);
   impl_->ForElements(count, bytes, [&](uint64_t begin, uint64_t end) { walk.Run(begin, end); });
 }
 
@@ -207,7 +195,7 @@ void CpuExecutor::RunInPlace(const Invocation& invocation, std::span<const Tenso
   const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
   const uint64_t count = invocation.plan.element_count;
   const cpu::PieceWalk walk(cpu::GetKernel(invocation.op, invocation.lane_type, invocation.mode()),
-                            OperandsOf(inputs, sizes), count, target);
+                            inputs, sizes, count, target);
   impl_->ForElements(count, TotalBytes(invocation, sizes),
                      [&](uint64_t begin, uint64_t end) { walk.Run(begin, end); });
 }

@@ -55,16 +55,16 @@ class PieceWalk::Cursor {
   size_t at_ = 0;  // in the piece
 };
 
-PieceWalk::PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const Operand> inputs,
-                     uint64_t element_count)
+PieceWalk::PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const TensorBytes> inputs,
+                     std::span<const size_t> element_sizes, uint64_t element_count)
     : kernel_(kernel), store_mode_(store_mode), input_count_(inputs.size()) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto& [bytes, element_size] = inputs[i];
+    const TensorBytes& bytes = inputs[i];
+    if (bytes.is_absent()) continue;
     Input& input = inputs_[i];
-    input.element_size = element_size;
-    if (element_size == 0) continue;
+    input.element_size = element_sizes[i];
     if (bytes.data() != nullptr) {
-      input.pieces = {Piece(bytes.data(), element_count * element_size)};
+      input.pieces = {Piece(bytes.data(), element_count * input.element_size)};
     } else {
       input.pieces.assign(bytes.pieces().begin(), bytes.pieces().end());
     }
@@ -77,16 +77,17 @@ PieceWalk::PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const Op
   }
 }
 
-PieceWalk::PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const Operand> inputs,
-                     uint64_t element_count, std::byte* output, size_t output_element_size)
-    : PieceWalk(kernel, store_mode, inputs, element_count) {
+PieceWalk::PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const TensorBytes> inputs,
+                     std::span<const size_t> element_sizes, uint64_t element_count,
+                     std::byte* output)
+    : PieceWalk(kernel, store_mode, inputs, element_sizes, element_count) {
   output_ = output;
-  output_element_size_ = output_element_size;
+  output_element_size_ = element_sizes[inputs.size()];
 }
 
-PieceWalk::PieceWalk(FlatKernel kernel, std::span<const Operand> inputs, uint64_t element_count,
-                     size_t target)
-    : PieceWalk(kernel, StoreMode::kInPlace, inputs, element_count) {
+PieceWalk::PieceWalk(FlatKernel kernel, std::span<const TensorBytes> inputs,
+                     std::span<const size_t> element_sizes, uint64_t element_count, size_t target)
+    : PieceWalk(kernel, StoreMode::kInPlace, inputs, element_sizes, element_count) {
   target_ = target;
 }
 

@@ -22,20 +22,15 @@ namespace opserve::cpu {
 // from many threads at once.
 class PieceWalk {
  public:
-  // An operand of `element_count` elements; absent where element_size is 0.
-  struct Operand {
-    TensorBytes bytes;
-    size_t element_size = 0;
-  };
-
-  // The result goes to `output`. What the operands refer to must outlive the walk.
-  PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const Operand> inputs,
-            uint64_t element_count, std::byte* output, size_t output_element_size);
+  // `element_sizes`: bytes per element of the inputs, absent ones included, then of the output. The
+  // result goes to `output`. What the inputs refer to must outlive the walk.
+  PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const TensorBytes> inputs,
+            std::span<const size_t> element_sizes, uint64_t element_count, std::byte* output);
 
   // The result takes the place of the bytes of input `target`, whose elements are as large as its
   // own. They must be writable, although they are given as an input.
-  PieceWalk(FlatKernel kernel, std::span<const Operand> inputs, uint64_t element_count,
-            size_t target);
+  PieceWalk(FlatKernel kernel, std::span<const TensorBytes> inputs,
+            std::span<const size_t> element_sizes, uint64_t element_count, size_t target);
 
   // Computes elements `begin` to `end` - 1.
   void Run(uint64_t begin, uint64_t end) const;
@@ -43,6 +38,7 @@ class PieceWalk {
  private:
   using Piece = std::span<const std::byte>;
   struct Input {
+    // 0 where the input is absent.
     size_t element_size = 0;
     // Never empty where the input is present.
     std::vector<Piece> pieces;
@@ -51,8 +47,8 @@ class PieceWalk {
   };
   class Cursor;
 
-  PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const Operand> inputs,
-            uint64_t element_count);
+  PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const TensorBytes> inputs,
+            std::span<const size_t> element_sizes, uint64_t element_count);
 
   void RunDivided(std::array<Cursor, kMaxInputs>& cursors, uint64_t at) const;
   std::byte* OutputAt(uint64_t at, const std::array<const std::byte*, kMaxInputs>& inputs) const;
