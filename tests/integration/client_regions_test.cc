@@ -153,7 +153,7 @@ TEST_F(ClientRegionsTest, QuotasAreKeptAndFreed) {
     EXPECT_EQ(GetErrorReason(status), "REGION_QUOTA");
     EXPECT_TRUE(GetRetryDelay(status).has_value());
   }
-  EXPECT_EQ(GetErrorReason(client_->CreateRegion(uint64_t{1} << 40).status()), "REGION_QUOTA")
+  EXPECT_EQ(GetErrorReason(client_->CreateRegion(uint64_t{1} << 36).status()), "REGION_QUOTA")
       << "and no such memory is taken";
 }
 
