@@ -125,7 +125,7 @@ void AddThreadOptions(CLI::App& app, ServerOptions& server) {
                  "processor")
       ->capture_default_str()
       ->check(Between(0, 1024));
-  AddSize(app, "--inline-bytes", server.inline_bytes, "2MiB", 0, 16 * kMiB,
+  AddSize(app, "--inline-bytes", server.inline_bytes, "8MiB", 0, 16 * kMiB,
           "Most bytes of inputs and outputs of a request that a poller runs on the processor "
           "itself while none waits, up to 16MiB; what is known to take long is queued; 0: none");
 }

@@ -53,7 +53,7 @@ struct ServerOptions {
   PoolOptions pool;
   // Most bytes of inputs and outputs of a request that a poller runs on the processor itself; see
   // PoolOptions.
-  uint64_t inline_bytes = uint64_t{2} << 20;
+  uint64_t inline_bytes = uint64_t{8} << 20;
 
   // Largest message in bytes, in each direction.
   uint64_t max_message_bytes = uint64_t{256} << 20;

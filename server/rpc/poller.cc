@@ -48,6 +48,7 @@ void Poller::OnTick(bool ok) {
 }
 
 void Poller::Run() {
+  thread_id_ = std::this_thread::get_id();
   SetTickAlarm();
   void* tag = nullptr;
   bool ok = false;

@@ -39,6 +39,9 @@ class Poller {
   void AddCall(PolledCall& call);
   void RemoveCall(PolledCall& call);
 
+  // To be asked by threads that have to do with a call.
+  bool is_current_thread() const { return std::this_thread::get_id() == thread_id_; }
+
   // Time between two ticks.
   std::chrono::milliseconds tick() const { return tick_; }
 
@@ -51,6 +54,7 @@ class Poller {
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   const std::chrono::milliseconds tick_;
   std::thread thread_;
+  std::thread::id thread_id_;  // set before the first call
   grpc::Alarm stop_alarm_;
   MemberEvent<Poller, &Poller::OnStop> stop_{*this};
 

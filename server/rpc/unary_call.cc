@@ -1,6 +1,7 @@
 #include "server/rpc/unary_call.h"
 
 #include <chrono>
+#include <utility>
 
 #include "server/message_bytes.h"
 #include "server/rpc/call_context.h"
@@ -8,6 +9,11 @@
 
 namespace opserve {
 namespace {
+
+// Responses from this size on are given to gRPC in the poller's thread. Where one thread writes to
+// a connection that another one polls, gRPC brings a third one in, which costs large responses more
+// than the change of threads.
+constexpr uint64_t kMinBytesToPoller = 4 << 20;
 
 // How a large response advances is not to be seen, so it gets a second more for each of so many
 // bytes.
@@ -33,8 +39,15 @@ Clock::TimePoint UnaryCall::deadline() const { return DeadlineOf(context_); }
 
 void UnaryCall::Finish(const grpc::ByteBuffer& response) {
   response_bytes_ = response.Length();
+  if (response_bytes_ < kMinBytesToPoller || poller_.is_current_thread()) {
+    Send(response);
+    return;
+  }
+  response_ = response;
+  send_alarm_.emplace();
   hand_over_.Give();
-  responder_.Finish(response, grpc::Status::OK, static_cast<Event*>(&finished_));
+  send_alarm_->Set(&poller_.queue(), gpr_inf_past(GPR_CLOCK_MONOTONIC),
+                   static_cast<Event*>(&send_));
 }
 
 void UnaryCall::Finish(const absl::Status& status) {
@@ -66,6 +79,17 @@ void UnaryCall::OnTick() {
   if (stall_watch_.IsStalled(true, 0, ExtraTicks(response_bytes_, poller_.tick()))) {
     context_.TryCancel();
   }
+}
+
+void UnaryCall::OnSend(bool) {
+  hand_over_.Take();
+  const grpc::ByteBuffer response = std::move(response_);
+  Send(response);
+}
+
+void UnaryCall::Send(const grpc::ByteBuffer& response) {
+  hand_over_.Give();
+  responder_.Finish(response, grpc::Status::OK, static_cast<Event*>(&finished_));
 }
 
 void UnaryCall::OnFinished(bool) {

@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
+#include "grpcpp/alarm.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/support/async_unary_call.h"
 #include "server/clock.h"
@@ -72,19 +74,25 @@ class UnaryCall final : private PolledCall {
 
   void OnTick() override;
   void OnStart(bool ok);
+  void OnSend(bool ok);
   void OnFinished(bool ok);
   void OnOver(bool ok);
+  void Send(const grpc::ByteBuffer& response);
   void RemoveOne();
 
   RpcService::Method& method_;
   Poller& poller_;
   MemberEvent<UnaryCall, &UnaryCall::OnStart> start_{*this};
+  MemberEvent<UnaryCall, &UnaryCall::OnSend> send_{*this};
   MemberEvent<UnaryCall, &UnaryCall::OnFinished> finished_{*this};
   MemberEvent<UnaryCall, &UnaryCall::OnOver> over_{*this};
   grpc::ServerContext context_;
   grpc::ByteBuffer request_;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder_{&context_};
   std::unique_ptr<CallState> state_;
+  // Of a response that waits for the poller's thread.
+  grpc::ByteBuffer response_;
+  std::optional<grpc::Alarm> send_alarm_;
   HandOver hand_over_;
   StallWatch stall_watch_;
   // Of the response; set before it is handed over.
