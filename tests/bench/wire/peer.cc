@@ -9,18 +9,6 @@ namespace {
 
 constexpr char kMethod[] = "/opserve.wire_bench.Echo/Echo";
 
-// A peer that is a gRPC service and needs nothing else.
-template <class Service>
-class ServicePeer : public Peer {
- public:
-  template <class... Args>
-  explicit ServicePeer(Args... args) : service_(args...) {}
-  void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&service_); }
-
- private:
-  Service service_;
-};
-
 class ProtoSync : public Echo::Service {
   grpc::Status Echo(grpc::ServerContext* /*context*/, const EchoMessage* request,
                     EchoMessage* response) override {
@@ -78,7 +66,8 @@ class RawSync : public grpc::Service {
 
 const std::vector<std::string>& PeerStyles() {
   static const auto* const kStyles = new std::vector<std::string>{
-      "proto-cq", "proto-callback", "proto-sync", "raw-cq", "raw-callback", "raw-sync"};
+      "proto-cq",     "proto-callback", "proto-sync",       "raw-cq",
+      "raw-callback", "raw-sync",       "execute-callback", "execute-sync"};
   return *kStyles;
 }
 
@@ -88,6 +77,8 @@ std::unique_ptr<Peer> MakePeer(const std::string& style, bool spoil) {
   if (style == "proto-sync") return std::make_unique<ServicePeer<ProtoSync>>();
   if (style == "raw-callback") return std::make_unique<ServicePeer<RawCallback>>(spoil);
   if (style == "raw-sync") return std::make_unique<ServicePeer<RawSync>>(spoil);
+  if (style == "execute-callback") return MakeExecuteCallbackPeer();
+  if (style == "execute-sync") return MakeExecuteSyncPeer();
   return MakeRawQueuePeer(spoil);
 }
 

@@ -1,6 +1,6 @@
 // File: tests/bench/wire/peer.h
 //
-// Echo services in gRPC's styles, to compare what a call costs in each.
+// Services in gRPC's styles, to compare what a call costs in each.
 
 #ifndef OPSERVE_TESTS_BENCH_WIRE_PEER_H_
 #define OPSERVE_TESTS_BENCH_WIRE_PEER_H_
@@ -13,7 +13,7 @@
 
 namespace opserve::wire_bench {
 
-// An echo service. Register, build the server, Start; shut the server down, Stop.
+// A service. Register, build the server, Start; shut the server down, Stop.
 class Peer {
  public:
   virtual ~Peer() = default;
@@ -24,8 +24,21 @@ class Peer {
   virtual void Stop() {}
 };
 
+// A peer that is a gRPC service and needs nothing else.
+template <class Service>
+class ServicePeer : public Peer {
+ public:
+  template <class... Args>
+  explicit ServicePeer(Args... args) : service_(args...) {}
+  void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&service_); }
+
+ private:
+  Service service_;
+};
+
 // What MakePeer knows: "proto-cq", "proto-callback", "proto-sync": generated messages; "raw-cq",
-// "raw-callback", "raw-sync": bytes as they came.
+// "raw-callback", "raw-sync": bytes as they came; "execute-callback", "execute-sync": no echo, but
+// what the server does for Execute.
 const std::vector<std::string>& PeerStyles();
 
 // A peer of one of PeerStyles(). With `spoil`, which only raw styles know, one bit of every answer
@@ -35,6 +48,10 @@ std::unique_ptr<Peer> MakePeer(const std::string& style, bool spoil);
 // The styles with completion queues: one thread polls.
 std::unique_ptr<Peer> MakeProtoQueuePeer();
 std::unique_ptr<Peer> MakeRawQueuePeer(bool spoil);
+
+// Execute, as the server would do it with gRPC's callback or synchronous API.
+std::unique_ptr<Peer> MakeExecuteCallbackPeer();
+std::unique_ptr<Peer> MakeExecuteSyncPeer();
 
 }  // namespace opserve::wire_bench
 

@@ -55,6 +55,9 @@ ROWS = (
     Row("chain", "opserve, chain of 8", OPSERVE, "chain", sizes=CHAIN_SIZES),
     Row("calls8", "opserve, 8 calls", OPSERVE, "calls8", sizes=CHAIN_SIZES),
 
+    Row("tcp-callback", "opserve, callback", peer("execute-callback", True), "execute", ceiling="raw",
+        style=True),
+    Row("tcp-sync", "opserve, sync", peer("execute-sync", True), "execute", ceiling="raw", style=True),
     Row("raw-callback", "raw echo, callback", peer("raw-callback", True), "echo", ceiling="raw",
         style=True),
     Row("raw-sync", "raw echo, sync", peer("raw-sync", True), "echo", ceiling="raw", style=True),
