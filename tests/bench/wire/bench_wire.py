@@ -62,8 +62,7 @@ def measure(programs, servers, row, size, concurrency, seconds):
         process, path = servers.find(row.server)
         command += ["--target", f"unix:{path}" if row.unix else process.address,
                     "--server-pid", str(process.pid)]
-    if row.tuned:
-        command.append("--tuned")
+    command += row.tuning
     done = subprocess.run(command, capture_output=True, text=True, timeout=CALL_LIMIT_S, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{row.name}, {size_text(size)}, {concurrency} at a time: "
@@ -151,7 +150,9 @@ def parse_arguments():
     parser.add_argument("--only", nargs="+", metavar="ROW", choices=[row.name for row in ROWS],
                         help="only these rows")
     parser.add_argument("--style", action="store_true",
-                        help="also gRPC's callback and synchronous styles, tuned or not")
+                        help="also gRPC's callback and synchronous styles, of echoes and of opserve")
+    parser.add_argument("--transport", action="store_true",
+                        help="also raw echoes with other settings of the transport, one at a time")
     parser.add_argument("--idle", type=int, default=10000, metavar="N",
                         help="idle connections to open in the end; 0: none (default: %(default)s)")
     parser.add_argument("--json", type=pathlib.Path, help="also write everything to this file")
@@ -177,7 +178,8 @@ def main():
     options = parse_arguments()
     programs = options.bin.resolve()
     rows = [row for row in ROWS
-            if (row.name in options.only if options.only else options.style or not row.style)]
+            if (row.name in options.only if options.only
+                else not row.group or getattr(options, row.group))]
     with tempfile.TemporaryDirectory(prefix="opserve-wire-") as folder:
         try:
             with Servers(programs, folder) as servers:

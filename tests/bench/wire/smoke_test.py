@@ -19,8 +19,8 @@ def check_bench(programs, folder):
     output = folder / "wire.json"
     done = subprocess.run(
         [sys.executable, HERE / "bench_wire.py", "--bin", programs, "--repeats", "1",
-         "--seconds", "0.02", "--sizes", "64", "1MiB", "--style", "--idle", "50",
-         "--json", output],
+         "--seconds", "0.02", "--sizes", "64", "1MiB", "--style", "--transport",
+         "--idle", "50", "--json", output],
         stdout=subprocess.PIPE, text=True, timeout=240, check=True)
     report = json.loads(output.read_text(encoding="utf-8"))
     for idle in report["idle"].values():

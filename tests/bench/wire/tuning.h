@@ -1,22 +1,38 @@
 // File: tests/bench/wire/tuning.h
 //
-// What makes loopback transport of large messages fast, for both ends of the benchmark.
+// What an end of the benchmark changes in gRPC's and glibc's defaults.
 
 #ifndef OPSERVE_TESTS_BENCH_WIRE_TUNING_H_
 #define OPSERVE_TESTS_BENCH_WIRE_TUNING_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "CLI/CLI.hpp"
 #include "grpcpp/impl/server_builder_option.h"
+#include "grpcpp/support/channel_arguments.h"
 
 namespace opserve::wire_bench {
 
-// Makes glibc's allocator keep every page that it once got from the system. Call it before the
-// first thread is started.
-void KeepPages();
+struct Tuning {
+  // CUBIC on connections within one machine, as opserve does it.
+  bool has_cubic = false;
+  // glibc's allocator keeps every page that it once got from the system.
+  bool keeps_pages = false;
+  // gRPC's channel arguments, "name=number".
+  std::vector<std::string> arguments;
+};
 
-// What opserve-server does for connections within one machine, for the server of a peer.
-std::unique_ptr<grpc::ServerBuilderOption> LoopbackListeners();
+// Adds the options of a command line.
+void AddOptions(CLI::App& app, Tuning& tuning);
+
+// Tunes the allocator. Before the first thread is started.
+void TuneProcess(const Tuning& tuning);
+
+void TuneClient(const Tuning& tuning, const std::string& target, grpc::ChannelArguments& arguments);
+
+std::unique_ptr<grpc::ServerBuilderOption> ServerTuning(const Tuning& tuning);
 
 }  // namespace opserve::wire_bench
 

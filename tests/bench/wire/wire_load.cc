@@ -9,7 +9,6 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "nlohmann/json.hpp"
-#include "proto/transport/loopback_tuning.h"
 #include "tests/bench/wire/calls.h"
 #include "tests/bench/wire/chain_calls.h"
 #include "tests/bench/wire/kernel_load.h"
@@ -30,7 +29,7 @@ struct Options {
   double seconds = 0.4;
   double warm_up = 0.1;
   pid_t server_pid = 0;
-  bool tuned = false;
+  Tuning tuning;
   bool spoil = false;
 };
 
@@ -38,7 +37,7 @@ std::shared_ptr<grpc::Channel> Connect(const Options& options) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
-  if (options.tuned) TuneClientLoopback(options.target, arguments);
+  TuneClient(options.tuning, options.target, arguments);
   return grpc::CreateCustomChannel(options.target, grpc::InsecureChannelCredentials(), arguments);
 }
 
@@ -128,12 +127,12 @@ int Main(int argc, char** argv) {
   app.add_option("--warm-up", options.warm_up, "Seconds before that")->capture_default_str();
   app.add_option("--server-pid", options.server_pid,
                  "Process whose CPU time and memory to measure");
-  app.add_flag("--tuned", options.tuned, "CUBIC on the connection; keep the heap's pages");
+  AddOptions(app, options.tuning);
   app.add_flag("--spoil", options.spoil,
                "Expect one wrong bit of the operators' results, so that right ones are an error");
   CLI11_PARSE(app, argc, argv);
 
-  if (options.tuned) KeepPages();
+  TuneProcess(options.tuning);
   const absl::StatusOr<Measurement> result = Measure(options);
   if (!result.ok()) {
     std::cerr << "wire_load: " << result.status().message() << "\n";

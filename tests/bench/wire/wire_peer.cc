@@ -1,4 +1,4 @@
-// An echo server for wire_load: what a gRPC server could reach that has nothing to do.
+// A server for wire_load: what a gRPC server could reach that has nothing to do.
 
 #include <iostream>
 #include <memory>
@@ -22,7 +22,7 @@ struct Options {
   std::vector<std::string> listen = {"127.0.0.1:0"};
   std::string ready_file;
   std::string style = "raw-cq";
-  bool tuned = false;
+  Tuning tuning;
   bool spoil = false;
 };
 
@@ -40,12 +40,12 @@ std::vector<std::string> Bound(const std::vector<std::string>& addresses,
 
 int Serve(const Options& options) {
   const StopSignals signals;
-  if (options.tuned) KeepPages();
+  TuneProcess(options.tuning);
   const std::unique_ptr<Peer> peer = MakePeer(options.style, options.spoil);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(-1);
   builder.SetMaxSendMessageSize(-1);
-  if (options.tuned) builder.SetOption(LoopbackListeners());
+  builder.SetOption(ServerTuning(options.tuning));
   std::vector<int> ports(options.listen.size());
   for (size_t i = 0; i < ports.size(); ++i) {
     builder.AddListeningPort(options.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
@@ -79,7 +79,7 @@ int Main(int argc, char** argv) {
   app.add_option("--style", options.style, "How calls are taken and messages are held")
       ->capture_default_str()
       ->check(CLI::IsMember(PeerStyles()));
-  app.add_flag("--tuned", options.tuned, "CUBIC on its connections; keep the heap's pages");
+  AddOptions(app, options.tuning);
   app.add_flag("--spoil", options.spoil, "Flip one bit of every answer (raw styles)");
   CLI11_PARSE(app, argc, argv);
   return Serve(options);

@@ -23,9 +23,18 @@ class Server:
 
 OPSERVE = Server("opserve-server", ("--devices", "none", "--log-level", "warn"))
 
+# What makes loopback transport of large messages fast, for both ends.
+TUNED = ("--cubic", "--keep-pages")
 
-def peer(style, tuned):
-    return Server("wire_peer", ("--style", style, *(("--tuned",) if tuned else ())))
+
+def peer(style, tuning=TUNED):
+    return Server("wire_peer", ("--style", style, *tuning))
+
+
+def channel_arguments(**values):
+    """Flags that set gRPC's channel arguments besides; a double underscore stands for a dot."""
+    return (*TUNED, *(word for name, value in values.items()
+                      for word in ("--channel-arg", f"grpc.{name.replace('__', '.')}={value}")))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,16 +45,22 @@ class Row:
     server: Server | None  # None: the client does it all
     mode: str             # of wire_load
     unix: bool = False    # over a unix socket, else TCP
-    tuned: bool = True    # the client
+    tuning: tuple = TUNED  # of the client
     ceiling: str = ""     # name of the row that it is compared with
-    style: bool = False   # only with --style
+    group: str = ""       # "style", "transport": only with that option
     sizes: tuple = SIZES
 
 
+def raw_echo(name, change, tuning):
+    """The raw echo with another tuning of both ends."""
+    return Row(f"raw-{name}", f"raw echo, {change}", peer("raw-cq", tuning), "echo", tuning=tuning,
+               ceiling="raw", group="transport")
+
+
 ROWS = (
-    Row("proto", "protobuf echo", peer("proto-cq", False), "proto-echo", tuned=False, ceiling="raw"),
-    Row("raw", "raw echo", peer("raw-cq", True), "echo"),
-    Row("raw-unix", "raw echo, unix", peer("raw-cq", True), "echo", unix=True),
+    Row("proto", "protobuf echo", peer("proto-cq", ()), "proto-echo", tuning=(), ceiling="raw"),
+    Row("raw", "raw echo", peer("raw-cq"), "echo"),
+    Row("raw-unix", "raw echo, unix", peer("raw-cq"), "echo", unix=True),
     Row("tcp", "opserve", OPSERVE, "execute", ceiling="raw"),
     Row("unix", "opserve, unix", OPSERVE, "execute", unix=True, ceiling="raw-unix"),
     Row("stream", "opserve, streamed", OPSERVE, "stream", ceiling="raw"),
@@ -55,20 +70,29 @@ ROWS = (
     Row("chain", "opserve, chain of 8", OPSERVE, "chain", sizes=CHAIN_SIZES),
     Row("calls8", "opserve, 8 calls", OPSERVE, "calls8", sizes=CHAIN_SIZES),
 
-    Row("tcp-callback", "opserve, callback", peer("execute-callback", True), "execute", ceiling="raw",
-        style=True),
-    Row("tcp-sync", "opserve, sync", peer("execute-sync", True), "execute", ceiling="raw", style=True),
-    Row("raw-callback", "raw echo, callback", peer("raw-callback", True), "echo", ceiling="raw",
-        style=True),
-    Row("raw-sync", "raw echo, sync", peer("raw-sync", True), "echo", ceiling="raw", style=True),
-    Row("raw-untuned", "raw echo, untuned", peer("raw-cq", False), "echo", tuned=False,
-        ceiling="raw", style=True),
-    Row("proto-tuned", "protobuf echo, tuned", peer("proto-cq", True), "proto-echo", ceiling="raw",
-        style=True),
-    Row("proto-callback", "protobuf echo, callback", peer("proto-callback", False), "proto-echo",
-        tuned=False, ceiling="raw", style=True),
-    Row("proto-sync", "protobuf echo, sync", peer("proto-sync", False), "proto-echo", tuned=False,
-        ceiling="raw", style=True),
+    Row("tcp-callback", "opserve, callback", peer("execute-callback"), "execute", ceiling="raw",
+        group="style"),
+    Row("tcp-sync", "opserve, sync", peer("execute-sync"), "execute", ceiling="raw", group="style"),
+    Row("raw-callback", "raw echo, callback", peer("raw-callback"), "echo", ceiling="raw",
+        group="style"),
+    Row("raw-sync", "raw echo, sync", peer("raw-sync"), "echo", ceiling="raw", group="style"),
+    Row("proto-tuned", "protobuf echo, tuned", peer("proto-cq"), "proto-echo", ceiling="raw",
+        group="style"),
+    Row("proto-callback", "protobuf echo, callback", peer("proto-callback", ()), "proto-echo",
+        tuning=(), ceiling="raw", group="style"),
+    Row("proto-sync", "protobuf echo, sync", peer("proto-sync", ()), "proto-echo", tuning=(),
+        ceiling="raw", group="style"),
+
+    raw_echo("untuned", "untuned", ()),
+    raw_echo("no-cubic", "no CUBIC", ("--keep-pages",)),
+    raw_echo("no-pages", "pages not kept", ("--cubic",)),
+    raw_echo("no-bdp", "no BDP probe", channel_arguments(http2__bdp_probe=0)),
+    raw_echo("frames", "frames of 1 MiB", channel_arguments(http2__max_frame_size=MIB)),
+    raw_echo("chunks", "reads of 1 MiB", channel_arguments(
+        experimental__tcp_read_chunk_size=MIB, experimental__tcp_max_read_chunk_size=4 * MIB)),
+    raw_echo("lookahead", "lookahead 16 MiB", channel_arguments(http2__lookahead_bytes=16 * MIB)),
+    raw_echo("write-buffer", "write buffer 1 MiB", channel_arguments(
+        http2__write_buffer_size=MIB)),
 )
 
 
