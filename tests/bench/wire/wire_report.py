@@ -67,7 +67,7 @@ def table(results, rows):
     groups = dict.fromkeys((size, concurrency) for _, size, concurrency in results.cells())
     for size, concurrency in groups:
         lines.append("")
-        lines.append(f"{size_text(size) + f', {concurrency} at a time':<26}{'calls/s':>10}"
+        lines.append(f"{size_text(size) + f', {concurrency} at a time':<30}{'calls/s':>10}"
                      f"{'GiB/s':>9}{'p50 us':>11}{'p99 us':>11}{'p99.9 us':>11}"
                      f"{'CPU s/GiB: client':>19}{'server':>9}{'peak MiB':>10}{'faults':>8}"
                      "  of ceiling")
@@ -77,7 +77,7 @@ def table(results, rows):
                 continue
             ratio = results.ratio(row.name, row.ceiling, size, concurrency)
             lines.append(
-                f"  {row.label:<24}{value['calls_per_s']:>10,.0f}{value['gib_per_s']:>9.3f}"
+                f"  {row.label:<28}{value['calls_per_s']:>10,.0f}{value['gib_per_s']:>9.3f}"
                 f"{value['p50_us']:>11,.0f}{value['p99_us']:>11,.0f}{value['p999_us']:>11,.0f}"
                 f"{value['client_cpu_s_per_gib']:>19.3f}{value['server_cpu_s_per_gib']:>9.3f}"
                 f"{value['server_peak_rss_bytes'] / MIB:>10.0f}"
