@@ -131,6 +131,32 @@ TEST_P(KernelPiecesTest, ResultsMayTakeThePlaceOfAnInput) {
   }
 }
 
+// Several threads, and several steps of each.
+TEST(RunInPlaceTest, LargeTensorsAreComputedInParts) {
+  std::mt19937_64 random(20261122);
+  int computed = 0;
+  for (const Cell& cell : AllCells()) {
+    if (cell.lane != DataType::kFloat32) continue;
+    const auto call = MakeCall(cell, 0, Packed(600'001));
+    ASSERT_NE(call, nullptr);
+    if (!CanRunInPlace(*call, 0)) continue;
+    const std::vector<GuardedInput> inputs = MakeInputs(*call, random);
+    std::vector<Pieces> pieces;
+    std::vector<TensorBytes> bytes;
+    pieces.reserve(inputs.size());
+    for (const GuardedInput& input : inputs) {
+      bytes.push_back(pieces.emplace_back(input.data(), input.size(), 100'000, random).bytes());
+    }
+    Executor().RunInPlace(*call, bytes, 0);
+    const std::vector<std::byte> result = pieces[0].Joined();
+    EXPECT_EQ(Difference(*call, ReferenceOutput(*call, PointersTo(inputs)).data(), result.data()),
+              "")
+        << cell.name();
+    ++computed;
+  }
+  EXPECT_GT(computed, 0);
+}
+
 TEST(CanRunInPlaceTest, FollowsTheOperatorTable) {
   size_t allowed = 0;
   for (const Cell& cell : AllCells()) {
