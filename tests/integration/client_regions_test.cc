@@ -7,6 +7,7 @@
 #include <atomic>
 #include <csignal>
 #include <future>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -89,17 +90,15 @@ TEST_F(ClientRegionsTest, RangesOutsideTheRegionAreRefused) {
 }
 
 TEST_F(ClientRegionsTest, ARegionLivesAsLongAsACallThatUsesIt) {
-  GatedDevice device;
-  Start({.cpu = Borrow(device)});
+  const auto device = std::make_shared<GatedDevice>();
+  Start({.cpu = device});
   std::future<absl::StatusOr<Tensor>> output;
-  std::string id;
   {
-    const GateCloser closer(device);
+    const GateCloser closer(*device);
     {
       const SharedRegion region = NewRegion(64);
-      id = region.id();
       output = client_->ExecuteFuture(Round(Fill(region.range(0, 4), {1.5f})));
-      ASSERT_TRUE(device.WaitForHeld(1));
+      ASSERT_TRUE(device->WaitForHeld(1));
     }
   }
   const auto result = output.get();

@@ -121,19 +121,19 @@ TEST_F(PosixSharedMemoryTest, WhatWasCutOffCountsAsZeros) {
 }
 
 TEST_F(PosixSharedMemoryTest, MayBeCutOffWhileARequestIsUnderWay) {
-  GatedDevice device;
-  Connect({.cpu = Borrow(device)});
+  const auto device = std::make_shared<GatedDevice>();
+  Connect({.cpu = device});
   const TestSegment segment(3 * kBytes);
   Fill(segment);
   const std::string region = client_->Register(segment.RegisterPacket());
   std::vector<PendingCall> calls;
   {
-    const GateCloser closer(device);
+    const GateCloser closer(*device);
     for (const uint64_t result : {kBytes, 2 * kBytes}) {
       calls.push_back(server_->Start(
           RoundAt(kCount, InRegion(region, 0, kBytes), InRegion(region, result, kBytes))));
     }
-    ASSERT_TRUE(device.WaitForHeld(2));
+    ASSERT_TRUE(device->WaitForHeld(2));
     // In the middle of the input.
     segment.Resize(kBytes / 2);
   }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <memory>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -236,17 +237,17 @@ TEST_F(SharedMemoryTest, FreedPagesCountAsZeros) {
 }
 
 TEST_F(SharedMemoryTest, ARequestUnderWayKeepsItsRegion) {
-  GatedDevice device;
-  Connect({.cpu = Borrow(device)});
+  const auto device = std::make_shared<GatedDevice>();
+  Connect({.cpu = device});
   const auto memory = std::make_unique<SharedMemory>(128);
   const Floats values = {-1.5f};
   std::memcpy(memory->data(), values.data(), 4);
   const std::string region = client_->Register(*memory);
   std::vector<PendingCall> calls;
   {
-    const GateCloser closer(device);
+    const GateCloser closer(*device);
     calls.push_back(server_->Start(RoundAt(1, InRegion(region, 0, 4), InRegion(region, 64, 4))));
-    ASSERT_TRUE(device.WaitForHeld(1));
+    ASSERT_TRUE(device->WaitForHeld(1));
     EXPECT_EQ(ReasonOf(client_->Ask(UnregisterPacket(region))), "OK");
     EXPECT_EQ(ReasonOf(server_->Execute(RoundAt(1, InRegion(region, 0, 4))).status),
               "REGION_NOT_FOUND");
