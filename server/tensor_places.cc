@@ -141,7 +141,8 @@ std::vector<TensorBytes> InputPlaces::Take(std::vector<TensorBytes> payloads, bo
   auto payload = payloads.begin();
   for (const TensorShare& share : shares_) {
     if (share.tensor != nullptr) {
-      inputs.emplace_back(snapshots_.emplace_back(share.tensor->Snapshot()).get());
+      const TensorSnapshot& snapshot = snapshots_.emplace_back(share.tensor->Snapshot());
+      inputs.emplace_back(snapshot.data.get(), snapshot.content);
     } else if (share.slice.region == nullptr) {
       inputs.push_back(*payload++);
     } else if (copies_regions) {

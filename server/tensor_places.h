@@ -92,7 +92,7 @@ class InputPlaces {
   std::vector<std::string> fields_;
   std::vector<TensorShare> shares_;
   std::vector<HostBuffer> copies_;
-  std::vector<std::shared_ptr<const std::byte>> snapshots_;
+  std::vector<TensorSnapshot> snapshots_;
 };
 
 // Where one result goes. Not thread-safe.

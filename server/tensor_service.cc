@@ -107,7 +107,7 @@ absl::Status CheckRange(uint64_t offset, uint64_t bytes, const ResidentTensor& t
 // Answers with bytes of a tensor. Takes as long as filling the tensor with zeros.
 void Send(UnaryCall& call, ResidentTensor& tensor, uint64_t offset, uint64_t bytes) {
   try {
-    std::shared_ptr<const std::byte> snapshot = tensor.Snapshot();
+    std::shared_ptr<const std::byte> snapshot = tensor.Snapshot().data;
     v1::ReadTensorResponse header;
     WriteDesc(tensor.desc(), *header.mutable_desc());
     const std::byte* const data = snapshot.get() + offset;

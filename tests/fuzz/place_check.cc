@@ -83,7 +83,7 @@ void CheckOutput(const OutputPlace& output, const Invocation& call) {
 
 Bytes ResultIn(const OutputPlace& output, const Invocation& call) {
   if (output.memory() != nullptr) return {output.memory(), output.memory() + call.output_bytes};
-  const auto snapshot = output.share().tensor->Snapshot();
+  const auto snapshot = output.share().tensor->Snapshot().data;
   return {snapshot.get(), snapshot.get() + call.output_bytes};
 }
 
