@@ -69,9 +69,13 @@ class ContentCache {
       }
       return;
     }
-    bytes_ += copy->buffer.bytes();
-    entries_.push_front({content, std::move(copy)});
-    by_content_[content] = entries_.begin();
+    const uint64_t bytes = copy->buffer.bytes();
+    // Whatever throws for want of memory comes before the first change.
+    std::list<Entry> added;
+    added.push_front({content, std::move(copy)});
+    by_content_.emplace(content, added.begin());
+    entries_.splice(entries_.begin(), added);
+    bytes_ += bytes;
   }
 
   // The copy of at least the first `bytes` bytes of `content`; nullptr: none is kept.
@@ -83,15 +87,24 @@ class ContentCache {
     return found->second->copy;
   }
 
+  // Forgets the copy of a content that is not worth its memory, if there is one.
+  void Drop(ContentId content) {
+    Share dropped;  // destroyed after the lock
+    MutexLock lock(mutex_);
+    if (const auto found = by_content_.find(content); found != by_content_.end()) {
+      dropped = Remove(found->second);
+    }
+  }
+
   // Bytes of the buffers of all copies.
   uint64_t bytes() const {
     MutexLock lock(mutex_);
     return bytes_;
   }
   // Copies that were dropped to make room, so far.
-  uint64_t dropped() const {
+  uint64_t evictions() const {
     MutexLock lock(mutex_);
-    return dropped_;
+    return evictions_;
   }
 
  private:
@@ -120,14 +133,19 @@ class ContentCache {
     MutexLock lock(mutex_);
     for (auto entry = entries_.end(); entry != entries_.begin();) {
       if (!IsUnused(*--entry)) continue;
-      dropped = std::move(entry->copy);
-      bytes_ -= dropped->buffer.bytes();
-      ++dropped_;
-      by_content_.erase(entry->content);
-      entries_.erase(entry);
+      dropped = Remove(entry);
+      ++evictions_;
       return true;
     }
     return false;
+  }
+
+  Share Remove(typename std::list<Entry>::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Share copy = std::move(entry->copy);
+    bytes_ -= copy->buffer.bytes();
+    by_content_.erase(entry->content);
+    entries_.erase(entry);
+    return copy;
   }
 
   BufferPool<Buffer>& buffers_;
@@ -137,7 +155,7 @@ class ContentCache {
   std::unordered_map<ContentId, typename std::list<Entry>::iterator> by_content_
       ABSL_GUARDED_BY(mutex_);
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace opserve::d3d12

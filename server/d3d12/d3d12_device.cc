@@ -11,6 +11,8 @@
 #include "kernels/hlsl/blobs.h"
 #include "kernels/op_rows.h"
 #include "server/d3d12/buffer_pool.h"
+#include "server/d3d12/content_cache.h"
+#include "server/d3d12/content_transfers.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch.h"
 #include "server/d3d12/hresult.h"
@@ -75,6 +77,7 @@ struct D3D12Device::Impl {
         buffers(
             limits.memory_budget,
             [this](uint64_t bytes) { return device->CreateBuffer(BufferKind::kDefault, bytes); }),
+        contents(buffers),
         pipelines([this](const std::byte* const& code) -> absl::StatusOr<Pipeline> {
           return device->CreatePipeline(codes.at(code));
         }) {
@@ -95,9 +98,11 @@ struct D3D12Device::Impl {
   std::chrono::nanoseconds TimeLimit() const {
     return HangLimit(options.timeout, profile.is_software, bytes_under_way);
   }
-  // Memory for so many bytes to upload and to read back, and buffers of so many for results.
-  absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t upload_bytes, uint64_t readback_bytes,
-                                              std::span<const uint64_t> result_buffers);
+  // Memory for so many bytes of inputs and to read back, buffers of so many for results, and what
+  // copies there is room for.
+  absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t input_bytes, uint64_t readback_bytes,
+                                              std::span<const uint64_t> result_buffers,
+                                              ContentTransfers<Buffer> transfers);
   // Submits what `record` writes, and waits. `bytes`: of all tensors. `memory` is kept for ever
   // where the device may still use it.
   absl::Status Execute(uint64_t bytes, SubmissionMemory& memory,
@@ -118,9 +123,13 @@ struct D3D12Device::Impl {
   std::unique_ptr<StagingRing> upload;
   std::unique_ptr<StagingRing> readback;
   BufferPool<Buffer> buffers;
+  ContentCache<Buffer> contents;
   PipelineCache<const std::byte*, Pipeline> pipelines;
   // Bytes of the buffers of all batches that are submitted and not waited for.
   std::atomic<uint64_t> bytes_under_way = 0;
+  // As TransferCounters tells them.
+  std::atomic<uint64_t> uploaded_bytes = 0;
+  std::atomic<uint64_t> kept_inputs = 0;
   Mutex mutex;
   std::vector<SubmissionMemory> abandoned ABSL_GUARDED_BY(mutex);
 };
@@ -136,13 +145,16 @@ absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& ke
 }
 
 absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
-    uint64_t upload_bytes, uint64_t readback_bytes, std::span<const uint64_t> result_buffers) {
+    uint64_t input_bytes, uint64_t readback_bytes, std::span<const uint64_t> result_buffers,
+    ContentTransfers<Buffer> transfers) {
   // A device that is lost in the meantime keeps its memory, which must not look like a shortage.
   const auto failed = [this](const absl::Status& why) {
     absl::Status status = device->status();
     return status.ok() ? why : status;
   };
-  SubmissionMemory memory;
+  SubmissionMemory memory{.contents = std::move(transfers)};
+  memory.uploads = memory.contents.Uploads(input_bytes);
+  const uint64_t upload_bytes = memory.uploads.empty() ? 1 : memory.uploads.back().end;
   // Only the rings wait, and always in this order, so that no two threads wait for each other.
   absl::StatusOr<StagingRing::Lease> staging = upload->Acquire(upload_bytes, TimeLimit());
   if (!staging.ok()) return failed(staging.status());
@@ -150,14 +162,15 @@ absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
   staging = readback->Acquire(readback_bytes, TimeLimit());
   if (!staging.ok()) return failed(staging.status());
   memory.readback = *std::move(staging);
-  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = buffers.Acquire(upload_bytes);
+  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = contents.Acquire(input_bytes);
   if (!buffer.ok()) return failed(buffer.status());
   memory.inputs = *std::move(buffer);
   for (const uint64_t bytes : result_buffers) {
-    buffer = buffers.Acquire(bytes);
+    buffer = contents.Acquire(bytes);
     if (!buffer.ok()) return failed(buffer.status());
     memory.outputs.push_back(*std::move(buffer));
   }
+  memory.contents.TakeRoom();
   return memory;
 }
 
@@ -176,6 +189,10 @@ absl::Status D3D12Device::Impl::Execute(
     MutexLock lock(mutex);
     abandoned.push_back(std::move(memory));
   }
+  if (!status.ok()) return status;
+  memory.contents.Keep();
+  for (const ByteRange& range : memory.uploads) uploaded_bytes += range.bytes();
+  kept_inputs += memory.contents.kept_inputs().size();
   return status;
 }
 
@@ -186,11 +203,14 @@ absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
   if (!layout.ok()) return layout.status();
   const absl::StatusOr<Pipeline> pipeline = PipelineOf(layout->kernel);
   if (!pipeline.ok()) return pipeline.status();
-  absl::StatusOr<SubmissionMemory> memory = TakeMemory(
-      layout->input_buffer_bytes, layout->result_bytes, {&layout->output_buffer_bytes, 1});
+  ContentTransfers<Buffer> transfers(contents);
+  const std::vector<DeviceCall> uploads = AddContents(*layout, calls, transfers);
+  absl::StatusOr<SubmissionMemory> memory =
+      TakeMemory(layout->input_buffer_bytes, layout->result_bytes,
+                 {&layout->output_buffer_bytes, 1}, std::move(transfers));
   if (!memory.ok()) return memory.status();
   for (size_t i = 0; i < calls.size(); ++i) {
-    WriteInputs(*layout, i, calls[i], memory->upload.data());
+    WriteInputs(*layout, i, uploads[i], memory->upload.data());
   }
   OPSERVE_RETURN_IF_ERROR(Execute(layout->input_buffer_bytes + layout->output_buffer_bytes, *memory,
                                   [&](ID3D12GraphicsCommandList& list) {
@@ -212,10 +232,13 @@ absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
     if (!pipeline.ok()) return pipeline.status();
     step_pipelines.push_back(*std::move(pipeline));
   }
+  ContentTransfers<Buffer> transfers(contents);
+  const SequenceCall uploads = AddContents(*layout, call, transfers);
   absl::StatusOr<SubmissionMemory> memory =
-      TakeMemory(layout->input_buffer_bytes, layout->readback_bytes, layout->result_buffers);
+      TakeMemory(layout->input_buffer_bytes, layout->readback_bytes, layout->result_buffers,
+                 std::move(transfers));
   if (!memory.ok()) return memory.status();
-  WriteInputs(*layout, call, memory->upload.data());
+  WriteInputs(*layout, uploads, memory->upload.data());
   OPSERVE_RETURN_IF_ERROR(
       Execute(layout->work_bytes, *memory, [&](ID3D12GraphicsCommandList& list) {
         RecordSequence(list, device->root_signature(), step_pipelines, *layout, *memory);
@@ -264,6 +287,13 @@ absl::Status D3D12Device::Run(std::span<const DeviceCall> calls) {
   absl::Status status = impl_->Run(calls);
   if (absl::IsUnavailable(status)) impl_->device->MarkLost(status);
   return status;
+}
+
+TransferCounters D3D12Device::transfers() const {
+  return {.kept_bytes = impl_->contents.bytes(),
+          .uploaded_bytes = impl_->uploaded_bytes,
+          .kept_inputs = impl_->kept_inputs,
+          .evictions = impl_->contents.evictions()};
 }
 
 absl::Status D3D12Device::WarmUp() {

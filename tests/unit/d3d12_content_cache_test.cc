@@ -70,7 +70,7 @@ TEST_F(ContentCacheTest, ACopyServesForTheBytesThatItHas) {
   ASSERT_TRUE(Keep(7, 50));
   EXPECT_TRUE(Has(7, 101));
   EXPECT_EQ(cache_.bytes(), 2 * kUnit);
-  EXPECT_EQ(cache_.dropped(), 0u);
+  EXPECT_EQ(cache_.evictions(), 0u);
 }
 
 TEST_F(ContentCacheTest, TheLeastRecentlyUsedMakesRoom) {
@@ -79,7 +79,7 @@ TEST_F(ContentCacheTest, TheLeastRecentlyUsedMakesRoom) {
   ASSERT_TRUE(Keep(11));
   EXPECT_FALSE(Has(2));
   for (const ContentId content : {1, 3, 10, 11}) EXPECT_TRUE(Has(content)) << content;
-  EXPECT_EQ(cache_.dropped(), 1u);
+  EXPECT_EQ(cache_.evictions(), 1u);
   EXPECT_EQ(cache_.bytes(), 10 * kUnit);
   EXPECT_EQ(live_, 10 * kUnit);
 }
@@ -88,7 +88,7 @@ TEST_F(ContentCacheTest, CopiesMakeRoomForSubmissions) {
   for (ContentId content = 1; content <= 10; ++content) ASSERT_TRUE(Keep(content));
   const auto lease = cache_.Acquire(4 * kUnit);
   ASSERT_TRUE(lease.ok()) << lease.status();
-  EXPECT_EQ(cache_.dropped(), 4u);
+  EXPECT_EQ(cache_.evictions(), 4u);
   EXPECT_FALSE(Has(4));
   EXPECT_TRUE(Has(5));
   EXPECT_LE(live_, 10 * kUnit);
@@ -102,7 +102,7 @@ TEST_F(ContentCacheTest, WhatIsInUseStays) {
   const auto lease = cache_.Acquire(8 * kUnit);
   ASSERT_TRUE(lease.ok());
   EXPECT_TRUE(Has(1));
-  EXPECT_EQ(cache_.dropped(), 8u);
+  EXPECT_EQ(cache_.evictions(), 8u);
   const Cache::Share other = cache_.Find(10, kUnit);
   ASSERT_NE(other, nullptr);
   EXPECT_EQ(cache_.Prepare(kUnit), nullptr);
@@ -116,7 +116,22 @@ TEST_F(ContentCacheTest, NothingIsDroppedForWhatCannotFitAnyway) {
   ASSERT_TRUE(lease.ok());
   EXPECT_FALSE(Keep(5, 5 * kUnit));
   EXPECT_EQ(cache_.Acquire(5 * kUnit).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(cache_.dropped(), 0u);
+  EXPECT_EQ(cache_.evictions(), 0u);
+}
+
+TEST_F(ContentCacheTest, DroppedBuffersServeOthers) {
+  ASSERT_TRUE(Keep(1));
+  ASSERT_TRUE(Keep(2));
+  const Cache::Share used = cache_.Find(2, kUnit);
+  cache_.Drop(1);
+  cache_.Drop(2);
+  cache_.Drop(3);
+  EXPECT_FALSE(Has(1) || Has(2));
+  EXPECT_EQ(cache_.bytes(), 0u);
+  // That of the first one; the other one is still read.
+  ASSERT_TRUE(Keep(4));
+  EXPECT_EQ(live_, 2 * kUnit);
+  EXPECT_EQ(cache_.evictions(), 0u);
 }
 
 // The budget is larger than the memory.
@@ -126,7 +141,7 @@ TEST_F(ContentCacheTest, CopiesGoWhereTheDeviceHasNoMemory) {
   const auto lease = cache_.Acquire(2 * kUnit);
   ASSERT_TRUE(lease.ok()) << lease.status();
   // A buffer is freed with the first try after its copy was dropped.
-  EXPECT_EQ(cache_.dropped(), 3u);
+  EXPECT_EQ(cache_.evictions(), 3u);
 }
 
 TEST_F(ContentCacheTest, ServesManyThreads) {
