@@ -156,6 +156,12 @@ std::vector<TensorBytes> InputPlaces::Take(std::vector<TensorBytes> payloads, bo
   return inputs;
 }
 
+absl::string_view InputPlaces::home() const {
+  const auto placed = std::find_if(shares_.begin(), shares_.end(),
+                                   [](const TensorShare& share) { return !share.home().empty(); });
+  return placed == shares_.end() ? absl::string_view() : placed->home();
+}
+
 void InputPlaces::Release() {
   shares_.clear();
   copies_.clear();
@@ -197,9 +203,16 @@ std::byte* OutputPlace::memory() const {
   return share_.slice.region == nullptr ? nullptr : share_.slice.data();
 }
 
-void OutputPlace::Put(HostBuffer buffer, uint64_t bytes) {
+ResultContent OutputPlace::NewContent() {
+  if (share_.home().empty()) return {};
+  new_content_ = NewContentId();
+  return {.id = new_content_, .replaced = share_.tensor->content()};
+}
+
+void OutputPlace::Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record) {
   if (share_.tensor != nullptr) {
-    share_.tensor->Replace(std::move(buffer));
+    const bool is_known = record.kind == DeviceKind::kGpu;
+    share_.tensor->Replace(std::move(buffer), is_known ? new_content_ : kNoContent);
   } else {
     std::memcpy(share_.slice.data(), buffer.data(), bytes);
   }

@@ -29,6 +29,11 @@ ResidentTensor::ResidentTensor(const TensorDesc& desc, uint64_t bytes,
       device_(device),
       content_(std::move(content)) {}
 
+ContentId ResidentTensor::content() {
+  MutexLock lock(mutex_);
+  return device_.empty() || content_ == nullptr ? kNoContent : content_->id;
+}
+
 TensorSnapshot ResidentTensor::Snapshot() {
   MutexLock lock(mutex_);
   // Zeros take no memory until someone asks for them.

@@ -83,6 +83,10 @@ class ResidentTensor {
   // any device, and none.
   absl::string_view device() const { return device_; }
 
+  // The id of the content as it is now; kNoContent where nobody has read or written it yet, or
+  // where the tensor is placed on no device.
+  ContentId content();
+
   // The content as it is now: `bytes()` bytes.
   TensorSnapshot Snapshot();
 
