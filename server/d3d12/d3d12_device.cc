@@ -188,6 +188,7 @@ absl::Status D3D12Device::Impl::Execute(
   if (absl::IsUnavailable(status)) {
     MutexLock lock(mutex);
     abandoned.push_back(std::move(memory));
+    return status;
   }
   if (!status.ok()) return status;
   memory.contents.Keep();

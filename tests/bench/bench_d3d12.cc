@@ -94,6 +94,9 @@ class Bench {
   absl::Status Transfers();
   void Section(absl::string_view title, absl::string_view columns);
   void Add(Row row);
+  // A row of what moved `total_bytes` bytes in either of two times.
+  void AddRates(const Case& each, uint64_t bytes, uint64_t total_bytes,
+                const std::vector<double>& seconds);
   // Seconds per run of each; the first failure of a run, if any, in status_.
   std::vector<double> Seconds(const std::vector<Competitor>& competitors) const;
 
@@ -143,6 +146,16 @@ void Bench::Add(Row row) {
                row.goal == 0 || adapter_.is_software ? "" : absl::StrFormat(">= %.1f", row.goal));
   std::fflush(stdout);
   rows_.push_back(std::move(row));
+}
+
+void Bench::AddRates(const Case& each, uint64_t bytes, uint64_t total_bytes,
+                     const std::vector<double>& seconds) {
+  const double gigabytes = static_cast<double>(total_bytes) * 1e-9;
+  Add({.name = NameOf(each),
+       .bytes = bytes,
+       .unit = "GB/s",
+       .value = gigabytes / seconds[0],
+       .peer = gigabytes / seconds[1]});
 }
 
 std::vector<double> Bench::Seconds(const std::vector<Competitor>& competitors) const {
@@ -199,12 +212,7 @@ absl::Status Bench::WholeCalls() {
                      status_.Update(device_->Run({&call, 1}));
                    }},
                    {[&](int) { std::memcpy(to.data(), from.data(), half); }}});
-      const double gigabytes = static_cast<double>(buffers.total_bytes) * 1e-9;
-      Add({.name = NameOf(each),
-           .bytes = bytes,
-           .unit = "GB/s",
-           .value = gigabytes / seconds[0],
-           .peer = gigabytes / seconds[1]});
+      AddRates(each, bytes, buffers.total_bytes, seconds);
     }
   }
   return status_;
@@ -229,12 +237,7 @@ absl::Status Bench::KeptInputs() {
                                                    {[&](int) {
                                                      status_.Update(device_->Run({&uploaded, 1}));
                                                    }}});
-      const double gigabytes = static_cast<double>(buffers.total_bytes) * 1e-9;
-      Add({.name = NameOf(each),
-           .bytes = bytes,
-           .unit = "GB/s",
-           .value = gigabytes / seconds[0],
-           .peer = gigabytes / seconds[1]});
+      AddRates(each, bytes, buffers.total_bytes, seconds);
     }
   }
   return status_;
