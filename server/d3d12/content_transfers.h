@@ -43,12 +43,14 @@ class ContentTransfers {
     typename Cache::Share copy;
   };
 
-  // `cache` must outlive the transfers.
-  explicit ContentTransfers(Cache& cache) : cache_(&cache) {}
+  // `cache` must outlive the transfers. Without `reads_copies` all inputs are uploaded, whether
+  // copies of them are kept or not.
+  explicit ContentTransfers(Cache& cache, bool reads_copies = true)
+      : cache_(&cache), reads_copies_(reads_copies) {}
 
   // An input in the buffer of inputs. Whether a copy is kept, so that it need not be uploaded.
   bool AddInput(uint64_t offset, uint64_t bytes, ContentId content) {
-    if (content != kNoContent) {
+    if (content != kNoContent && reads_copies_) {
       if (typename Cache::Share copy = cache_->Find(content, bytes)) {
         kept_inputs_.push_back({0, offset, bytes, content, std::move(copy)});
         return true;
@@ -133,6 +135,7 @@ class ContentTransfers {
   }
 
   Cache* cache_;
+  bool reads_copies_;
   std::vector<ByteRange> uploads_;
   std::vector<CopiedRange> kept_inputs_;
   std::vector<CopiedRange> new_inputs_;

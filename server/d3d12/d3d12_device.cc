@@ -62,6 +62,10 @@ bool HasKernels(const OpTraits& op, DataType lane) {
   return true;
 }
 
+void WriteInputs(const BatchLayout& layout, std::span<const DeviceCall> calls, std::byte* to) {
+  for (size_t i = 0; i < calls.size(); ++i) WriteInputs(layout, i, calls[i], to);
+}
+
 absl::Status NoKernel(const hlsl::KernelKey& key, absl::string_view why) {
   return absl::UnimplementedError(absl::StrCat("There is no GPU kernel for ", TraitsOf(key.op).name,
                                                " of ", NameOf(key.lane), why));
@@ -103,6 +107,13 @@ struct D3D12Device::Impl {
   absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t input_bytes, uint64_t readback_bytes,
                                               std::span<const uint64_t> result_buffers,
                                               ContentTransfers<Buffer> transfers);
+  // The same for `calls`, with the inputs that are to be uploaded. Where copies that they read take
+  // what their other memory lacks, they do without.
+  template <class Layout, class Calls>
+  absl::StatusOr<SubmissionMemory> TakeInputs(const Layout& layout, const Calls& calls,
+                                              uint64_t readback_bytes,
+                                              std::span<const uint64_t> result_buffers,
+                                              bool reads_copies = true);
   // Submits what `record` writes, and waits. `bytes`: of all tensors. `memory` is kept for ever
   // where the device may still use it.
   absl::Status Execute(uint64_t bytes, SubmissionMemory& memory,
@@ -174,6 +185,22 @@ absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
   return memory;
 }
 
+template <class Layout, class Calls>
+absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeInputs(
+    const Layout& layout, const Calls& calls, uint64_t readback_bytes,
+    std::span<const uint64_t> result_buffers, bool reads_copies) {
+  ContentTransfers<Buffer> transfers(contents, reads_copies);
+  const auto uploads = AddContents(layout, calls, transfers);
+  const bool has_copies = !transfers.kept_inputs().empty();
+  absl::StatusOr<SubmissionMemory> memory =
+      TakeMemory(layout.input_buffer_bytes, readback_bytes, result_buffers, std::move(transfers));
+  if (has_copies && absl::IsResourceExhausted(memory.status())) {
+    return TakeInputs(layout, calls, readback_bytes, result_buffers, /*reads_copies=*/false);
+  }
+  if (memory.ok()) WriteInputs(layout, uploads, memory->upload.data());
+  return memory;
+}
+
 absl::Status D3D12Device::Impl::Execute(
     uint64_t bytes, SubmissionMemory& memory,
     absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
@@ -204,15 +231,9 @@ absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
   if (!layout.ok()) return layout.status();
   const absl::StatusOr<Pipeline> pipeline = PipelineOf(layout->kernel);
   if (!pipeline.ok()) return pipeline.status();
-  ContentTransfers<Buffer> transfers(contents);
-  const std::vector<DeviceCall> uploads = AddContents(*layout, calls, transfers);
   absl::StatusOr<SubmissionMemory> memory =
-      TakeMemory(layout->input_buffer_bytes, layout->result_bytes,
-                 {&layout->output_buffer_bytes, 1}, std::move(transfers));
+      TakeInputs(*layout, calls, layout->result_bytes, {&layout->output_buffer_bytes, 1});
   if (!memory.ok()) return memory.status();
-  for (size_t i = 0; i < calls.size(); ++i) {
-    WriteInputs(*layout, i, uploads[i], memory->upload.data());
-  }
   OPSERVE_RETURN_IF_ERROR(Execute(layout->input_buffer_bytes + layout->output_buffer_bytes, *memory,
                                   [&](ID3D12GraphicsCommandList& list) {
                                     RecordBatch(list, device->root_signature(), *(*pipeline).Get(),
@@ -233,13 +254,9 @@ absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
     if (!pipeline.ok()) return pipeline.status();
     step_pipelines.push_back(*std::move(pipeline));
   }
-  ContentTransfers<Buffer> transfers(contents);
-  const SequenceCall uploads = AddContents(*layout, call, transfers);
   absl::StatusOr<SubmissionMemory> memory =
-      TakeMemory(layout->input_buffer_bytes, layout->readback_bytes, layout->result_buffers,
-                 std::move(transfers));
+      TakeInputs(*layout, call, layout->readback_bytes, layout->result_buffers);
   if (!memory.ok()) return memory.status();
-  WriteInputs(*layout, uploads, memory->upload.data());
   OPSERVE_RETURN_IF_ERROR(
       Execute(layout->work_bytes, *memory, [&](ID3D12GraphicsCommandList& list) {
         RecordSequence(list, device->root_signature(), step_pipelines, *layout, *memory);

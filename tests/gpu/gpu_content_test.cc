@@ -239,6 +239,26 @@ TEST_F(GpuContentTest, CopiesLeaveWhereMemoryIsShort) {
   EXPECT_EQ(transfers().kept_bytes, 0u);
 }
 
+// The copies of both inputs and the rest of the call do not fit together.
+TEST_F(GpuContentTest, ACallDoesNotFailForTheCopiesThatItReads) {
+  UseDevice({.memory_budget = 1 << 20});
+  std::mt19937_64 random(1);
+  const auto make = [&random](const char* op) {
+    return MakeExample(MakeCall({FindOperator(op), DataType::kFloat32}, 0, Packed(1 << 16)),
+                       random);
+  };
+  const Example round = make("ELEMENT_WISE_ROUND");
+  const Example modulus = make("ELEMENT_WISE_MODULUS_TRUNCATE");
+  for (const ContentId i : {0, 1}) Run(round, modulus.inputs[i].data(), 1 + i);
+  EXPECT_EQ(transfers().kept_bytes, uint64_t{2} << 18);
+  Bytes output;
+  DeviceCall call = CallOn(modulus, modulus.inputs[0].data(), 1, output);
+  call.inputs[1] = {modulus.inputs[1].data(), 2};
+  const absl::Status status = own().Run({&call, 1});
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(IsRight(modulus, output));
+}
+
 TEST_F(GpuContentTest, ANewDeviceKeepsNothing) {
   const Example first = MakeExample(3001, 1);
   const Example other = MakeExample(3001, 2);
