@@ -51,6 +51,8 @@ v1::CreateTensorRequest RequestFor(const TensorSpec& spec, const ResidentOptions
   EncodeSpec(spec, request.mutable_desc());
   request.set_ttl_s(SecondsOf(resident.ttl));
   request.set_label(resident.label);
+  request.set_placement(static_cast<v1::DevicePreference>(resident.placement));
+  request.set_device(resident.device);
   return request;
 }
 
@@ -64,7 +66,7 @@ absl::StatusOr<TensorLease> Create(ClientImpl& client, const OutgoingMessage& me
   if (status.ok()) status = Parse(received, response);
   if (!status.ok()) return status;
   return TensorLease{TensorHandle{response.tensor()}, absl::Seconds(response.ttl_s()),
-                     response.has_content()};
+                     response.has_content(), response.device()};
 }
 
 absl::Status Write(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
@@ -240,7 +242,8 @@ absl::StatusOr<ResidentTensorList> ListTensors(ClientImpl& client, const CallOpt
   ResidentTensorList list;
   for (const v1::ResidentTensorInfo& tensor : response.tensors()) {
     list.tensors.push_back({TensorHandle{tensor.tensor()}, DecodeSpec(tensor.desc()),
-                            tensor.bytes(), tensor.label(), absl::Seconds(tensor.ttl_s())});
+                            tensor.bytes(), tensor.label(), absl::Seconds(tensor.ttl_s()),
+                            tensor.device()});
   }
   list.bytes = response.bytes();
   list.max_bytes = response.max_bytes();

@@ -88,6 +88,9 @@ DeviceCounters Decode(const v1::DeviceCounters& counters) {
   decoded.faults = counters.faults();
   decoded.losses = counters.losses();
   decoded.moved = counters.moved();
+  decoded.uploaded_bytes = counters.uploaded_bytes();
+  decoded.kept_inputs = counters.kept_inputs();
+  decoded.evictions = counters.evictions();
   return decoded;
 }
 
@@ -107,6 +110,7 @@ DeviceInfo Decode(const v1::DeviceInfo& device) {
   info.pending_requests = device.pending_requests();
   info.pending_bytes = device.pending_bytes();
   info.batches_in_flight = device.batches_in_flight();
+  info.kept_bytes = device.kept_bytes();
   info.counters = Decode(device.counters());
   return info;
 }

@@ -13,12 +13,20 @@
 
 namespace opserve {
 
+// Names bytes that never change: no other bytes ever have the same id. So a device may keep a copy
+// of them, and need not look at them again.
+using ContentId = uint64_t;
+// Of bytes without a name, which may be others the next time.
+inline constexpr ContentId kNoContent = 0;
+
 // A view that owns nothing; nothing at all where a tensor is absent. A value, cheap to copy.
 class TensorBytes {
  public:
   TensorBytes() = default;
   // In one piece, of as many bytes as the tensor needs; nullptr: absent.
   TensorBytes(const std::byte* data) : data_(data) {}  // NOLINT(google-explicit-constructor)
+  // The same, where they are the first bytes of `content`, or all of them.
+  TensorBytes(const std::byte* data, ContentId content) : data_(data), content_(content) {}
   // In several pieces, together at least as many bytes as the tensor needs.
   explicit TensorBytes(std::span<const std::span<const std::byte>> pieces) : pieces_(pieces) {}
 
@@ -27,6 +35,8 @@ class TensorBytes {
   const std::byte* data() const { return data_; }
   // Empty unless there are several.
   std::span<const std::span<const std::byte>> pieces() const { return pieces_; }
+  // What they are the first bytes of, or all of; kNoContent where they have no name.
+  ContentId content() const { return content_; }
 
   // Copies the first `bytes` bytes, of a tensor that is not absent.
   void CopyTo(std::byte* target, uint64_t bytes) const {
@@ -45,6 +55,7 @@ class TensorBytes {
  private:
   const std::byte* data_ = nullptr;
   std::span<const std::span<const std::byte>> pieces_;
+  ContentId content_ = kNoContent;
 };
 
 }  // namespace opserve

@@ -49,6 +49,9 @@ void WriteCounters(const DeviceStatus& device, v1::DeviceCounters& out) {
   out.set_faults(device.faults);
   out.set_losses(device.losses);
   out.set_moved(device.moved);
+  out.set_uploaded_bytes(device.transfers.uploaded_bytes);
+  out.set_kept_inputs(device.transfers.kept_inputs);
+  out.set_evictions(device.transfers.evictions);
 }
 
 // The types that the lane input of `op` may have at any feature level.
@@ -85,6 +88,7 @@ void AddDevice(const DeviceStatus& device, v1::GetServerInfoResponse& info) {
   out.set_pending_requests(device.pending);
   out.set_pending_bytes(device.pending_bytes);
   out.set_batches_in_flight(static_cast<uint32_t>(device.in_flight));
+  out.set_kept_bytes(device.transfers.kept_bytes);
   WriteCounters(device, *out.mutable_counters());
 }
 

@@ -39,6 +39,7 @@ absl::Status ExecuteJob::Accept(std::vector<uint64_t> payload_bytes, const JobOr
 
   traits.priority = PriorityOf(header);
   traits.placement = PlacementOf(header, parts_.options.placement);
+  traits.home = inputs_.home().empty() ? output_place_.home() : inputs_.home();
   traits.verify = header.verify;
   traits.accepted = parts_.clock.Now();
   traits.deadline = origin.deadline;
@@ -103,6 +104,7 @@ void ExecuteJob::MakeCall(DeviceKind kind) {
   } else {
     output_ = parts_.buffers.Take(invocation_->output_bytes);
     call.output = output_.data();
+    call.content = output_place_.NewContent();
   }
   call_ = call;
 }
@@ -128,7 +130,7 @@ void ExecuteJob::Answer(const RunRecord& record) {
   } else if (!output_place_.is_set()) {
     payload = PayloadOf(std::move(output_), invocation_->output_bytes);
   } else if (!is_direct_) {
-    output_place_.Put(std::move(output_), invocation_->output_bytes);
+    output_place_.Put(std::move(output_), invocation_->output_bytes, record);
   }
   // The next request finds these buffers warm.
   payloads_.reset();

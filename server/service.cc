@@ -30,7 +30,7 @@ OperatorService::OperatorService(const ServiceParts& parts)
       refusals_(parts.clock, seconds(1)),
       buffers_(parts.options.idle_buffer_bytes),
       regions_(parts.options.regions.per_connection),
-      tensors_(parts.options, parts.clock, parts.admission, buffers_),
+      tensors_(parts.options, parts.clock, parts.admission, parts.pool, buffers_),
       parts_{parts, refusals_, buffers_, {regions_, tensors_.store()}},
       sequences_({parts.options.validation, parts.options.max_sequence_steps},
                  parts.options.max_message_bytes, parts.pool.has_gpus()) {

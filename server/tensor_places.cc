@@ -141,7 +141,8 @@ std::vector<TensorBytes> InputPlaces::Take(std::vector<TensorBytes> payloads, bo
   auto payload = payloads.begin();
   for (const TensorShare& share : shares_) {
     if (share.tensor != nullptr) {
-      inputs.emplace_back(snapshots_.emplace_back(share.tensor->Snapshot()).get());
+      const TensorSnapshot& snapshot = snapshots_.emplace_back(share.tensor->Snapshot());
+      inputs.emplace_back(snapshot.data.get(), snapshot.content);
     } else if (share.slice.region == nullptr) {
       inputs.push_back(*payload++);
     } else if (copies_regions) {
@@ -153,6 +154,12 @@ std::vector<TensorBytes> InputPlaces::Take(std::vector<TensorBytes> payloads, bo
     }
   }
   return inputs;
+}
+
+absl::string_view InputPlaces::home() const {
+  const auto placed = std::find_if(shares_.begin(), shares_.end(),
+                                   [](const TensorShare& share) { return !share.home().empty(); });
+  return placed == shares_.end() ? absl::string_view() : placed->home();
 }
 
 void InputPlaces::Release() {
@@ -196,9 +203,16 @@ std::byte* OutputPlace::memory() const {
   return share_.slice.region == nullptr ? nullptr : share_.slice.data();
 }
 
-void OutputPlace::Put(HostBuffer buffer, uint64_t bytes) {
+ResultContent OutputPlace::NewContent() {
+  if (share_.home().empty()) return {};
+  new_content_ = NewContentId();
+  return {.id = new_content_, .replaced = share_.tensor->content()};
+}
+
+void OutputPlace::Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record) {
   if (share_.tensor != nullptr) {
-    share_.tensor->Replace(std::move(buffer));
+    const bool is_known = record.kind == DeviceKind::kGpu;
+    share_.tensor->Replace(std::move(buffer), is_known ? new_content_ : kNoContent);
   } else {
     std::memcpy(share_.slice.data(), buffer.data(), bytes);
   }

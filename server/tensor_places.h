@@ -42,6 +42,10 @@ struct TensorShare {
   std::shared_ptr<ResidentTensor> tensor;
 
   bool is_set() const { return slice.region != nullptr || tensor != nullptr; }
+  // The device that the tensor is placed on; empty: none.
+  absl::string_view home() const {
+    return tensor == nullptr ? absl::string_view() : tensor->device();
+  }
   // Whether a byte of one is a byte of the other.
   bool Overlaps(const TensorShare& other) const;
   // Whether they are the same bytes.
@@ -79,6 +83,10 @@ class InputPlaces {
   std::vector<TensorBytes> Take(std::vector<TensorBytes> payloads, bool copies_regions,
                                 HostBufferPool& buffers);
 
+  // The device that the first of the inputs is placed on that is placed on one; empty: none is.
+  // Lives as long as the pool.
+  absl::string_view home() const;
+
   // Gives up shares and memory.
   void Release();
 
@@ -92,7 +100,7 @@ class InputPlaces {
   std::vector<std::string> fields_;
   std::vector<TensorShare> shares_;
   std::vector<HostBuffer> copies_;
-  std::vector<std::shared_ptr<const std::byte>> snapshots_;
+  std::vector<TensorSnapshot> snapshots_;
 };
 
 // Where one result goes. Not thread-safe.
@@ -114,8 +122,16 @@ class OutputPlace {
   // The memory of a region that the result can be computed in; nullptr for a resident tensor.
   std::byte* memory() const;
 
-  // Brings the result, which `buffer` holds, to its place.
-  void Put(HostBuffer buffer, uint64_t bytes);
+  // The device that the tensor is placed on; empty: none. Lives as long as the pool.
+  absl::string_view home() const { return share_.home(); }
+
+  // What a device may keep of the result. To be called when the call is prepared, once.
+  ResultContent NewContent();
+
+  // Brings the result, which `buffer` holds, to its place. `record`: how it came to be. What a
+  // device keeps under the id of NewContent is the result only if a GPU's is the answer: the
+  // processor may have put a wrong one right.
+  void Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record);
 
   // Gives up the share.
   void Release() { share_ = {}; }
@@ -125,6 +141,7 @@ class OutputPlace {
  private:
   std::string field_;
   TensorShare share_;
+  ContentId new_content_ = kNoContent;
 };
 
 // Adds what is wrong with the place of the result of `invocation` beside `inputs`: it may touch an

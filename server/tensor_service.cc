@@ -14,6 +14,7 @@
 #include "server/errors.h"
 #include "server/message_bytes.h"
 #include "server/received_message.h"
+#include "server/tensor_home.h"
 #include "server/wire.h"
 #include "server/wire_message.h"
 
@@ -107,7 +108,7 @@ absl::Status CheckRange(uint64_t offset, uint64_t bytes, const ResidentTensor& t
 // Answers with bytes of a tensor. Takes as long as filling the tensor with zeros.
 void Send(UnaryCall& call, ResidentTensor& tensor, uint64_t offset, uint64_t bytes) {
   try {
-    std::shared_ptr<const std::byte> snapshot = tensor.Snapshot();
+    std::shared_ptr<const std::byte> snapshot = tensor.Snapshot().data;
     v1::ReadTensorResponse header;
     WriteDesc(tensor.desc(), *header.mutable_desc());
     const std::byte* const data = snapshot.get() + offset;
@@ -129,9 +130,10 @@ std::vector<absl::string_view> HandlesOf(const Request& request) {
 }  // namespace
 
 TensorService::TensorService(const ServerOptions& options, const Clock& clock, Admission& admission,
-                             HostBufferPool& buffers)
+                             const DevicePool& pool, HostBufferPool& buffers)
     : options_(options),
       admission_(admission),
+      pool_(pool),
       store_(options.tensors, clock, buffers),
       thread_(kSweepPeriod, [this] { store_.Sweep(); }) {}
 
@@ -149,7 +151,10 @@ void TensorService::Create(UnaryCall& call) {
   if (absl::Status status = state.Accept(admission_); !status.ok()) return call.Finish(status);
   std::vector<Violation> violations;
   NewTensor tensor = NewTensorOf(state, options_.validation, violations);
+  const auto home = FindHome(state.request, pool_, store_, violations);
   if (!violations.empty()) return call.Finish(MakeViolationError(violations, ""));
+  if (!home.ok()) return call.Finish(home.status());
+  tensor.device = *home;
   Run(state.payload_bytes(), [this, &state, tensor = std::move(tensor)] {
     const auto created = store_.Create(state.client, tensor);
     v1::CreateTensorResponse answer;
@@ -157,6 +162,7 @@ void TensorService::Create(UnaryCall& call) {
       answer.set_tensor(created->handle);
       answer.set_has_content(created->has_content);
       answer.set_ttl_s(static_cast<uint32_t>(created->ttl.count()));
+      answer.set_device(std::string(tensor.device));
     }
     state.call.Finish(created.status(), answer);
   });
@@ -242,6 +248,7 @@ void TensorService::List(UnaryCall& call) {
     WriteDesc(tensor.desc, *info.mutable_desc());
     info.set_bytes(tensor.bytes);
     info.set_label(tensor.label);
+    info.set_device(std::string(tensor.device));
     info.set_ttl_s(static_cast<uint32_t>(std::chrono::ceil<seconds>(tensor.left).count()));
   }
   answer.set_bytes(list.bytes);

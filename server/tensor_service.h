@@ -11,6 +11,7 @@
 #include "proto/wire/host_buffers.h"
 #include "server/admission.h"
 #include "server/clock.h"
+#include "server/pool/device_pool.h"
 #include "server/resident/tensor_store.h"
 #include "server/rpc/rpc_service.h"
 #include "server/rpc/unary_call.h"
@@ -25,7 +26,7 @@ class TensorService {
  public:
   // All must outlive the service.
   TensorService(const ServerOptions& options, const Clock& clock, Admission& admission,
-                HostBufferPool& buffers);
+                const DevicePool& pool, HostBufferPool& buffers);
 
   // Adds the methods to `rpc`.
   void AddTo(RpcService& rpc);
@@ -45,6 +46,7 @@ class TensorService {
 
   const ServerOptions& options_;
   Admission& admission_;
+  const DevicePool& pool_;
   TensorStore store_;
   TaskThread thread_;
 };

@@ -44,10 +44,16 @@ Json ToJson(const DeviceCounters& counters) {
   for (const BatchSizeCount& batch : counters.batches) {
     batches.push_back({{"size", batch.size}, {"count", batch.count}});
   }
-  return {{"requests", counters.requests}, {"batches", batches},
-          {"verified", counters.verified}, {"mismatches", counters.mismatches},
-          {"faults", counters.faults},     {"losses", counters.losses},
-          {"moved", counters.moved}};
+  return {{"requests", counters.requests},
+          {"batches", batches},
+          {"verified", counters.verified},
+          {"mismatches", counters.mismatches},
+          {"faults", counters.faults},
+          {"losses", counters.losses},
+          {"moved", counters.moved},
+          {"uploaded_bytes", counters.uploaded_bytes},
+          {"kept_inputs", counters.kept_inputs},
+          {"evictions", counters.evictions}};
 }
 
 }  // namespace
@@ -125,6 +131,7 @@ Json ToJson(const DeviceInfo& device) {
           {"pending_requests", device.pending_requests},
           {"pending_bytes", device.pending_bytes},
           {"batches_in_flight", device.batches_in_flight},
+          {"kept_bytes", device.kept_bytes},
           {"counters", ToJson(device.counters)}};
 }
 

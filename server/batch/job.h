@@ -46,6 +46,9 @@ struct JobTraits {
   std::string client = {};
   Priority priority = Priority::kNormal;
   Placement placement = Placement::kAuto;
+  // The device that a tensor of the request is placed on, by its name, which lives as long as the
+  // pool; empty: none.
+  absl::string_view home = {};
   // Whether a GPU's result must be compared with the processor's.
   bool verify = false;
   Clock::TimePoint accepted = {};
@@ -57,6 +60,8 @@ struct RunRecord {
   // The device whose result it is: the processor where it put a wrong result of a GPU right. Lives
   // as long as the pool.
   absl::string_view device;
+  // Of that device.
+  DeviceKind kind = DeviceKind::kCpu;
   // From acceptance to the start of the run that succeeded.
   Clock::Duration queued{};
   // Of that run, the whole batch.

@@ -74,7 +74,8 @@ class BufferPool {
   BufferPool(uint64_t budget, Create create) : budget_(budget), create_(std::move(create)) {}
 
   // An idle buffer, or a new one, for which idle ones of other sizes make room. RESOURCE_EXHAUSTED
-  // where the budget does not allow it, else the error of `create`. Never waits.
+  // where the budget does not allow it, else the error of `create`; where that is short of memory,
+  // idle buffers are given up for whoever tries again. Never waits.
   absl::StatusOr<Lease> Acquire(uint64_t bytes) {
     const uint64_t size = SizeClassOf(bytes);
     std::vector<Buffer> dropped;  // destroyed outside the lock
@@ -85,17 +86,16 @@ class BufferPool {
         idle_.erase(idle);
         return Lease(this, size, std::move(buffer));
       }
-      if (size > budget_ || !MakeRoom(size, dropped)) return OverBudget(size);
+      if (!MakeRoom(size, dropped)) return OverBudget(size);
       total_ += size;
     }
     dropped.clear();
     absl::StatusOr<Buffer> buffer = create_(size);
-    if (!buffer.ok()) {
-      MutexLock lock(mutex_);
-      total_ -= size;
-      return buffer.status();
-    }
-    return Lease(this, size, *std::move(buffer));
+    if (buffer.ok()) return Lease(this, size, *std::move(buffer));
+    MutexLock lock(mutex_);
+    total_ -= size;
+    if (absl::IsResourceExhausted(buffer.status())) DropIdle(dropped);
+    return buffer.status();
   }
 
   // Bytes of all buffers, on loan or idle.
@@ -103,10 +103,18 @@ class BufferPool {
     MutexLock lock(mutex_);
     return total_;
   }
+  // Bytes of the budget that are not on loan.
+  uint64_t room() const {
+    MutexLock lock(mutex_);
+    uint64_t on_loan = total_;
+    for (const auto& [size, buffer] : idle_) on_loan -= size;
+    return budget_ - on_loan;
+  }
 
  private:
   // Drops idle buffers, the largest first, until `size` bytes fit. False if they never will.
   bool MakeRoom(uint64_t size, std::vector<Buffer>& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (size > budget_) return false;
     while (total_ + size > budget_) {
       if (idle_.empty()) return false;
       const auto largest = std::prev(idle_.end());
@@ -115,6 +123,14 @@ class BufferPool {
       idle_.erase(largest);
     }
     return true;
+  }
+
+  void DropIdle(std::vector<Buffer>& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (auto& [size, buffer] : idle_) {
+      total_ -= size;
+      dropped.push_back(std::move(buffer));
+    }
+    idle_.clear();
   }
 
   absl::Status OverBudget(uint64_t size) const {

@@ -11,6 +11,8 @@
 #include "kernels/hlsl/blobs.h"
 #include "kernels/op_rows.h"
 #include "server/d3d12/buffer_pool.h"
+#include "server/d3d12/content_cache.h"
+#include "server/d3d12/content_transfers.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch.h"
 #include "server/d3d12/hresult.h"
@@ -60,6 +62,10 @@ bool HasKernels(const OpTraits& op, DataType lane) {
   return true;
 }
 
+void WriteInputs(const BatchLayout& layout, std::span<const DeviceCall> calls, std::byte* to) {
+  for (size_t i = 0; i < calls.size(); ++i) WriteInputs(layout, i, calls[i], to);
+}
+
 absl::Status NoKernel(const hlsl::KernelKey& key, absl::string_view why) {
   return absl::UnimplementedError(absl::StrCat("There is no GPU kernel for ", TraitsOf(key.op).name,
                                                " of ", NameOf(key.lane), why));
@@ -75,6 +81,7 @@ struct D3D12Device::Impl {
         buffers(
             limits.memory_budget,
             [this](uint64_t bytes) { return device->CreateBuffer(BufferKind::kDefault, bytes); }),
+        contents(buffers),
         pipelines([this](const std::byte* const& code) -> absl::StatusOr<Pipeline> {
           return device->CreatePipeline(codes.at(code));
         }) {
@@ -95,9 +102,18 @@ struct D3D12Device::Impl {
   std::chrono::nanoseconds TimeLimit() const {
     return HangLimit(options.timeout, profile.is_software, bytes_under_way);
   }
-  // Memory for so many bytes to upload and to read back, and buffers of so many for results.
-  absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t upload_bytes, uint64_t readback_bytes,
-                                              std::span<const uint64_t> result_buffers);
+  // Memory for so many bytes of inputs and to read back, buffers of so many for results, and what
+  // copies there is room for.
+  absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t input_bytes, uint64_t readback_bytes,
+                                              std::span<const uint64_t> result_buffers,
+                                              ContentTransfers<Buffer> transfers);
+  // The same for `calls`, with the inputs that are to be uploaded. Where copies that they read take
+  // what their other memory lacks, they do without.
+  template <class Layout, class Calls>
+  absl::StatusOr<SubmissionMemory> TakeInputs(const Layout& layout, const Calls& calls,
+                                              uint64_t readback_bytes,
+                                              std::span<const uint64_t> result_buffers,
+                                              bool reads_copies = true);
   // Submits what `record` writes, and waits. `bytes`: of all tensors. `memory` is kept for ever
   // where the device may still use it.
   absl::Status Execute(uint64_t bytes, SubmissionMemory& memory,
@@ -118,9 +134,13 @@ struct D3D12Device::Impl {
   std::unique_ptr<StagingRing> upload;
   std::unique_ptr<StagingRing> readback;
   BufferPool<Buffer> buffers;
+  ContentCache<Buffer> contents;
   PipelineCache<const std::byte*, Pipeline> pipelines;
   // Bytes of the buffers of all batches that are submitted and not waited for.
   std::atomic<uint64_t> bytes_under_way = 0;
+  // As TransferCounters tells them.
+  std::atomic<uint64_t> uploaded_bytes = 0;
+  std::atomic<uint64_t> kept_inputs = 0;
   Mutex mutex;
   std::vector<SubmissionMemory> abandoned ABSL_GUARDED_BY(mutex);
 };
@@ -136,13 +156,16 @@ absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& ke
 }
 
 absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
-    uint64_t upload_bytes, uint64_t readback_bytes, std::span<const uint64_t> result_buffers) {
+    uint64_t input_bytes, uint64_t readback_bytes, std::span<const uint64_t> result_buffers,
+    ContentTransfers<Buffer> transfers) {
   // A device that is lost in the meantime keeps its memory, which must not look like a shortage.
   const auto failed = [this](const absl::Status& why) {
     absl::Status status = device->status();
     return status.ok() ? why : status;
   };
-  SubmissionMemory memory;
+  SubmissionMemory memory{.contents = std::move(transfers)};
+  memory.uploads = memory.contents.Uploads(input_bytes);
+  const uint64_t upload_bytes = memory.uploads.empty() ? 1 : memory.uploads.back().end;
   // Only the rings wait, and always in this order, so that no two threads wait for each other.
   absl::StatusOr<StagingRing::Lease> staging = upload->Acquire(upload_bytes, TimeLimit());
   if (!staging.ok()) return failed(staging.status());
@@ -150,14 +173,31 @@ absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
   staging = readback->Acquire(readback_bytes, TimeLimit());
   if (!staging.ok()) return failed(staging.status());
   memory.readback = *std::move(staging);
-  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = buffers.Acquire(upload_bytes);
+  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = contents.Acquire(input_bytes);
   if (!buffer.ok()) return failed(buffer.status());
   memory.inputs = *std::move(buffer);
   for (const uint64_t bytes : result_buffers) {
-    buffer = buffers.Acquire(bytes);
+    buffer = contents.Acquire(bytes);
     if (!buffer.ok()) return failed(buffer.status());
     memory.outputs.push_back(*std::move(buffer));
   }
+  memory.contents.TakeRoom();
+  return memory;
+}
+
+template <class Layout, class Calls>
+absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeInputs(
+    const Layout& layout, const Calls& calls, uint64_t readback_bytes,
+    std::span<const uint64_t> result_buffers, bool reads_copies) {
+  ContentTransfers<Buffer> transfers(contents, reads_copies);
+  const auto uploads = AddContents(layout, calls, transfers);
+  const bool has_copies = !transfers.kept_inputs().empty();
+  absl::StatusOr<SubmissionMemory> memory =
+      TakeMemory(layout.input_buffer_bytes, readback_bytes, result_buffers, std::move(transfers));
+  if (has_copies && absl::IsResourceExhausted(memory.status())) {
+    return TakeInputs(layout, calls, readback_bytes, result_buffers, /*reads_copies=*/false);
+  }
+  if (memory.ok()) WriteInputs(layout, uploads, memory->upload.data());
   return memory;
 }
 
@@ -175,7 +215,12 @@ absl::Status D3D12Device::Impl::Execute(
   if (absl::IsUnavailable(status)) {
     MutexLock lock(mutex);
     abandoned.push_back(std::move(memory));
+    return status;
   }
+  if (!status.ok()) return status;
+  memory.contents.Keep();
+  for (const ByteRange& range : memory.uploads) uploaded_bytes += range.bytes();
+  kept_inputs += memory.contents.kept_inputs().size();
   return status;
 }
 
@@ -186,12 +231,9 @@ absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
   if (!layout.ok()) return layout.status();
   const absl::StatusOr<Pipeline> pipeline = PipelineOf(layout->kernel);
   if (!pipeline.ok()) return pipeline.status();
-  absl::StatusOr<SubmissionMemory> memory = TakeMemory(
-      layout->input_buffer_bytes, layout->result_bytes, {&layout->output_buffer_bytes, 1});
+  absl::StatusOr<SubmissionMemory> memory =
+      TakeInputs(*layout, calls, layout->result_bytes, {&layout->output_buffer_bytes, 1});
   if (!memory.ok()) return memory.status();
-  for (size_t i = 0; i < calls.size(); ++i) {
-    WriteInputs(*layout, i, calls[i], memory->upload.data());
-  }
   OPSERVE_RETURN_IF_ERROR(Execute(layout->input_buffer_bytes + layout->output_buffer_bytes, *memory,
                                   [&](ID3D12GraphicsCommandList& list) {
                                     RecordBatch(list, device->root_signature(), *(*pipeline).Get(),
@@ -213,9 +255,8 @@ absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
     step_pipelines.push_back(*std::move(pipeline));
   }
   absl::StatusOr<SubmissionMemory> memory =
-      TakeMemory(layout->input_buffer_bytes, layout->readback_bytes, layout->result_buffers);
+      TakeInputs(*layout, call, layout->readback_bytes, layout->result_buffers);
   if (!memory.ok()) return memory.status();
-  WriteInputs(*layout, call, memory->upload.data());
   OPSERVE_RETURN_IF_ERROR(
       Execute(layout->work_bytes, *memory, [&](ID3D12GraphicsCommandList& list) {
         RecordSequence(list, device->root_signature(), step_pipelines, *layout, *memory);
@@ -264,6 +305,13 @@ absl::Status D3D12Device::Run(std::span<const DeviceCall> calls) {
   absl::Status status = impl_->Run(calls);
   if (absl::IsUnavailable(status)) impl_->device->MarkLost(status);
   return status;
+}
+
+TransferCounters D3D12Device::transfers() const {
+  return {.kept_bytes = impl_->contents.bytes(),
+          .uploaded_bytes = impl_->uploaded_bytes,
+          .kept_inputs = impl_->kept_inputs,
+          .evictions = impl_->contents.evictions()};
 }
 
 absl::Status D3D12Device::WarmUp() {

@@ -22,8 +22,9 @@ namespace opserve::d3d12 {
 struct DeviceOptions {
   // Name of the device instead of "d3d12/" with the adapter's name; for several on one adapter.
   std::string name = {};
-  // Bytes of the buffers in the device's memory, in use or kept for the next batch. So much again
-  // per direction may be mapped for batches that are larger than the staging memory.
+  // Bytes of the buffers in the device's memory: in use, kept for the next batch, or copies of
+  // inputs and results that have a ContentId, which leave when a batch needs their room. So much
+  // again per direction may be mapped for batches that are larger than the staging memory.
   uint64_t memory_budget = uint64_t{1} << 30;
   // Bytes of mapped memory per direction; multiples of 256. Holds two batches of the largest usual
   // size, of which one is uploaded while the other one runs.
@@ -45,9 +46,10 @@ std::chrono::nanoseconds HangLimit(std::chrono::nanoseconds fixed, bool is_softw
                                    uint64_t bytes);
 
 // Thread-safe: while a batch of one thread runs on the device, those of other threads are uploaded.
-// A batch is one submission with one copy each way, and with one dispatch where its calls are
-// packed, else one per call. After the first batches of a kind, a batch allocates no device memory
-// and makes no pipelines.
+// A batch is one submission, with one dispatch where its calls are packed, else one per call. Of
+// inputs and results that have a ContentId it keeps copies while there is memory, so that they need
+// not be uploaded again. After the first batches of a kind, a batch allocates no device memory and
+// makes no pipelines.
 //
 // A device that hangs or is lost refuses all further calls with UNAVAILABLE; make a new one.
 class D3D12Device final : public ComputeDevice {
@@ -67,6 +69,7 @@ class D3D12Device final : public ComputeDevice {
   // Never waits. True where there are kernels for all layouts, and the driver has refused none yet.
   bool Supports(OpId op, DataType lane) const override;
   absl::Status Run(std::span<const DeviceCall> calls) override;
+  TransferCounters transfers() const override;
 
   // Makes the pipelines of all kernels now instead of at their first calls. Kernels that the driver
   // refuses are not supported from then on; any other error is returned.

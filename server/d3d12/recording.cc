@@ -41,11 +41,23 @@ void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
   list.Dispatch(dispatch.group_count, 1, 1);
 }
 
-void RecordUpload(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
-                  uint64_t bytes, SubmissionMemory& memory) {
+// Fills the buffer of inputs from the staging memory and from copies, and makes copies of what is
+// new. Nothing is written twice, so nothing has to stand between the writes.
+void RecordInputs(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
+                  SubmissionMemory& memory) {
   ID3D12Resource* const inputs = memory.inputs->Get();
-  list.CopyBufferRegion(inputs, 0, memory.upload.buffer(), memory.upload.offset(), bytes);
-  Transition(list, inputs, D3D12_RESOURCE_STATE_COPY_DEST, kRead);
+  for (const ByteRange& range : memory.uploads) {
+    list.CopyBufferRegion(inputs, range.begin, memory.upload.buffer(),
+                          memory.upload.offset() + range.begin, range.bytes());
+  }
+  for (const auto& kept : memory.contents.kept_inputs()) {
+    list.CopyBufferRegion(inputs, kept.offset, kept.copy->buffer->Get(), 0, kept.bytes);
+  }
+  Transition(list, inputs, D3D12_RESOURCE_STATE_COPY_DEST,
+             kRead | D3D12_RESOURCE_STATE_COPY_SOURCE);
+  for (const auto& fresh : memory.contents.new_inputs()) {
+    list.CopyBufferRegion(fresh.copy->buffer->Get(), 0, inputs, fresh.offset, fresh.bytes);
+  }
   list.SetComputeRootSignature(&root_signature);
 }
 
@@ -76,7 +88,7 @@ class ResultBuffers {
 void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                  ID3D12PipelineState& pipeline, const BatchLayout& layout,
                  SubmissionMemory& memory) {
-  RecordUpload(list, root_signature, layout.input_buffer_bytes, memory);
+  RecordInputs(list, root_signature, memory);
   list.SetPipelineState(&pipeline);
   ID3D12Resource* const outputs = memory.outputs[0]->Get();
   const D3D12_GPU_VIRTUAL_ADDRESS first_input = memory.inputs->Get()->GetGPUVirtualAddress();
@@ -93,12 +105,15 @@ void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sign
              D3D12_RESOURCE_STATE_COPY_SOURCE);
   list.CopyBufferRegion(memory.readback.buffer(), memory.readback.offset(), outputs, 0,
                         layout.result_bytes);
+  for (const auto& fresh : memory.contents.new_results()) {
+    list.CopyBufferRegion(fresh.copy->buffer->Get(), 0, outputs, fresh.offset, fresh.bytes);
+  }
 }
 
 void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                     const std::vector<Pipeline>& pipelines, const SequenceLayout& layout,
                     SubmissionMemory& memory) {
-  RecordUpload(list, root_signature, layout.input_buffer_bytes, memory);
+  RecordInputs(list, root_signature, memory);
   const D3D12_GPU_VIRTUAL_ADDRESS first_input = memory.inputs->Get()->GetGPUVirtualAddress();
   ResultBuffers results(list, memory);
   for (size_t s = 0; s < layout.steps.size(); ++s) {
@@ -123,6 +138,10 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
     list.CopyBufferRegion(memory.readback.buffer(),
                           memory.readback.offset() + output.place.at.output, source, 0,
                           output.place.result_bytes);
+  }
+  for (const auto& fresh : memory.contents.new_results()) {
+    ID3D12Resource* const source = results.In(D3D12_RESOURCE_STATE_COPY_SOURCE, fresh.buffer);
+    list.CopyBufferRegion(fresh.copy->buffer->Get(), 0, source, fresh.offset, fresh.bytes);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "server/d3d12/api.h"
 #include "server/d3d12/buffer_pool.h"
+#include "server/d3d12/content_transfers.h"
 #include "server/d3d12/dispatch.h"
 #include "server/d3d12/sequence_layout.h"
 #include "server/d3d12/staging_ring.h"
@@ -21,20 +22,24 @@ using Pipeline = ComPtr<ID3D12PipelineState>;
 
 // The memory of one submission.
 struct SubmissionMemory {
-  StagingRing::Lease upload;
-  StagingRing::Lease readback;
-  BufferPool<Buffer>::Lease inputs;
+  // Shares of the copies that it reads and makes.
+  ContentTransfers<Buffer> contents;
+  // Ranges of the buffer of inputs; they lie in `upload` as there.
+  std::vector<ByteRange> uploads = {};
+  StagingRing::Lease upload = {};
+  StagingRing::Lease readback = {};
+  BufferPool<Buffer>::Lease inputs = {};
   // One for a batch; for a sequence one per buffer of results.
-  std::vector<BufferPool<Buffer>::Lease> outputs;
+  std::vector<BufferPool<Buffer>::Lease> outputs = {};
 };
 
-// One upload, the dispatches, one readback. Dispatches write different ranges, so nothing has to
+// Uploads, the dispatches, one readback. Dispatches write different ranges, so nothing has to
 // stand between them.
 void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                  ID3D12PipelineState& pipeline, const BatchLayout& layout,
                  SubmissionMemory& memory);
 
-// One upload, a dispatch per step, one readback of each output. `pipelines`: one per step.
+// Uploads, a dispatch per step, one readback of each output. `pipelines`: one per step.
 void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                     const std::vector<Pipeline>& pipelines, const SequenceLayout& layout,
                     SubmissionMemory& memory);

@@ -161,6 +161,7 @@ absl::StatusOr<SequenceLayout> LayOut(const SequenceInvocation& sequence,
 void WriteInputs(const SequenceLayout& layout, const SequenceCall& call, std::byte* to) {
   const SequenceInvocation& sequence = *call.sequence;
   for (size_t i = 0; i < layout.inputs.size(); ++i) {
+    if (call.inputs[i].is_absent()) continue;
     call.inputs[i].CopyTo(to + layout.inputs[i], sequence.input_bytes[i]);
   }
   for (uint32_t s = 0; s < layout.steps.size(); ++s) {

@@ -72,7 +72,8 @@ struct SequenceLayout {
 absl::StatusOr<SequenceLayout> LayOut(const SequenceInvocation& sequence,
                                       uint64_t max_buffer_bytes);
 
-// Writes inputs and plans to their places in `to`, the buffer of inputs.
+// Writes inputs, but those that are absent, and plans to their places in `to`, the buffer of
+// inputs.
 void WriteInputs(const SequenceLayout& layout, const SequenceCall& call, std::byte* to);
 
 // Writes the outputs from their places in `from`, what was read back, to the call's own outputs.

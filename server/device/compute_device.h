@@ -45,6 +45,15 @@ struct DeviceProfile {
   int threads = 0;
 };
 
+// Of a result that goes to a tensor whose content a device may keep copies of.
+struct ResultContent {
+  // An id that nothing has yet: a device that runs the call may keep a copy of its result under it.
+  // kNoContent: it need not.
+  ContentId id = kNoContent;
+  // What the tensor holds until then: a copy of it will hardly be used again.
+  ContentId replaced = kNoContent;
+};
+
 // A sequence of operators: what to compute, and where the bytes are.
 struct SequenceCall {
   const SequenceInvocation* sequence = nullptr;
@@ -52,6 +61,8 @@ struct SequenceCall {
   std::vector<TensorBytes> inputs = {};
   // One pointer per output, to sequence->output_bytes(i) bytes that overlap no other tensor.
   std::vector<std::byte*> outputs = {};
+  // One per output, or none.
+  std::vector<ResultContent> contents = {};
 };
 
 // One call of an operator: what to compute, and where the bytes are.
@@ -65,8 +76,21 @@ struct DeviceCall {
   // where CanRunInPlace.
   std::byte* output = nullptr;
   int in_place = 0;
+  ResultContent content = {};
   // A sequence in place of one operator: then nothing above is set.
   const SequenceCall* sequence = nullptr;
+};
+
+// What a device did to have inputs where it works. Copies are of tensors with a ContentId.
+struct TransferCounters {
+  // Bytes of the memory that the copies take which it keeps now.
+  uint64_t kept_bytes = 0;
+  // Since it was made: bytes that were uploaded to it, what lies between tensors included; inputs
+  // of which it kept a copy, and which were not uploaded therefore; copies that it gave up because
+  // it needed their memory.
+  uint64_t uploaded_bytes = 0;
+  uint64_t kept_inputs = 0;
+  uint64_t evictions = 0;
 };
 
 // Thread-safe.
@@ -86,8 +110,11 @@ class ComputeDevice {
   //   RESOURCE_EXHAUSTED  out of device memory now; fewer calls at a time may succeed
   //   UNAVAILABLE         the device is lost, now and for ever; also after a hang
   //   INTERNAL            anything else
-  // The processor never fails.
+  // The processor never fails. A run that fails keeps no copy of a result.
   virtual absl::Status Run(std::span<const DeviceCall> calls) = 0;
+
+  // All zero where it works in the host's memory.
+  virtual TransferCounters transfers() const { return {}; }
 };
 
 // Makes a device, the first time and again after each loss; called by one thread at a time. Fails

@@ -137,7 +137,9 @@ void BatchRunner::AnswerEach(std::span<Entry> entries, const Timing& timing) {
   for (Entry& entry : entries) {
     Job* job = std::exchange(*entry.held, nullptr);
     RunRecord record;
-    record.device = (entry.is_replaced ? processor : slot_).profile().name;
+    const DeviceProfile& profile = (entry.is_replaced ? processor : slot_).profile();
+    record.device = profile.name;
+    record.kind = profile.kind;
     record.queued = timing.start - job->traits().accepted;
     record.ran = timing.ran;
     record.batch_size = entries.size();

@@ -43,6 +43,11 @@ struct HealthOptions {
   Clock::Duration max_backoff = std::chrono::seconds(60);
 };
 
+// Whether a device in this state takes jobs.
+constexpr bool TakesJobs(DeviceState state) {
+  return state == DeviceState::kReady || state == DeviceState::kSuspect;
+}
+
 // "ready", "suspect", "lost", "recreating", "quarantined".
 absl::string_view NameOf(DeviceState state);
 
@@ -72,9 +77,7 @@ class DeviceHealth {
   DeviceState state() const { return state_; }
   // Why it is in a state other than kReady; empty otherwise.
   const std::string& reason() const { return reason_; }
-  bool takes_jobs() const {
-    return state_ == DeviceState::kReady || state_ == DeviceState::kSuspect;
-  }
+  bool takes_jobs() const { return TakesJobs(state_); }
   // When it is to be made anew; kNever in states that are not left in that way.
   Clock::TimePoint next_attempt() const { return next_attempt_; }
 

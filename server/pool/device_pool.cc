@@ -63,6 +63,7 @@ DeviceStatus StatusOf(const DeviceSlot& slot) {
   status.faults = counters.faults;
   status.losses = counters.losses;
   status.moved = counters.moved;
+  status.transfers = slot.transfers();
   return status;
 }
 
@@ -249,6 +250,14 @@ bool DevicePool::has_gpus() const { return impl_->slots.size() > 1; }
 bool DevicePool::gpu_ready() const {
   return std::any_of(impl_->slots.begin() + 1, impl_->slots.end(),
                      [](const auto& slot) { return slot->health().takes_jobs(); });
+}
+
+const DeviceProfile* DevicePool::Find(absl::string_view name) const {
+  const Slots& slots = impl_->slots;
+  const auto found = std::find_if(slots.begin(), slots.end(), [name](const auto& slot) {
+    return slot->profile().name == name;
+  });
+  return found == slots.end() ? nullptr : &(*found)->profile();
 }
 
 std::vector<DeviceStatus> DevicePool::Status() const {

@@ -60,6 +60,7 @@ struct DeviceStatus {
   uint64_t faults = 0;                 // runs that failed, unless for want of a kernel
   uint64_t losses = 0;                 // devices that were lost
   uint64_t moved = 0;                  // jobs that had to run elsewhere
+  TransferCounters transfers;          // of all devices that it was; copies of the present one
 };
 
 // Outcome of a known-answer test of a device.
@@ -106,6 +107,10 @@ class DevicePool {
   bool has_gpus() const;
   // Whether a GPU takes jobs now.
   bool gpu_ready() const;
+
+  // What the device of that name is; nullptr: there is none. Lives as long as the pool; its feature
+  // level is not known.
+  const DeviceProfile* Find(absl::string_view name) const;
 
   // The processor first, then the GPUs in the order in which they were given.
   std::vector<DeviceStatus> Status() const;

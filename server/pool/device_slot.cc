@@ -30,6 +30,13 @@ size_t ExpectedRuns(const BatchQueue::Load& load, const BatchLimits& limits) {
   return static_cast<size_t>(std::max(by_requests, by_bytes));
 }
 
+TransferCounters Sum(const TransferCounters& a, const TransferCounters& b) {
+  return {.kept_bytes = a.kept_bytes + b.kept_bytes,
+          .uploaded_bytes = a.uploaded_bytes + b.uploaded_bytes,
+          .kept_inputs = a.kept_inputs + b.kept_inputs,
+          .evictions = a.evictions + b.evictions};
+}
+
 }  // namespace
 
 DeviceSlot::DeviceSlot(DeviceSource source, const BatchLimits& limits, const HealthOptions& health,
@@ -84,6 +91,12 @@ std::optional<Clock::Duration> DeviceSlot::EstimateOf(const JobTraits& job) cons
   return total;
 }
 
+bool DeviceSlot::CanRun(const JobTraits& job) const {
+  if (!SupportsAll(job)) return false;
+  MutexLock lock(mutex_);
+  return health_.takes_jobs();
+}
+
 Candidate DeviceSlot::CandidateFor(const JobTraits& job) const {
   const Clock::TimePoint now = shared_.clock.Now();
   const BatchQueue::Load load = queue_.load();
@@ -93,10 +106,9 @@ Candidate DeviceSlot::CandidateFor(const JobTraits& job) const {
   candidate.pending = load.pending;
   candidate.estimate = EstimateOf(job);
   candidate.backlog = costs_.EstimateAny(ExpectedRuns(load, limits_), load.pending_bytes);
-  const bool is_supported = SupportsAll(job);
+  candidate.can_run = CanRun(job);
   {
     MutexLock lock(mutex_);
-    candidate.can_run = health_.takes_jobs() && is_supported;
     candidate.backlog += ActiveTime(now);
   }
   // The processor's workers share its jobs; a GPU's threads only keep its one queue filled.
@@ -128,6 +140,7 @@ void DeviceSlot::EndRun(uint64_t run) {
 }
 
 void DeviceSlot::OnSuccess(const ComputeDevice& device) {
+  if (is_gpu()) NoteTransfers(device);
   Tell(&device, [](DeviceHealth& health, Clock::TimePoint) { health.OnSuccess(); });
 }
 
@@ -164,6 +177,9 @@ absl::StatusOr<std::unique_ptr<ComputeDevice>> DeviceSlot::Create() {
     MutexLock lock(mutex_);
     old = std::move(device_);
     device_ = nullptr;
+    past_transfers_ = Sum(past_transfers_, transfers_);
+    past_transfers_.kept_bytes = 0;
+    transfers_ = {};
   }
   // The new device may need the memory of the old one.
   old = nullptr;
@@ -242,6 +258,19 @@ void DeviceSlot::Count(absl::FunctionRef<void(DeviceCounters&)> change) {
 DeviceCounters DeviceSlot::counters() const {
   MutexLock lock(counters_mutex_);
   return counters_;
+}
+
+TransferCounters DeviceSlot::transfers() const {
+  MutexLock lock(mutex_);
+  return Sum(past_transfers_, transfers_);
+}
+
+// They change in runs alone, so this is often enough. Nobody who asks for them has to hold the
+// device, which takes long to destroy.
+void DeviceSlot::NoteTransfers(const ComputeDevice& device) {
+  const TransferCounters now = device.transfers();
+  MutexLock lock(mutex_);
+  if (device_.get() == &device) transfers_ = now;
 }
 
 DeviceHealth DeviceSlot::health() const {

@@ -78,6 +78,8 @@ class DeviceSlot {
   // Expected time of the job alone; a sequence like which none has run takes as long as its steps
   // one by one. nullopt if nothing is known.
   std::optional<Clock::Duration> EstimateOf(const JobTraits& job) const;
+  // Whether it takes jobs, and has kernels for all of this one.
+  bool CanRun(const JobTraits& job) const;
   // What placing a job needs to know.
   Candidate CandidateFor(const JobTraits& job) const;
 
@@ -110,6 +112,8 @@ class DeviceSlot {
   // Changes the counters.
   void Count(absl::FunctionRef<void(DeviceCounters&)> change);
   DeviceCounters counters() const;
+  // Of all its devices, as of the last run that succeeded.
+  TransferCounters transfers() const;
   DeviceHealth health() const;
 
  private:
@@ -124,6 +128,7 @@ class DeviceSlot {
   // Returns whether the device has stopped taking jobs.
   bool Tell(const ComputeDevice* device,
             absl::FunctionRef<void(DeviceHealth&, Clock::TimePoint)> event);
+  void NoteTransfers(const ComputeDevice& device);
   void LogState(const DeviceHealth& health, Clock::TimePoint now);
   Clock::Duration ActiveTime(Clock::TimePoint now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -140,6 +145,9 @@ class DeviceSlot {
   std::string feature_level_ ABSL_GUARDED_BY(mutex_);
   std::vector<ActiveRun> active_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_run_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the present device, and of those before it.
+  TransferCounters transfers_ ABSL_GUARDED_BY(mutex_);
+  TransferCounters past_transfers_ ABSL_GUARDED_BY(mutex_);
 
   mutable Mutex counters_mutex_;
   DeviceCounters counters_ ABSL_GUARDED_BY(counters_mutex_);

@@ -48,7 +48,17 @@ size_t Router::ChooseOf(std::span<const Candidate> candidates, Placement placeme
   return opserve::Choose(candidates, placement);
 }
 
+DeviceSlot* Router::HomeOf(const JobTraits& traits, const DeviceSlot* except) {
+  if (traits.home.empty() || traits.placement == Placement::kCpu) return nullptr;
+  const auto home = std::find_if(
+      slots_.begin(), slots_.end(),
+      [&](const std::unique_ptr<DeviceSlot>& slot) { return slot->profile().name == traits.home; });
+  if (home == slots_.end() || home->get() == except || !(*home)->CanRun(traits)) return nullptr;
+  return home->get();
+}
+
 DeviceSlot& Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* except) {
+  if (DeviceSlot* const home = HomeOf(traits, except)) return *home;
   size_t chosen = 0;
   if (traits.placement == Placement::kGpu ||
       (traits.placement == Placement::kAuto && has_hardware_gpu())) {

@@ -26,7 +26,8 @@ class Router {
   // `slots` must outlive the router, and not change once it is used.
   explicit Router(const Slots& slots);
 
-  // The device that suits a new job best.
+  // The device that suits a new job best: its home, if it has one that can run it, and may run
+  // elsewhere than on the processor.
   DeviceSlot& Choose(const JobTraits& traits) { return ChooseExcept(traits, nullptr); }
 
   // Queues a new job there. False once the processor's queue is closed, which leaves the job alone.
@@ -50,6 +51,8 @@ class Router {
  private:
   // Otherwise `auto` needs no look at the devices: it is the processor.
   bool has_hardware_gpu() const;
+  // The device that tensors of the job are placed on, if it can run the job; nullptr: none can.
+  DeviceSlot* HomeOf(const JobTraits& traits, const DeviceSlot* except);
   DeviceSlot& ChooseExcept(const JobTraits& traits, const DeviceSlot* except);
   size_t ChooseOf(std::span<const Candidate> candidates, Placement placement);
 

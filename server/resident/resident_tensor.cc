@@ -4,6 +4,11 @@
 
 namespace opserve {
 
+ContentId NewContentId() {
+  static std::atomic<ContentId> last = kNoContent;
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 std::shared_ptr<const std::byte> TensorContent::Share(std::shared_ptr<TensorContent> content) {
   const std::byte* const data = content->data();
   content->readers_.fetch_add(1, std::memory_order_relaxed);
@@ -15,18 +20,25 @@ std::shared_ptr<const std::byte> TensorContent::Share(std::shared_ptr<TensorCont
 
 ResidentTensor::ResidentTensor(const TensorDesc& desc, uint64_t bytes,
                                std::shared_ptr<TensorContent> content,
-                               std::optional<Sha256Digest> expected, HostBufferPool& buffers)
+                               std::optional<Sha256Digest> expected, HostBufferPool& buffers,
+                               absl::string_view device)
     : desc_(desc),
       bytes_(bytes),
       expected_(expected),
       buffers_(buffers),
+      device_(device),
       content_(std::move(content)) {}
 
-std::shared_ptr<const std::byte> ResidentTensor::Snapshot() {
+ContentId ResidentTensor::content() {
+  MutexLock lock(mutex_);
+  return device_.empty() || content_ == nullptr ? kNoContent : content_->id;
+}
+
+TensorSnapshot ResidentTensor::Snapshot() {
   MutexLock lock(mutex_);
   // Zeros take no memory until someone asks for them.
   if (content_ == nullptr) MakeWritable(0, 0);
-  return TensorContent::Share(content_);
+  return {TensorContent::Share(content_), device_.empty() ? kNoContent : content_->id};
 }
 
 std::shared_ptr<TensorContent> ResidentTensor::Write(uint64_t offset, uint64_t bytes, Fill fill) {
@@ -38,16 +50,20 @@ std::shared_ptr<TensorContent> ResidentTensor::Write(uint64_t offset, uint64_t b
   return content_;
 }
 
-void ResidentTensor::Replace(HostBuffer buffer) {
-  auto content = std::make_shared<TensorContent>(std::move(buffer), bytes_);
+void ResidentTensor::Replace(HostBuffer buffer, ContentId content) {
+  auto fresh = std::make_shared<TensorContent>(std::move(buffer), bytes_,
+                                               content == kNoContent ? NewContentId() : content);
   MutexLock lock(mutex_);
   // The old one is freed after the lock.
-  content_.swap(content);
+  content_.swap(fresh);
   sha256_.reset();
 }
 
 void ResidentTensor::MakeWritable(uint64_t offset, uint64_t end) {
-  if (content_ != nullptr && content_->is_writable()) return;
+  if (content_ != nullptr && content_->is_writable()) {
+    content_->id = NewContentId();
+    return;
+  }
   auto fresh = std::make_shared<TensorContent>(buffers_.Take(bytes_), bytes_);
   std::byte* const target = fresh->data();
   if (content_ == nullptr) {

@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "kernels/tensor_bytes.h"
 #include "kernels/tensor_desc.h"
 #include "proto/wire/host_buffers.h"
 #include "proto/wire/sha256.h"
@@ -20,12 +22,16 @@
 
 namespace opserve {
 
+// An id that no content has had before. Thread-safe.
+ContentId NewContentId();
+
 // The bytes of a tensor, or of several. They change only while nobody reads them, and never once
 // they have a digest.
 class TensorContent {
  public:
-  // The first `bytes` bytes of `buffer`.
-  TensorContent(HostBuffer buffer, uint64_t bytes) : buffer_(std::move(buffer)), bytes_(bytes) {}
+  // The first `bytes` bytes of `buffer`, which nobody but their device knows by `id`.
+  TensorContent(HostBuffer buffer, uint64_t bytes, ContentId content_id = NewContentId())
+      : id(content_id), buffer_(std::move(buffer)), bytes_(bytes) {}
 
   std::byte* data() const { return buffer_.data(); }
   uint64_t bytes() const { return bytes_; }
@@ -39,11 +45,20 @@ class TensorContent {
 
   // Set by the tensor that has this content alone, before anyone else can see it.
   std::optional<Sha256Digest> digest;
+  // Of the bytes as they are now: whoever writes to them renews it, under the lock of the tensor.
+  ContentId id;
 
  private:
   const HostBuffer buffer_;
   const uint64_t bytes_;
   std::atomic<int> readers_{0};
+};
+
+// What a tensor held at some time: bytes that nobody changes any more.
+struct TensorSnapshot {
+  std::shared_ptr<const std::byte> data;
+  // kNoContent where the tensor is placed on no device, so that none keeps a copy.
+  ContentId content = kNoContent;
 };
 
 // Its content lies in the host's memory, whatever devices do with copies of it. Readers get
@@ -56,26 +71,37 @@ class ResidentTensor {
   using Fill = absl::FunctionRef<void(std::byte*)>;
 
   // A tensor with `bytes` bytes, as many as `desc` needs. `content`: nullptr for zeros. `expected`:
-  // the digest that the client says it will write. `buffers` must outlive the tensor.
+  // the digest that the client says it will write. `device`: that it is placed on; empty: none.
+  // `buffers` and the name must outlive the tensor.
   ResidentTensor(const TensorDesc& desc, uint64_t bytes, std::shared_ptr<TensorContent> content,
-                 std::optional<Sha256Digest> expected, HostBufferPool& buffers);
+                 std::optional<Sha256Digest> expected, HostBufferPool& buffers,
+                 absl::string_view device = {});
 
   const TensorDesc& desc() const { return desc_; }
   uint64_t bytes() const { return bytes_; }
+  // The device that requests with this tensor run on, and that keeps a copy of the content; empty:
+  // any device, and none.
+  absl::string_view device() const { return device_; }
 
-  // The content as it is now: `bytes()` bytes that nobody changes any more.
-  std::shared_ptr<const std::byte> Snapshot();
+  // The id of the content as it is now; kNoContent where nobody has read or written it yet, or
+  // where the tensor is placed on no device.
+  ContentId content();
+
+  // The content as it is now: `bytes()` bytes.
+  TensorSnapshot Snapshot();
 
   // Replaces the `bytes` bytes from `offset` on, which are in the tensor, by what `fill` writes.
   // Where the writes so far, from the first byte to the last, have given the tensor the content
   // that it is expected to have, returns that content; otherwise nullptr.
   std::shared_ptr<TensorContent> Write(uint64_t offset, uint64_t bytes, Fill fill);
 
-  // Replaces the content by the first `bytes()` bytes of `buffer`.
-  void Replace(HostBuffer buffer);
+  // Replaces the content by the first `bytes()` bytes of `buffer`. `content`: their id, if a device
+  // may know them by it; otherwise they get one of their own.
+  void Replace(HostBuffer buffer, ContentId content = kNoContent);
 
  private:
-  // Content that may be written to: all but the bytes from `offset` to `end` are as before.
+  // Content that may be written to, with an id of its own: all but the bytes from `offset` to `end`
+  // are as before.
   void MakeWritable(uint64_t offset, uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes note of a write. Whether the content is now the expected one.
   bool Digest(uint64_t offset, uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -84,6 +110,7 @@ class ResidentTensor {
   const uint64_t bytes_;
   const std::optional<Sha256Digest> expected_;
   HostBufferPool& buffers_;
+  const absl::string_view device_;
 
   Mutex mutex_;
   std::shared_ptr<TensorContent> content_ ABSL_GUARDED_BY(mutex_);

@@ -54,15 +54,15 @@ absl::StatusOr<CreatedTensor> TensorStore::Create(const std::string& client,
   }
   const uint64_t bytes = ExactSizeInBytes(tensor.desc).value_or(UINT64_MAX);
   CreatedTensor created{.handle = RandomId(), .has_content = true, .ttl = Grant(tensor.ttl)};
-  if (absl::Status status = Reserve(client, bytes); !status.ok()) return status;
+  if (absl::Status status = Reserve(client, bytes, tensor.device); !status.ok()) return status;
   auto content = ContentOf(client, tensor, bytes, created.has_content);
   if (!content.ok()) {
     MutexLock lock(mutex_);
-    Release(client, bytes);
+    Release(client, bytes, tensor.device);
     return content.status();
   }
   auto kept = std::make_shared<ResidentTensor>(tensor.desc, bytes, *std::move(content),
-                                               tensor.digest, buffers_);
+                                               tensor.digest, buffers_, tensor.device);
   MutexLock lock(mutex_);
   const Clock::TimePoint end = clock_.Now() + created.ttl;
   next_end_ = std::min(next_end_, end);
@@ -168,8 +168,9 @@ TensorList TensorStore::List(absl::string_view client) {
   list.bytes = state->second.bytes;
   for (const auto& [number, handle] : state->second.handles) {
     const Entry& entry = entries_.at(handle);
-    list.tensors.push_back(
-        {handle, entry.tensor->desc(), entry.tensor->bytes(), entry.label, entry.lease_end - now});
+    const ResidentTensor& tensor = *entry.tensor;
+    list.tensors.push_back({handle, tensor.desc(), tensor.bytes(), entry.label, tensor.device(),
+                            entry.lease_end - now});
   }
   return list;
 }
@@ -186,7 +187,14 @@ uint64_t TensorStore::bytes() const {
   return bytes_;
 }
 
-absl::Status TensorStore::Reserve(const std::string& client, uint64_t bytes) {
+uint64_t TensorStore::BytesOn(absl::string_view device) const {
+  MutexLock lock(mutex_);
+  const auto found = device_bytes_.find(device);
+  return found == device_bytes_.end() ? 0 : found->second;
+}
+
+absl::Status TensorStore::Reserve(const std::string& client, uint64_t bytes,
+                                  absl::string_view device) {
   Removed removed;
   MutexLock lock(mutex_);
   SweepLocked(clock_.Now(), removed);
@@ -203,14 +211,16 @@ absl::Status TensorStore::Reserve(const std::string& client, uint64_t bytes) {
     return OverQuota("all clients", bytes_, bytes, limits_.max_bytes);
   }
   bytes_ += bytes;
+  device_bytes_[device] += bytes;
   ClientState& state = clients_[client];
   state.bytes += bytes;
   ++state.tensors;
   return absl::OkStatus();
 }
 
-void TensorStore::Release(absl::string_view client, uint64_t bytes) {
+void TensorStore::Release(absl::string_view client, uint64_t bytes, absl::string_view device) {
   bytes_ -= bytes;
+  device_bytes_[device] -= bytes;
   const auto found = clients_.find(client);
   found->second.bytes -= bytes;
   if (--found->second.tensors == 0) clients_.erase(found);
@@ -248,7 +258,7 @@ void TensorStore::Remove(const std::string& handle, Removed& removed) {
   const auto found = entries_.find(handle);
   Entry& entry = found->second;
   clients_.find(entry.client)->second.handles.erase(entry.number);
-  Release(entry.client, entry.tensor->bytes());
+  Release(entry.client, entry.tensor->bytes(), entry.tensor->device());
   removed.push_back(std::move(entry.tensor));
   entries_.erase(found);
 }

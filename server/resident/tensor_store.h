@@ -49,6 +49,8 @@ struct TensorLimits {
 struct NewTensor {
   TensorDesc desc;
   std::string label = {};
+  // That it is placed on; empty: none. The name must outlive the store.
+  absl::string_view device = {};
   // 0: the default.
   std::chrono::seconds ttl{0};
   // Of the content.
@@ -73,6 +75,8 @@ struct ListedTensor {
   TensorDesc desc;
   uint64_t bytes = 0;
   std::string label;
+  // That it is placed on; empty: none.
+  absl::string_view device;
   // Until its lease ends.
   Clock::Duration left{};
 };
@@ -122,8 +126,9 @@ class TensorStore {
 
   const TensorLimits& limits() const { return limits_; }
 
-  // Bytes of all tensors.
+  // Bytes of all tensors, and of those that are placed on a device.
   uint64_t bytes() const;
+  uint64_t BytesOn(absl::string_view device) const;
 
  private:
   struct Entry {
@@ -144,8 +149,9 @@ class TensorStore {
   // Tensors that are to be freed after the lock.
   using Removed = std::vector<std::shared_ptr<ResidentTensor>>;
 
-  absl::Status Reserve(const std::string& client, uint64_t bytes);
-  void Release(absl::string_view client, uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Reserve(const std::string& client, uint64_t bytes, absl::string_view device);
+  void Release(absl::string_view client, uint64_t bytes, absl::string_view device)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The content of a tensor that has room; nullptr: zeros. Sets `has_content`.
   absl::StatusOr<std::shared_ptr<TensorContent>> ContentOf(absl::string_view client,
                                                            const NewTensor& tensor, uint64_t bytes,
@@ -167,6 +173,8 @@ class TensorStore {
   Entries entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, ClientState> clients_ ABSL_GUARDED_BY(mutex_);
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of tensors by the device that they are placed on.
+  absl::flat_hash_map<absl::string_view, uint64_t> device_bytes_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   // No lease ends before.
   Clock::TimePoint next_end_ ABSL_GUARDED_BY(mutex_) = Clock::kNever;

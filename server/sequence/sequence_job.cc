@@ -35,6 +35,7 @@ absl::Status SequenceJob::Accept(std::vector<uint64_t> payload_bytes, std::strin
   traits.client = std::move(client);
   traits.priority = PriorityOf(envelope);
   traits.placement = PlacementOf(envelope, parts_.options.placement);
+  traits.home = Home();
   traits.verify = envelope.verify;
   traits.accepted = parts_.clock.Now();
   traits.deadline = deadline;
@@ -75,6 +76,14 @@ absl::Status SequenceJob::CheckOutputPlaces() const {
   return violations.empty() ? absl::OkStatus() : MakeViolationError(violations, "");
 }
 
+absl::string_view SequenceJob::Home() const {
+  absl::string_view home = inputs_.home();
+  for (const OutputPlace& output : output_places_) {
+    if (home.empty()) home = output.home();
+  }
+  return home;
+}
+
 void SequenceJob::Submit(std::unique_ptr<PayloadSource> payloads) {
   payloads_ = std::move(payloads);
   // From here on another thread may answer at any time.
@@ -102,6 +111,8 @@ void SequenceJob::MakeCall() {
     outputs_.push_back(
         std::make_shared<HostBuffer>(parts_.buffers.Take(sequence_->output_bytes(i))));
     call_.outputs.push_back(outputs_.back()->data());
+    call_.contents.push_back(i < output_places_.size() ? output_places_[i].NewContent()
+                                                       : ResultContent());
   }
   call_.sequence = sequence_.get();
 }
@@ -113,7 +124,7 @@ void SequenceJob::Answer(const RunRecord& record) {
   results.reserve(outputs_.size());
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (i < output_places_.size() && output_places_[i].is_set()) {
-      output_places_[i].Put(std::move(*outputs_[i]), sequence_->output_bytes(i));
+      output_places_[i].Put(std::move(*outputs_[i]), sequence_->output_bytes(i), record);
       continue;
     }
     const std::byte* const data = outputs_[i]->data();

@@ -66,6 +66,8 @@ class SequenceJob final : public Job {
                           std::vector<Violation>& violations);
   // Once the request is valid.
   absl::Status CheckOutputPlaces() const;
+  // The device that the first of the tensors is placed on that is placed on one; empty: none is.
+  absl::string_view Home() const;
   void MakeCall();
   void LogAnswer(const RunRecord& record) const;
   void LogRefusal(const absl::Status& status) const;

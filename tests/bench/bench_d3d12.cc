@@ -1,5 +1,6 @@
-// Measures a Direct3D 12 device: batched against single calls, whole calls by size, kernels against
-// a copy on the device, transfers against memcpy.
+// Measures a Direct3D 12 device: batched against single calls, whole calls by size, inputs that the
+// device keeps against those that are uploaded, kernels against a copy on the device, transfers
+// against memcpy.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -88,10 +89,14 @@ class Bench {
   absl::Status Open();
   absl::Status Batches();
   absl::Status WholeCalls();
+  absl::Status KeptInputs();
   absl::Status Kernels();
   absl::Status Transfers();
   void Section(absl::string_view title, absl::string_view columns);
   void Add(Row row);
+  // A row of what moved `total_bytes` bytes in either of two times.
+  void AddRates(const Case& each, uint64_t bytes, uint64_t total_bytes,
+                const std::vector<double>& seconds);
   // Seconds per run of each; the first failure of a run, if any, in status_.
   std::vector<double> Seconds(const std::vector<Competitor>& competitors) const;
 
@@ -141,6 +146,16 @@ void Bench::Add(Row row) {
                row.goal == 0 || adapter_.is_software ? "" : absl::StrFormat(">= %.1f", row.goal));
   std::fflush(stdout);
   rows_.push_back(std::move(row));
+}
+
+void Bench::AddRates(const Case& each, uint64_t bytes, uint64_t total_bytes,
+                     const std::vector<double>& seconds) {
+  const double gigabytes = static_cast<double>(total_bytes) * 1e-9;
+  Add({.name = NameOf(each),
+       .bytes = bytes,
+       .unit = "GB/s",
+       .value = gigabytes / seconds[0],
+       .peer = gigabytes / seconds[1]});
 }
 
 std::vector<double> Bench::Seconds(const std::vector<Competitor>& competitors) const {
@@ -197,12 +212,32 @@ absl::Status Bench::WholeCalls() {
                      status_.Update(device_->Run({&call, 1}));
                    }},
                    {[&](int) { std::memcpy(to.data(), from.data(), half); }}});
-      const double gigabytes = static_cast<double>(buffers.total_bytes) * 1e-9;
-      Add({.name = NameOf(each),
-           .bytes = bytes,
-           .unit = "GB/s",
-           .value = gigabytes / seconds[0],
-           .peer = gigabytes / seconds[1]});
+      AddRates(each, bytes, buffers.total_bytes, seconds);
+    }
+  }
+  return status_;
+}
+
+absl::Status Bench::KeptInputs() {
+  Section("Single packed calls whose inputs the device keeps, against those that upload them, GB/s",
+          absl::StrFormat("%-38s %10s %12s %12s %8s", "", "size", "kept", "uploaded", "ratio"));
+  ContentId last_content = kNoContent;
+  for (const Case& each : kCases) {
+    for (const uint64_t bytes : {64 * kKiB, 4 * kMiB}) {
+      const auto invocation = CallOfBytes(each, bytes);
+      CallBuffers buffers(*invocation, Values::kUsual);
+      const DeviceCall uploaded = CallWith(*invocation, buffers);
+      DeviceCall kept = uploaded;
+      for (TensorBytes& input : kept.inputs) {
+        if (!input.is_absent()) input = {input.data(), ++last_content};
+      }
+      const std::vector<double> seconds = Seconds({{[&](int) {
+                                                     status_.Update(device_->Run({&kept, 1}));
+                                                   }},
+                                                   {[&](int) {
+                                                     status_.Update(device_->Run({&uploaded, 1}));
+                                                   }}});
+      AddRates(each, bytes, buffers.total_bytes, seconds);
     }
   }
   return status_;
@@ -262,8 +297,8 @@ absl::Status Bench::Transfers() {
 }
 
 absl::Status Bench::Run() {
-  for (const auto part :
-       {&Bench::Open, &Bench::Batches, &Bench::WholeCalls, &Bench::Kernels, &Bench::Transfers}) {
+  for (const auto part : {&Bench::Open, &Bench::Batches, &Bench::WholeCalls, &Bench::KeptInputs,
+                          &Bench::Kernels, &Bench::Transfers}) {
     if (absl::Status status = (this->*part)(); !status.ok()) return status;
   }
   return absl::OkStatus();

@@ -83,7 +83,7 @@ void CheckOutput(const OutputPlace& output, const Invocation& call) {
 
 Bytes ResultIn(const OutputPlace& output, const Invocation& call) {
   if (output.memory() != nullptr) return {output.memory(), output.memory() + call.output_bytes};
-  const auto snapshot = output.share().tensor->Snapshot();
+  const auto snapshot = output.share().tensor->Snapshot().data;
   return {snapshot.get(), snapshot.get() + call.output_bytes};
 }
 
@@ -104,7 +104,7 @@ void RunInPlace(RegionWorld& world, const v1::ExecuteRequest& request, const Inv
   } else {
     HostBuffer buffer = world.buffers().Take(call.output_bytes);
     Run(call, pointers, buffer.data());
-    output.Put(std::move(buffer), call.output_bytes);
+    output.Put(std::move(buffer), call.output_bytes, {});
   }
   Require(ResultIn(output, call) == expected);
   if (!touches_input) Require(CopiesOf(pointers, call) == before);

@@ -157,6 +157,9 @@ absl::Status NullDevice::Run(std::span<const DeviceCall> calls) {
       // The top of the exponent, if it is a float, so that no NaN hides it.
       if (begun.ok() && script_->TakeCorruption()) result.data[result.bytes - 1] ^= std::byte{0x40};
     }
+    if (begun.ok() && call.sequence == nullptr) {
+      Keep(call.content.id, call.output, call.invocation->output_bytes);
+    }
   }
   return begun;
 }
@@ -170,7 +173,41 @@ absl::Status NullDevice::Compute(const DeviceCall& call) {
   if (!Supports(invocation.op, invocation.lane_type)) {
     return absl::UnimplementedError("unsupported by the script");
   }
-  return processor_.Run({&call, 1});
+  const DeviceCall on_kept = OnKept(call);
+  return processor_.Run({&on_kept, 1});
+}
+
+TransferCounters NullDevice::transfers() const {
+  MutexLock lock(mutex_);
+  return transfers_;
+}
+
+DeviceCall NullDevice::OnKept(DeviceCall call) {
+  for (int i = 0; i < TraitsOf(call.invocation->op).input_count(); ++i) {
+    TensorBytes& input = call.inputs[i];
+    if (input.is_absent()) continue;
+    const uint64_t bytes = call.invocation->input_bytes[i];
+    MutexLock lock(mutex_);
+    if (const auto kept = kept_.find(input.content()); kept != kept_.end()) {
+      ++transfers_.kept_inputs;
+      input = kept->second.data();
+      continue;
+    }
+    transfers_.uploaded_bytes += bytes;
+    if (input.content() == kNoContent) continue;
+    std::vector<std::byte> copy(bytes);
+    input.CopyTo(copy.data(), bytes);
+    transfers_.kept_bytes += bytes;
+    kept_[input.content()] = std::move(copy);
+  }
+  return call;
+}
+
+void NullDevice::Keep(ContentId content, const std::byte* data, uint64_t bytes) {
+  if (content == kNoContent) return;
+  MutexLock lock(mutex_);
+  transfers_.kept_bytes += bytes;
+  kept_[content].assign(data, data + bytes);
 }
 
 DeviceProfile NullProfile(std::string name, bool is_software) {

@@ -86,7 +86,8 @@ class NullScript {
   bool runs_sequences_ ABSL_GUARDED_BY(mutex_) = true;
 };
 
-// Computes like the processor, as far as its script lets it.
+// Computes like the processor, as far as its script lets it. Keeps for ever what has a ContentId,
+// of inputs and results of operators, and looks at nothing but that when it sees the id again.
 class NullDevice final : public ComputeDevice {
  public:
   NullDevice(DeviceProfile profile, std::shared_ptr<NullScript> script)
@@ -95,13 +96,20 @@ class NullDevice final : public ComputeDevice {
   const DeviceProfile& profile() const override { return profile_; }
   bool Supports(OpId op, DataType lane) const override;
   absl::Status Run(std::span<const DeviceCall> calls) override;
+  TransferCounters transfers() const override;
 
  private:
   absl::Status Compute(const DeviceCall& call);
+  // The call with the bytes that are kept.
+  DeviceCall OnKept(DeviceCall call);
+  void Keep(ContentId content, const std::byte* data, uint64_t bytes);
 
   const DeviceProfile profile_;
   const std::shared_ptr<NullScript> script_;
   CpuDevice processor_{1};
+  mutable Mutex mutex_;
+  std::map<ContentId, std::vector<std::byte>> kept_ ABSL_GUARDED_BY(mutex_);
+  TransferCounters transfers_ ABSL_GUARDED_BY(mutex_);
 };
 
 // A GPU's profile for tests.

@@ -27,6 +27,7 @@ v1::DeviceInfo Gpu() {
   gpu.set_pending_requests(3);
   gpu.set_pending_bytes(300);
   gpu.set_batches_in_flight(2);
+  gpu.set_kept_bytes(500);
   v1::DeviceCounters& counters = *gpu.mutable_counters();
   counters.set_requests(11);
   for (const auto& [size, count] : {std::pair(1, 3), std::pair(4, 2)}) {
@@ -39,6 +40,9 @@ v1::DeviceInfo Gpu() {
   counters.set_faults(14);
   counters.set_losses(15);
   counters.set_moved(16);
+  counters.set_uploaded_bytes(17);
+  counters.set_kept_inputs(18);
+  counters.set_evictions(19);
   return gpu;
 }
 
@@ -67,6 +71,7 @@ TEST(DevicesTest, EveryFieldOfADeviceIsDecoded) {
   EXPECT_EQ(info.pending_requests, 3u);
   EXPECT_EQ(info.pending_bytes, 300u);
   EXPECT_EQ(info.batches_in_flight, 2u);
+  EXPECT_EQ(info.kept_bytes, 500u);
 }
 
 TEST(DevicesTest, EveryCounterIsDecoded) {
@@ -78,6 +83,9 @@ TEST(DevicesTest, EveryCounterIsDecoded) {
   EXPECT_EQ(counters.faults, 14u);
   EXPECT_EQ(counters.losses, 15u);
   EXPECT_EQ(counters.moved, 16u);
+  EXPECT_EQ(counters.uploaded_bytes, 17u);
+  EXPECT_EQ(counters.kept_inputs, 18u);
+  EXPECT_EQ(counters.evictions, 19u);
 }
 
 TEST(DevicesTest, TheAverageBatchWeighsBySize) {

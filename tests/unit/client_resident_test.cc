@@ -61,6 +61,7 @@ class ResidentTest : public ::testing::Test {
       response.set_tensor("t");
       response.set_has_content(created_.sha256().empty() || knows_);
       response.set_ttl_s(60);
+      response.set_device(created_.device());
       return response.SerializeAsString();
     };
     methods["WriteTensor"] = [this](const OutgoingMessage& message) {
@@ -107,6 +108,16 @@ TEST_F(ResidentTest, ContentTravelsWithTheCreationWhereItFits) {
   EXPECT_EQ(created_.label(), "weights");
   EXPECT_THAT(created_.sha256(), IsEmpty());
   EXPECT_THAT(writes_, IsEmpty());
+}
+
+TEST_F(ResidentTest, ThePlacementIsAskedForAndTold) {
+  const auto lease = Create("1", {.placement = DevicePreference::kGpu, .device = "d3d12/X"});
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_EQ(created_.placement(), v1::DEVICE_PREFERENCE_GPU);
+  EXPECT_EQ(created_.device(), "d3d12/X");
+  EXPECT_EQ(lease->device, "d3d12/X");
+  EXPECT_EQ(Create("1")->device, "");
+  EXPECT_EQ(created_.placement(), v1::DEVICE_PREFERENCE_UNSPECIFIED);
 }
 
 TEST_F(ResidentTest, LargerContentFollowsInPieces) {
@@ -243,6 +254,7 @@ TEST_F(ResidentTest, ListsRenewsAndDeletes) {
     tensor.set_bytes(5);
     tensor.set_label("five");
     tensor.set_ttl_s(7);
+    tensor.set_device("d3d12/X");
     response.set_bytes(5);
     response.set_max_bytes(100);
     return response.SerializeAsString();
@@ -255,6 +267,7 @@ TEST_F(ResidentTest, ListsRenewsAndDeletes) {
   EXPECT_EQ(list->tensors[0].bytes, 5u);
   EXPECT_EQ(list->tensors[0].label, "five");
   EXPECT_EQ(list->tensors[0].ttl, absl::Seconds(7));
+  EXPECT_EQ(list->tensors[0].device, "d3d12/X");
   EXPECT_EQ(list->bytes, 5u);
   EXPECT_EQ(list->max_bytes, 100u);
 

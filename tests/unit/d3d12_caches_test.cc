@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,30 +12,18 @@
 #include "server/d3d12/buffer_pool.h"
 #include "server/d3d12/hresult.h"
 #include "server/d3d12/pipeline_cache.h"
+#include "tests/unit/d3d12_fake_buffer.h"
 
 namespace opserve::d3d12 {
 namespace {
 
-// A buffer that is counted while it lives.
-class FakeBuffer {
- public:
-  FakeBuffer() = default;
-  FakeBuffer(uint64_t bytes, uint64_t& live)
-      : bytes_(bytes), live_(&live, [bytes](uint64_t* sum) { *sum -= bytes; }) {
-    live += bytes;
-  }
-  uint64_t bytes() const { return bytes_; }
-
- private:
-  uint64_t bytes_ = 0;
-  std::shared_ptr<uint64_t> live_;
-};
+using testing::FakeBuffer;
 
 class BufferPoolTest : public ::testing::Test {
  protected:
   using Pool = BufferPool<FakeBuffer>;
 
-  uint64_t live_ = 0;  // bytes
+  std::atomic<uint64_t> live_ = 0;  // bytes
   int made_ = 0;
   bool fails_ = false;
   Pool pool_{uint64_t{100} * kMinBufferBytes, [this](uint64_t bytes) -> absl::StatusOr<FakeBuffer> {
@@ -100,6 +89,23 @@ TEST_F(BufferPoolTest, FailureCostsNothing) {
   EXPECT_EQ(pool_.total_bytes(), 0u);
   fails_ = false;
   EXPECT_TRUE(pool_.Acquire(5000).ok());
+}
+
+// Memory of other sizes is of no use while the device has none.
+TEST_F(BufferPoolTest, AShortageFreesIdleBuffers) {
+  ASSERT_TRUE(pool_.Acquire(5000).ok());
+  EXPECT_GT(live_, 0u);
+  fails_ = true;
+  EXPECT_FALSE(pool_.Acquire(20000).ok());
+  EXPECT_EQ(live_, 0u);
+  EXPECT_EQ(pool_.total_bytes(), 0u);
+}
+
+TEST_F(BufferPoolTest, RoomIsWhatIsNotOnLoan) {
+  EXPECT_EQ(pool_.room(), 100 * kMinBufferBytes);
+  const auto lease = pool_.Acquire(10 * kMinBufferBytes);
+  ASSERT_TRUE(pool_.Acquire(20 * kMinBufferBytes).ok());
+  EXPECT_EQ(pool_.room(), 90 * kMinBufferBytes);
 }
 
 TEST(PipelineCacheTest, EachIsMadeOnce) {

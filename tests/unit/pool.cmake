@@ -7,6 +7,7 @@ opserve_test(pool_unit_test
     pool_device_pool_test.cc
     pool_failover_test.cc
     pool_health_test.cc
+    pool_home_test.cc
     pool_inline_test.cc
     pool_placement_test.cc
     pool_result_check_test.cc

@@ -1,6 +1,8 @@
 // Resident tensors: content, owners, leases, quotas.
 
 #include <cstring>
+#include <new>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -81,11 +83,11 @@ class TensorStoreTest : public ::testing::Test {
                   {.desc = Bytes(text.size()), .digest = DigestOf(text), .fill = Filler(text)});
   }
   std::shared_ptr<const std::byte> Snapshot(const std::string& client, const std::string& handle) {
-    return (*store_.Find(client, handle))->Snapshot();
+    return (*store_.Find(client, handle))->Snapshot().data;
   }
   std::string Text(const std::string& client, const std::string& handle) {
     const auto tensor = *store_.Find(client, handle);
-    return {reinterpret_cast<const char*>(tensor->Snapshot().get()), tensor->bytes()};
+    return {reinterpret_cast<const char*>(tensor->Snapshot().data.get()), tensor->bytes()};
   }
   absl::Status Write(const std::string& handle, uint64_t offset, const std::string& text) {
     return store_.Write("a", handle, offset, text.size(), Filler(text));
@@ -160,7 +162,7 @@ TEST_F(TensorStoreTest, ResultsReplaceTheContent) {
 TEST_F(TensorStoreTest, DeletedTensorsLiveOnForTheirUsers) {
   const std::string handle = CreateText("a", "hello");
   const auto tensor = *store_.Find("a", handle);
-  const auto snapshot = tensor->Snapshot();
+  const auto snapshot = tensor->Snapshot().data;
   const absl::string_view handles[] = {handle, "none", handle};
   EXPECT_EQ(store_.Delete("a", handles), 1);
   EXPECT_FALSE(Has("a", handle));
@@ -379,6 +381,106 @@ TEST_F(TensorStoreTest, ContentWrittenOtherwiseIsNot) {
   EXPECT_EQ(Text("a", unordered), "hello");
 }
 
+TEST_F(TensorStoreTest, CountsBytesByDevice) {
+  const std::string first = Create("a", {.desc = Bytes(5), .device = "gpu/0"});
+  Create("b", {.desc = Bytes(6), .device = "gpu/0"});
+  Create("a", {.desc = Bytes(7), .device = "gpu/1"});
+  Create("a", {.desc = Bytes(8)});
+  EXPECT_EQ(store_.BytesOn("gpu/0"), 11);
+  EXPECT_EQ(store_.BytesOn("gpu/1"), 7);
+  EXPECT_EQ(store_.BytesOn("gpu/2"), 0);
+  EXPECT_EQ(store_.List("a").tensors[0].device, "gpu/0");
+  EXPECT_EQ(store_.List("a").tensors[2].device, "");
+  const absl::string_view handles[] = {first};
+  store_.Delete("a", handles);
+  EXPECT_EQ(store_.BytesOn("gpu/0"), 6);
+  // Nothing is left of one that was refused.
+  EXPECT_FALSE(store_
+                   .Create("a", {.desc = Bytes(5),
+                                 .device = "gpu/0",
+                                 .digest = DigestOf("hello"),
+                                 .fill = Filler("hellO")})
+                   .ok());
+  EXPECT_EQ(store_.BytesOn("gpu/0"), 6);
+}
+
+// Ids of contents, by which devices know them.
+class ContentIdTest : public TensorStoreTest {
+ protected:
+  std::shared_ptr<ResidentTensor> Placed(const std::string& text) {
+    const NewTensor tensor = {.desc = Bytes(text.size()), .device = "gpu/0", .fill = Filler(text)};
+    return *store_.Find("a", Create("a", tensor));
+  }
+  static ContentId IdOf(ResidentTensor& tensor) { return tensor.Snapshot().content; }
+};
+
+TEST_F(ContentIdTest, OnlyTensorsOnADeviceHaveThem) {
+  const std::string handle = CreateText("a", "hello");
+  EXPECT_EQ((*store_.Find("a", handle))->Snapshot().content, kNoContent);
+  EXPECT_NE(IdOf(*Placed("hello")), kNoContent);
+  EXPECT_NE(IdOf(*Placed("hello")), IdOf(*Placed("hello")));
+}
+
+TEST_F(ContentIdTest, StayWhileNothingIsWritten) {
+  const auto tensor = Placed("hello");
+  const TensorSnapshot first = tensor->Snapshot();
+  const TensorSnapshot second = tensor->Snapshot();
+  EXPECT_EQ(first.content, second.content);
+  EXPECT_EQ(first.data.get(), second.data.get());
+}
+
+TEST_F(ContentIdTest, ChangeWithEveryWrite) {
+  const auto tensor = Placed("hello");
+  std::set<ContentId> ids = {IdOf(*tensor)};
+  // In place, because nobody reads.
+  tensor->Write(0, 1, Filler("J"));
+  EXPECT_TRUE(ids.insert(IdOf(*tensor)).second);
+  // To a copy.
+  const TensorSnapshot reader = tensor->Snapshot();
+  tensor->Write(0, 1, Filler("C"));
+  EXPECT_TRUE(ids.insert(IdOf(*tensor)).second);
+  EXPECT_TRUE(ids.contains(reader.content));
+  // Half a write.
+  const auto fails = [](std::byte*) { throw std::bad_alloc(); };
+  EXPECT_THROW(tensor->Write(0, 1, fails), std::bad_alloc);
+  EXPECT_TRUE(ids.insert(IdOf(*tensor)).second);
+}
+
+TEST_F(ContentIdTest, FreshZerosHaveOne) {
+  const auto tensor = *store_.Find("a", Create("a", {.desc = Bytes(5), .device = "gpu/0"}));
+  const ContentId zeros = IdOf(*tensor);
+  EXPECT_NE(zeros, kNoContent);
+  tensor->Write(0, 1, Filler("J"));
+  EXPECT_NE(IdOf(*tensor), zeros);
+}
+
+TEST_F(ContentIdTest, ChangeWithEveryResult) {
+  const auto tensor = Placed("hello");
+  const ContentId before = IdOf(*tensor);
+  tensor->Replace(buffers_.Take(5));
+  const ContentId fresh = IdOf(*tensor);
+  EXPECT_NE(fresh, kNoContent);
+  EXPECT_NE(fresh, before);
+  // One that a device knows the result by.
+  const ContentId known = NewContentId();
+  tensor->Replace(buffers_.Take(5), known);
+  EXPECT_EQ(IdOf(*tensor), known);
+  tensor->Write(0, 1, Filler("J"));
+  EXPECT_NE(IdOf(*tensor), known);
+}
+
+TEST_F(ContentIdTest, AreSharedWithTheContent) {
+  const NewTensor tensor = {
+      .desc = Bytes(5), .device = "gpu/0", .digest = DigestOf("hello"), .fill = Filler("hello")};
+  const auto first = *store_.Find("a", Create("a", tensor));
+  const auto second = *store_.Find("a", Create("a", tensor));
+  const ContentId shared = IdOf(*first);
+  EXPECT_EQ(IdOf(*second), shared);
+  first->Write(0, 1, Filler("J"));
+  EXPECT_NE(IdOf(*first), shared);
+  EXPECT_EQ(IdOf(*second), shared);
+}
+
 // Each of two threads writes its own letter everywhere, while others look.
 TEST_F(TensorStoreTest, NobodySeesHalfAWrite) {
   const std::string handle = CreateText("a", std::string(1000, 'x'));
@@ -399,7 +501,7 @@ TEST_F(TensorStoreTest, NobodySeesHalfAWrite) {
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 500; ++i) {
-        const auto snapshot = tensor->Snapshot();
+        const auto snapshot = tensor->Snapshot().data;
         EXPECT_EQ(std::memcmp(snapshot.get(), snapshot.get() + 1, 999), 0);
       }
     });

@@ -150,8 +150,8 @@ TEST(WireTest, HeadersStayBelowTheirBound) {
   const auto invocation = validator.Validate(HeaderOf(request, PayloadBytesOf(request)));
   ASSERT_TRUE(invocation.ok()) << invocation.status();
   v1::ExecuteResponse response;
-  const RunRecord record = {"a device with quite a long name", std::chrono::hours(1000000),
-                            std::chrono::hours(1000000)};
+  const RunRecord record = {"a device with quite a long name", DeviceKind::kGpu,
+                            std::chrono::hours(1000000), std::chrono::hours(1000000)};
   WriteResponseHeader(request, **invocation, record, response);
   EXPECT_EQ(response.output().strides_size(), 8);
   EXPECT_LT(response.ByteSizeLong(), kMaxResponseHeaderBytes / 2);

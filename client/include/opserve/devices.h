@@ -32,6 +32,9 @@ struct DeviceCounters {
   uint64_t faults = 0;                  // runs that failed
   uint64_t losses = 0;                  // times it was lost
   uint64_t moved = 0;                   // requests that had to run elsewhere because of it
+  uint64_t uploaded_bytes = 0;          // to it, with what lies between tensors (GPU)
+  uint64_t kept_inputs = 0;             // not uploaded, because it kept a copy (GPU)
+  uint64_t evictions = 0;               // copies that it gave up to use their memory (GPU)
 
   // Mean number of requests of its batches; 0 where it ran none.
   double AverageBatch() const;
@@ -72,6 +75,7 @@ struct DeviceInfo {
   uint64_t pending_requests = 0;   // that wait for it
   uint64_t pending_bytes = 0;      // of their tensors
   uint32_t batches_in_flight = 0;  // that it works on
+  uint64_t kept_bytes = 0;         // of its memory that copies of resident tensors take (GPU)
   DeviceCounters counters;
 };
 

@@ -9,6 +9,10 @@
 //
 // A tensor belongs to the clients of this host that have the same ClientOptions::client_name, and
 // lives until it is deleted or its lease ends. All tensors end with the server.
+//
+// A tensor may be placed on a GPU: calls with it run there, unless they ask for the CPU or that GPU
+// cannot, and the GPU keeps a copy of its content, so that a chain of calls uploads it once. The
+// server has every content in the host's memory as well; no loss of a GPU loses one.
 
 #ifndef OPSERVE_RESIDENT_H_
 #define OPSERVE_RESIDENT_H_
@@ -18,6 +22,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "opserve/call.h"
 #include "opserve/place.h"
 #include "opserve/tensor.h"
 
@@ -33,6 +38,12 @@ struct ResidentOptions {
   // Sends the SHA-256 of the content, and the content only if no tensor of this client has it.
   // Worth it for content that is often the same, such as weights; not for tensors of zeros.
   bool skip_if_known = false;
+  // kGpu: on the GPU that takes requests and has the fewest bytes of tensors; FAILED_PRECONDITION
+  // where the server has no GPU. Anything else: on none.
+  DevicePreference placement = DevicePreference::kDefault;
+  // The device to place it on, as in DeviceInfo::name; empty: what `placement` says.
+  // INVALID_ARGUMENT where the server has none of that name.
+  std::string device = {};
 };
 
 // A tensor that was created.
@@ -40,6 +51,7 @@ struct TensorLease {
   TensorHandle handle;
   absl::Duration ttl;      // granted
   bool was_known = false;  // with skip_if_known: whether the content was not sent
+  std::string device;      // the GPU that it is placed on; empty: none
 };
 
 // A tensor that the server keeps.
@@ -49,6 +61,7 @@ struct ResidentTensorInfo {
   uint64_t bytes = 0;
   std::string label;
   absl::Duration ttl;  // left of its lease
+  std::string device;  // the GPU that it is placed on; empty: none
 };
 
 // The tensors of a client.
