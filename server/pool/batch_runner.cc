@@ -47,11 +47,15 @@ std::vector<BatchRunner::Entry> BatchRunner::Prepare(Batch& batch) {
 void BatchRunner::Attempt(ComputeDevice& device, std::span<Entry> entries, bool may_split) {
   const LaneKey lane = (*entries.front().held)->traits().lane;
   uint64_t bytes = 0;
+  bool is_typical = true;
   std::vector<DeviceCall> calls;
   calls.reserve(entries.size());
   for (const Entry& entry : entries) {
     calls.push_back(entry.call);
-    bytes += (*entry.held)->traits().bytes;
+    const JobTraits& traits = (*entry.held)->traits();
+    bytes += traits.bytes;
+    // The device may have its inputs already, which others have to upload.
+    if (slot_.is_gpu() && !traits.home.empty()) is_typical = false;
     ++(*entry.held)->progress().attempts;
   }
   const Clock::Duration expected =
@@ -62,7 +66,7 @@ void BatchRunner::Attempt(ComputeDevice& device, std::span<Entry> entries, bool 
     OnRunFailed(device, entries, status, may_split);
     return;
   }
-  slot_.costs().Observe(lane, bytes, timing.ran);
+  if (is_typical) slot_.costs().Observe(lane, bytes, timing.ran);
   slot_.Count([&](DeviceCounters& counters) { ++counters.batches[entries.size()]; });
   slot_.OnSuccess(device);
   if (slot_.is_gpu()) Verify(device, entries);

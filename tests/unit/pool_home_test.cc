@@ -69,6 +69,19 @@ TEST_F(PoolHomeTest, WhatALostHomeCannotRunMoves) {
   ExpectRunsOn(kSecondGpuName, Placement::kAuto, kSecondGpuName);
 }
 
+// They may find their inputs there, which others have to upload.
+TEST_F(PoolHomeTest, OthersExpectNothingFromHowFastTheyWere) {
+  UseHardware();
+  gpu_->PrepareScripts([this](NullScript& script) {
+    script.OnRun([this](auto) { clock_.Advance(std::chrono::microseconds(1000)); });
+  });
+  cpu_->OnRun([this](auto) { clock_.Advance(std::chrono::microseconds(100)); });
+  Start();
+  gpu_script().OnRun([this](auto) { clock_.Advance(std::chrono::microseconds(1)); });
+  for (int i = 0; i < 100; ++i) ExpectRunsOn(kGpuName, Placement::kAuto, kGpuName);
+  ExpectRunsOn(kCpuName, Placement::kAuto, "");
+}
+
 TEST_F(PoolHomeTest, WhatTheProcessorPutRightIsTheProcessors) {
   Start();
   gpu_script().CorruptResult(1);

@@ -1,8 +1,6 @@
 // Resident tensors: content, owners, leases, quotas.
 
 #include <cstring>
-#include <new>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -10,9 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/wire/sha256.h"
-#include "server/resident/tensor_store.h"
-#include "tests/unit/server_simulated_clock.h"
+#include "tests/unit/resident_store_fixture.h"
 #include "tests/unit/server_status_testing.h"
 
 namespace opserve::testing {
@@ -21,24 +17,8 @@ namespace {
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-TensorDesc Bytes(uint32_t count) {
-  const uint32_t sizes[] = {count};
-  return PackedDesc(DataType::kUint8, sizes);
-}
-
 std::string Hex(const Sha256Digest& digest) {
   return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), digest.size()});
-}
-
-Sha256Digest DigestOf(const std::string& text) {
-  Sha256 sha256;
-  sha256.Add(std::as_bytes(std::span(text)));
-  return sha256.Finish();
-}
-
-// Writes a text.
-auto Filler(const std::string& text) {
-  return [text](std::byte* target) { std::memcpy(target, text.data(), text.size()); };
 }
 
 TEST(Sha256Test, GivesTheKnownAnswers) {
@@ -61,45 +41,6 @@ TEST(Sha256Test, DigestsHave32Bytes) {
   EXPECT_EQ(Sha256DigestFrom({reinterpret_cast<const char*>(digest.data()), 31}), std::nullopt);
   EXPECT_EQ(Sha256DigestFrom(""), std::nullopt);
 }
-
-class TensorStoreTest : public ::testing::Test {
- protected:
-  static constexpr TensorLimits kLimits{.max_bytes_per_client = 1000,
-                                        .max_bytes = 1500,
-                                        .max_tensors_per_client = 5,
-                                        .default_ttl = seconds(10),
-                                        .max_ttl = seconds(100)};
-
-  std::string Create(const std::string& client, const NewTensor& tensor) {
-    const auto created = store_.Create(client, tensor);
-    EXPECT_TRUE(created.ok()) << created.status();
-    return created.ok() ? created->handle : "";
-  }
-  std::string CreateText(const std::string& client, const std::string& text) {
-    return Create(client, {.desc = Bytes(text.size()), .fill = Filler(text)});
-  }
-  std::string CreateHashed(const std::string& client, const std::string& text) {
-    return Create(client,
-                  {.desc = Bytes(text.size()), .digest = DigestOf(text), .fill = Filler(text)});
-  }
-  std::shared_ptr<const std::byte> Snapshot(const std::string& client, const std::string& handle) {
-    return (*store_.Find(client, handle))->Snapshot().data;
-  }
-  std::string Text(const std::string& client, const std::string& handle) {
-    const auto tensor = *store_.Find(client, handle);
-    return {reinterpret_cast<const char*>(tensor->Snapshot().data.get()), tensor->bytes()};
-  }
-  absl::Status Write(const std::string& handle, uint64_t offset, const std::string& text) {
-    return store_.Write("a", handle, offset, text.size(), Filler(text));
-  }
-  bool Has(const std::string& client, const std::string& handle) {
-    return store_.Find(client, handle).ok();
-  }
-
-  SimulatedClock clock_;
-  HostBufferPool buffers_{1 << 20};
-  TensorStore store_{kLimits, clock_, buffers_};
-};
 
 TEST_F(TensorStoreTest, KeepsWhatItIsGiven) {
   const std::string handle = CreateText("a", "hello");
@@ -402,83 +343,6 @@ TEST_F(TensorStoreTest, CountsBytesByDevice) {
                                  .fill = Filler("hellO")})
                    .ok());
   EXPECT_EQ(store_.BytesOn("gpu/0"), 6);
-}
-
-// Ids of contents, by which devices know them.
-class ContentIdTest : public TensorStoreTest {
- protected:
-  std::shared_ptr<ResidentTensor> Placed(const std::string& text) {
-    const NewTensor tensor = {.desc = Bytes(text.size()), .device = "gpu/0", .fill = Filler(text)};
-    return *store_.Find("a", Create("a", tensor));
-  }
-  static ContentId IdOf(ResidentTensor& tensor) { return tensor.Snapshot().content; }
-};
-
-TEST_F(ContentIdTest, OnlyTensorsOnADeviceHaveThem) {
-  const std::string handle = CreateText("a", "hello");
-  EXPECT_EQ((*store_.Find("a", handle))->Snapshot().content, kNoContent);
-  EXPECT_NE(IdOf(*Placed("hello")), kNoContent);
-  EXPECT_NE(IdOf(*Placed("hello")), IdOf(*Placed("hello")));
-}
-
-TEST_F(ContentIdTest, StayWhileNothingIsWritten) {
-  const auto tensor = Placed("hello");
-  const TensorSnapshot first = tensor->Snapshot();
-  const TensorSnapshot second = tensor->Snapshot();
-  EXPECT_EQ(first.content, second.content);
-  EXPECT_EQ(first.data.get(), second.data.get());
-}
-
-TEST_F(ContentIdTest, ChangeWithEveryWrite) {
-  const auto tensor = Placed("hello");
-  std::set<ContentId> ids = {IdOf(*tensor)};
-  // In place, because nobody reads.
-  tensor->Write(0, 1, Filler("J"));
-  EXPECT_TRUE(ids.insert(IdOf(*tensor)).second);
-  // To a copy.
-  const TensorSnapshot reader = tensor->Snapshot();
-  tensor->Write(0, 1, Filler("C"));
-  EXPECT_TRUE(ids.insert(IdOf(*tensor)).second);
-  EXPECT_TRUE(ids.contains(reader.content));
-  // Half a write.
-  const auto fails = [](std::byte*) { throw std::bad_alloc(); };
-  EXPECT_THROW(tensor->Write(0, 1, fails), std::bad_alloc);
-  EXPECT_TRUE(ids.insert(IdOf(*tensor)).second);
-}
-
-TEST_F(ContentIdTest, FreshZerosHaveOne) {
-  const auto tensor = *store_.Find("a", Create("a", {.desc = Bytes(5), .device = "gpu/0"}));
-  const ContentId zeros = IdOf(*tensor);
-  EXPECT_NE(zeros, kNoContent);
-  tensor->Write(0, 1, Filler("J"));
-  EXPECT_NE(IdOf(*tensor), zeros);
-}
-
-TEST_F(ContentIdTest, ChangeWithEveryResult) {
-  const auto tensor = Placed("hello");
-  const ContentId before = IdOf(*tensor);
-  tensor->Replace(buffers_.Take(5));
-  const ContentId fresh = IdOf(*tensor);
-  EXPECT_NE(fresh, kNoContent);
-  EXPECT_NE(fresh, before);
-  // One that a device knows the result by.
-  const ContentId known = NewContentId();
-  tensor->Replace(buffers_.Take(5), known);
-  EXPECT_EQ(IdOf(*tensor), known);
-  tensor->Write(0, 1, Filler("J"));
-  EXPECT_NE(IdOf(*tensor), known);
-}
-
-TEST_F(ContentIdTest, AreSharedWithTheContent) {
-  const NewTensor tensor = {
-      .desc = Bytes(5), .device = "gpu/0", .digest = DigestOf("hello"), .fill = Filler("hello")};
-  const auto first = *store_.Find("a", Create("a", tensor));
-  const auto second = *store_.Find("a", Create("a", tensor));
-  const ContentId shared = IdOf(*first);
-  EXPECT_EQ(IdOf(*second), shared);
-  first->Write(0, 1, Filler("J"));
-  EXPECT_NE(IdOf(*first), shared);
-  EXPECT_EQ(IdOf(*second), shared);
 }
 
 // Each of two threads writes its own letter everywhere, while others look.
