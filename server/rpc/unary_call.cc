@@ -1,7 +1,6 @@
 #include "server/rpc/unary_call.h"
 
 #include <chrono>
-#include <utility>
 
 #include "server/message_bytes.h"
 #include "server/rpc/call_context.h"
@@ -83,8 +82,8 @@ void UnaryCall::OnTick() {
 
 void UnaryCall::OnSend(bool) {
   hand_over_.Take();
-  const grpc::ByteBuffer response = std::move(response_);
-  Send(response);
+  Send(response_);
+  response_.Clear();
 }
 
 void UnaryCall::Send(const grpc::ByteBuffer& response) {

@@ -45,7 +45,7 @@ class Handler {
     return pool;
   }
 
-  const ServerOptions options_;
+  const ServerOptions options_ = {};
   const Clock& clock_ = SteadyClock();
   Logger logger_{LogFormat::kText, LogLevel::kOff};
   RequestValidator validator_{options_.validation, options_.max_message_bytes,
