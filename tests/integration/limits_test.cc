@@ -162,5 +162,34 @@ TEST(LimitsTest, SurvivesTheCancellationOfWhatIsRunning) {
   EXPECT_TRUE(server.Execute(RoundRequest({1})).status.ok());
 }
 
+// An answer of this size waits for the thread of its connection, which may hear of the cancellation
+// first.
+TEST(LimitsTest, LargeAnswersSurviveTheCancellationOfTheirCalls) {
+  GatedDevice device;
+  TestServer server(OneWorker({}), {.cpu = Borrow(device)});
+  const std::vector<float> values(2 << 20, 1.75f);
+  const std::vector<float> rounded(values.size(), 2);
+  for (int round = 0; round < 4; ++round) {
+    std::vector<PendingCall> calls;
+    {
+      const GateCloser closer(device);
+      for (int i = 0; i < 3; ++i) calls.push_back(server.Start(RoundRequest(values)));
+      ASSERT_TRUE(device.WaitForHeld(1));
+      calls[static_cast<size_t>(round % 3)].TryCancel();
+    }
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const Answer answer = calls[i].Get();
+      if (i == static_cast<size_t>(round % 3)) {
+        EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::CANCELLED);
+      } else {
+        ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+        EXPECT_TRUE(ValuesOf<float>(answer.response.payload()) == rounded);
+      }
+    }
+    ASSERT_TRUE(server.WaitForRequests(0));
+  }
+  EXPECT_EQ(server.server().usage().bytes, 0u);
+}
+
 }  // namespace
 }  // namespace opserve::testing
