@@ -14,18 +14,7 @@ class ExecuteCall final : public CallState, private ExecuteReply {
  public:
   ExecuteCall(const ExecuteParts& parts, UnaryCall& call) : call_(call), job_(parts, *this) {}
 
-  void Start() {
-    auto message = std::make_unique<ReceivedMessage>();
-    absl::Status status = message->Read(call_.request(), job_.request());
-    if (status.ok()) {
-      status = job_.Accept(message->payload_bytes(), {.deadline = call_.deadline()});
-    }
-    if (status.ok()) {
-      job_.Submit(std::move(message));
-    } else {
-      job_.Refuse(status);
-    }
-  }
+  void Start() { StartJob(job_, call_.request(), {.deadline = call_.deadline()}); }
 
   void OnCancel() override { job_.Cancel(); }
 
@@ -47,6 +36,17 @@ void StartExecute(const ExecuteParts& parts, UnaryCall& call) {
   ExecuteCall& started = *state;
   call.Keep(std::move(state));
   started.Start();
+}
+
+void StartJob(ExecuteJob& job, grpc::ByteBuffer& request, const JobOrigin& origin) {
+  auto message = std::make_unique<ReceivedMessage>();
+  absl::Status status = message->Read(request, job.request());
+  if (status.ok()) status = job.Accept(message->payload_bytes(), origin);
+  if (status.ok()) {
+    job.Submit(std::move(message));
+  } else {
+    job.Refuse(status);
+  }
 }
 
 }  // namespace opserve

@@ -9,16 +9,15 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
-#include "grpcpp/support/method_handler.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
 #include "server/admission.h"
 #include "server/clock.h"
 #include "server/device/cpu_device.h"
+#include "server/execute_call.h"
 #include "server/execute_job.h"
 #include "server/log.h"
 #include "server/pool/device_pool.h"
 #include "server/rate_limiter.h"
-#include "server/received_message.h"
 #include "server/regions/region_table.h"
 #include "server/request_validator.h"
 #include "server/resident/tensor_store.h"
@@ -73,16 +72,7 @@ class Execution final : private ExecuteReply {
  public:
   Execution(const ExecuteParts& parts, Done done) : done_(std::move(done)), job_(parts, *this) {}
 
-  void Start(grpc::ByteBuffer request) {
-    auto message = std::make_unique<ReceivedMessage>();
-    absl::Status status = message->Read(request, job_.request());
-    if (status.ok()) status = job_.Accept(message->payload_bytes(), {});
-    if (status.ok()) {
-      job_.Submit(std::move(message));
-    } else {
-      job_.Refuse(status);
-    }
-  }
+  void Start(grpc::ByteBuffer request) { StartJob(job_, request, {}); }
 
  private:
   std::string client() override { return "bench"; }
@@ -99,13 +89,10 @@ class Execution final : private ExecuteReply {
 class SyncService : public grpc::Service {
  public:
   SyncService() {
-    using grpc::internal::RpcMethod;
-    AddMethod(new grpc::internal::RpcServiceMethod(
-        kExecuteMethod, RpcMethod::NORMAL_RPC,
-        new grpc::internal::RpcMethodHandler<SyncService, grpc::ByteBuffer, grpc::ByteBuffer>(
-            [this](SyncService*, grpc::ServerContext*, const grpc::ByteBuffer* request,
-                   grpc::ByteBuffer* response) { return Execute(*request, *response); },
-            this)));
+    AddMethod(RawSyncMethod(kExecuteMethod, *this,
+                            [this](const grpc::ByteBuffer& request, grpc::ByteBuffer& response) {
+                              return Execute(request, response);
+                            }));
   }
 
  private:

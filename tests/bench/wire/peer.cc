@@ -1,6 +1,5 @@
 #include "tests/bench/wire/peer.h"
 
-#include "grpcpp/support/method_handler.h"
 #include "tests/bench/wire/echo.grpc.pb.h"
 #include "tests/bench/wire/spoil.h"
 
@@ -45,20 +44,15 @@ class RawCallback : public Echo::WithRawCallbackMethod_Echo<Echo::Service> {
   const bool spoil_;
 };
 
-// The generated code has no synchronous raw methods; this is what it would look like.
 class RawSync : public grpc::Service {
  public:
   explicit RawSync(bool spoil) {
-    AddMethod(new grpc::internal::RpcServiceMethod(
-        kMethod, grpc::internal::RpcMethod::NORMAL_RPC,
-        new grpc::internal::RpcMethodHandler<RawSync, grpc::ByteBuffer, grpc::ByteBuffer>(
-            [spoil](RawSync*, grpc::ServerContext*, const grpc::ByteBuffer* request,
-                    grpc::ByteBuffer* response) {
-              *response = *request;
-              if (spoil) Spoil(*response);
-              return grpc::Status::OK;
-            },
-            this)));
+    AddMethod(RawSyncMethod(kMethod, *this,
+                            [spoil](const grpc::ByteBuffer& request, grpc::ByteBuffer& response) {
+                              response = request;
+                              if (spoil) Spoil(response);
+                              return grpc::Status::OK;
+                            }));
   }
 };
 

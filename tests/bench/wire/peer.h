@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "grpcpp/server_builder.h"
+#include "grpcpp/support/method_handler.h"
 
 namespace opserve::wire_bench {
 
@@ -35,6 +36,19 @@ class ServicePeer : public Peer {
  private:
   Service service_;
 };
+
+// A synchronous method of `service` that takes and returns bytes, for its AddMethod, which takes it
+// over. The generated code has none; this is what it would look like.
+template <class Service, class Function>
+grpc::internal::RpcServiceMethod* RawSyncMethod(const char* name, Service& service,
+                                                Function answer) {
+  using Handler = grpc::internal::RpcMethodHandler<Service, grpc::ByteBuffer, grpc::ByteBuffer>;
+  return new grpc::internal::RpcServiceMethod(
+      name, grpc::internal::RpcMethod::NORMAL_RPC,
+      new Handler([answer](Service*, grpc::ServerContext*, const grpc::ByteBuffer* request,
+                           grpc::ByteBuffer* response) { return answer(*request, *response); },
+                  &service));
+}
 
 // What MakePeer knows: "proto-cq", "proto-callback", "proto-sync": generated messages; "raw-cq",
 // "raw-callback", "raw-sync": bytes as they came; "execute-callback", "execute-sync": no echo, but

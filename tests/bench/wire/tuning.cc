@@ -22,10 +22,7 @@ std::pair<std::string, int> ParseArgument(const std::string& text) {
 }
 
 void SetArguments(const Tuning& tuning, grpc::ChannelArguments& arguments) {
-  for (const std::string& text : tuning.arguments) {
-    const auto [name, value] = ParseArgument(text);
-    arguments.SetInt(name, value);
-  }
+  for (const auto& [name, value] : tuning.arguments) arguments.SetInt(name, value);
 }
 
 class TuningOption : public grpc::ServerBuilderOption {
@@ -48,10 +45,13 @@ class TuningOption : public grpc::ServerBuilderOption {
 void AddOptions(CLI::App& app, Tuning& tuning) {
   app.add_flag("--cubic", tuning.has_cubic, "CUBIC on connections within this machine");
   app.add_flag("--keep-pages", tuning.keeps_pages, "Keep the heap's pages");
-  app.add_option("--channel-arg", tuning.arguments,
-                 "One of gRPC's channel arguments, name=number; may be repeated")
-      ->allow_extra_args(false)
-      ->each([](const std::string& text) { ParseArgument(text); });
+  app.add_option_function<std::vector<std::string>>(
+         "--channel-arg",
+         [&tuning](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) tuning.arguments.push_back(ParseArgument(text));
+         },
+         "One of gRPC's channel arguments, name=number; may be repeated")
+      ->allow_extra_args(false);
 }
 
 void TuneProcess(const Tuning& tuning) {

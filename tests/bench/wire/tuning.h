@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -20,8 +21,8 @@ struct Tuning {
   bool has_cubic = false;
   // glibc's allocator keeps every page that it once got from the system.
   bool keeps_pages = false;
-  // gRPC's channel arguments, "name=number".
-  std::vector<std::string> arguments;
+  // gRPC's channel arguments.
+  std::vector<std::pair<std::string, int>> arguments;
 };
 
 // Adds the options of a command line.

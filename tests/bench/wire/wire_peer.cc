@@ -1,4 +1,5 @@
-// A server for wire_load: what a gRPC server could reach that has nothing to do.
+// A server for wire_load: what a gRPC server could reach that has nothing to do, or what opserve
+// would in another style.
 
 #include <iostream>
 #include <memory>
@@ -71,7 +72,7 @@ int Serve(const Options& options) {
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app("Echo server of `make bench-wire`; ends on SIGTERM.");
+  CLI::App app("Peer of opserve-server in `make bench-wire`; ends on SIGTERM.");
   app.add_option("--listen", options.listen, "Address, may be repeated; port 0 picks a free one")
       ->allow_extra_args(false);
   app.add_option("--ready-file", options.ready_file, "File for the addresses, once it serves")
