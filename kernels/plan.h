@@ -6,7 +6,7 @@
 //
 // A plan together with the payload sizes is the memory-safety boundary of opserve: for every tensor
 // t the largest offset that the nest reaches, sum((sizes[d] - 1) * strides[t][d]), is the largest
-// offset of its descriptor. tests/unit/plan_test.cc and the fuzzers hold it to that.
+// offset of its descriptor. tests/unit/kernels/plan_test.cc and the fuzzers hold it to that.
 
 #ifndef OPSERVE_KERNELS_PLAN_H_
 #define OPSERVE_KERNELS_PLAN_H_

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
-#include "client/client_name.h"
+#include "client/rpc/client_name.h"
 
 namespace opserve::cli {
 namespace {

@@ -1,6 +1,6 @@
 #include "client/cli/calls.h"
 
-#include "client/npy.h"
+#include "client/api/npy.h"
 
 namespace opserve::cli {
 namespace {

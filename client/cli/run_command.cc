@@ -4,14 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "client/api/npy.h"
 #include "client/cli/calls.h"
 #include "client/cli/commands.h"
 #include "client/cli/decimal.h"
 #include "client/cli/report.h"
 #include "client/cli/run_report.h"
 #include "client/cli/summary.h"
-#include "client/npy.h"
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
 namespace opserve::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/clock.h"
+#include "server/base/clock.h"
 
 namespace opserve {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "server/queue_errors.h"
+#include "server/errors/queue_errors.h"
 
 namespace opserve {
 namespace {

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "proto/base/mutex.h"
+#include "server/base/clock.h"
 #include "server/batch/batch_policy.h"
 #include "server/batch/job.h"
 #include "server/batch/pending_jobs.h"
-#include "server/clock.h"
-#include "server/mutex.h"
 
 namespace opserve {
 

@@ -12,9 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/batch/lane_key.h"
-#include "server/clock.h"
+#include "server/base/clock.h"
 #include "server/device/compute_device.h"
+#include "server/device/lane_key.h"
 
 namespace opserve {
 

@@ -19,10 +19,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
+#include "server/base/clock.h"
 #include "server/batch/batch_policy.h"
 #include "server/batch/job.h"
-#include "server/batch/lane_key.h"
-#include "server/clock.h"
+#include "server/device/lane_key.h"
 
 namespace opserve {
 

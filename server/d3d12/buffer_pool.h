@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::d3d12 {
 

@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/tensor_bytes.h"
+#include "proto/base/mutex.h"
 #include "server/d3d12/buffer_pool.h"
-#include "server/mutex.h"
 
 namespace opserve::d3d12 {
 

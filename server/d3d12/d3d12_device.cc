@@ -15,10 +15,10 @@
 #include "server/d3d12/content_transfers.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch.h"
-#include "server/d3d12/hresult.h"
 #include "server/d3d12/pipeline_cache.h"
 #include "server/d3d12/queue.h"
 #include "server/d3d12/recording.h"
+#include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/sequence_layout.h"
 #include "server/d3d12/staging_ring.h"
 

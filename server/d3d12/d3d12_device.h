@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/d3d12/runtime.h"
+#include "server/d3d12/runtime/runtime.h"
 #include "server/device/compute_device.h"
 
 namespace opserve::d3d12 {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/d3d12/hresult.h"
-#include "server/d3d12/runtime_impl.h"
+#include "server/d3d12/runtime/hresult.h"
+#include "server/d3d12/runtime/runtime_impl.h"
 
 namespace opserve::d3d12 {
 namespace {

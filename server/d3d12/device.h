@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/d3d12/api.h"
-#include "server/d3d12/runtime.h"
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
+#include "server/d3d12/runtime/api.h"
+#include "server/d3d12/runtime/runtime.h"
 
 namespace opserve::d3d12 {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "server/batch/lane_key.h"
+#include "server/device/lane_key.h"
 
 namespace opserve::d3d12 {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::d3d12 {
 

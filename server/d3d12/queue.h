@@ -11,10 +11,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "server/d3d12/api.h"
+#include "proto/base/mutex.h"
 #include "server/d3d12/device.h"
+#include "server/d3d12/runtime/api.h"
 #include "server/d3d12/timeline.h"
-#include "server/mutex.h"
 
 namespace opserve::d3d12 {
 

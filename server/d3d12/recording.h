@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "server/d3d12/api.h"
 #include "server/d3d12/buffer_pool.h"
 #include "server/d3d12/content_transfers.h"
 #include "server/d3d12/dispatch.h"
+#include "server/d3d12/runtime/api.h"
 #include "server/d3d12/sequence_layout.h"
 #include "server/d3d12/staging_ring.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/d3d12/hresult.h"
+#include "server/d3d12/runtime/hresult.h"
 
 namespace opserve::d3d12 {
 

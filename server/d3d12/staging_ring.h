@@ -14,11 +14,11 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "server/d3d12/api.h"
+#include "proto/base/mutex.h"
 #include "server/d3d12/buffer_pool.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/ring_allocator.h"
-#include "server/mutex.h"
+#include "server/d3d12/runtime/api.h"
 
 namespace opserve::d3d12 {
 

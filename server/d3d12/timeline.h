@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/d3d12/event.h"
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
+#include "server/d3d12/runtime/event.h"
 
 namespace opserve::d3d12 {
 

@@ -103,7 +103,7 @@ class ComputeDevice {
   // Whether it has a kernel for the operator in this lane type.
   virtual bool Supports(OpId op, DataType lane) const = 0;
 
-  // Computes `calls`, at least one, all of the same lane (server/batch/lane_key.h), a sequence by
+  // Computes `calls`, at least one, all of the same lane (server/device/lane_key.h), a sequence by
   // itself, and writes every byte of each output. Where it fails, the outputs hold nothing of use,
   // and the calls may run again, here or elsewhere:
   //   UNIMPLEMENTED       no kernel for them, or a tensor too large for this device

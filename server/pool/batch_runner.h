@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
 #include "server/batch/batch_queue.h"
-#include "server/clock.h"
 #include "server/device/compute_device.h"
-#include "server/log.h"
 #include "server/pool/device_slot.h"
-#include "server/pool/recomputation.h"
-#include "server/pool/result_check.h"
 #include "server/pool/router.h"
+#include "server/pool/verify/recomputation.h"
+#include "server/pool/verify/result_check.h"
 
 namespace opserve {
 

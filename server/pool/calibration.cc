@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/op_rows.h"
-#include "server/batch/lane_key.h"
-#include "server/pool/sample_call.h"
+#include "server/device/lane_key.h"
+#include "server/pool/verify/sample_call.h"
 
 namespace opserve {
 namespace {

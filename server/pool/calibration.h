@@ -6,7 +6,7 @@
 #define OPSERVE_SERVER_POOL_CALIBRATION_H_
 
 #include "absl/status/status.h"
-#include "server/clock.h"
+#include "server/base/clock.h"
 #include "server/device/compute_device.h"
 #include "server/pool/cost_model.h"
 

@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/batch/lane_key.h"
-#include "server/clock.h"
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
+#include "server/base/clock.h"
+#include "server/device/lane_key.h"
 
 namespace opserve {
 

@@ -20,7 +20,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "server/clock.h"
+#include "server/base/clock.h"
 
 namespace opserve {
 

@@ -8,7 +8,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "server/pool/calibration.h"
-#include "server/pool/self_test.h"
+#include "server/pool/verify/self_test.h"
 
 namespace opserve {
 

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/clock.h"
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
+#include "server/base/clock.h"
 #include "server/pool/device_pool.h"
 #include "server/pool/router.h"
 

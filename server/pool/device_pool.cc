@@ -7,12 +7,12 @@
 #include <thread>
 #include <utility>
 
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
 #include "server/pool/batch_runner.h"
 #include "server/pool/device_keeper.h"
 #include "server/pool/device_slot.h"
-#include "server/pool/result_check.h"
 #include "server/pool/router.h"
+#include "server/pool/verify/result_check.h"
 
 namespace opserve {
 namespace {

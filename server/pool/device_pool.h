@@ -17,11 +17,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
 #include "server/batch/batch_policy.h"
 #include "server/batch/job.h"
-#include "server/clock.h"
 #include "server/device/compute_device.h"
-#include "server/log.h"
 #include "server/pool/device_health.h"
 
 namespace opserve {

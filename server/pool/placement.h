@@ -10,8 +10,8 @@
 #include <optional>
 #include <span>
 
+#include "server/base/clock.h"
 #include "server/batch/job.h"
-#include "server/clock.h"
 #include "server/device/compute_device.h"
 
 namespace opserve {

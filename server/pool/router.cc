@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "server/errors.h"
+#include "server/errors/errors.h"
 #include "server/pool/placement.h"
 
 namespace opserve {

@@ -14,7 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/utf8.h"
-#include "server/errors.h"
+#include "server/errors/errors.h"
 
 namespace opserve {
 namespace {

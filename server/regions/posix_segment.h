@@ -16,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "proto/transport/unique_fd.h"
+#include "proto/packets/unique_fd.h"
 
 namespace opserve {
 

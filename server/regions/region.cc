@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/errors.h"
+#include "server/errors/errors.h"
 
 namespace opserve {
 namespace {

@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "proto/transport/unique_fd.h"
+#include "proto/packets/unique_fd.h"
 #include "server/regions/guarded_mapping.h"
 
 namespace opserve {

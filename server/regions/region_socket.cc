@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "opserve/v1/regions.pb.h"
-#include "server/errors.h"
+#include "server/errors/errors.h"
 
 namespace opserve {
 namespace {

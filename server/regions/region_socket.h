@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "absl/status/statusor.h"
-#include "proto/transport/seqpacket.h"
-#include "proto/transport/unique_fd.h"
+#include "proto/packets/seqpacket.h"
+#include "proto/packets/unique_fd.h"
 #include "server/regions/posix_segment.h"
 #include "server/regions/region_table.h"
 

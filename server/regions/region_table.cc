@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/utf8.h"
-#include "server/errors.h"
-#include "server/random_id.h"
+#include "server/base/random_id.h"
+#include "server/errors/errors.h"
 
 namespace opserve {
 

@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "proto/transport/unique_fd.h"
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
+#include "proto/packets/unique_fd.h"
 #include "server/regions/region.h"
 
 namespace opserve {

@@ -16,9 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "kernels/tensor_bytes.h"
 #include "kernels/tensor_desc.h"
-#include "proto/wire/host_buffers.h"
-#include "proto/wire/sha256.h"
-#include "server/mutex.h"
+#include "proto/base/host_buffers.h"
+#include "proto/base/mutex.h"
+#include "proto/base/sha256.h"
 
 namespace opserve {
 

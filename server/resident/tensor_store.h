@@ -22,10 +22,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "kernels/tensor_desc.h"
-#include "proto/wire/host_buffers.h"
-#include "proto/wire/sha256.h"
-#include "server/clock.h"
-#include "server/mutex.h"
+#include "proto/base/host_buffers.h"
+#include "proto/base/mutex.h"
+#include "proto/base/sha256.h"
+#include "server/base/clock.h"
 #include "server/resident/resident_tensor.h"
 
 namespace opserve {

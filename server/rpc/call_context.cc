@@ -4,7 +4,7 @@
 
 #include "absl/strings/string_view.h"
 #include "grpc/support/time.h"
-#include "server/client_identity.h"
+#include "server/rpc/client_identity.h"
 
 namespace opserve {
 

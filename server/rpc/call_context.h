@@ -9,11 +9,11 @@
 #include <string>
 
 #include "grpcpp/server_context.h"
-#include "server/clock.h"
+#include "server/base/clock.h"
 
 namespace opserve {
 
-// Who calls: see server/client_identity.h.
+// Who calls: see server/rpc/client_identity.h.
 std::string ClientOf(const grpc::ServerContext& context);
 
 // By SteadyClock(); kNever if there is none.

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "server/rpc/call_context.h"
-#include "server/rpc_status.h"
+#include "server/rpc/rpc_status.h"
 
 namespace opserve {
 

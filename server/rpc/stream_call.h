@@ -17,8 +17,8 @@
 #include "grpcpp/alarm.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/support/async_stream.h"
-#include "server/clock.h"
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
+#include "server/base/clock.h"
 #include "server/rpc/event.h"
 #include "server/rpc/polled_call.h"
 #include "server/rpc/poller.h"
@@ -52,7 +52,7 @@ class StreamCall final : private PolledCall {
   StreamCall(const StreamCall&) = delete;
   StreamCall& operator=(const StreamCall&) = delete;
 
-  // Who calls: see server/client_identity.h. Only in the poller's thread.
+  // Who calls: see server/rpc/client_identity.h. Only in the poller's thread.
   std::string client() const;
   // By SteadyClock(); kNever if there is none.
   Clock::TimePoint deadline() const;

@@ -2,9 +2,9 @@
 
 #include <chrono>
 
-#include "server/message_bytes.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc_status.h"
+#include "server/rpc/message_bytes.h"
+#include "server/rpc/rpc_status.h"
 
 namespace opserve {
 namespace {

@@ -16,7 +16,7 @@
 #include "grpcpp/alarm.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/support/async_unary_call.h"
-#include "server/clock.h"
+#include "server/base/clock.h"
 #include "server/rpc/event.h"
 #include "server/rpc/polled_call.h"
 #include "server/rpc/poller.h"
@@ -46,7 +46,7 @@ class UnaryCall final : private PolledCall {
   // The request, which is the handler's to take.
   grpc::ByteBuffer& request() { return request_; }
 
-  // Who calls: see server/client_identity.h.
+  // Who calls: see server/rpc/client_identity.h.
   std::string client() const;
 
   // By SteadyClock(); kNever if there is none.

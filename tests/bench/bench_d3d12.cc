@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/d3d12/d3d12_device.h"
-#include "server/d3d12/runtime.h"
+#include "server/d3d12/runtime/runtime.h"
 #include "tests/bench/device_meter.h"
 #include "tests/bench/kernel_call.h"
 #include "tests/bench/measure.h"

@@ -13,8 +13,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/device/cpu_device.h"
-#include "server/gpu_sources.h"
+#include "server/device/cpu/cpu_device.h"
+#include "server/program/gpu_sources.h"
 #include "tests/bench/kernel_call.h"
 #include "tests/bench/pool_load.h"
 

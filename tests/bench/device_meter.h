@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/invocation.h"
-#include "server/d3d12/runtime.h"
+#include "server/d3d12/runtime/runtime.h"
 
 namespace opserve::bench {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/validate.h"
-#include "server/batch/lane_key.h"
+#include "server/device/lane_key.h"
 #include "tests/fuzz/run_and_compare.h"
 
 namespace opserve::fuzz {

@@ -5,7 +5,7 @@
 
 #include "kernels/validate.h"
 #include "opserve/v1/operator_service.pb.h"
-#include "server/wire.h"
+#include "server/wire/wire.h"
 #include "tests/fuzz/run_and_compare.h"
 #include "tests/testing/payload_views.h"
 

@@ -13,7 +13,7 @@
 #include "kernels/cpu/cpu_executor.h"
 #include "kernels/validate_sequence.h"
 #include "opserve/v1/operator_service.pb.h"
-#include "server/sequence/sequence_wire.h"
+#include "server/wire/sequence_wire.h"
 
 namespace opserve {
 namespace {

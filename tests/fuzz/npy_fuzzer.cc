@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "client/npy.h"
+#include "client/api/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto tensor = opserve::ParseNpy(std::string(reinterpret_cast<const char*>(data), size));

@@ -10,7 +10,7 @@
 
 #include "kernels/cpu/cpu_executor.h"
 #include "kernels/validate.h"
-#include "server/wire.h"
+#include "server/wire/wire.h"
 #include "tests/testing/payload_views.h"
 
 namespace opserve::fuzz {

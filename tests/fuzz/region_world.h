@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "proto/transport/seqpacket.h"
-#include "proto/wire/host_buffers.h"
+#include "proto/base/host_buffers.h"
+#include "proto/packets/seqpacket.h"
 #include "server/regions/region_table.h"
 #include "server/resident/tensor_store.h"
-#include "server/tensor_places.h"
+#include "server/tensors/tensor_places.h"
 #include "tests/fuzz/region_case.pb.h"
 #include "tests/testing/test_segment.h"
-#include "tests/unit/server_simulated_clock.h"
+#include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::fuzz {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/d3d12/hresult.h"
+#include "server/d3d12/runtime/hresult.h"
 #include "server/device/compute_device.h"
 #include "tests/conformance/call_cases.h"
 

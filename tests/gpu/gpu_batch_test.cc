@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "kernels/hlsl/render.h"
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
 #include "tests/gpu/examples.h"
 #include "tests/gpu/test_device.h"
 

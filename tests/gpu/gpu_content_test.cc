@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "server/d3d12/hresult.h"
+#include "server/d3d12/runtime/hresult.h"
 #include "tests/gpu/examples.h"
 #include "tests/gpu/test_device.h"
 #include "tests/testing/sequence_builder.h"

@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "server/d3d12/hresult.h"
-#include "server/pool/result_check.h"
+#include "server/d3d12/runtime/hresult.h"
+#include "server/pool/verify/result_check.h"
 #include "tests/conformance/buffers.h"
 #include "tests/conformance/random_sequences.h"
 #include "tests/gpu/examples.h"

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/d3d12/d3d12_device.h"
-#include "server/d3d12/runtime.h"
+#include "server/d3d12/runtime/runtime.h"
 
 namespace opserve::testing {
 

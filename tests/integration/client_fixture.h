@@ -14,7 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "opserve/client.h"
-#include "server/server.h"
+#include "server/service/server.h"
 
 namespace opserve::testing {
 

@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "tests/integration/client_fixture.h"
-#include "tests/unit/server_simulated_clock.h"
+#include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::testing {
 namespace {

@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "opserve/stream.h"
-#include "server/server.h"
+#include "server/service/server.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/server_process.h"
 

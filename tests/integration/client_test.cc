@@ -11,10 +11,10 @@
 #include <future>
 #include <thread>
 
-#include "client/npy.h"
+#include "client/api/npy.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/server.h"
+#include "server/service/server.h"
 #include "tests/integration/gated_device.h"
 
 namespace opserve {

@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "server/device/cpu_device.h"
+#include "server/device/cpu/cpu_device.h"
 
 namespace opserve::testing {
 

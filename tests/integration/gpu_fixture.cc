@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "server/pool/self_test.h"
+#include "server/pool/verify/self_test.h"
 
 namespace opserve::testing {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
 #include "tests/integration/health_client.h"
 #include "tests/integration/test_server.h"
 #include "tests/testing/null_device.h"

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "gmock/gmock.h"
-#include "server/d3d12/hresult.h"
+#include "server/d3d12/runtime/hresult.h"
 #include "tests/gpu/examples.h"
 #include "tests/gpu/test_device.h"
 #include "tests/integration/resident_fixture.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/integration/memory_fixture.h"
-#include "tests/unit/server_simulated_clock.h"
+#include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::testing {
 

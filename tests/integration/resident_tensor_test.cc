@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "gmock/gmock.h"
-#include "proto/wire/sha256.h"
+#include "proto/base/sha256.h"
 #include "tests/integration/resident_fixture.h"
 #include "tests/testing/null_device.h"
 

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "server/device/cpu_device.h"
-#include "server/mutex.h"
+#include "proto/base/mutex.h"
+#include "server/device/cpu/cpu_device.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/memory_fixture.h"
 #include "tests/testing/null_device.h"

@@ -11,7 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/stream/answer_queue.h"
+#include "server/execute/answer_queue.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/test_server.h"
 

@@ -15,7 +15,7 @@
 
 #include "grpcpp/grpcpp.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
-#include "server/server.h"
+#include "server/service/server.h"
 #include "tests/integration/requests.h"
 
 namespace opserve::testing {

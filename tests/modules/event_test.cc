@@ -1,4 +1,4 @@
-#include "server/d3d12/event.h"
+#include "server/d3d12/runtime/event.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "tests/modules/fake_wsl.h"
 
-// The headers as WSL's own libraries use them, without server/d3d12/api.h: what it says of their
-// convention is under test. The first one defines what the others need.
+// The headers as WSL's own libraries use them, without server/d3d12/runtime/api.h: what it says of
+// their convention is under test. The first one defines what the others need.
 // clang-format off
 #include <wsl/winadapter.h>
 #include <directx/d3d12.h>

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "server/d3d12/module_loader.h"
+#include "server/d3d12/module/module_loader.h"
 #include "tests/conformance/call_cases.h"
 
 namespace opserve::testing {

@@ -1,4 +1,4 @@
-#include "server/d3d12/module_loader.h"
+#include "server/d3d12/module/module_loader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "server/d3d12/d3d12_device.h"
-#include "server/d3d12/runtime.h"
-#include "server/d3d12/shared_library.h"
+#include "server/d3d12/runtime/runtime.h"
+#include "server/d3d12/runtime/shared_library.h"
 #include "tests/modules/fake_wsl.h"
 
 namespace opserve::d3d12 {

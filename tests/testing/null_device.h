@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "proto/base/mutex.h"
 #include "server/device/compute_device.h"
-#include "server/device/cpu_device.h"
-#include "server/mutex.h"
+#include "server/device/cpu/cpu_device.h"
 
 namespace opserve::testing {
 

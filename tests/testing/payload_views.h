@@ -1,6 +1,6 @@
 // File: tests/testing/payload_views.h
 //
-// The payloads inside a generated message, in the form in which server/wire.h takes them.
+// The payloads inside a generated message, in the form in which server/wire/wire.h takes them.
 
 #ifndef OPSERVE_TESTS_TESTING_PAYLOAD_VIEWS_H_
 #define OPSERVE_TESTS_TESTING_PAYLOAD_VIEWS_H_

@@ -16,7 +16,7 @@
 
 #include "opserve/rpc/status.pb.h"
 #include "opserve/v1/regions.pb.h"
-#include "proto/transport/seqpacket.h"
+#include "proto/packets/seqpacket.h"
 
 namespace opserve::testing {
 

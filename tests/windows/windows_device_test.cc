@@ -10,7 +10,7 @@
 
 #include "kernels/hlsl/render.h"
 #include "server/d3d12/d3d12_device.h"
-#include "server/d3d12/runtime.h"
+#include "server/d3d12/runtime/runtime.h"
 #include "tests/conformance/buffers.h"
 #include "tests/conformance/call_cases.h"
 

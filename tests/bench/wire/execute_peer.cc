@@ -10,20 +10,20 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
-#include "server/admission.h"
-#include "server/clock.h"
-#include "server/device/cpu_device.h"
-#include "server/execute_call.h"
-#include "server/execute_job.h"
-#include "server/log.h"
+#include "server/admission/admission.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/rate_limiter.h"
+#include "server/device/cpu/cpu_device.h"
+#include "server/execute/execute_call.h"
+#include "server/execute/execute_job.h"
 #include "server/pool/device_pool.h"
-#include "server/rate_limiter.h"
 #include "server/regions/region_table.h"
-#include "server/request_validator.h"
 #include "server/resident/tensor_store.h"
-#include "server/rpc_status.h"
-#include "server/server_options.h"
-#include "server/wire_message.h"
+#include "server/rpc/rpc_status.h"
+#include "server/service/server_options.h"
+#include "server/validate/request_validator.h"
+#include "server/wire/wire_message.h"
 #include "tests/bench/wire/peer.h"
 
 namespace opserve::wire_bench {
@@ -60,10 +60,8 @@ class Handler {
   HostBufferPool buffers_{options_.idle_buffer_bytes};
   RegionTable regions_{options_.regions.per_connection};
   TensorStore tensors_{options_.tensors, clock_, buffers_};
-  const ExecuteParts parts_{{clock_, pool_, validator_, admission_, logger_, options_},
-                            refusals_,
-                            buffers_,
-                            {regions_, tensors_}};
+  const ExecuteParts parts_{clock_, pool_,     validator_, admission_,          logger_,
+                            {},     refusals_, buffers_,   {regions_, tensors_}};
 };
 
 // A request from its bytes to the bytes of its answer. `Done` gets these, or an error, once.

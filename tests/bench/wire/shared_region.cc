@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "opserve/v1/regions.pb.h"
-#include "proto/transport/seqpacket.h"
+#include "proto/packets/seqpacket.h"
 
 namespace opserve::wire_bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "proto/transport/unique_fd.h"
+#include "proto/packets/unique_fd.h"
 
 namespace opserve::wire_bench {
 

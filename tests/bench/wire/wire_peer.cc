@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
-#include "server/ready_file.h"
-#include "server/stop_signals.h"
+#include "server/program/ready_file.h"
+#include "server/program/stop_signals.h"
 #include "tests/bench/wire/peer.h"
 #include "tests/bench/wire/tuning.h"
 

@@ -1,0 +1,156 @@
+#include "opserve/client.h"
+
+#include "client/api/client_impl.h"
+#include "client/api/future.h"
+#include "client/api/resident.h"
+#include "client/api/sequence.h"
+#include "opserve/stream.h"
+
+namespace opserve {
+
+absl::string_view NameOf(DevicePreference device) {
+  switch (device) {
+    case DevicePreference::kAuto:
+      return "AUTO";
+    case DevicePreference::kGpu:
+      return "GPU";
+    case DevicePreference::kCpu:
+      return "CPU";
+    case DevicePreference::kDefault:
+      break;
+  }
+  return "DEFAULT";
+}
+
+absl::string_view NameOf(CallPriority priority) {
+  switch (priority) {
+    case CallPriority::kLow:
+      return "LOW";
+    case CallPriority::kHigh:
+      return "HIGH";
+    case CallPriority::kNormal:
+      break;
+  }
+  return "NORMAL";
+}
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(absl::string_view target,
+                                                        const ClientOptions& options) {
+  auto transport = client_internal::MakeGrpcTransport(target, options);
+  if (!transport.ok()) return transport.status();
+  auto impl = std::make_unique<client_internal::ClientImpl>(options, *std::move(transport),
+                                                            client_internal::MakeSteadyClock());
+  const absl::Status reached = impl->WaitForServer();
+  if (!reached.ok()) return reached;
+  return std::unique_ptr<Client>(new Client(std::move(impl)));
+}
+
+Client::Client(std::unique_ptr<client_internal::ClientImpl> impl) : impl_(std::move(impl)) {}
+
+Client::~Client() = default;
+
+absl::StatusOr<Tensor> Client::Execute(const OperatorCall& call, const CallOptions& options,
+                                       ExecutionInfo* info) {
+  return impl_->Execute(call, options, info);
+}
+
+absl::StatusOr<TensorSpec> Client::ExecuteInto(const OperatorCall& call,
+                                               std::span<std::byte> output,
+                                               const CallOptions& options, ExecutionInfo* info) {
+  return impl_->ExecuteInto(call, output, options, info);
+}
+
+absl::StatusOr<TensorSpec> Client::ExecuteTo(const OperatorCall& call, const TensorPlace& output,
+                                             const CallOptions& options, ExecutionInfo* info) {
+  return impl_->ExecuteTo(call, output, options, info);
+}
+
+void Client::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
+                          const CallOptions& options) {
+  impl_->ExecuteAsync(call, std::move(done), options);
+}
+
+std::future<absl::StatusOr<Tensor>> Client::ExecuteFuture(const OperatorCall& call,
+                                                          const CallOptions& options) {
+  auto [done, future] = client_internal::MakeFuture();
+  ExecuteAsync(call, std::move(done), options);
+  return std::move(future);
+}
+
+absl::StatusOr<std::unique_ptr<ExecuteStream>> Client::OpenStream(const StreamOptions& options) {
+  absl::StatusOr<std::shared_ptr<client_internal::StreamCore>> core = impl_->OpenStream(options);
+  if (!core.ok()) return core.status();
+  return std::unique_ptr<ExecuteStream>(new ExecuteStream(*std::move(core), options));
+}
+
+absl::StatusOr<std::vector<SequenceResult>> Client::ExecuteSequence(
+    const OperatorSequence& sequence, const CallOptions& options, ExecutionInfo* info) {
+  return client_internal::ExecuteSequence(*impl_, sequence, options, info);
+}
+
+absl::StatusOr<TensorLease> Client::CreateTensor(const TensorView& content,
+                                                 const ResidentOptions& resident,
+                                                 const CallOptions& options) {
+  return client_internal::CreateTensor(*impl_, content, resident, options);
+}
+
+absl::StatusOr<TensorLease> Client::CreateTensor(const TensorSpec& spec,
+                                                 const ResidentOptions& resident,
+                                                 const CallOptions& options) {
+  return client_internal::CreateTensor(*impl_, spec, resident, options);
+}
+
+absl::Status Client::WriteTensor(const TensorHandle& tensor, uint64_t offset,
+                                 std::span<const std::byte> bytes, const CallOptions& options) {
+  return client_internal::WriteTensor(*impl_, tensor, offset, bytes, options);
+}
+
+absl::StatusOr<Tensor> Client::ReadTensor(const TensorHandle& tensor, const CallOptions& options) {
+  return client_internal::ReadTensor(*impl_, tensor, options);
+}
+
+absl::Status Client::ReadTensorInto(const TensorHandle& tensor, uint64_t offset,
+                                    std::span<std::byte> target, const CallOptions& options) {
+  return client_internal::ReadTensorInto(*impl_, tensor, offset, target, options);
+}
+
+absl::StatusOr<absl::Duration> Client::RenewTensors(const std::vector<TensorHandle>& tensors,
+                                                    absl::Duration ttl,
+                                                    const CallOptions& options) {
+  return client_internal::RenewTensors(*impl_, tensors, ttl, options);
+}
+
+absl::StatusOr<uint32_t> Client::DeleteTensors(const std::vector<TensorHandle>& tensors,
+                                               const CallOptions& options) {
+  return client_internal::DeleteTensors(*impl_, tensors, options);
+}
+
+absl::StatusOr<ResidentTensorList> Client::ListTensors(const CallOptions& options) {
+  return client_internal::ListTensors(*impl_, options);
+}
+
+absl::StatusOr<SharedRegion> Client::CreateRegion(uint64_t bytes, const CallOptions& options) {
+  return impl_->CreateRegion(bytes, options);
+}
+
+absl::StatusOr<Catalogue> Client::ListOperators(absl::string_view name,
+                                                absl::string_view feature_level,
+                                                const CallOptions& options) {
+  return impl_->ListOperators(name, feature_level, options);
+}
+
+absl::StatusOr<ServerInfo> Client::GetServerInfo(const CallOptions& options) {
+  return impl_->GetServerInfo(options);
+}
+
+absl::StatusOr<std::vector<SelfTestReport>> Client::SelfTestDevices(absl::string_view name,
+                                                                    const CallOptions& options) {
+  return impl_->SelfTestDevices(name, options);
+}
+
+absl::StatusOr<HealthStatus> Client::CheckHealth(absl::string_view service,
+                                                 const CallOptions& options) {
+  return impl_->CheckHealth(service, options);
+}
+
+}  // namespace opserve

@@ -1,0 +1,120 @@
+#include "client/api/sequence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/wire/wire.h"
+#include "client/wire/wire_tensors.h"
+
+namespace opserve::client_internal {
+namespace {
+
+constexpr char kExecuteSequence[] = "/opserve.v1.OperatorService/ExecuteSequence";
+
+void EncodeStepInput(const StepInput& input, v1::StepInput* encoded) {
+  encoded->set_name(input.name);
+  if (input.source == StepInput::Source::kStep) {
+    encoded->set_step(input.number);
+  } else {
+    encoded->set_input(input.number);
+  }
+  if (!input.view) return;
+  EncodeSpec(*input.view, encoded->mutable_view());
+  encoded->mutable_view()->clear_data_type();
+}
+
+void EncodeStep(const OperatorStep& step, v1::SequenceStep* encoded) {
+  encoded->set_operator_(step.operator_name);
+  EncodeAttributes(step.attributes, encoded->mutable_attributes());
+  for (const StepInput& input : step.inputs) EncodeStepInput(input, encoded->add_inputs());
+  if (step.output) EncodeSpec(*step.output, encoded->mutable_output());
+}
+
+// Whether a repetition would find other inputs.
+bool ChangesItsInputs(const OperatorSequence& sequence) {
+  return std::any_of(sequence.outputs.begin(), sequence.outputs.end(),
+                     [&](const SequenceOutput& output) {
+                       return output.place && Overlaps(*output.place, sequence.inputs);
+                     });
+}
+
+// Outputs that were asked for; the server returns that of the last step to who asks for none.
+std::vector<SequenceOutput> OutputsOf(const OperatorSequence& sequence) {
+  return sequence.outputs.empty() ? std::vector<SequenceOutput>(1) : sequence.outputs;
+}
+
+absl::Status CheckCounts(const std::vector<SequenceOutput>& outputs,
+                         const v1::ExecuteSequenceResponse& header,
+                         const ReceivedMessage& response) {
+  const auto payloads = static_cast<size_t>(std::count_if(
+      outputs.begin(), outputs.end(), [](const SequenceOutput& output) { return !output.place; }));
+  if (static_cast<size_t>(header.outputs_size()) == outputs.size() &&
+      response.payload_count() == payloads) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat("the server's response has ", header.outputs_size(),
+                                          " outputs and ", response.payload_count(),
+                                          " payloads, not ", outputs.size(), " and ", payloads));
+}
+
+absl::StatusOr<std::vector<SequenceResult>> TakeResults(ClientImpl& client,
+                                                        const std::vector<SequenceOutput>& outputs,
+                                                        const v1::ExecuteSequenceResponse& header,
+                                                        const ReceivedMessage& response) {
+  absl::Status checked = CheckCounts(outputs, header, response);
+  if (!checked.ok()) return checked;
+  std::vector<SequenceResult> results;
+  size_t payload = 0;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const v1::TensorDesc& desc = header.outputs(static_cast<int>(i));
+    if (outputs[i].place) {
+      absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(desc);
+      if (!spec.ok()) return spec.status();
+      results.push_back({*std::move(spec), {}});
+      continue;
+    }
+    absl::StatusOr<OutputPlace> output = FindOutput(desc, response, payload++);
+    if (!output.ok()) return output.status();
+    absl::StatusOr<Tensor> tensor = client.Gather(response, *std::move(output));
+    if (!tensor.ok()) return tensor.status();
+    results.push_back({tensor->spec(), *std::move(tensor)});
+  }
+  return results;
+}
+
+}  // namespace
+
+OutgoingMessage MakeRequest(const OperatorSequence& sequence) {
+  v1::ExecuteSequenceRequest header;
+  EncodeSettings(sequence, header);
+  EncodeInputs(sequence.inputs, header.mutable_inputs(), header.mutable_input_places());
+  for (const OperatorStep& step : sequence.steps) EncodeStep(step, header.add_steps());
+  for (const SequenceOutput& output : sequence.outputs) {
+    v1::SequenceOutput* const encoded = header.add_outputs();
+    encoded->set_step(output.step);
+    if (output.place) EncodePlace(*output.place, encoded->mutable_place());
+  }
+  OutgoingMessage request = {header.SerializeAsString()};
+  AddPayloads(sequence.inputs, request);
+  return request;
+}
+
+absl::StatusOr<std::vector<SequenceResult>> ExecuteSequence(ClientImpl& client,
+                                                            const OperatorSequence& sequence,
+                                                            const CallOptions& options,
+                                                            ExecutionInfo* info) {
+  RetryState retries = client.StartRetries(options, !ChangesItsInputs(sequence));
+  ReceivedMessage response;
+  v1::ExecuteSequenceResponse header;
+  absl::Status status = client.Call(kExecuteSequence, MakeRequest(sequence), retries, response);
+  if (status.ok()) status = Parse(response, header);
+  if (info != nullptr) {
+    *info = DecodeExecution(header.execution());
+    info->sends = retries.attempts();
+  }
+  if (!status.ok()) return status;
+  return TakeResults(client, OutputsOf(sequence), header, response);
+}
+
+}  // namespace opserve::client_internal

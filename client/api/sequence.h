@@ -1,0 +1,27 @@
+// File: client/api/sequence.h
+//
+// Calls of several operators; see opserve/sequence.h. Thread-safe.
+
+#ifndef OPSERVE_CLIENT_API_SEQUENCE_H_
+#define OPSERVE_CLIENT_API_SEQUENCE_H_
+
+#include <vector>
+
+#include "client/api/client_impl.h"
+#include "client/wire/message.h"
+#include "opserve/sequence.h"
+
+namespace opserve::client_internal {
+
+// The request for `sequence`; its payloads are the memory behind the inputs.
+OutgoingMessage MakeRequest(const OperatorSequence& sequence);
+
+// As Client::ExecuteSequence.
+absl::StatusOr<std::vector<SequenceResult>> ExecuteSequence(ClientImpl& client,
+                                                            const OperatorSequence& sequence,
+                                                            const CallOptions& options,
+                                                            ExecutionInfo* info);
+
+}  // namespace opserve::client_internal
+
+#endif  // OPSERVE_CLIENT_API_SEQUENCE_H_

@@ -1,0 +1,30 @@
+// File: client/base/clock.h
+//
+// Time for the client: reading it, sleeping, and running something later. Thread-safe.
+
+#ifndef OPSERVE_CLIENT_BASE_CLOCK_H_
+#define OPSERVE_CLIENT_BASE_CLOCK_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/time/time.h"
+
+namespace opserve::client_internal {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // Monotonic; only differences mean anything.
+  virtual absl::Time Now() = 0;
+  virtual void SleepFor(absl::Duration duration) = 0;
+  // Runs `action` once after `delay`, on a thread of the clock. It must not block.
+  virtual void RunAfter(absl::Duration delay, std::function<void()> action) = 0;
+};
+
+// The clock of this machine. Its destructor runs what is still pending at once.
+std::unique_ptr<Clock> MakeSteadyClock();
+
+}  // namespace opserve::client_internal
+
+#endif  // OPSERVE_CLIENT_BASE_CLOCK_H_

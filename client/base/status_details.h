@@ -1,0 +1,24 @@
+// File: client/base/status_details.h
+//
+// How the details of an RPC's error travel inside an absl::Status: each google.protobuf.Any becomes
+// a payload under its type URL. Stateless and safe to use from any thread.
+
+#ifndef OPSERVE_CLIENT_BASE_STATUS_DETAILS_H_
+#define OPSERVE_CLIENT_BASE_STATUS_DETAILS_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace opserve::client_internal {
+
+inline constexpr absl::string_view kBadRequestUrl = "type.googleapis.com/google.rpc.BadRequest";
+inline constexpr absl::string_view kErrorInfoUrl = "type.googleapis.com/google.rpc.ErrorInfo";
+inline constexpr absl::string_view kRetryInfoUrl = "type.googleapis.com/google.rpc.RetryInfo";
+
+// The status of an RPC. `details` is a serialized google.rpc.Status as found in the
+// grpc-status-details-bin trailer; what cannot be decoded is left out.
+absl::Status MakeStatus(int code, absl::string_view message, absl::string_view details);
+
+}  // namespace opserve::client_internal
+
+#endif  // OPSERVE_CLIENT_BASE_STATUS_DETAILS_H_

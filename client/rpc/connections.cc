@@ -1,0 +1,29 @@
+#include "client/rpc/connections.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace opserve::client_internal {
+
+Connections::Connections(std::vector<Connection> connections) {
+  for (Connection& connection : connections) connections_.push_back({std::move(connection)});
+}
+
+const Connection& Connections::Begin() {
+  const std::lock_guard lock(mutex_);
+  // The first of several: it is the warmest.
+  Counted& connection =
+      *std::min_element(connections_.begin(), connections_.end(),
+                        [](const Counted& a, const Counted& b) { return a.calls < b.calls; });
+  ++connection.calls;
+  return connection;
+}
+
+void Connections::End(const Connection& connection) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(connections_.begin(), connections_.end(),
+                                  [&](const Counted& known) { return &known == &connection; });
+  --found->calls;
+}
+
+}  // namespace opserve::client_internal

@@ -1,0 +1,47 @@
+// File: client/rpc/connections.h
+//
+// The connections of a client, and how many calls are on each. A call goes to the least busy one.
+
+#ifndef OPSERVE_CLIENT_RPC_CONNECTIONS_H_
+#define OPSERVE_CLIENT_RPC_CONNECTIONS_H_
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "client/base/sockets.h"
+#include "grpcpp/channel.h"
+
+namespace opserve::client_internal {
+
+// A channel, which has one connection at a time, and its sockets.
+struct Connection {
+  std::shared_ptr<grpc::Channel> channel;
+  std::shared_ptr<Sockets> sockets;
+};
+
+// Thread-safe. All calls must have ended when it is destroyed.
+class Connections {
+ public:
+  explicit Connections(std::vector<Connection> connections);
+
+  // Begins a call on the connection that has the fewest of them.
+  const Connection& Begin();
+
+  // Ends a call. The connection lives on.
+  void End(const Connection& connection);
+
+ private:
+  struct Counted : Connection {
+    int calls = 0;
+  };
+
+  // std::mutex, which ThreadSanitizer understands; it guards the counts.
+  std::mutex mutex_;
+  std::vector<Counted> connections_;
+};
+
+}  // namespace opserve::client_internal
+
+#endif  // OPSERVE_CLIENT_RPC_CONNECTIONS_H_

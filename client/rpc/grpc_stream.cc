@@ -1,0 +1,113 @@
+#include "client/rpc/grpc_stream.h"
+
+#include <grpcpp/impl/rpc_method.h>
+#include <grpcpp/support/client_callback.h>
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "client/rpc/force_release.h"
+#include "client/rpc/grpc_status.h"
+
+namespace opserve::client_internal {
+namespace {
+
+using grpc::internal::RpcMethod;
+
+// gRPC ends no reactor while one of its operations is under way, and one is until messages end.
+class GrpcStream final : public RawStream,
+                         private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  GrpcStream(const char* method, absl::Duration timeout,
+             std::unique_ptr<grpc::ClientContext> context, Connections& connections,
+             Watchdog& watchdog)
+      : method_(method),
+        connections_(connections),
+        watchdog_(watchdog),
+        connection_(connections.Begin()),
+        context_(std::move(context)) {
+    Watch(timeout + kGrace);
+  }
+
+  void Start(std::shared_ptr<Observer> observer) override {
+    observer_ = std::move(observer);
+    grpc::internal::ClientCallbackReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::Create(
+        connection_.channel.get(), RpcMethod(method_, RpcMethod::BIDI_STREAMING), context_.get(),
+        this);
+    StartRead(&received_);
+    StartCall();
+  }
+
+  void Write(grpc::ByteBuffer message) override {
+    sent_.Swap(&message);
+    StartWrite(&sent_);
+  }
+
+  void WritesDone() override { StartWritesDone(); }
+
+  void Cancel() override {
+    const std::lock_guard lock(mutex_);
+    if (context_ == nullptr) return;
+    context_->TryCancel();
+    Watch(kGrace);
+  }
+
+  void Reclaim(std::shared_ptr<PayloadHold> hold) override {
+    ForceReleaseLater(watchdog_, hold, connection_);
+  }
+
+ private:
+  // gRPC ends no call while it waits for the socket to take what it is writing. Shutting the
+  // connection down ends that.
+  void Watch(absl::Duration delay) {
+    watches_.push_back(
+        watchdog_.RunAfter(delay, [&connection = connection_] { connection.sockets->ShutDown(); }));
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return observer_->OnMessagesEnd();
+    observer_->OnMessage(received_);
+    StartRead(&received_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    sent_.Clear();
+    if (ok) observer_->OnWritten();
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    const std::shared_ptr<Observer> observer = std::move(observer_);
+    {
+      const std::lock_guard lock(mutex_);
+      for (const Watchdog::Key& watch : watches_) watchdog_.Cancel(watch);
+      // It has a share of the channel. Were that the last one, because the caller gives the client
+      // up as soon as the stream is over, gRPC would join the thread that this runs in.
+      context_.reset();
+    }
+    connections_.End(connection_);
+    observer->OnEnd(ToAbsl(status));
+  }
+
+  const char* const method_;
+  Connections& connections_;
+  Watchdog& watchdog_;
+  const Connection& connection_;
+  std::shared_ptr<Observer> observer_;
+  grpc::ByteBuffer sent_;
+  grpc::ByteBuffer received_;
+  // std::mutex, which ThreadSanitizer understands; it guards all that follows.
+  std::mutex mutex_;
+  std::unique_ptr<grpc::ClientContext> context_;  // until the end
+  std::vector<Watchdog::Key> watches_;
+};
+
+}  // namespace
+
+std::unique_ptr<RawStream> MakeGrpcStream(const char* method, absl::Duration timeout,
+                                          std::unique_ptr<grpc::ClientContext> context,
+                                          Connections& connections, Watchdog& watchdog) {
+  return std::make_unique<GrpcStream>(method, timeout, std::move(context), connections, watchdog);
+}
+
+}  // namespace opserve::client_internal

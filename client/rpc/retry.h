@@ -1,0 +1,49 @@
+// File: client/rpc/retry.h
+//
+// Decides whether and when a failed call is tried again. Pure: no clock, no random source, no
+// waiting. Not thread-safe; each call has its own.
+
+#ifndef OPSERVE_CLIENT_RPC_RETRY_H_
+#define OPSERVE_CLIENT_RPC_RETRY_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "opserve/options.h"
+
+namespace opserve::client_internal {
+
+// The attempts of one call.
+class RetryState {
+ public:
+  // `is_idempotent`: whether the call may run twice. Where it may not, only those errors are not
+  // final by which the server tells that it did not run: those that carry a delay.
+  RetryState(const RetryPolicy& policy, absl::Time deadline, bool is_idempotent = true)
+      : policy_(policy), deadline_(deadline), is_idempotent_(is_idempotent) {}
+
+  // Tells how an attempt failed. Returns the time to wait before the next one, or nullopt if there
+  // is to be none: the error is final, the attempts are used up, or the deadline comes first.
+  // `random` is uniform in [0, 1).
+  std::optional<absl::Duration> OnFailure(const absl::Status& status, absl::Time now,
+                                          double random);
+
+  // Begins a further call under the same deadline.
+  void StartOver() { attempts_ = 1; }
+
+  // Attempts so far, the one in progress included.
+  int attempts() const { return attempts_; }
+
+  // Time left for an attempt that starts now; never negative.
+  absl::Duration TimeLeft(absl::Time now) const;
+
+ private:
+  RetryPolicy policy_;
+  absl::Time deadline_;
+  bool is_idempotent_;
+  int attempts_ = 1;
+};
+
+}  // namespace opserve::client_internal
+
+#endif  // OPSERVE_CLIENT_RPC_RETRY_H_

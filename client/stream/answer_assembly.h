@@ -1,0 +1,48 @@
+// File: client/stream/answer_assembly.h
+//
+// The answer to one request of a stream, put together from the messages in which it comes.
+
+#ifndef OPSERVE_CLIENT_STREAM_ANSWER_ASSEMBLY_H_
+#define OPSERVE_CLIENT_STREAM_ANSWER_ASSEMBLY_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "client/wire/message.h"
+#include "opserve/client.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "proto/base/host_buffers.h"
+
+namespace opserve::client_internal {
+
+// Not thread-safe.
+class AnswerAssembly {
+ public:
+  // Takes the next message of the answer: `header`, and the payload of `message`. Memory for the
+  // result is of `buffers`; nullptr: nobody wants it. DATA_LOSS where the message contradicts
+  // itself or those before, so that nobody can tell what else comes.
+  absl::Status Add(const v1::ExecuteStreamResponse& header, const ReceivedMessage& message,
+                   HostBufferPool* buffers);
+
+  bool is_complete() const { return has_begun_ && received_ == bytes_; }
+
+  // The result, or why there is none. To be called once it is complete.
+  absl::StatusOr<Tensor> TakeResult();
+  const ExecutionInfo& info() const { return info_; }
+
+ private:
+  absl::Status Begin(const v1::ExecuteStreamResponse& header, HostBufferPool* buffers);
+
+  bool has_begun_ = false;
+  absl::Status error_;
+  ExecutionInfo info_;
+  TensorSpec spec_;
+  std::shared_ptr<const HostBuffer> buffer_;  // none: what comes is dropped
+  uint64_t bytes_ = 0;
+  uint64_t received_ = 0;
+};
+
+}  // namespace opserve::client_internal
+
+#endif  // OPSERVE_CLIENT_STREAM_ANSWER_ASSEMBLY_H_

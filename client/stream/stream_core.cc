@@ -1,0 +1,268 @@
+#include "client/stream/stream_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/wire/wire.h"
+
+namespace opserve::client_internal {
+namespace {
+
+// How long the socket may keep a request's payloads beyond its time until the stream is given up.
+constexpr absl::Duration kStuckLimit = absl::Seconds(1);
+
+}  // namespace
+
+struct StreamCore::Request : OutgoingRequest {
+  using OutgoingRequest::OutgoingRequest;
+
+  ExecuteCallback done;
+  absl::Time deadline;
+  AnswerAssembly answer;  // only for the thread that messages come on
+  // Set once, with the mutex held.
+  bool is_decided = false;
+  absl::StatusOr<Tensor> result = absl::UnknownError("no outcome");
+  ExecutionInfo info;
+};
+
+uint64_t StreamCore::Submit(const OperatorCall& call, ExecuteCallback done,
+                            std::optional<absl::Duration> timeout) {
+  OutgoingMessage message = MakeRequest(call);
+  std::unique_lock lock(mutex_);
+  const uint64_t id = ++last_id_;
+  const auto request = std::make_shared<Request>(id, std::move(message), piece_bytes_);
+  request->done = std::move(done);
+  request->info.sends = 1;
+  pending_.emplace(id, request);
+  if (absl::Status why = WhyClosed(); !why.ok()) {
+    request->result = std::move(why);
+    lock.unlock();
+    Deliver(request);
+    return id;
+  }
+  request->deadline = clock_.Now() + timeout.value_or(request_timeout_);
+  open_.emplace(id, request);
+  outbox_.Push(request);
+  WakeAt(request->deadline);
+  SendNext();
+  return id;
+}
+
+absl::Status StreamCore::WhyClosed() const {
+  if (!reason_.ok()) return reason_;
+  if (end_ && !end_->ok()) return *end_;
+  if (is_finishing_) return absl::FailedPreconditionError("the stream is finished");
+  if (end_) return absl::UnavailableError("the server has ended the stream");
+  return absl::OkStatus();
+}
+
+void StreamCore::Cancel(uint64_t id) {
+  RequestPtr request;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = open_.find(id);
+    if (found == open_.end()) return;
+    request = found->second;
+    if (!Abandon(request, absl::CancelledError("the request was cancelled"))) return;
+  }
+  Deliver(std::move(request));
+}
+
+absl::Status StreamCore::Finish(absl::Duration timeout) {
+  std::unique_lock lock(mutex_);
+  is_finishing_ = true;
+  if (!end_ && timeout != absl::InfiniteDuration()) {
+    clock_.RunAfter(timeout, [weak = weak_from_this(), timeout] {
+      const std::shared_ptr<StreamCore> self = weak.lock();
+      if (self == nullptr) return;
+      self->End(absl::DeadlineExceededError(absl::StrCat(
+          "the stream was not over ", absl::FormatDuration(timeout), " after it was to finish")));
+    });
+  }
+  SendNext();
+  changed_.wait(lock, [this] { return pending_.empty(); });
+  if (!open_.empty() && reason_.ok()) {
+    // All that is missing are answers that nobody waits for any more.
+    is_dropped_ = true;
+    raw_->Cancel();
+  }
+  changed_.wait(lock, [this] { return is_over_; });
+  return *end_;
+}
+
+void StreamCore::OnMessage(grpc::ByteBuffer& message) {
+  const absl::Status status = Take(message);
+  if (!status.ok()) End(status);
+}
+
+absl::Status StreamCore::Take(grpc::ByteBuffer& bytes) {
+  ReceivedMessage message;
+  if (absl::Status status = message.Read(bytes); !status.ok()) return status;
+  v1::ExecuteStreamResponse header;
+  if (!header.ParseFromString(message.header())) {
+    return absl::DataLossError("the server's response is no ExecuteStreamResponse");
+  }
+  bool is_wanted = false;
+  const RequestPtr request = Find(header.id(), is_wanted);
+  if (request == nullptr) {
+    return absl::DataLossError(
+        absl::StrCat("the server answers request ", header.id(), ", which is not open"));
+  }
+  absl::Status status = request->answer.Add(header, message, is_wanted ? &buffers_ : nullptr);
+  if (status.ok() && request->answer.is_complete()) OnAnswered(request);
+  return status;
+}
+
+StreamCore::RequestPtr StreamCore::Find(uint64_t id, bool& is_wanted) {
+  const std::lock_guard lock(mutex_);
+  const auto found = open_.find(id);
+  const bool is_known = found != open_.end() && found->second->pieces.has_begun();
+  // Nothing that follows a message that broke the rules is believed.
+  if (!is_known || !reason_.ok()) return nullptr;
+  is_wanted = !found->second->is_decided;
+  return found->second;
+}
+
+void StreamCore::OnAnswered(const RequestPtr& request) {
+  {
+    const std::lock_guard lock(mutex_);
+    open_.erase(request->pieces.id());
+    outbox_.OnAnswered(request);
+    SendNext();
+    if (std::exchange(request->is_decided, true)) return;
+    request->result = request->answer.TakeResult();
+    request->info = request->answer.info();
+    request->info.sends = 1;
+  }
+  Deliver(request);
+}
+
+void StreamCore::OnWritten() {
+  const std::lock_guard lock(mutex_);
+  is_writing_ = false;
+  SendNext();
+}
+
+void StreamCore::OnMessagesEnd() {
+  const std::lock_guard lock(mutex_);
+  may_write_ = false;
+}
+
+void StreamCore::OnEnd(const absl::Status& status) {
+  std::map<uint64_t, RequestPtr> lost;
+  std::vector<RequestPtr> lent;
+  {
+    const std::lock_guard lock(mutex_);
+    may_write_ = false;
+    end_ = is_dropped_ ? absl::OkStatus() : reason_.ok() ? status : reason_;
+    lost = std::move(open_);
+    open_.clear();
+    std::erase_if(lost, [](const auto& request) { return request.second->is_decided; });
+    if (end_->ok() && !lost.empty()) {
+      end_ = absl::UnavailableError("the server ended the stream before it had answered");
+    }
+    for (const auto& [id, request] : lost) {
+      request->is_decided = true;
+      request->result = *end_;
+    }
+    for (const auto& [id, request] : pending_) lent.push_back(request);
+  }
+  for (const RequestPtr& request : lent) {
+    if (!request->hold.IsReleased()) raw_->Reclaim({request, &request->hold});
+  }
+  lent.clear();
+  for (const auto& [id, request] : lost) Deliver(request);
+  lost.clear();
+  // Still under the lock: without it Finish could end, and this go, before notify_all does.
+  const std::lock_guard lock(mutex_);
+  is_over_ = true;
+  changed_.notify_all();
+}
+
+void StreamCore::OnTimer(absl::Time time) {
+  std::vector<RequestPtr> expired;
+  {
+    const std::lock_guard lock(mutex_);
+    if (time != wake_at_) return;
+    wake_at_ = absl::InfiniteFuture();
+    absl::Time next = absl::InfiniteFuture();
+    const absl::Time now = clock_.Now();
+    for (const auto& [id, request] : open_) {
+      if (request->is_decided) continue;
+      if (request->deadline > now) {
+        next = std::min(next, request->deadline);
+      } else {
+        expired.push_back(request);
+      }
+    }
+    WakeAt(next);
+    for (const RequestPtr& request : expired) {
+      Abandon(request, absl::DeadlineExceededError("the request's time is up"));
+      if (request->hold.IsReleased()) continue;
+      clock_.RunAfter(kStuckLimit, [weak = weak_from_this(), request] {
+        const std::shared_ptr<StreamCore> self = weak.lock();
+        if (self == nullptr || request->hold.IsReleased()) return;
+        self->End(absl::UnavailableError(
+            "the connection does not take a request whose time is up; the stream was given up"));
+      });
+    }
+  }
+  for (RequestPtr& request : expired) Deliver(std::move(request));
+}
+
+bool StreamCore::Abandon(const RequestPtr& request, absl::Status why) {
+  if (std::exchange(request->is_decided, true)) return false;
+  request->result = std::move(why);
+  if (!outbox_.Cancel(request)) open_.erase(request->pieces.id());
+  SendNext();
+  return true;
+}
+
+void StreamCore::SendNext() {
+  if (is_writing_ || !may_write_ || !reason_.ok()) return;
+  if (std::optional<grpc::ByteBuffer> message = outbox_.Next()) {
+    is_writing_ = true;
+    raw_->Write(*std::move(message));
+  } else if (is_finishing_ && open_.empty()) {
+    may_write_ = false;
+    raw_->WritesDone();
+  }
+}
+
+void StreamCore::WakeAt(absl::Time time) {
+  if (time >= wake_at_) return;
+  wake_at_ = time;
+  clock_.RunAfter(time - clock_.Now(), [weak = weak_from_this(), time] {
+    if (const std::shared_ptr<StreamCore> self = weak.lock()) self->OnTimer(time);
+  });
+}
+
+void StreamCore::End(const absl::Status& why) {
+  const std::lock_guard lock(mutex_);
+  if (!reason_.ok() || end_) return;
+  reason_ = why;
+  raw_->Cancel();
+}
+
+void StreamCore::Deliver(RequestPtr request) {
+  if (request->hold.IsReleased()) return Run(*request);
+  PayloadHold& hold = request->hold;
+  // What releases the hold may be in the midst of things, so the callback runs elsewhere.
+  hold.OnRelease([self = shared_from_this(), request = std::move(request)] {
+    self->clock_.RunAfter(absl::ZeroDuration(), [self, request] { self->Run(*request); });
+  });
+}
+
+void StreamCore::Run(Request& request) {
+  {
+    // What the callback holds goes before the request counts as done: Finish waits for that.
+    ExecuteCallback done = std::move(request.done);
+    std::move(done)(std::move(request.result), request.info);
+  }
+  const std::lock_guard lock(mutex_);
+  pending_.erase(request.pieces.id());
+  changed_.notify_all();
+}
+
+}  // namespace opserve::client_internal

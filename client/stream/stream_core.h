@@ -1,0 +1,106 @@
+// File: client/stream/stream_core.h
+//
+// The stream behind the public class: requests that are open, what is sent next, what has come.
+
+#ifndef OPSERVE_CLIENT_STREAM_STREAM_CORE_H_
+#define OPSERVE_CLIENT_STREAM_STREAM_CORE_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "client/base/clock.h"
+#include "client/rpc/raw_stream.h"
+#include "client/stream/answer_assembly.h"
+#include "client/stream/stream_outbox.h"
+#include "opserve/client.h"
+#include "proto/base/host_buffers.h"
+
+namespace opserve::client_internal {
+
+// Thread-safe. Owned by its user, who must Finish it before buffers and clock go, and by the stream
+// until that is over.
+class StreamCore final : public RawStream::Observer,
+                         public std::enable_shared_from_this<StreamCore> {
+ public:
+  StreamCore(const StreamOptions& options, absl::Duration request_timeout, HostBufferPool& buffers,
+             Clock& clock, std::unique_ptr<RawStream> raw)
+      : piece_bytes_(options.piece_bytes),
+        request_timeout_(request_timeout),
+        buffers_(buffers),
+        clock_(clock),
+        raw_(std::move(raw)),
+        outbox_(options.max_bytes_in_flight) {}
+
+  // To be called once, before all else.
+  void Start() { raw_->Start(shared_from_this()); }
+
+  // As those of ExecuteStream.
+  uint64_t Submit(const OperatorCall& call, ExecuteCallback done,
+                  std::optional<absl::Duration> timeout);
+  void Cancel(uint64_t id);
+  absl::Status Finish(absl::Duration timeout);
+
+ private:
+  struct Request;
+  using RequestPtr = std::shared_ptr<Request>;
+
+  void OnMessage(grpc::ByteBuffer& message) override;
+  void OnWritten() override;
+  void OnMessagesEnd() override;
+  void OnEnd(const absl::Status& status) override;
+
+  // Takes a message. DATA_LOSS where it breaks the rules.
+  absl::Status Take(grpc::ByteBuffer& bytes);
+  // The request of a message; nullptr where there is none of this id.
+  RequestPtr Find(uint64_t id, bool& is_wanted);
+  void OnAnswered(const RequestPtr& request);
+  // Gives up what is open for too long, where `time` is still the time to do so.
+  void OnTimer(absl::Time time);
+  // Ends the stream because of `why`, unless there was a reason before.
+  void End(const absl::Status& why);
+  // Hands the outcome of a request over once its memory is the caller's again.
+  void Deliver(RequestPtr request);
+  void Run(Request& request);
+
+  // With mutex_ held:
+  // Gives an open request up. Returns false where it has an outcome already.
+  bool Abandon(const RequestPtr& request, absl::Status why);
+  void SendNext();
+  // Sees to it that OnTimer runs at `time`.
+  void WakeAt(absl::Time time);
+  // Why no more requests are taken; OK: they are.
+  absl::Status WhyClosed() const;
+
+  const uint64_t piece_bytes_;
+  const absl::Duration request_timeout_;
+  HostBufferPool& buffers_;
+  Clock& clock_;
+  const std::unique_ptr<RawStream> raw_;
+
+  // std::mutex, which ThreadSanitizer understands; it guards all that follows.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t last_id_ = 0;
+  StreamOutbox outbox_;
+  // Requests whose answers are still to come, those included that nobody waits for any more.
+  std::map<uint64_t, RequestPtr> open_;
+  // Requests whose callbacks have not returned.
+  std::map<uint64_t, RequestPtr> pending_;
+  absl::Time wake_at_ = absl::InfiniteFuture();
+  bool is_finishing_ = false;
+  bool is_writing_ = false;
+  bool may_write_ = true;
+  bool is_dropped_ = false;          // this side ended the stream, and nobody minds
+  absl::Status reason_;              // why this side ended the stream; OK: it did not
+  std::optional<absl::Status> end_;  // once the stream is over: what became of it
+  bool is_over_ = false;             // and everybody has been told
+};
+
+}  // namespace opserve::client_internal
+
+#endif  // OPSERVE_CLIENT_STREAM_STREAM_CORE_H_

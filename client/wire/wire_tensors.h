@@ -1,0 +1,51 @@
+// File: client/wire/wire_tensors.h
+//
+// The parts of messages that calls of all kinds share: descriptors, places and attributes.
+// Stateless and safe to use from any thread.
+
+#ifndef OPSERVE_CLIENT_WIRE_WIRE_TENSORS_H_
+#define OPSERVE_CLIENT_WIRE_WIRE_TENSORS_H_
+
+#include <vector>
+
+#include "client/wire/message.h"
+#include "opserve/call.h"
+#include "opserve/place.h"
+#include "opserve/tensor.h"
+#include "opserve/v1/operator_service.pb.h"
+
+namespace opserve::client_internal {
+
+void EncodeSpec(const TensorSpec& spec, v1::TensorDesc* desc);
+TensorSpec DecodeSpec(const v1::TensorDesc& desc);
+
+void EncodePlace(const TensorPlace& place, v1::TensorPlace* encoded);
+
+void EncodeAttributes(const std::vector<Attribute>& attributes,
+                      google::protobuf::RepeatedPtrField<v1::Attribute>* encoded);
+
+// What a call of one operator or of several says beside its tensors.
+template <class Call, class Request>
+void EncodeSettings(const Call& call, Request& request) {
+  request.set_request_id(call.request_id);
+  request.set_feature_level(call.feature_level);
+  request.set_device(static_cast<v1::DevicePreference>(call.device));
+  request.set_priority(static_cast<v1::Priority>(call.priority));
+  request.set_verify(call.verify);
+}
+
+// Descriptors and places of inputs; no places where all inputs are in memory of the caller.
+void EncodeInputs(const std::vector<TensorView>& inputs,
+                  google::protobuf::RepeatedPtrField<v1::TensorDesc>* descs,
+                  google::protobuf::RepeatedPtrField<v1::TensorPlace>* places);
+
+// Adds the payloads of those inputs that are in memory of the caller; keeps the places of others.
+void AddPayloads(const std::vector<TensorView>& inputs, OutgoingMessage& message);
+
+// Whether a result that goes to `output` would change one of the inputs: a call that does so must
+// not run twice.
+bool Overlaps(const TensorPlace& output, const std::vector<TensorView>& inputs);
+
+}  // namespace opserve::client_internal
+
+#endif  // OPSERVE_CLIENT_WIRE_WIRE_TENSORS_H_

@@ -1,0 +1,53 @@
+// File: server/base/single_task.h
+//
+// Runs a long task beside the pollers, which must not block.
+
+#ifndef OPSERVE_SERVER_BASE_SINGLE_TASK_H_
+#define OPSERVE_SERVER_BASE_SINGLE_TASK_H_
+
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "proto/base/mutex.h"
+
+namespace opserve {
+
+// One task at a time, in a thread of its own. Thread-safe. The destructor waits for the task.
+class SingleTask {
+ public:
+  SingleTask() = default;
+  ~SingleTask() {
+    if (thread_.joinable()) thread_.join();
+  }
+  SingleTask(const SingleTask&) = delete;
+  SingleTask& operator=(const SingleTask&) = delete;
+
+  // Starts `task`. False, without doing anything, while another one runs. What the task returns is
+  // called in its thread once the next one may start: who hears of the end by it is not refused.
+  bool Start(std::function<std::function<void()>()> task) {
+    MutexLock lock(mutex_);
+    if (is_running_) return false;
+    // The thread of the last task is at its end.
+    if (thread_.joinable()) thread_.join();
+    is_running_ = true;
+    thread_ = std::thread([this, run = std::move(task)] {
+      const std::function<void()> tell = run();
+      {
+        MutexLock done(mutex_);
+        is_running_ = false;
+      }
+      tell();
+    });
+    return true;
+  }
+
+ private:
+  Mutex mutex_;
+  bool is_running_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_BASE_SINGLE_TASK_H_

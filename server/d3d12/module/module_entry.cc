@@ -1,0 +1,46 @@
+// The entry of a module: compiled once per run time, like all of the folder.
+
+#include <utility>
+
+#include "server/d3d12/module/module.h"
+#include "server/d3d12/runtime/hresult.h"
+#include "server/d3d12/runtime/runtime.h"
+
+namespace opserve::d3d12 {
+namespace {
+
+class RuntimeModule final : public D3D12Module {
+ public:
+  explicit RuntimeModule(std::shared_ptr<const Runtime> runtime) : runtime_(std::move(runtime)) {}
+
+  std::string name() const override { return runtime_->name(); }
+
+  const std::vector<AdapterInfo>& adapters() const override { return runtime_->adapters(); }
+
+  absl::StatusOr<std::unique_ptr<ComputeDevice>> CreateDevice(
+      int adapter, const DeviceOptions& options) const override {
+    absl::StatusOr<std::unique_ptr<D3D12Device>> device =
+        D3D12Device::Create(runtime_, adapter, options);
+    if (!device.ok()) return device.status();
+    OPSERVE_RETURN_IF_ERROR((*device)->WarmUp());
+    return *std::move(device);
+  }
+
+ private:
+  const std::shared_ptr<const Runtime> runtime_;
+};
+
+absl::StatusOr<std::unique_ptr<const D3D12Module>> LoadModule() {
+  absl::StatusOr<std::shared_ptr<const Runtime>> runtime = Runtime::Load();
+  if (!runtime.ok()) return runtime.status();
+  return std::make_unique<const RuntimeModule>(*std::move(runtime));
+}
+
+}  // namespace
+}  // namespace opserve::d3d12
+
+extern "C" const opserve::d3d12::ModuleEntry* opserve_d3d12_module() {
+  static constexpr opserve::d3d12::ModuleEntry kEntry = {opserve::d3d12::kModuleAbi,
+                                                         &opserve::d3d12::LoadModule};
+  return &kEntry;
+}

@@ -1,0 +1,37 @@
+// File: server/d3d12/runtime/runtime_impl.h
+//
+// What Device needs of a Runtime. Internal to server/d3d12.
+
+#ifndef OPSERVE_SERVER_D3D12_RUNTIME_RUNTIME_IMPL_H_
+#define OPSERVE_SERVER_D3D12_RUNTIME_RUNTIME_IMPL_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/d3d12/runtime/api.h"
+#include "server/d3d12/runtime/runtime.h"
+
+namespace opserve::d3d12 {
+
+// Free functions use the platform's convention in all run times; only COM methods differ.
+struct Runtime::Impl {
+  using SerializeRootSignature = HRESULT(const D3D12_ROOT_SIGNATURE_DESC* desc,
+                                         D3D_ROOT_SIGNATURE_VERSION version, ID3DBlob** blob,
+                                         ID3DBlob** error);
+
+  Impl() = default;
+  virtual ~Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  // Makes a device of feature level 11_0 for adapters[index].
+  virtual absl::Status CreateDevice(int index, ComPtr<ID3D12Device>& device) const = 0;
+
+  const char* name = "";
+  SerializeRootSignature* serialize_root_signature = nullptr;
+  std::vector<AdapterInfo> adapters;
+};
+
+}  // namespace opserve::d3d12
+
+#endif  // OPSERVE_SERVER_D3D12_RUNTIME_RUNTIME_IMPL_H_

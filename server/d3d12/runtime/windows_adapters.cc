@@ -1,0 +1,65 @@
+// Adapters as DXGI knows them, on Windows.
+
+#include "server/d3d12/runtime/hresult.h"
+#include "server/d3d12/runtime/system_adapters.h"
+
+// clang-format off
+#include <dxgi.h>
+// clang-format on
+
+namespace opserve::d3d12 {
+namespace {
+
+using CreateFactory = HRESULT(REFIID iid, void** factory);
+
+std::string Utf8(const wchar_t* text) {
+  const int bytes = WideCharToMultiByte(CP_UTF8, 0, text, -1, nullptr, 0, nullptr, nullptr);
+  if (bytes <= 1) return "";
+  std::string utf8(static_cast<size_t>(bytes), '\0');
+  WideCharToMultiByte(CP_UTF8, 0, text, -1, utf8.data(), bytes, nullptr, nullptr);
+  utf8.pop_back();  // the zero at the end
+  return utf8;
+}
+
+absl::StatusOr<AdapterInfo> Describe(IDXGIAdapter1& adapter) {
+  DXGI_ADAPTER_DESC1 desc{};
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(adapter.GetDesc1(&desc)));
+  AdapterInfo info;
+  info.name = Utf8(desc.Description);
+  LARGE_INTEGER version{};
+  // Some drivers do not say.
+  if (adapter.CheckInterfaceSupport(IID_IDXGIDevice, &version) >= 0) {
+    info.driver = DriverVersion(static_cast<uint64_t>(version.QuadPart));
+  }
+  info.vendor_id = desc.VendorId;
+  info.device_id = desc.DeviceId;
+  info.is_software = (desc.Flags & DXGI_ADAPTER_FLAG_SOFTWARE) != 0;
+  info.memory_bytes =
+      desc.DedicatedVideoMemory > 0 ? desc.DedicatedVideoMemory : desc.SharedSystemMemory;
+  info.max_buffer_bytes = MaxBufferBytes(info.memory_bytes);
+  return info;
+}
+
+}  // namespace
+
+const SystemNames kSystemNames = {"windows", "d3d12.dll", "dxgi.dll"};
+
+absl::StatusOr<std::vector<SystemAdapter>> EnumerateSystemAdapters(const SharedLibrary& library) {
+  CreateFactory* create = nullptr;
+  OPSERVE_RETURN_IF_ERROR(library.Find("CreateDXGIFactory1", create));
+  ComPtr<IDXGIFactory1> factory;
+  OPSERVE_RETURN_IF_ERROR(
+      OPSERVE_HRESULT(create(IID_IDXGIFactory1, reinterpret_cast<void**>(factory.GetAddressOf()))));
+  std::vector<SystemAdapter> adapters;
+  ComPtr<IDXGIAdapter1> adapter;
+  while (factory->EnumAdapters1(static_cast<UINT>(adapters.size()),
+                                adapter.ReleaseAndGetAddressOf()) >= 0) {
+    absl::StatusOr<AdapterInfo> info = Describe(*adapter.Get());
+    if (!info.ok()) return info.status();
+    adapters.push_back({*std::move(info), ComPtr<IUnknown>(adapter.Get())});
+  }
+  if (adapters.empty()) return absl::NotFoundError("DXGI knows no adapter.");
+  return adapters;
+}
+
+}  // namespace opserve::d3d12

@@ -1,0 +1,109 @@
+#include "server/device/cpu/cpu_device.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace opserve {
+namespace {
+
+// Memory that is kept warm for later calls.
+constexpr uint64_t kIdleWorkspaceBytes = uint64_t{64} << 20;
+
+// The processor's own name where Linux tells it.
+std::string ProcessorName() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    const size_t colon = line.find(':');
+    if (absl::StartsWith(line, "model name") && colon != std::string::npos) {
+      return std::string(absl::StripAsciiWhitespace(line.substr(colon + 1)));
+    }
+  }
+  return "processor";
+}
+
+DeviceProfile ProfileOf(const CpuExecutor& executor) {
+  DeviceProfile profile;
+  profile.kind = DeviceKind::kCpu;
+  profile.name = absl::StrCat("cpu/", CpuTargetName());
+  profile.description = ProcessorName();
+  profile.threads = executor.threads();
+  return profile;
+}
+
+bool IsInPieces(const TensorBytes& input) { return !input.pieces().empty(); }
+
+// Inputs in one piece each: those that are in several are brought together.
+class WholeInputs {
+ public:
+  // `bytes`: of each input.
+  WholeInputs(std::span<const TensorBytes> inputs, std::span<const uint64_t> bytes,
+              HostBufferPool& buffers) {
+    pointers_.reserve(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      pointers_.push_back(inputs[i].data());
+      if (!IsInPieces(inputs[i])) continue;
+      const HostBuffer& whole = gathered_.emplace_back(buffers.Take(bytes[i]));
+      inputs[i].CopyTo(whole.data(), bytes[i]);
+      pointers_.back() = whole.data();
+    }
+  }
+
+  std::span<const std::byte* const> pointers() const { return pointers_; }
+
+ private:
+  std::vector<const std::byte*> pointers_;
+  std::vector<HostBuffer> gathered_;
+};
+
+}  // namespace
+
+CpuDevice::CpuDevice(int threads)
+    : executor_(threads), profile_(ProfileOf(executor_)), workspaces_(kIdleWorkspaceBytes) {}
+
+absl::Status CpuDevice::Run(std::span<const DeviceCall> calls) {
+  for (const DeviceCall& call : calls) {
+    if (call.sequence != nullptr) {
+      RunSequence(*call.sequence);
+      continue;
+    }
+    RunOne(call);
+  }
+  return absl::OkStatus();
+}
+
+void CpuDevice::RunOne(const DeviceCall& call) {
+  const Invocation& invocation = *call.invocation;
+  const std::span inputs =
+      std::span(call.inputs).first(static_cast<size_t>(TraitsOf(invocation.op).input_count()));
+  if (call.output == nullptr) {
+    executor_.RunInPlace(invocation, inputs, call.in_place);
+    return;
+  }
+  if (std::none_of(inputs.begin(), inputs.end(), IsInPieces)) {
+    std::array<const std::byte*, kMaxInputs> pointers = {};
+    std::transform(inputs.begin(), inputs.end(), pointers.begin(),
+                   [](const TensorBytes& input) { return input.data(); });
+    executor_.Run(invocation, std::span(pointers).first(inputs.size()), call.output);
+  } else if (invocation.plan.is_packed()) {
+    executor_.RunPieces(invocation, inputs, call.output);
+  } else {
+    const WholeInputs whole(inputs, invocation.input_bytes, workspaces_);
+    executor_.Run(invocation, whole.pointers(), call.output);
+  }
+}
+
+void CpuDevice::RunSequence(const SequenceCall& call) {
+  const uint64_t bytes = call.sequence->plan.workspace_bytes;
+  const HostBuffer workspace = bytes > 0 ? workspaces_.Take(bytes) : HostBuffer();
+  const WholeInputs inputs(call.inputs, call.sequence->input_bytes, workspaces_);
+  executor_.RunSequence(*call.sequence, inputs.pointers(), call.outputs, workspace.data());
+}
+
+}  // namespace opserve

@@ -1,0 +1,111 @@
+#include "server/errors/errors.h"
+
+#include <algorithm>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/utf8.h"
+#include "opserve/rpc/status.pb.h"
+
+namespace opserve {
+namespace {
+
+// Field paths are short; the cap only matters for paths that quote what a client sent.
+constexpr size_t kMaxFieldBytes = 64;
+
+void SetDetail(absl::Status& status, absl::string_view url,
+               const google::protobuf::MessageLite& message) {
+  status.SetPayload(url, absl::Cord(message.SerializeAsString()));
+}
+
+void AddViolation(rpc::BadRequest& bad_request, const Violation& violation) {
+  auto* added = bad_request.add_field_violations();
+  added->set_field(TruncateUtf8(violation.field, kMaxFieldBytes));
+  added->set_description(
+      TruncateUtf8(violation.description, kMaxViolationBytes - added->field().size()));
+}
+
+rpc::BadRequest MakeBadRequest(std::span<const Violation> violations) {
+  rpc::BadRequest bad_request;
+  const size_t listed = std::min(violations.size(), kMaxReportedViolations);
+  for (const Violation& violation : violations.first(listed)) AddViolation(bad_request, violation);
+  if (violations.size() > listed) {
+    bad_request.add_field_violations()->set_description(
+        absl::StrCat(violations.size() - listed, " more violations."));
+  }
+  return bad_request;
+}
+
+}  // namespace
+
+absl::Status MakeError(ErrorReason reason, absl::string_view message,
+                       const ErrorMetadata& metadata) {
+  rpc::ErrorInfo info;
+  info.set_reason(std::string(NameOf(reason)));
+  info.set_domain(kErrorDomain);
+  for (const auto& [key, value] : metadata) (*info.mutable_metadata())[key] = value;
+  absl::Status status(CodeOf(reason), message);
+  SetDetail(status, kErrorInfoUrl, info);
+  return status;
+}
+
+absl::Status MakeRetryableError(ErrorReason reason, absl::string_view message,
+                                std::chrono::milliseconds delay, const ErrorMetadata& metadata) {
+  absl::Status status = MakeError(reason, message, metadata);
+  rpc::RetryInfo retry;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(delay);
+  retry.mutable_retry_delay()->set_seconds(seconds.count());
+  retry.mutable_retry_delay()->set_nanos(
+      static_cast<int32_t>(std::chrono::nanoseconds(delay - seconds).count()));
+  SetDetail(status, kRetryInfoUrl, retry);
+  return status;
+}
+
+absl::Status OutOfMemoryError() {
+  return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
+                            "There is not enough memory for the tensors.", std::chrono::seconds(1));
+}
+
+absl::Status MakeViolationError(std::span<const Violation> violations,
+                                absl::string_view unknown_operator) {
+  const bool not_found = !unknown_operator.empty() && violations.size() == 1;
+  const Violation& first = violations.front();
+  const std::string field = TruncateUtf8(first.field, kMaxFieldBytes);
+  std::string message = absl::StrCat(field, field.empty() ? "" : ": ",
+                                     TruncateUtf8(first.description, kMaxViolationBytes));
+  if (violations.size() > 1) {
+    message = absl::StrCat("The request has ", violations.size(), " violations; first ", message);
+  }
+  absl::Status status =
+      MakeError(not_found ? ErrorReason::OPERATOR_NOT_FOUND : ErrorReason::INVALID_REQUEST, message,
+                {{"violations", absl::StrCat(violations.size())}});
+  SetDetail(status, kBadRequestUrl, MakeBadRequest(violations));
+  if (!unknown_operator.empty()) {
+    rpc::ResourceInfo resource;
+    resource.set_resource_type("operator");
+    resource.set_resource_name(TruncateUtf8(unknown_operator, kMaxFieldBytes));
+    if (not_found) resource.set_description(TruncateUtf8(first.description, kMaxViolationBytes));
+    SetDetail(status, kResourceInfoUrl, resource);
+  }
+  return status;
+}
+
+std::string StatusDetails(const absl::Status& status) {
+  rpc::Status message;
+  message.set_code(static_cast<int>(status.code()));
+  message.set_message(std::string(status.message()));
+  for (const char* url : {kErrorInfoUrl, kBadRequestUrl, kResourceInfoUrl, kRetryInfoUrl}) {
+    if (const auto payload = status.GetPayload(url)) {
+      google::protobuf::Any* detail = message.add_details();
+      detail->set_type_url(url);
+      detail->set_value(std::string(*payload));
+    }
+  }
+  return message.SerializeAsString();
+}
+
+absl::Status MakeViolationError(const Violation& violation) {
+  return MakeViolationError({&violation, 1}, "");
+}
+
+}  // namespace opserve

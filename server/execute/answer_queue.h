@@ -1,0 +1,69 @@
+// File: server/execute/answer_queue.h
+//
+// What a stream has yet to send: answers, cut into messages of bounded size that take turns.
+
+#ifndef OPSERVE_SERVER_EXECUTE_ANSWER_QUEUE_H_
+#define OPSERVE_SERVER_EXECUTE_ANSWER_QUEUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "grpcpp/support/byte_buffer.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "server/wire/wire_message.h"
+
+namespace opserve {
+
+// Most bytes of a payload in one message. Larger messages gain nothing, and smaller answers would
+// wait for longer behind them.
+inline constexpr uint64_t kStreamPieceBytes = uint64_t{1} << 20;
+
+// The answer to a request of a stream.
+struct StreamAnswer {
+  // Id, and response or error.
+  v1::ExecuteStreamResponse header;
+  OutgoingPayload payload = {};
+  // What is held until the whole answer has been sent, and what that takes of the stream's budget.
+  std::shared_ptr<void> job = nullptr;
+  uint64_t budget_bytes = 0;
+};
+
+// Not thread-safe.
+class AnswerQueue {
+ public:
+  void Push(StreamAnswer answer) { answers_.push_back({std::move(answer), 0}); }
+
+  bool empty() const { return answers_.empty(); }
+  size_t size() const { return answers_.size(); }
+
+  // Drops all answers.
+  void Clear() { answers_.clear(); }
+
+  // A message to send.
+  struct Message {
+    grpc::ByteBuffer bytes;
+    // The answer's, in its last message.
+    std::shared_ptr<void> job = nullptr;
+    uint64_t budget_bytes = 0;
+  };
+
+  // The next message; the queue must not be empty. An answer that is not complete with it goes to
+  // the end of the queue.
+  Message Pop();
+
+ private:
+  struct Entry {
+    StreamAnswer answer;
+    // Bytes of the payload that earlier messages had.
+    uint64_t sent = 0;
+  };
+
+  std::deque<Entry> answers_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_EXECUTE_ANSWER_QUEUE_H_

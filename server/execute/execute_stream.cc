@@ -1,0 +1,323 @@
+#include "server/execute/execute_stream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/mutex.h"
+#include "server/errors/errors.h"
+#include "server/errors/queue_errors.h"
+#include "server/execute/answer_queue.h"
+#include "server/execute/payload_assembly.h"
+#include "server/execute/stream_job.h"
+#include "server/rpc/stream_call.h"
+#include "server/wire/received_message.h"
+
+namespace opserve {
+namespace {
+
+using std::chrono::milliseconds;
+
+// The error of a message after which nobody can tell which bytes belong to which request.
+absl::Status RuleError(absl::string_view field, std::string what) {
+  return MakeViolationError({std::string(field), std::move(what)});
+}
+
+// At most the largest number that there is.
+uint64_t SumOf(const std::vector<uint64_t>& lengths) {
+  uint64_t sum = 0;
+  for (const uint64_t length : lengths) sum += std::min(length, UINT64_MAX - sum);
+  return sum;
+}
+
+// Members without a guard belong to the poller's thread.
+class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
+ public:
+  ExecuteStream(const ExecuteParts& parts, StreamCall& call)
+      : parts_(parts), call_(call), client_(call.client()), deadline_(call.deadline()) {
+    call_.Read();
+  }
+
+  void OnMessage(grpc::ByteBuffer& message) override {
+    if (is_over_) return;
+    const absl::Status status = Take(message);
+    if (!status.ok()) return End(status);
+    MutexLock lock(mutex_);
+    may_read_ = true;
+    ReadIfThereIsRoom();
+  }
+
+  void OnMessagesEnd() override {
+    if (arriving_.empty()) return End(absl::OkStatus());
+    End(RuleError("payloads", absl::StrCat("The stream ends in the middle of request ",
+                                           arriving_.begin()->first, ".")));
+  }
+
+  bool is_waiting() const override { return !arriving_.empty(); }
+
+  void OnWritten() override {
+    AnswerQueue::Message sent;  // goes after the lock
+    MutexLock lock(mutex_);
+    sent = std::exchange(sending_, {});
+    in_flight_bytes_ -= sent.budget_bytes;
+    is_writing_ = false;
+    WriteNext();
+    ReadIfThereIsRoom();
+  }
+
+  void OnOver() override {
+    is_over_ = true;
+    End(absl::CancelledError("The stream is over."));
+  }
+
+ private:
+  // A request whose payloads come in pieces.
+  struct Arriving {
+    std::unique_ptr<PayloadAssembly> payloads;
+    // Absent where it has been refused: what still comes is dropped.
+    std::shared_ptr<StreamJob> job;
+    uint64_t bytes = 0;
+  };
+
+  // Does what the message asks for. An error ends the stream.
+  absl::Status Take(grpc::ByteBuffer& bytes) {
+    auto message = std::make_unique<ReceivedMessage>();
+    v1::ExecuteStreamRequest header;
+    if (absl::Status status = message->Read(bytes, header); !status.ok()) return status;
+    if (header.has_request()) return Begin(header, std::move(message));
+    if (header.cancel()) {
+      Cancel(header.id());
+      return absl::OkStatus();
+    }
+    return Continue(header.id(), *message);
+  }
+
+  StreamJob::Owner& owner() { return *this; }
+
+  absl::Status Begin(v1::ExecuteStreamRequest& header, std::unique_ptr<ReceivedMessage> message) {
+    const uint64_t id = header.id();
+    if (IsUnderWay(id)) {
+      return RuleError("id", absl::StrCat("Request ", id, " of this stream is under way already."));
+    }
+    if (header.request().payloads_size() > 0) {
+      return RuleError("request.payloads", "Payloads belong into the field beside the request.");
+    }
+    auto job =
+        std::make_shared<StreamJob>(parts_, owner(), id, std::move(*header.mutable_request()));
+    const bool comes_in_pieces = header.payload_bytes_size() > 0;
+    const std::vector<uint64_t> lengths =
+        comes_in_pieces
+            ? std::vector<uint64_t>(header.payload_bytes().begin(), header.payload_bytes().end())
+            : message->payload_bytes();
+    absl::Status status = job->Accept(lengths, deadline_);
+    if (status.ok()) status = CheckRoom(job->bytes());
+    if (!comes_in_pieces) {
+      if (status.ok()) {
+        Submit(job, std::move(message));
+      } else {
+        job->Refuse(status);
+      }
+      return absl::OkStatus();
+    }
+    return BeginPieces(std::move(job), status, lengths, *message);
+  }
+
+  absl::Status BeginPieces(std::shared_ptr<StreamJob> job, absl::Status status,
+                           const std::vector<uint64_t>& lengths, const ReceivedMessage& message) {
+    const uint64_t id = job->id();
+    if (arriving_.size() >= kMaxStreamRequests) {
+      return RuleError("payload_bytes", absl::StrCat("The payloads of ", arriving_.size(),
+                                                     " requests are incomplete already."));
+    }
+    Arriving arriving;
+    if (status.ok()) {
+      arriving.payloads = std::make_unique<PayloadAssembly>(lengths);
+      status = arriving.payloads->Allocate(parts_.buffers);
+    }
+    if (status.ok()) {
+      arriving.bytes = job->bytes();
+      arriving.job = std::move(job);
+    } else {
+      const uint64_t all[] = {SumOf(lengths)};
+      arriving.payloads = std::make_unique<PayloadAssembly>(all);
+      job->Refuse(status);
+    }
+    arriving_bytes_ += arriving.bytes;
+    arriving_.emplace(id, std::move(arriving));
+    return Continue(id, message);
+  }
+
+  absl::Status Continue(uint64_t id, const ReceivedMessage& message) {
+    const auto found = arriving_.find(id);
+    if (found == arriving_.end()) {
+      return RuleError("id", absl::StrCat("No payloads of request ", id, " are missing."));
+    }
+    Arriving& arriving = found->second;
+    for (const PayloadPlace& piece : message.places()) {
+      if (!arriving.payloads->Add(message.slices(), piece)) {
+        return RuleError("payloads", absl::StrCat("A piece of ", piece.bytes,
+                                                  " bytes is more than is missing of a payload of "
+                                                  "request ",
+                                                  id, "."));
+      }
+    }
+    if (!arriving.payloads->complete()) return absl::OkStatus();
+    Arriving complete = std::move(arriving);
+    arriving_.erase(found);
+    arriving_bytes_ -= complete.bytes;
+    if (complete.job != nullptr) Submit(complete.job, std::move(complete.payloads));
+    return absl::OkStatus();
+  }
+
+  void Submit(const std::shared_ptr<StreamJob>& job, std::unique_ptr<PayloadSource> payloads) {
+    {
+      MutexLock lock(mutex_);
+      in_flight_bytes_ += job->bytes();
+      running_.emplace(job->id(), job);
+      // Until the job has been answered.
+      call_.Hold();
+    }
+    job->Submit(std::move(payloads));
+  }
+
+  // Gives a request up that waits, or whose payloads are not complete.
+  void Cancel(uint64_t id) {
+    if (const auto found = arriving_.find(id); found != arriving_.end()) {
+      const std::shared_ptr<StreamJob> job = std::exchange(found->second.job, nullptr);
+      arriving_bytes_ -= std::exchange(found->second.bytes, 0);
+      // No more pieces of it may come.
+      arriving_.erase(found);
+      if (job != nullptr) job->Refuse(CancelledError(parts_.clock.Now() - job->accepted()));
+      return;
+    }
+    std::shared_ptr<StreamJob> job;
+    {
+      MutexLock lock(mutex_);
+      const auto found = running_.find(id);
+      if (found != running_.end()) job = found->second;
+    }
+    if (job != nullptr) job->Cancel();
+  }
+
+  // No more messages are taken. After an error nothing more is answered, either.
+  void End(const absl::Status& status) {
+    arriving_.clear();
+    std::vector<std::shared_ptr<StreamJob>> dropped;
+    {
+      MutexLock lock(mutex_);
+      if (end_ && !end_->ok()) return;
+      end_ = status;
+      if (!status.ok()) {
+        answers_.Clear();
+        for (const auto& [id, job] : running_) dropped.push_back(job);
+      }
+      WriteNext();
+    }
+    for (const auto& job : dropped) job->Cancel();
+  }
+
+  // StreamJob::Owner.
+  const std::string& client() const override { return client_; }
+  // In any thread.
+  void OnAnswered(StreamJob& job, StreamAnswer answer) override {
+    std::shared_ptr<StreamJob> held;
+    {
+      MutexLock lock(mutex_);
+      // One that was refused before it was submitted is not there.
+      const auto found = running_.find(job.id());
+      if (found != running_.end()) {
+        held = std::move(found->second);
+        running_.erase(found);
+        answer.job = held;
+        answer.budget_bytes = job.bytes();
+      }
+      // A stream that has failed sends nothing more.
+      if (!end_ || end_->ok()) answers_.Push(std::move(answer));
+      WriteNext();
+    }
+    if (held == nullptr) return;
+    held.reset();
+    call_.Release();
+  }
+
+  // Whether payloads that come in pieces may be waited for.
+  absl::Status CheckRoom(uint64_t bytes) const {
+    const uint64_t limit = parts_.options.max_stream_bytes;
+    if (bytes > limit) {
+      return MakeError(ErrorReason::REQUEST_EXCEEDS_BUDGET,
+                       absl::StrCat("The tensors of the request have ", bytes,
+                                    " bytes; a stream may have ", limit, " under way."),
+                       {{"limit", absl::StrCat(limit)}});
+    }
+    if (bytes <= limit - arriving_bytes_) return absl::OkStatus();
+    return MakeRetryableError(
+        ErrorReason::TOO_MANY_BYTES,
+        "The requests whose payloads are incomplete fill the stream's budget.", milliseconds(100),
+        {{"limit", absl::StrCat(limit)}});
+  }
+
+  bool IsUnderWay(uint64_t id) {
+    if (arriving_.count(id) > 0) return true;
+    MutexLock lock(mutex_);
+    return running_.count(id) > 0;
+  }
+
+  // A client that sends faster than it is served, or does not take its answers, has to wait.
+  void ReadIfThereIsRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const bool is_full = in_flight_bytes_ > parts_.options.max_stream_bytes ||
+                         running_.size() + answers_.size() >= kMaxStreamRequests;
+    if (!may_read_ || is_full || end_) return;
+    may_read_ = false;
+    call_.Read();
+  }
+
+  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (is_writing_) return;
+    if (answers_.empty()) return FinishIfDone();
+    sending_ = answers_.Pop();
+    is_writing_ = true;
+    call_.Write(std::exchange(sending_.bytes, {}));
+  }
+
+  void FinishIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!end_ || is_finished_ || !running_.empty() || !answers_.empty()) return;
+    is_finished_ = true;
+    call_.Finish(*end_);
+  }
+
+  const ExecuteParts& parts_;
+  StreamCall& call_;
+  const std::string client_;
+  const Clock::TimePoint deadline_;
+  std::map<uint64_t, Arriving> arriving_;
+  uint64_t arriving_bytes_ = 0;
+  bool is_over_ = false;
+
+  Mutex mutex_;
+  // Requests that wait for a device or run.
+  std::map<uint64_t, std::shared_ptr<StreamJob>> running_ ABSL_GUARDED_BY(mutex_);
+  AnswerQueue answers_ ABSL_GUARDED_BY(mutex_);
+  // Tensors of running jobs and of answers.
+  uint64_t in_flight_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // What the message that is being sent still holds.
+  AnswerQueue::Message sending_ ABSL_GUARDED_BY(mutex_);
+  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  // The message before has been dealt with, and the next one not been asked for.
+  bool may_read_ ABSL_GUARDED_BY(mutex_) = false;
+  // Set once no more messages are taken.
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+std::unique_ptr<StreamHandler> StartExecuteStream(const ExecuteParts& parts, StreamCall& call) {
+  return std::make_unique<ExecuteStream>(parts, call);
+}
+
+}  // namespace opserve

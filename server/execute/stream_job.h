@@ -1,0 +1,64 @@
+// File: server/execute/stream_job.h
+//
+// One request of a stream: a job whose answer goes into the stream.
+
+#ifndef OPSERVE_SERVER_EXECUTE_STREAM_JOB_H_
+#define OPSERVE_SERVER_EXECUTE_STREAM_JOB_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "server/execute/answer_queue.h"
+#include "server/execute/execute_job.h"
+#include "server/wire/payload_source.h"
+
+namespace opserve {
+
+// Lives until its answer has been sent: it holds the request's share of the server.
+class StreamJob final : private ExecuteReply {
+ public:
+  class Owner {
+   public:
+    // Who sends the stream.
+    virtual const std::string& client() const = 0;
+    // Called once for each job, on any thread, perhaps before Submit or Refuse returns.
+    virtual void OnAnswered(StreamJob& job, StreamAnswer answer) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  // `parts` and `owner` must outlive the job.
+  StreamJob(const ExecuteParts& parts, Owner& owner, uint64_t id, v1::ExecuteRequest request);
+
+  uint64_t id() const { return id_; }
+  // Of its tensors, inputs and output; 0 before it is accepted.
+  uint64_t bytes() const { return job_.traits().bytes; }
+
+  // When it was accepted.
+  Clock::TimePoint accepted() const { return job_.traits().accepted; }
+
+  // As those of ExecuteJob.
+  absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline);
+  void Submit(std::unique_ptr<PayloadSource> payloads) { job_.Submit(std::move(payloads)); }
+  void Refuse(const absl::Status& why) { job_.Refuse(why); }
+  void Cancel() { job_.Cancel(); }
+
+ private:
+  std::string client() override { return owner_.client(); }
+  void Send(const v1::ExecuteResponse& header, OutgoingPayload payload) override;
+  void Fail(const absl::Status& why) override;
+
+  const uint64_t id_;
+  Owner& owner_;
+  ExecuteJob job_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_EXECUTE_STREAM_JOB_H_

@@ -1,0 +1,86 @@
+#include "server/pool/verify/sample_values.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "server/pool/verify/float_format.h"
+
+namespace opserve {
+namespace {
+
+// Larger inputs repeat a block: making random numbers takes longer than running calls. A multiple
+// of the size of every type.
+constexpr size_t kBlockBytes = size_t{16} << 10;
+
+std::vector<uint64_t> SpecialFloats(const FloatFormat& format) {
+  const uint64_t least_normal = uint64_t{1} << format.mantissa_bits;
+  std::vector<uint64_t> magnitudes = {
+      0,
+      1,  // least denormal
+      least_normal - 1,
+      least_normal,
+      format.infinity() - 1,  // largest finite number
+      format.infinity(),
+      format.infinity() | 1,  // signalling NaN
+      format.infinity() | format.quiet_bit(),
+      format.infinity() | format.quiet_bit() | 5,
+  };
+  // 1 and 0.5 with their neighbours, 1.5, and numbers at which fractions end.
+  const uint64_t one = format.one();
+  const uint64_t half = one - least_normal;
+  const uint64_t exact =
+      one + (static_cast<uint64_t>(format.mantissa_bits) << format.mantissa_bits);
+  for (uint64_t around : {half, one, one | format.quiet_bit(), exact - least_normal, exact}) {
+    magnitudes.insert(magnitudes.end(), {around - 1, around, around + 1});
+  }
+  std::vector<uint64_t> values;
+  for (uint64_t magnitude : magnitudes) {
+    values.push_back(magnitude);
+    values.push_back(magnitude | format.sign());
+  }
+  return values;
+}
+
+std::vector<uint64_t> SpecialIntegers(size_t bytes) {
+  const uint64_t sign = uint64_t{1} << (8 * bytes - 1);
+  const uint64_t all = sign | (sign - 1);
+  return {0, 1, 2, 3, 10, all, all - 1, sign, sign - 1, sign + 1};
+}
+
+// A float of 1 to 16, or an integer of 1 to 100.
+uint64_t UsualValue(DataType type, uint64_t dice) {
+  if (!IsFloat(type)) return dice % 100 + 1;
+  const FloatFormat format = FormatOf(type);
+  return format.one() + dice % (uint64_t{4} << format.mantissa_bits);
+}
+
+}  // namespace
+
+std::vector<uint64_t> SpecialValuesOf(DataType type) {
+  return IsFloat(type) ? SpecialFloats(FormatOf(type)) : SpecialIntegers(SizeOf(type));
+}
+
+void FillWithSamples(DataType type, SampleValues values, std::mt19937_64& random,
+                     std::span<std::byte> bytes) {
+  const std::vector<uint64_t> special = SpecialValuesOf(type);
+  const size_t size = SizeOf(type);
+  const std::span<std::byte> block = bytes.first(std::min(bytes.size(), kBlockBytes));
+  size_t at = 0;
+  for (; at + size <= block.size(); at += size) {
+    const uint64_t dice = random();
+    uint64_t value = random();
+    if (values == SampleValues::kUsual) {
+      value = UsualValue(type, dice);
+    } else if (dice % 2 == 0) {
+      value = special[(dice >> 1) % special.size()];
+    }
+    // Little endian, like all payloads.
+    std::memcpy(block.data() + at, &value, size);
+  }
+  std::fill(block.begin() + static_cast<ptrdiff_t>(at), block.end(), std::byte{0});
+  for (at = block.size(); at < bytes.size(); at += block.size()) {
+    std::memcpy(bytes.data() + at, block.data(), std::min(block.size(), bytes.size() - at));
+  }
+}
+
+}  // namespace opserve

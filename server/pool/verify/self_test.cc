@@ -1,0 +1,100 @@
+#include "server/pool/verify/self_test.h"
+
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/op_rows.h"
+#include "server/pool/verify/result_check.h"
+#include "server/pool/verify/sample_call.h"
+
+namespace opserve {
+namespace {
+
+// Sizes that fill no word, vector or group of threads.
+constexpr uint32_t kPackedCount = 1027;
+constexpr uint32_t kStridedCount = 143;
+constexpr uint32_t kBatchCounts[] = {1, 5, 67, 3, 258};
+
+// Not zero, so that bytes that were never written show.
+constexpr std::byte kUnwritten{0xA5};
+
+std::string Describe(const SampleSpec& spec) {
+  return absl::StrCat(TraitsOf(spec.op).name, " in ", NameOf(spec.lane), ", mode ", spec.mode, ", ",
+                      NameOf(spec.layout));
+}
+
+class Test {
+ public:
+  explicit Test(ComputeDevice& device) : device_(device) {}
+
+  SelfTestReport Run() {
+    for (const OpTraits& op : OpTable()) {
+      for (DataType lane : kAllDataTypes) {
+        if (!op_rows::LaneTypes(op).contains(lane) || !device_.Supports(op.id, lane)) continue;
+        for (int mode = 0; mode < op_rows::ModeCount(op); ++mode) {
+          report_.status = TestKernel({.op = op.id, .lane = lane, .mode = mode});
+          if (!report_.status.ok()) return report_;
+        }
+      }
+    }
+    return report_;
+  }
+
+ private:
+  absl::Status TestKernel(SampleSpec spec) {
+    spec.count = kPackedCount;
+    absl::Status status = TestCalls(spec, std::span(&kPackedCount, 1));
+    for (SampleLayout layout : {SampleLayout::kPadded, SampleLayout::kTransposed}) {
+      spec.layout = layout;
+      if (status.ok()) status = TestCalls(spec, std::span(&kStridedCount, 1));
+    }
+    spec.layout = SampleLayout::kPacked;
+    if (status.ok()) status = TestCalls(spec, kBatchCounts);
+    return status;
+  }
+
+  // Runs calls of `counts` elements together.
+  absl::Status TestCalls(SampleSpec spec, std::span<const uint32_t> counts) {
+    std::vector<SampleCall> samples;
+    std::vector<std::vector<std::byte>> outputs;
+    for (uint32_t count : counts) {
+      spec.count = count;
+      absl::StatusOr<SampleCall> sample = SampleCall::Make(spec, random_);
+      if (!sample.ok()) return sample.status();
+      outputs.emplace_back(sample->invocation().output_bytes, kUnwritten);
+      samples.push_back(*std::move(sample));
+    }
+    std::vector<DeviceCall> calls;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      calls.push_back(samples[i].CallInto(outputs[i].data()));
+    }
+    const absl::Status ran = device_.Run(calls);
+    if (!ran.ok()) return {ran.code(), absl::StrCat(Describe(spec), ": ", ran.message())};
+    for (size_t i = 0; i < samples.size(); ++i) {
+      ++report_.cases;
+      const std::vector<std::byte> expected = samples[i].Expected();
+      const std::optional<Difference> difference =
+          FirstDifference(samples[i].invocation(), expected.data(), outputs[i].data());
+      if (difference) {
+        return absl::DataLossError(absl::StrCat(Describe(spec), ", call ", i + 1, " of ",
+                                                samples.size(), ": ", difference->ToString()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  ComputeDevice& device_;
+  // The same values in every test, so that a failure can be had again.
+  std::mt19937_64 random_{20260801};
+  SelfTestReport report_;
+};
+
+}  // namespace
+
+SelfTestReport TestDevice(ComputeDevice& device) { return Test(device).Run(); }
+
+}  // namespace opserve

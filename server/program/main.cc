@@ -1,0 +1,82 @@
+// opserve-server: flags, signals, wiring.
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "server/base/log.h"
+#include "server/program/gpu_sources.h"
+#include "server/program/process_tuning.h"
+#include "server/program/program_options.h"
+#include "server/program/ready_file.h"
+#include "server/program/stop_signals.h"
+#include "server/rpc/library_log.h"
+#include "server/service/server.h"
+
+namespace opserve {
+namespace {
+
+// The codes that --help lists.
+constexpr int kExitCannotStart = 1;
+constexpr int kExitDrainTimedOut = 3;
+constexpr int kExitDrainInterrupted = 4;
+
+int FailToStart(Logger& logger, const absl::Status& why) {
+  logger.Log(LogLevel::kError, "cannot start", {{"reason", why.message()}});
+  return kExitCannotStart;
+}
+
+int Serve(const ProgramOptions& options, Logger& logger) {
+  StopSignals signals;
+  absl::StatusOr<std::vector<DeviceSource>> gpus = FindGpus(options.gpu, logger);
+  if (!gpus.ok()) return FailToStart(logger, gpus.status());
+  auto server = Server::Start(options.server, {.logger = &logger, .gpus = *std::move(gpus)});
+  if (!server.ok()) return FailToStart(logger, server.status());
+  std::optional<ReadyFile> ready_file;
+  if (!options.ready_file.empty()) {
+    auto created = ReadyFile::Create(options.ready_file, (*server)->addresses());
+    if (!created.ok()) return FailToStart(logger, created.status());
+    ready_file.emplace(*std::move(created));
+  }
+
+  logger.Log(LogLevel::kInfo, "signal received", {{"signal", signals.Wait()}});
+  signals.OnNext([&](int) { (*server)->InterruptDrain(); });
+  const DrainResult result = (*server)->Drain(options.drain_timeout);
+  ready_file.reset();
+  if (result == DrainResult::kComplete) {
+    logger.Log(LogLevel::kInfo, "exit", {{"code", EXIT_SUCCESS}});
+    return EXIT_SUCCESS;
+  }
+  const bool timed_out = result == DrainResult::kTimedOut;
+  const int code = timed_out ? kExitDrainTimedOut : kExitDrainInterrupted;
+  logger.Log(LogLevel::kError, "exit before all accepted requests were answered",
+             {{"cause", timed_out ? "drain timed out" : "second signal"}, {"code", code}});
+  // Not through destructors: they would wait for the very requests that did not end.
+  std::_Exit(code);
+}
+
+}  // namespace
+}  // namespace opserve
+
+int main(int argc, char** argv) {
+  auto parsed = opserve::ParseProgramOptions(argc, argv);
+  if (const auto* exit = std::get_if<opserve::EarlyExit>(&parsed)) {
+    (exit->code == 0 ? std::cout : std::cerr) << exit->text;
+    return exit->code;
+  }
+  const auto& options = std::get<opserve::ProgramOptions>(parsed);
+  if (options.list_devices) {
+    std::cout << opserve::DescribeAdapters();
+    return EXIT_SUCCESS;
+  }
+  opserve::KeepHeap(options.keep_heap_bytes);
+  opserve::StopDeadlockSearch();
+  static opserve::Logger logger(options.log_format, options.log_level);
+  opserve::RouteLibraryLogs(logger);
+  return opserve::Serve(options, logger);
+}

@@ -1,0 +1,39 @@
+// File: server/rpc/listen_address.h
+//
+// Addresses that a server listens on: "host:port", "[::1]:port" and "unix:/path".
+
+#ifndef OPSERVE_SERVER_RPC_LISTEN_ADDRESS_H_
+#define OPSERVE_SERVER_RPC_LISTEN_ADDRESS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace opserve {
+
+struct ListenAddress {
+  std::string host;  // as written, with the brackets of an IPv6 address; empty for a socket file
+  int port = 0;      // 0: any free one
+  std::string unix_path;  // empty for TCP
+
+  bool is_unix() const { return !unix_path.empty(); }
+  // In the form that ParseListenAddress and gRPC read.
+  std::string ToString() const;
+};
+
+// Reads an address. Fails with kInvalidArgument and a message that says what is wrong.
+absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
+
+// Makes way for a socket file: removes one that a dead server left behind. Fails with
+// kAlreadyExists if a server answers there, or if the file is something else.
+absl::Status RemoveStaleSocket(const std::string& path);
+
+// Why `address` cannot be listened on, in the words of the operating system; OK if it can. Binds it
+// for a moment.
+absl::Status DiagnoseListen(const ListenAddress& address);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_RPC_LISTEN_ADDRESS_H_

@@ -1,0 +1,16 @@
+#include "server/rpc/rpc_status.h"
+
+#include <string>
+
+#include "server/errors/errors.h"
+
+namespace opserve {
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  // The numbers of absl::StatusCode are those of grpc::StatusCode.
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()),
+                      StatusDetails(status));
+}
+
+}  // namespace opserve

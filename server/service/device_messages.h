@@ -1,0 +1,26 @@
+// File: server/service/device_messages.h
+//
+// Devices as messages tell them. Stateless and safe to use from any thread.
+
+#ifndef OPSERVE_SERVER_SERVICE_DEVICE_MESSAGES_H_
+#define OPSERVE_SERVER_SERVICE_DEVICE_MESSAGES_H_
+
+#include <span>
+
+#include "opserve/v1/operator_service.pb.h"
+#include "server/pool/device_pool.h"
+
+namespace opserve {
+
+// Adds a device as it is now.
+void AddDevice(const DeviceStatus& device, v1::GetServerInfoResponse& info);
+
+// Adds to every operator of `response` which devices have a kernel for which types.
+void AddOperatorDevices(const DevicePool& pool, v1::ListOperatorsResponse& response);
+
+// Adds the outcome of a self-test.
+void AddSelfTest(const SelfTestResult& result, v1::SelfTestDevicesResponse& response);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_SERVICE_DEVICE_MESSAGES_H_

@@ -1,0 +1,329 @@
+#include "server/service/server.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/grpcpp.h"
+#include "server/admission/admission.h"
+#include "server/device/cpu/cpu_device.h"
+#include "server/regions/region_socket.h"
+#include "server/rpc/health_service.h"
+#include "server/rpc/listen_address.h"
+#include "server/rpc/poller.h"
+#include "server/rpc/transport.h"
+#include "server/service/gpu_readiness.h"
+#include "server/service/service.h"
+#include "server/validate/request_validator.h"
+
+namespace opserve {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Streams of health and reflection never end by themselves; they are cut after this time.
+constexpr milliseconds kStreamGrace{200};
+// When gRPC stops it cancels, without a reason, requests that are under way on old connections. So
+// a drained server refuses properly until clients have heard of it and are quiet for this time, ...
+constexpr milliseconds kQuiet{50};
+// ... and does not wait longer than this for clients that never cease.
+constexpr milliseconds kMostQuietWait{1000};
+constexpr char kRegionSocketSuffix[] = ".regions";
+constexpr milliseconds kForever = std::chrono::hours(24 * 365);
+
+// Once per process, before the first server is built. It is a service of the synchronous API;
+// beside completion queues its threads do not poll connections.
+void InstallReflection() {
+  static const bool installed = [] {
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+  static_cast<void>(installed);
+}
+
+int ProcessorCount() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
+int PollersOf(const ServerOptions& options) {
+  return options.pollers > 0 ? options.pollers : std::clamp(ProcessorCount() / 8, 1, 4);
+}
+
+PoolOptions MakePoolOptions(const ServerOptions& options, const ServerEnvironment& environment) {
+  PoolOptions pool = options.pool;
+  pool.inline_bytes = environment.cpu == nullptr ? options.inline_bytes : 0;
+  pool.cpu_workers = options.workers > 0 ? options.workers : ProcessorCount();
+  return pool;
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file.is_open() || file.bad()) {
+    return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  }
+  return text;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
+    const ServerOptions& options) {
+  if (options.tls_certificate.empty() != options.tls_key.empty()) {
+    return absl::InvalidArgumentError("a TLS certificate needs a key, and a key a certificate");
+  }
+  if (options.tls_certificate.empty()) return grpc::InsecureServerCredentials();
+  absl::StatusOr<std::string> certificate = ReadFile(options.tls_certificate);
+  if (!certificate.ok()) return certificate.status();
+  absl::StatusOr<std::string> key = ReadFile(options.tls_key);
+  if (!key.ok()) return key.status();
+  grpc::SslServerCredentialsOptions tls;
+  tls.pem_key_cert_pairs.push_back({*std::move(key), *std::move(certificate)});
+  return grpc::SslServerCredentials(tls);
+}
+
+absl::Status CheckOptions(const ServerOptions& options) {
+  if (options.listen.empty()) return absl::InvalidArgumentError("there is no address to listen on");
+  if (options.workers < 0 || options.cpu_threads < 0 || options.pollers < 0) {
+    return absl::InvalidArgumentError("numbers of threads cannot be negative");
+  }
+  if (options.max_message_bytes <= kMaxResponseHeaderBytes ||
+      options.max_message_bytes > std::numeric_limits<int>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the largest message (", options.max_message_bytes, " bytes) must be above ",
+                     kMaxResponseHeaderBytes, " and below 2 GiB"));
+  }
+  if (!(options.pool.verify_rate >= 0 && options.pool.verify_rate <= 1)) {
+    return absl::InvalidArgumentError("the share of results to verify must be from 0 to 1");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerOptions& options) {
+  std::vector<ListenAddress> addresses;
+  for (const std::string& text : options.listen) {
+    absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
+    if (!address.ok()) return address.status();
+    addresses.push_back(*std::move(address));
+  }
+  return addresses;
+}
+
+absl::Status CannotListen(const ListenAddress& address, const ServerOptions& options) {
+  absl::Status why = DiagnoseListen(address);
+  if (why.ok()) {
+    why = options.tls_key.empty()
+              ? absl::UnavailableError("the address was taken a moment ago")
+              : absl::InvalidArgumentError("the TLS certificate and key are not a usable pair");
+  }
+  return absl::Status(why.code(),
+                      absl::StrCat("cannot listen on ", address.ToString(), ": ", why.message()));
+}
+
+}  // namespace
+
+// Members are destroyed from the last to the first: gRPC before what its calls use.
+struct Server::Impl {
+  Impl(const ServerOptions& server_options, const ServerEnvironment& environment)
+      : options(server_options),
+        clock(environment.clock != nullptr ? *environment.clock : SteadyClock()),
+        logger(environment.logger != nullptr ? *environment.logger : silent_logger),
+        validator(options.validation, options.max_message_bytes, options.request_cache_entries,
+                  !environment.gpus.empty()),
+        admission(options.admission),
+        pool(MakePoolOptions(options, environment), clock, logger,
+             environment.cpu != nullptr ? environment.cpu
+                                        : std::make_shared<CpuDevice>(options.cpu_threads),
+             environment.gpus, [this] { gpu_readiness.Update(); }),
+        service({clock, pool, validator, admission, logger, options}) {}
+  // The devices may change their states for longer than there is a health service.
+  ~Impl() { gpu_readiness.Detach(); }
+
+  absl::Status Listen();
+  absl::Status BuildServer(const std::vector<ListenAddress>& listen);
+  // Offers shared memory beside the first socket file, if there is one.
+  absl::Status ShareMemory();
+  void LogStart() const;
+  void StopListening();
+  void RemoveSocketFiles();
+
+  const ServerOptions options;
+  const Clock& clock;
+  Logger silent_logger{LogFormat::kText, LogLevel::kOff};
+  Logger& logger;
+  RequestValidator validator;
+  Admission admission;
+  GpuReadiness gpu_readiness;
+  DevicePool pool;
+  OperatorService service;
+  HealthService health;
+  std::vector<std::unique_ptr<Poller>> pollers;
+  std::unique_ptr<RegionSocket> region_socket;
+  std::unique_ptr<grpc::Server> server;
+  std::vector<std::string> addresses;
+  std::vector<std::string> socket_files;
+  int port = 0;
+};
+
+absl::Status Server::Impl::Listen() {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  absl::StatusOr<std::vector<ListenAddress>> listen = ParseAddresses(options);
+  if (!listen.ok()) return listen.status();
+  for (const ListenAddress& address : *listen) {
+    if (!address.is_unix()) continue;
+    if (absl::Status status = RemoveStaleSocket(address.unix_path); !status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("cannot listen on ", address.ToString(), ": ",
+                                                      status.message()));
+    }
+  }
+  return BuildServer(*listen);
+}
+
+absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen) {
+  const auto credentials = MakeCredentials(options);
+  if (!credentials.ok()) return credentials.status();
+  InstallReflection();
+  grpc::ServerBuilder builder;
+  SetUpTransport(
+      {.message_bytes = options.max_message_bytes, .held_bytes = options.max_transport_bytes},
+      logger, builder);
+  builder.RegisterService(&service.rpc());
+  builder.RegisterService(&health.rpc());
+  for (int i = 0; i < PollersOf(options); ++i) {
+    pollers.push_back(std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit));
+  }
+  std::vector<int> ports(listen.size(), 0);
+  for (size_t i = 0; i < listen.size(); ++i) {
+    builder.AddListeningPort(listen[i].ToString(), *credentials, &ports[i]);
+  }
+  server = builder.BuildAndStart();
+  for (size_t i = 0; i < listen.size(); ++i) {
+    if (ports[i] <= 0) return CannotListen(listen[i], options);
+  }
+  if (server == nullptr) return absl::InternalError("the gRPC server does not start");
+  for (size_t i = 0; i < listen.size(); ++i) {
+    ListenAddress bound = listen[i];
+    if (bound.is_unix()) {
+      socket_files.push_back(bound.unix_path);
+    } else {
+      bound.port = ports[i];
+      if (port == 0) port = bound.port;
+    }
+    addresses.push_back(bound.ToString());
+  }
+  if (absl::Status status = ShareMemory(); !status.ok()) return status;
+  health.SetServingStatus(kServiceName, true);
+  gpu_readiness.Attach(health, pool);
+  for (const std::unique_ptr<Poller>& poller : pollers) {
+    service.rpc().Accept(*poller);
+    health.rpc().Accept(*poller);
+    poller->Start();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Server::Impl::ShareMemory() {
+  if (!options.regions.is_on || socket_files.empty()) return absl::OkStatus();
+  RegionSocketOptions region_options;
+  region_options.path = socket_files.front() + kRegionSocketSuffix;
+  region_options.max_connections = options.regions.max_connections;
+  region_options.takes_names = options.regions.posix_shared_memory;
+  // Whoever may call may share memory.
+  struct stat file = {};
+  if (stat(socket_files.front().c_str(), &file) == 0) region_options.mode = file.st_mode & 0777;
+  auto socket = RegionSocket::Start(region_options, service.regions());
+  if (!socket.ok()) {
+    return absl::Status(socket.status().code(),
+                        absl::StrCat("cannot share memory: ", socket.status().message()));
+  }
+  region_socket = *std::move(socket);
+  service.set_region_socket(region_socket->path());
+  return absl::OkStatus();
+}
+
+std::string DeviceNames(const DevicePool& pool) {
+  return absl::StrJoin(pool.Status(), ",", [](std::string* out, const DeviceStatus& device) {
+    absl::StrAppend(out, device.profile.name);
+  });
+}
+
+void Server::Impl::LogStart() const {
+  logger.Log(LogLevel::kInfo, "serving",
+             {{"version", OPSERVE_VERSION},
+              {"addresses", absl::StrJoin(addresses, ",")},
+              {"tls", options.tls_key.empty() ? "off" : "on"},
+              {"pollers", pollers.size()},
+              {"devices", DeviceNames(pool)},
+              {"placement", NameOf(options.placement)},
+              {"verify", options.pool.verify_rate},
+              {"max_message_bytes", options.max_message_bytes},
+              {"max_concurrent_requests", options.admission.max_requests},
+              {"max_queued_bytes", options.admission.max_bytes},
+              {"max_tensor_bytes", options.validation.max_tensor_bytes},
+              {"max_elements", options.validation.max_elements},
+              {"regions", region_socket == nullptr ? "off" : region_socket->path()},
+              {"request_cache_entries", options.request_cache_entries}});
+}
+
+void Server::Impl::StopListening() {
+  server->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
+  for (const std::unique_ptr<Poller>& poller : pollers) poller->Stop();
+  RemoveSocketFiles();
+}
+
+void Server::Impl::RemoveSocketFiles() {
+  region_socket.reset();
+  for (const std::string& path : socket_files) unlink(path.c_str());
+  socket_files.clear();
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
+                                                      const ServerEnvironment& environment) {
+  auto impl = std::make_unique<Impl>(options, environment);
+  if (absl::Status status = impl->Listen(); !status.ok()) return status;
+  impl->LogStart();
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() {
+  impl_->admission.Close();
+  impl_->admission.WaitIdle(kForever);
+  impl_->StopListening();
+}
+
+const std::vector<std::string>& Server::addresses() const { return impl_->addresses; }
+
+int Server::port() const { return impl_->port; }
+
+Admission::Usage Server::usage() const { return impl_->admission.usage(); }
+
+DrainResult Server::Drain(milliseconds timeout) {
+  const Admission::Usage held = usage();
+  impl_->logger.Log(
+      LogLevel::kInfo, "draining",
+      {{"requests", held.requests}, {"bytes", held.bytes}, {"timeout_ms", timeout.count()}});
+  // For good: a GPU that comes back changes nothing any more.
+  impl_->health.Shutdown();
+  impl_->admission.Close();
+  const Admission::Wait wait = impl_->admission.WaitIdle(timeout);
+  if (wait != Admission::Wait::kIdle) {
+    impl_->RemoveSocketFiles();
+    return wait == Admission::Wait::kTimedOut ? DrainResult::kTimedOut : DrainResult::kInterrupted;
+  }
+  impl_->admission.WaitQuiet(kQuiet, kMostQuietWait);
+  impl_->StopListening();
+  impl_->logger.Log(LogLevel::kInfo, "drained");
+  return DrainResult::kComplete;
+}
+
+void Server::InterruptDrain() { impl_->admission.Interrupt(); }
+
+}  // namespace opserve

@@ -1,0 +1,85 @@
+// File: server/service/server.h
+//
+// A running opserve server. Programs and tests start one, ask where it listens, and drain it:
+//
+//   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start({.listen = {"127.0.0.1:0"}});
+//   ... (*server)->port() ...
+//   (*server)->Drain(std::chrono::seconds(30));
+
+#ifndef OPSERVE_SERVER_SERVICE_SERVER_H_
+#define OPSERVE_SERVER_SERVICE_SERVER_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/admission/admission.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/device/compute_device.h"
+#include "server/service/server_options.h"
+
+namespace opserve {
+
+// How a drain ended.
+enum class DrainResult {
+  kComplete,     // every accepted request was answered
+  kTimedOut,     // some were not, in the time given
+  kInterrupted,  // InterruptDrain was called before
+};
+
+// What a server takes from outside; clock and logger must outlive it. Defaults: real time, no log,
+// this machine's processor, no GPU.
+struct ServerEnvironment {
+  const Clock* clock = nullptr;
+  Logger* logger = nullptr;
+  // In place of the machine's processor. It may block, so no request runs inline.
+  std::shared_ptr<ComputeDevice> cpu = nullptr;
+  // The GPUs.
+  std::vector<DeviceSource> gpus = {};
+};
+
+// Thread-safe, except for destruction.
+class Server {
+ public:
+  // Starts a server that serves once this returns. Fails with kInvalidArgument for options that
+  // make no sense, and otherwise with a code and a message that tell why an address cannot be
+  // listened on or a file cannot be read.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
+                                                       const ServerEnvironment& environment = {});
+
+  // Refuses new requests, answers what was accepted, and stops. Waits for the device.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Addresses in the order of the options, with the ports that were picked.
+  const std::vector<std::string>& addresses() const;
+
+  // Port of the first TCP address; 0 if there is none.
+  int port() const;
+
+  // What the server holds now: requests accepted and not yet answered, and the bytes of their
+  // tensors. A request leaves a moment after its answer has been sent.
+  Admission::Usage usage() const;
+
+  // Reports NOT_SERVING, refuses new requests with UNAVAILABLE, and waits until every accepted
+  // request is answered, for at most `timeout`. Socket files are gone afterwards. After kComplete
+  // the server has stopped; otherwise requests may still run in the device.
+  DrainResult Drain(std::chrono::milliseconds timeout);
+
+  // Ends the present drain, or the next one, at once.
+  void InterruptDrain();
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_SERVICE_SERVER_H_

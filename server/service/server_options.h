@@ -1,0 +1,82 @@
+// File: server/service/server_options.h
+//
+// The settings of a Server. docs/operations.md and --help describe them for its users.
+
+#ifndef OPSERVE_SERVER_SERVICE_SERVER_OPTIONS_H_
+#define OPSERVE_SERVER_SERVICE_SERVER_OPTIONS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/validate.h"
+#include "server/admission/admission.h"
+#include "server/batch/job.h"
+#include "server/pool/device_pool.h"
+#include "server/regions/region_table.h"
+#include "server/resident/tensor_store.h"
+
+namespace opserve {
+
+// Shared memory with programs on the same machine.
+struct RegionOptions {
+  // Whether there is any, where the server listens on a socket file: regions are registered at a
+  // socket file beside the first one, with the same permissions.
+  bool is_on = true;
+  RegionLimits per_connection;
+  size_t max_connections = 64;
+  // Whether POSIX shared memory, which its owner can cut off at will, may be registered by name.
+  bool posix_shared_memory = false;
+};
+
+struct ServerOptions {
+  // Addresses to listen on, each as server/rpc/listen_address.h describes; at least one.
+  std::vector<std::string> listen = {"127.0.0.1:50051"};
+  // PEM files; both or none. With them all addresses speak TLS only.
+  std::string tls_certificate;
+  std::string tls_key;
+
+  // Threads that read and answer calls, each with connections of its own; 0: chosen by the number
+  // of processors.
+  int pollers = 0;
+  // Threads that run requests on the processor; 0: one per processor.
+  int workers = 0;
+  // Most threads that one large tensor is spread over; 0: one per processor.
+  int cpu_threads = 0;
+
+  // Where requests run that do not say.
+  Placement placement = Placement::kAuto;
+  // Batches, verification and recovery of devices. cpu_workers follows `workers`, and inline_bytes
+  // the one below.
+  PoolOptions pool;
+  // Most bytes of inputs and outputs of a request that a poller runs on the processor itself; see
+  // PoolOptions.
+  uint64_t inline_bytes = uint64_t{8} << 20;
+
+  // Largest message in bytes, in each direction.
+  uint64_t max_message_bytes = uint64_t{256} << 20;
+  AdmissionLimits admission;
+  // Most bytes that gRPC holds for messages which it is receiving or sending. Beyond it calls fail
+  // with RESOURCE_EXHAUSTED.
+  uint64_t max_transport_bytes = uint64_t{2} << 30;
+  // A call is given up when its client has kept it waiting for so long.
+  std::chrono::milliseconds stall_limit = std::chrono::minutes(2);
+  // Most bytes of tensors that one stream may have under way.
+  uint64_t max_stream_bytes = uint64_t{512} << 20;
+  // Memory in bytes that is kept for later tensors when their requests are done. Beyond it memory
+  // goes back to the allocator.
+  uint64_t idle_buffer_bytes = uint64_t{256} << 20;
+  ValidationLimits validation = {.max_tensor_bytes = uint64_t{256} << 20};
+  RegionOptions regions;
+  TensorLimits tensors;
+  // Most steps of a sequence.
+  size_t max_sequence_steps = 64;
+  // Validated calls that are remembered; 0 switches the cache off.
+  size_t request_cache_entries = 4096;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_SERVICE_SERVER_OPTIONS_H_

@@ -1,0 +1,133 @@
+#include "server/service/service.h"
+
+#include <chrono>
+#include <utility>
+
+#include "kernels/utf8.h"
+#include "server/errors/errors.h"
+#include "server/execute/execute_call.h"
+#include "server/execute/execute_stream.h"
+#include "server/execute/sequence_call.h"
+#include "server/rpc/message_bytes.h"
+#include "server/service/catalogue.h"
+#include "server/service/device_messages.h"
+#include "server/wire/wire.h"
+
+namespace opserve {
+namespace {
+
+using std::chrono::seconds;
+
+absl::Status SelfTestRunningError() {
+  return MakeRetryableError(ErrorReason::SELF_TEST_RUNNING, "Another self-test is running.",
+                            seconds(1));
+}
+
+}  // namespace
+
+OperatorService::OperatorService(const ServiceParts& parts)
+    : options_(parts.options),
+      started_(parts.clock.Now()),
+      refusals_(parts.clock, seconds(1)),
+      buffers_(parts.options.idle_buffer_bytes),
+      regions_(parts.options.regions.per_connection),
+      tensors_({.limits = parts.options.tensors,
+                .validation = parts.options.validation,
+                .max_message_bytes = parts.options.max_message_bytes},
+               parts.clock, parts.admission, parts.pool, buffers_),
+      parts_{parts.clock,
+             parts.pool,
+             parts.validator,
+             parts.admission,
+             parts.logger,
+             {.placement = parts.options.placement,
+              .max_stream_bytes = parts.options.max_stream_bytes,
+              .max_sequence_steps = parts.options.max_sequence_steps},
+             refusals_,
+             buffers_,
+             {regions_, tensors_.store()}},
+      sequences_({parts.options.validation, parts.options.max_sequence_steps},
+                 parts.options.max_message_bytes, parts.pool.has_gpus()) {
+  rpc_.AddUnary("Execute", [this](UnaryCall& call) { StartExecute(parts_, call); });
+  rpc_.AddStream("ExecuteStream",
+                 [this](StreamCall& call) { return StartExecuteStream(parts_, call); });
+  rpc_.AddUnary("ExecuteSequence",
+                [this](UnaryCall& call) { StartSequence(parts_, sequences_, call); });
+  tensors_.AddTo(rpc_);
+  rpc_.AddUnary("ListOperators", [this](UnaryCall& call) { ListOperators(call); });
+  rpc_.AddUnary("GetServerInfo", [this](UnaryCall& call) { GetServerInfo(call); });
+  rpc_.AddUnary("SelfTestDevices", [this](UnaryCall& call) { SelfTestDevices(call); });
+}
+
+void OperatorService::ListOperators(UnaryCall& call) const {
+  v1::ListOperatorsRequest request;
+  v1::ListOperatorsResponse answer;
+  absl::Status status = ParseMessage(call.request(), request);
+  if (status.ok()) status = opserve::ListOperators(request, answer);
+  if (status.ok()) AddOperatorDevices(parts_.pool, answer);
+  call.Finish(status, answer);
+}
+
+void OperatorService::GetServerInfo(UnaryCall& call) const {
+  v1::GetServerInfoRequest request;
+  v1::GetServerInfoResponse answer;
+  const absl::Status status = ParseMessage(call.request(), request);
+  if (status.ok()) WriteServerInfo(answer);
+  call.Finish(status, answer);
+}
+
+void OperatorService::SelfTestDevices(UnaryCall& call) {
+  v1::SelfTestDevicesRequest request;
+  if (absl::Status status = ParseMessage(call.request(), request); !status.ok()) {
+    call.Finish(status);
+    return;
+  }
+  const bool is_started = self_test_.Start([this, &call, name = request.device()] {
+    v1::SelfTestDevicesResponse answer;
+    const absl::Status status = SelfTest(name, answer);
+    return [&call, status, answer = std::move(answer)] { call.Finish(status, answer); };
+  });
+  if (!is_started) call.Finish(SelfTestRunningError());
+}
+
+absl::Status OperatorService::SelfTest(const std::string& device,
+                                       v1::SelfTestDevicesResponse& answer) {
+  const auto results = parts_.pool.SelfTest(device);
+  if (absl::IsNotFound(results.status())) {
+    return MakeError(ErrorReason::DEVICE_NOT_FOUND, results.status().message(),
+                     {{"device", TruncateUtf8(device, kMaxRequestIdBytes)}});
+  }
+  if (!results.ok()) return SelfTestRunningError();
+  for (const SelfTestResult& result : *results) AddSelfTest(result, answer);
+  return absl::OkStatus();
+}
+
+void OperatorService::WriteServerInfo(v1::GetServerInfoResponse& info) const {
+  info.set_version(OPSERVE_VERSION);
+  info.set_feature_level(NameOf(kHighestFeatureLevel));
+  for (const DeviceStatus& device : parts_.pool.Status()) AddDevice(device, info);
+  const ServerOptions& options = options_;
+  v1::LimitsInfo& limits = *info.mutable_limits();
+  limits.set_max_dimension_count(kMaxDimensionCount);
+  limits.set_max_elements(options.validation.max_elements);
+  limits.set_max_tensor_bytes(options.validation.max_tensor_bytes);
+  limits.set_max_request_id_bytes(kMaxRequestIdBytes);
+  limits.set_max_message_bytes(options.max_message_bytes);
+  limits.set_max_concurrent_requests(static_cast<uint32_t>(options.admission.max_requests));
+  limits.set_max_queued_bytes(options.admission.max_bytes);
+  limits.set_max_batch_requests(static_cast<uint32_t>(options.pool.batch.max_requests));
+  limits.set_max_batch_bytes(options.pool.batch.max_bytes);
+  limits.set_max_stream_bytes(options.max_stream_bytes);
+  limits.set_max_resident_bytes_per_client(options.tensors.max_bytes_per_client);
+  limits.set_max_resident_bytes(options.tensors.max_bytes);
+  limits.set_max_lease_s(static_cast<uint32_t>(options.tensors.max_ttl.count()));
+  if (!region_socket_.empty()) {
+    info.mutable_shared_memory()->set_socket(region_socket_);
+    info.mutable_shared_memory()->set_max_bytes(options.regions.per_connection.max_bytes);
+  }
+  limits.set_max_sequence_steps(static_cast<uint32_t>(options.max_sequence_steps));
+  const auto uptime = std::chrono::duration_cast<seconds>(parts_.clock.Now() - started_);
+  info.set_uptime_s(static_cast<uint64_t>(uptime.count()));
+}
+
+}  // namespace opserve

@@ -1,0 +1,83 @@
+// File: server/service/service.h
+//
+// opserve.v1.OperatorService. Its handlers never block: devices answer what they queue.
+
+#ifndef OPSERVE_SERVER_SERVICE_SERVICE_H_
+#define OPSERVE_SERVER_SERVICE_SERVICE_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "proto/base/host_buffers.h"
+#include "server/admission/admission.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/rate_limiter.h"
+#include "server/base/single_task.h"
+#include "server/execute/execute_job.h"
+#include "server/pool/device_pool.h"
+#include "server/regions/region_table.h"
+#include "server/rpc/rpc_service.h"
+#include "server/rpc/unary_call.h"
+#include "server/service/server_options.h"
+#include "server/tensors/tensor_service.h"
+#include "server/validate/request_validator.h"
+#include "server/validate/sequence_validator.h"
+
+namespace opserve {
+
+// What the service works with. Everything must outlive the service and its calls.
+struct ServiceParts {
+  const Clock& clock;
+  DevicePool& pool;
+  RequestValidator& validator;
+  Admission& admission;
+  Logger& logger;
+  const ServerOptions& options;
+};
+
+inline constexpr char kServiceName[] = "opserve.v1.OperatorService";
+
+// Must outlive the server that it is registered with.
+class OperatorService {
+ public:
+  explicit OperatorService(const ServiceParts& parts);
+  OperatorService(const OperatorService&) = delete;
+  OperatorService& operator=(const OperatorService&) = delete;
+
+  // What to register with the server.
+  RpcService& rpc() { return rpc_; }
+
+  // Where regions are kept that requests refer to.
+  RegionTable& regions() { return regions_; }
+
+  // Tells clients where to register regions. Before calls are accepted.
+  void set_region_socket(std::string path) { region_socket_ = std::move(path); }
+
+ private:
+  void ListOperators(UnaryCall& call) const;
+  void GetServerInfo(UnaryCall& call) const;
+  void SelfTestDevices(UnaryCall& call);
+
+  void WriteServerInfo(v1::GetServerInfoResponse& info) const;
+  // Takes a second or so.
+  absl::Status SelfTest(const std::string& device, v1::SelfTestDevicesResponse& answer);
+
+  const ServerOptions& options_;
+  const Clock::TimePoint started_;
+  RateLimiter refusals_;
+  HostBufferPool buffers_;
+  RegionTable regions_;
+  std::string region_socket_;
+  TensorService tensors_;
+  const ExecuteParts parts_;
+  const SequenceValidator sequences_;
+  RpcService rpc_{kServiceName};
+  SingleTask self_test_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_SERVICE_SERVICE_H_

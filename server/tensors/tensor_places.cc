@@ -1,0 +1,241 @@
+#include "server/tensors/tensor_places.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/op_table.h"
+#include "kernels/validate_tensor.h"
+#include "server/errors/errors.h"
+#include "server/wire/wire.h"
+
+namespace opserve {
+namespace {
+
+// Results are written with vector instructions that need their alignment.
+constexpr uint64_t kOutputAlignment = kHostBufferAlignment;
+
+absl::Status FindSlice(const PlaceParts& parts, const v1::RegionRange& range,
+                       const std::string& field, RegionSlice& slice,
+                       std::vector<Violation>& violations) {
+  std::shared_ptr<const Region> region = parts.regions.Find(range.region());
+  if (region == nullptr) return RegionNotFound(range.region());
+  slice = {std::move(region), range.offset(), range.bytes()};
+  if (slice.data() == nullptr) {
+    violations.push_back(
+        {absl::StrCat(field,
+                      range.offset() > slice.region->bytes() ? ".region.offset" : ".region.bytes"),
+         absl::StrCat("The range of ", slice.bytes, " bytes at ", slice.offset,
+                      " exceeds the region's ", slice.region->bytes(), " bytes.")});
+  }
+  return absl::OkStatus();
+}
+
+// A place that is set.
+absl::Status FindShare(const PlaceParts& parts, const std::string& client,
+                       const v1::TensorPlace& place, const std::string& field, TensorShare& share,
+                       std::vector<Violation>& violations) {
+  if (place.has_region()) {
+    return FindSlice(parts, place.region(), field, share.slice, violations);
+  }
+  auto tensor = parts.tensors.Find(client, place.tensor());
+  if (!tensor.ok()) return tensor.status();
+  share.tensor = *std::move(tensor);
+  return absl::OkStatus();
+}
+
+bool HasSameLayout(const TensorDesc& a, const TensorDesc& b) {
+  return a.data_type == b.data_type && a.dimension_count == b.dimension_count &&
+         a.sizes == b.sizes && a.strides == b.strides;
+}
+
+}  // namespace
+
+bool TensorShare::Overlaps(const TensorShare& other) const {
+  if (tensor != nullptr) return tensor == other.tensor;
+  return slice.region != nullptr && other.slice.region != nullptr && Overlap(slice, other.slice);
+}
+
+bool TensorShare::IsSameAs(const TensorShare& other) const {
+  if (tensor != nullptr) return tensor == other.tensor;
+  return slice.region != nullptr && other.slice.region != nullptr && AreSame(slice, other.slice);
+}
+
+absl::Status InputPlaces::Resolve(const PlaceParts& parts, const std::string& client,
+                                  const google::protobuf::RepeatedPtrField<v1::TensorPlace>& places,
+                                  std::vector<uint64_t> payload_bytes,
+                                  google::protobuf::RepeatedPtrField<v1::TensorDesc>& descs,
+                                  std::vector<Violation>& violations) {
+  if (places.empty()) {
+    bytes_ = std::move(payload_bytes);
+    return absl::OkStatus();
+  }
+  if (places.size() != descs.size()) {
+    return MakeViolationError(
+        {"input_places",
+         absl::StrCat("The number of places (", places.size(),
+                      ") is neither 0 nor that of the inputs (", descs.size(), ").")});
+  }
+  if (static_cast<size_t>(places.size()) > kMaxListedItems) {
+    return MakeViolationError(
+        {"input_places", absl::StrCat("The number of places (", places.size(),
+                                      ") exceeds the limit (", kMaxListedItems, ").")});
+  }
+  const auto in_message = static_cast<size_t>(
+      std::count_if(places.begin(), places.end(), [](const v1::TensorPlace& place) {
+        return place.place_case() == v1::TensorPlace::PLACE_NOT_SET;
+      }));
+  if (in_message != payload_bytes.size()) {
+    return MakeViolationError(
+        {"payloads", absl::StrCat("The number of payloads (", payload_bytes.size(),
+                                  ") differs from the number of inputs that are in no "
+                                  "other place (",
+                                  in_message, ").")});
+  }
+  shares_.resize(places.size());
+  size_t payload = 0;
+  for (int i = 0; i < places.size(); ++i) {
+    if (places[i].place_case() == v1::TensorPlace::PLACE_NOT_SET) {
+      AddPayload(payload, payload_bytes[payload]);
+      ++payload;
+      continue;
+    }
+    absl::Status status = AddShare(parts, client, places[i], i, descs[i], violations);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void InputPlaces::AddPayload(size_t index, uint64_t bytes) {
+  bytes_.push_back(bytes);
+  fields_.push_back(absl::StrCat("payloads[", index, "]"));
+}
+
+absl::Status InputPlaces::AddShare(const PlaceParts& parts, const std::string& client,
+                                   const v1::TensorPlace& place, size_t input, v1::TensorDesc& desc,
+                                   std::vector<Violation>& violations) {
+  TensorShare& share = shares_[input];
+  const std::string field = absl::StrCat("input_places[", input, "]");
+  absl::Status status = FindShare(parts, client, place, field, share, violations);
+  if (!status.ok()) return status;
+  if (share.tensor == nullptr) {
+    bytes_.push_back(share.slice.bytes);
+    fields_.push_back(field + ".region.bytes");
+    return absl::OkStatus();
+  }
+  bytes_.push_back(share.tensor->bytes());
+  fields_.push_back(field + ".tensor");
+  if (desc.data_type() == v1::DATA_TYPE_UNSPECIFIED && desc.sizes().empty() &&
+      desc.strides().empty()) {
+    WriteDesc(share.tensor->desc(), desc);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<TensorBytes> InputPlaces::Take(std::vector<TensorBytes> payloads, bool copies_regions,
+                                           HostBufferPool& buffers) {
+  if (shares_.empty()) return payloads;
+  std::vector<TensorBytes> inputs;
+  inputs.reserve(shares_.size());
+  auto payload = payloads.begin();
+  for (const TensorShare& share : shares_) {
+    if (share.tensor != nullptr) {
+      const TensorSnapshot& snapshot = snapshots_.emplace_back(share.tensor->Snapshot());
+      inputs.emplace_back(snapshot.data.get(), snapshot.content);
+    } else if (share.slice.region == nullptr) {
+      inputs.push_back(*payload++);
+    } else if (copies_regions) {
+      HostBuffer& copy = copies_.emplace_back(buffers.Take(share.slice.bytes));
+      std::memcpy(copy.data(), share.slice.data(), share.slice.bytes);
+      inputs.emplace_back(copy.data());
+    } else {
+      inputs.emplace_back(share.slice.data());
+    }
+  }
+  return inputs;
+}
+
+absl::string_view InputPlaces::home() const {
+  const auto placed = std::find_if(shares_.begin(), shares_.end(),
+                                   [](const TensorShare& share) { return !share.home().empty(); });
+  return placed == shares_.end() ? absl::string_view() : placed->home();
+}
+
+void InputPlaces::Release() {
+  shares_.clear();
+  copies_.clear();
+  snapshots_.clear();
+}
+
+absl::Status OutputPlace::Resolve(const PlaceParts& parts, const std::string& client,
+                                  const v1::TensorPlace& place, std::string field,
+                                  std::vector<Violation>& violations) {
+  field_ = std::move(field);
+  if (place.place_case() == v1::TensorPlace::PLACE_NOT_SET) return absl::OkStatus();
+  absl::Status status = FindShare(parts, client, place, field_, share_, violations);
+  if (status.ok() && share_.slice.offset % kOutputAlignment != 0) {
+    violations.push_back(
+        {field_ + ".region.offset",
+         absl::StrCat("The offset (", share_.slice.offset, ") of a result is not a multiple of ",
+                      kOutputAlignment, ".")});
+  }
+  return status;
+}
+
+void OutputPlace::Check(const TensorDesc& desc, uint64_t bytes,
+                        std::vector<Violation>& violations) const {
+  if (share_.tensor != nullptr) {
+    if (HasSameLayout(share_.tensor->desc(), desc)) return;
+    violations.push_back(
+        {field_ + ".tensor", "The tensor's type, sizes or strides are not those of the result."});
+    return;
+  }
+  const uint64_t given = share_.slice.bytes;
+  if (share_.slice.region == nullptr || IsFittingSize(given, bytes)) return;
+  violations.push_back(
+      {field_ + ".region.bytes",
+       absl::StrCat("The place has ", given, " bytes, but the result's descriptor needs ",
+                    FittingSizes(bytes), ".")});
+}
+
+std::byte* OutputPlace::memory() const {
+  return share_.slice.region == nullptr ? nullptr : share_.slice.data();
+}
+
+ResultContent OutputPlace::NewContent() {
+  if (share_.home().empty()) return {};
+  new_content_ = NewContentId();
+  return {.id = new_content_, .replaced = share_.tensor->content()};
+}
+
+void OutputPlace::Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record) {
+  if (share_.tensor != nullptr) {
+    const bool is_known = record.kind == DeviceKind::kGpu;
+    share_.tensor->Replace(std::move(buffer), is_known ? new_content_ : kNoContent);
+  } else {
+    std::memcpy(share_.slice.data(), buffer.data(), bytes);
+  }
+}
+
+bool CheckInPlace(const Invocation& invocation, const InputPlaces& inputs,
+                  const OutputPlace& output, std::vector<Violation>& violations) {
+  const OpTraits& traits = TraitsOf(invocation.op);
+  bool touches = false;
+  for (int i = 0; i < traits.input_count() && !inputs.shares().empty(); ++i) {
+    if (invocation.payload_index[i] < 0) continue;
+    const TensorShare& input = inputs.shares()[invocation.payload_index[i]];
+    if (!output.share().Overlaps(input)) continue;
+    touches = true;
+    const bool may_alias = std::find(traits.in_place.begin(), traits.in_place.end(),
+                                     traits.inputs[i].name) != traits.in_place.end();
+    if (may_alias && output.share().IsSameAs(input)) continue;
+    violations.push_back(
+        {output.field(), absl::StrCat("The place of the result overlaps ", traits.inputs[i].name,
+                                      may_alias ? "; to work in place, it must be the same bytes."
+                                                : ", in whose place this operator cannot work.")});
+  }
+  return touches;
+}
+
+}  // namespace opserve

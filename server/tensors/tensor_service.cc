@@ -1,0 +1,267 @@
+#include "server/tensors/tensor_service.h"
+
+#include <chrono>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/validate.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "server/errors/errors.h"
+#include "server/rpc/message_bytes.h"
+#include "server/tensors/tensor_home.h"
+#include "server/wire/received_message.h"
+#include "server/wire/wire.h"
+#include "server/wire/wire_message.h"
+
+namespace opserve {
+namespace {
+
+using std::chrono::seconds;
+
+// What is done at once takes less time than it would to wake a thread.
+constexpr uint64_t kMostInlineBytes = uint64_t{64} << 10;
+// How often tensors whose lease has ended are looked for where nothing else happens.
+constexpr seconds kSweepPeriod{1};
+
+// A call whose request may have a payload.
+template <class Request>
+struct TensorCall final : CallState {
+  explicit TensorCall(UnaryCall& unary) : call(unary), client(unary.client()) {}
+
+  // What is under way is soon done.
+  void OnCancel() override {}
+
+  // Reads the request; admits what is held while it is under way.
+  absl::Status Accept(Admission& admission) {
+    absl::Status status = received.Read(call.request(), request);
+    if (!status.ok()) return status;
+    auto admitted = admission.Admit(payload_bytes());
+    if (!admitted.ok()) return admitted.status();
+    permit = *std::move(admitted);
+    return absl::OkStatus();
+  }
+
+  bool has_payload() const { return !received.places().empty(); }
+  // As everywhere in protobuf, the last one counts.
+  uint64_t payload_bytes() const { return has_payload() ? received.places().back().bytes : 0; }
+  void CopyPayload(std::byte* target) const {
+    Gather(received.slices(), received.places().back(), target);
+  }
+
+  UnaryCall& call;
+  const std::string client;
+  Request request;
+  ReceivedMessage received;
+  Admission::Permit permit;
+};
+
+// Lives as long as the call.
+template <class Request>
+TensorCall<Request>& KeepTensorCall(UnaryCall& call) {
+  auto state = std::make_unique<TensorCall<Request>>(call);
+  TensorCall<Request>& kept = *state;
+  call.Keep(std::move(state));
+  return kept;
+}
+
+// The tensor that a request asks for; with violations it is of no use.
+NewTensor NewTensorOf(const TensorCall<v1::CreateTensorRequest>& state,
+                      const ValidationLimits& limits, std::vector<Violation>& violations) {
+  const v1::CreateTensorRequest& request = state.request;
+  NewTensor tensor;
+  tensor.label = request.label();
+  tensor.ttl = seconds(request.ttl_s());
+  tensor.digest = Sha256DigestFrom(request.sha256());
+  if (!tensor.digest && !request.sha256().empty()) {
+    violations.push_back({"sha256", absl::StrCat("The hash has ", request.sha256().size(),
+                                                 " bytes instead of 32.")});
+  }
+  TensorValidation validation = ValidateTensor(ViewOf(request.desc()), "desc", limits);
+  for (Violation& violation : validation.violations) violations.push_back(std::move(violation));
+  if (!validation.desc) return tensor;
+  tensor.desc = *validation.desc;
+  if (!state.has_payload()) return tensor;
+  tensor.fill = [&state](std::byte* target) { state.CopyPayload(target); };
+  const uint64_t needed = ExactSizeInBytes(tensor.desc).value_or(0);
+  if (state.payload_bytes() != needed) {
+    violations.push_back(
+        {"payload", absl::StrCat("The payload has ", state.payload_bytes(),
+                                 " bytes, but the descriptor needs ", needed, ".")});
+  }
+  return tensor;
+}
+
+// OK if `bytes` bytes from `offset` on are in the tensor.
+absl::Status CheckRange(uint64_t offset, uint64_t bytes, const ResidentTensor& tensor,
+                        absl::string_view length_field) {
+  if (offset <= tensor.bytes() && bytes <= tensor.bytes() - offset) return absl::OkStatus();
+  return MakeViolationError({std::string(offset > tensor.bytes() ? "offset" : length_field),
+                             absl::StrCat("The range of ", bytes, " bytes at ", offset,
+                                          " exceeds the tensor's ", tensor.bytes(), " bytes.")});
+}
+
+// Answers with bytes of a tensor. Takes as long as filling the tensor with zeros.
+void Send(UnaryCall& call, ResidentTensor& tensor, uint64_t offset, uint64_t bytes) {
+  try {
+    std::shared_ptr<const std::byte> snapshot = tensor.Snapshot().data;
+    v1::ReadTensorResponse header;
+    WriteDesc(tensor.desc(), *header.mutable_desc());
+    const std::byte* const data = snapshot.get() + offset;
+    const OutgoingPayload payload = {data, bytes, std::move(snapshot)};
+    call.Finish(ComposeMessage(header, {&payload, 1}));
+  } catch (const std::bad_alloc&) {
+    call.Finish(OutOfMemoryError());
+  }
+}
+
+template <class Request>
+std::vector<absl::string_view> HandlesOf(const Request& request) {
+  std::vector<absl::string_view> handles;
+  handles.reserve(request.tensors_size());
+  for (const std::string& handle : request.tensors()) handles.emplace_back(handle);
+  return handles;
+}
+
+}  // namespace
+
+TensorService::TensorService(const TensorServiceOptions& options, const Clock& clock,
+                             Admission& admission, const DevicePool& pool, HostBufferPool& buffers)
+    : options_(options),
+      admission_(admission),
+      pool_(pool),
+      store_(options.limits, clock, buffers),
+      thread_(kSweepPeriod, [this] { store_.Sweep(); }) {}
+
+void TensorService::AddTo(RpcService& rpc) {
+  rpc.AddUnary("CreateTensor", [this](UnaryCall& call) { Create(call); });
+  rpc.AddUnary("WriteTensor", [this](UnaryCall& call) { Write(call); });
+  rpc.AddUnary("ReadTensor", [this](UnaryCall& call) { Read(call); });
+  rpc.AddUnary("RenewTensors", [this](UnaryCall& call) { Renew(call); });
+  rpc.AddUnary("DeleteTensors", [this](UnaryCall& call) { Delete(call); });
+  rpc.AddUnary("ListTensors", [this](UnaryCall& call) { List(call); });
+}
+
+void TensorService::Create(UnaryCall& call) {
+  auto& state = KeepTensorCall<v1::CreateTensorRequest>(call);
+  if (absl::Status status = state.Accept(admission_); !status.ok()) return call.Finish(status);
+  std::vector<Violation> violations;
+  NewTensor tensor = NewTensorOf(state, options_.validation, violations);
+  const auto home = FindHome(state.request, pool_, store_, violations);
+  if (!violations.empty()) return call.Finish(MakeViolationError(violations, ""));
+  if (!home.ok()) return call.Finish(home.status());
+  tensor.device = *home;
+  Run(state.payload_bytes(), [this, &state, tensor = std::move(tensor)] {
+    const auto created = store_.Create(state.client, tensor);
+    v1::CreateTensorResponse answer;
+    if (created.ok()) {
+      answer.set_tensor(created->handle);
+      answer.set_has_content(created->has_content);
+      answer.set_ttl_s(static_cast<uint32_t>(created->ttl.count()));
+      answer.set_device(std::string(tensor.device));
+    }
+    state.call.Finish(created.status(), answer);
+  });
+}
+
+void TensorService::Write(UnaryCall& call) {
+  auto& state = KeepTensorCall<v1::WriteTensorRequest>(call);
+  if (absl::Status status = state.Accept(admission_); !status.ok()) return call.Finish(status);
+  const v1::WriteTensorRequest& request = state.request;
+  const auto tensor = store_.Find(state.client, request.tensor());
+  if (!tensor.ok()) return call.Finish(tensor.status());
+  absl::Status status = CheckRange(request.offset(), state.payload_bytes(), **tensor, "payload");
+  if (!status.ok()) return call.Finish(status);
+  // The first write to a tensor touches all of it.
+  Run((*tensor)->bytes(), [this, &state] {
+    const absl::Status written =
+        store_.Write(state.client, state.request.tensor(), state.request.offset(),
+                     state.payload_bytes(), [&state](std::byte* target) {
+                       if (state.has_payload()) state.CopyPayload(target);
+                     });
+    state.call.Finish(written, v1::WriteTensorResponse());
+  });
+}
+
+void TensorService::Read(UnaryCall& call) {
+  auto& state = KeepTensorCall<v1::ReadTensorRequest>(call);
+  absl::Status status = ParseMessage(call.request(), state.request);
+  if (!status.ok()) return call.Finish(status);
+  const auto found = store_.Find(state.client, state.request.tensor());
+  if (!found.ok()) return call.Finish(found.status());
+  const std::shared_ptr<ResidentTensor>& tensor = *found;
+  const uint64_t offset = state.request.offset();
+  uint64_t bytes = state.request.bytes();
+  if (bytes == 0 && offset < tensor->bytes()) bytes = tensor->bytes() - offset;
+  status = CheckRange(offset, bytes, *tensor, "bytes");
+  if (!status.ok()) return call.Finish(status);
+  if (bytes + kMaxResponseHeaderBytes > options_.max_message_bytes) {
+    return call.Finish(MakeError(
+        ErrorReason::RESPONSE_TOO_LARGE,
+        absl::StrCat("The range has ", bytes, " bytes, too many for a message of at most ",
+                     options_.max_message_bytes, "; read it in pieces."),
+        {{"limit", absl::StrCat(options_.max_message_bytes)}}));
+  }
+  auto admitted = admission_.Admit(bytes);
+  if (!admitted.ok()) return call.Finish(admitted.status());
+  state.permit = *std::move(admitted);
+  Run(tensor->bytes(),
+      [&state, tensor, offset, bytes] { Send(state.call, *tensor, offset, bytes); });
+}
+
+void TensorService::Renew(UnaryCall& call) {
+  v1::RenewTensorsRequest request;
+  if (absl::Status status = ParseMessage(call.request(), request); !status.ok()) {
+    return call.Finish(status);
+  }
+  const auto granted = store_.Renew(call.client(), HandlesOf(request), seconds(request.ttl_s()));
+  if (!granted.ok()) return call.Finish(granted.status());
+  v1::RenewTensorsResponse answer;
+  answer.set_ttl_s(static_cast<uint32_t>(granted->count()));
+  call.Finish(SerializeMessage(answer));
+}
+
+void TensorService::Delete(UnaryCall& call) {
+  v1::DeleteTensorsRequest request;
+  if (absl::Status status = ParseMessage(call.request(), request); !status.ok()) {
+    return call.Finish(status);
+  }
+  v1::DeleteTensorsResponse answer;
+  answer.set_deleted(static_cast<uint32_t>(store_.Delete(call.client(), HandlesOf(request))));
+  call.Finish(SerializeMessage(answer));
+}
+
+void TensorService::List(UnaryCall& call) {
+  v1::ListTensorsRequest request;
+  if (absl::Status status = ParseMessage(call.request(), request); !status.ok()) {
+    return call.Finish(status);
+  }
+  const TensorList list = store_.List(call.client());
+  v1::ListTensorsResponse answer;
+  for (const ListedTensor& tensor : list.tensors) {
+    v1::ResidentTensorInfo& info = *answer.add_tensors();
+    info.set_tensor(tensor.handle);
+    WriteDesc(tensor.desc, *info.mutable_desc());
+    info.set_bytes(tensor.bytes);
+    info.set_label(tensor.label);
+    info.set_device(std::string(tensor.device));
+    info.set_ttl_s(static_cast<uint32_t>(std::chrono::ceil<seconds>(tensor.left).count()));
+  }
+  answer.set_bytes(list.bytes);
+  answer.set_max_bytes(store_.limits().max_bytes_per_client);
+  call.Finish(SerializeMessage(answer));
+}
+
+void TensorService::Run(uint64_t bytes, std::function<void()> task) {
+  if (bytes <= kMostInlineBytes) {
+    task();
+  } else {
+    thread_.Start(std::move(task));
+  }
+}
+
+}  // namespace opserve

@@ -1,0 +1,63 @@
+// File: server/tensors/tensor_service.h
+//
+// The methods of OperatorService that concern resident tensors.
+
+#ifndef OPSERVE_SERVER_TENSORS_TENSOR_SERVICE_H_
+#define OPSERVE_SERVER_TENSORS_TENSOR_SERVICE_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "kernels/validate.h"
+#include "proto/base/host_buffers.h"
+#include "server/admission/admission.h"
+#include "server/base/clock.h"
+#include "server/base/task_thread.h"
+#include "server/pool/device_pool.h"
+#include "server/resident/tensor_store.h"
+#include "server/rpc/rpc_service.h"
+#include "server/rpc/unary_call.h"
+
+namespace opserve {
+
+struct TensorServiceOptions {
+  TensorLimits limits;
+  ValidationLimits validation;
+  // Largest message in bytes, in each direction.
+  uint64_t max_message_bytes = uint64_t{256} << 20;
+};
+
+// Keeps the tensors and answers calls about them. Whatever takes as long as copying a large tensor
+// is done in a thread of its own. Must outlive the calls.
+class TensorService {
+ public:
+  // All must outlive the service.
+  TensorService(const TensorServiceOptions& options, const Clock& clock, Admission& admission,
+                const DevicePool& pool, HostBufferPool& buffers);
+
+  // Adds the methods to `rpc`.
+  void AddTo(RpcService& rpc);
+
+  TensorStore& store() { return store_; }
+
+ private:
+  void Create(UnaryCall& call);
+  void Write(UnaryCall& call);
+  void Read(UnaryCall& call);
+  void Renew(UnaryCall& call);
+  void Delete(UnaryCall& call);
+  void List(UnaryCall& call);
+
+  // Runs a task that handles so many bytes, here or in the thread.
+  void Run(uint64_t bytes, std::function<void()> task);
+
+  const TensorServiceOptions options_;
+  Admission& admission_;
+  const DevicePool& pool_;
+  TensorStore store_;
+  TaskThread thread_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_TENSORS_TENSOR_SERVICE_H_

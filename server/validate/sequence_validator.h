@@ -1,0 +1,44 @@
+// File: server/validate/sequence_validator.h
+//
+// Decides whether a sequence may run: the checks of kernels/validate_sequence.h, and those that
+// concern the service rather than the operators.
+
+#ifndef OPSERVE_SERVER_VALIDATE_SEQUENCE_VALIDATOR_H_
+#define OPSERVE_SERVER_VALIDATE_SEQUENCE_VALIDATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/sequence.h"
+#include "kernels/validate_sequence.h"
+#include "opserve/v1/operator_service.pb.h"
+
+namespace opserve {
+
+// Immutable and thread-safe.
+class SequenceValidator {
+ public:
+  // `max_message_bytes`: largest response. `has_gpus`: whether requests may ask for one.
+  SequenceValidator(const SequenceLimits& limits, uint64_t max_message_bytes, bool has_gpus)
+      : limits_(limits), max_message_bytes_(max_message_bytes), has_gpus_(has_gpus) {}
+
+  // The validated sequence of `request`, whose inputs have these lengths, at these proto paths.
+  // Fails with INVALID_REQUEST or OPERATOR_NOT_FOUND and every violation, `violations` included,
+  // with DEVICE_UNAVAILABLE, or with RESPONSE_TOO_LARGE.
+  absl::StatusOr<std::shared_ptr<const SequenceInvocation>> Validate(
+      const v1::ExecuteSequenceRequest& request, std::span<const uint64_t> payload_bytes,
+      std::vector<std::string> payload_fields = {}, std::vector<Violation> violations = {}) const;
+
+ private:
+  const SequenceLimits limits_;
+  const uint64_t max_message_bytes_;
+  const bool has_gpus_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_VALIDATE_SEQUENCE_VALIDATOR_H_

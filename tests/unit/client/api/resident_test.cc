@@ -1,0 +1,293 @@
+// Calls about resident tensors: what is sent in which pieces, and what the answers are taken for.
+
+#include "client/api/resident.h"
+
+#include "absl/strings/escaping.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "opserve/errors.h"
+#include "tests/unit/client/api/scripted_client.h"
+#include "tests/unit/client/rpc/statuses.h"
+#include "tests/unit/client/wire/messages.h"
+
+namespace opserve::client_internal {
+namespace {
+
+using testing::BytesOf;
+using ::testing::ElementsAre;
+using testing::Exhausted;
+using testing::Fixture;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const absl::Status kGone = absl::UnavailableError("gone");
+const absl::Status kTooLarge = absl::ResourceExhaustedError("too large for a message");
+
+// As the generated code reads what was sent.
+template <class Request>
+Request Parsed(const OutgoingMessage& message) {
+  PayloadHold hold;
+  Request request;
+  EXPECT_TRUE(request.ParseFromString(BytesOf(Compose(message, hold))));
+  return request;
+}
+
+TensorView ViewOf(const std::string& bytes) {
+  return TensorView::Of<uint8_t>({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()},
+                                 {static_cast<uint32_t>(bytes.size())});
+}
+
+std::string Text(const Tensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()};
+}
+
+// A client of a server that keeps one tensor, whose messages hold `piece` bytes of it.
+class ResidentTest : public ::testing::Test {
+ protected:
+  ResidentTest() { SetUpServer({}, 8); }
+
+  void SetUpServer(std::deque<absl::Status> script, uint64_t piece) {
+    fixture_ = std::make_unique<Fixture>(std::move(script));
+    auto& methods = fixture_->transport->methods;
+    methods["GetServerInfo"] = [this, piece](const OutgoingMessage&) {
+      ++infos_;
+      v1::GetServerInfoResponse info;
+      info.mutable_limits()->set_max_message_bytes(1024 + piece);
+      info.mutable_limits()->set_max_queued_bytes(1 << 20);
+      return info.SerializeAsString();
+    };
+    methods["CreateTensor"] = [this](const OutgoingMessage& message) {
+      created_ = Parsed<v1::CreateTensorRequest>(message);
+      v1::CreateTensorResponse response;
+      response.set_tensor("t");
+      response.set_has_content(created_.sha256().empty() || knows_);
+      response.set_ttl_s(60);
+      response.set_device(created_.device());
+      return response.SerializeAsString();
+    };
+    methods["WriteTensor"] = [this](const OutgoingMessage& message) {
+      const auto request = Parsed<v1::WriteTensorRequest>(message);
+      writes_.push_back(absl::StrCat(request.tensor(), request.offset(), request.payload()));
+      return std::string();
+    };
+    methods["ReadTensor"] = [this](const OutgoingMessage& message) {
+      const auto request = Parsed<v1::ReadTensorRequest>(message);
+      reads_.emplace_back(request.offset(), request.bytes());
+      v1::ReadTensorResponse response;
+      response.mutable_desc()->set_data_type(v1::DATA_TYPE_UINT8);
+      response.mutable_desc()->add_sizes(static_cast<uint32_t>(content_.size()));
+      response.set_payload(content_.substr(
+          request.offset(), request.bytes() == 0 ? std::string::npos : request.bytes()));
+      return response.SerializeAsString();
+    };
+  }
+
+  ClientImpl& client() { return *fixture_->impl; }
+  absl::StatusOr<TensorLease> Create(const std::string& bytes,
+                                     const ResidentOptions& resident = {}) {
+    return CreateTensor(client(), ViewOf(bytes), resident, {});
+  }
+
+  std::unique_ptr<Fixture> fixture_;
+  int infos_ = 0;
+  bool knows_ = false;  // whether the server has the content of every hash
+  std::string content_ = "0123456789";
+  v1::CreateTensorRequest created_;
+  std::vector<std::string> writes_;
+  std::vector<std::pair<uint64_t, uint64_t>> reads_;
+};
+
+TEST_F(ResidentTest, ContentTravelsWithTheCreationWhereItFits) {
+  const auto lease = Create("12345678", {.ttl = absl::Milliseconds(1500), .label = "weights"});
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_EQ(lease->handle, TensorHandle{"t"});
+  EXPECT_EQ(lease->ttl, absl::Seconds(60));
+  EXPECT_FALSE(lease->was_known);
+  EXPECT_EQ(created_.payload(), "12345678");
+  EXPECT_EQ(created_.desc().data_type(), v1::DATA_TYPE_UINT8);
+  EXPECT_EQ(created_.ttl_s(), 2u) << "rounded up";
+  EXPECT_EQ(created_.label(), "weights");
+  EXPECT_THAT(created_.sha256(), IsEmpty());
+  EXPECT_THAT(writes_, IsEmpty());
+}
+
+TEST_F(ResidentTest, ThePlacementIsAskedForAndTold) {
+  const auto lease = Create("1", {.placement = DevicePreference::kGpu, .device = "d3d12/X"});
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_EQ(created_.placement(), v1::DEVICE_PREFERENCE_GPU);
+  EXPECT_EQ(created_.device(), "d3d12/X");
+  EXPECT_EQ(lease->device, "d3d12/X");
+  EXPECT_EQ(Create("1")->device, "");
+  EXPECT_EQ(created_.placement(), v1::DEVICE_PREFERENCE_UNSPECIFIED);
+}
+
+TEST_F(ResidentTest, LargerContentFollowsInPieces) {
+  const auto lease = Create("12345678abcdefghX");
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_FALSE(created_.has_payload());
+  EXPECT_THAT(writes_, ElementsAre("t012345678", "t8abcdefgh", "t16X"));
+}
+
+TEST_F(ResidentTest, TheServerIsAskedForItsLimitOnce) {
+  EXPECT_TRUE(Create("1").ok());
+  EXPECT_TRUE(WriteTensor(client(), {"t"}, 0, ViewOf("2").bytes(), {}).ok());
+  EXPECT_EQ(infos_, 1);
+}
+
+TEST_F(ResidentTest, ZerosDoNotTravel) {
+  const auto lease = CreateTensor(client(), TensorSpec{DataType::kInt16, {3}}, {}, {});
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_FALSE(lease->was_known);
+  EXPECT_FALSE(created_.has_payload());
+  EXPECT_EQ(created_.desc().sizes(0), 3u);
+}
+
+TEST_F(ResidentTest, AnEndlessLeaseIsTheLongest) {
+  EXPECT_TRUE(Create("1", {.ttl = absl::InfiniteDuration()}).ok());
+  EXPECT_EQ(created_.ttl_s(), UINT32_MAX);
+}
+
+TEST_F(ResidentTest, KnownContentDoesNotTravel) {
+  knows_ = true;
+  const auto lease = Create("abc", {.skip_if_known = true});
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_TRUE(lease->was_known);
+  // FIPS 180-2, appendix B.1.
+  EXPECT_EQ(absl::BytesToHexString(created_.sha256()),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_FALSE(created_.has_payload());
+  EXPECT_THAT(writes_, IsEmpty());
+}
+
+TEST_F(ResidentTest, ContentThatIsNotKnownFollowsItsHash) {
+  const auto lease = Create("12345678X", {.skip_if_known = true});
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_FALSE(lease->was_known);
+  EXPECT_FALSE(created_.has_payload());
+  EXPECT_THAT(writes_, ElementsAre("t012345678", "t8X"));
+}
+
+TEST_F(ResidentTest, ContentMustFitItsDescription) {
+  const TensorView views[] = {TensorView({DataType::kUint8, {2}}, ViewOf("abc").bytes()),
+                              TensorView::At(TensorHandle{"t"}, {DataType::kUint8, {2}})};
+  for (const TensorView& view : views) {
+    const absl::Status status = CreateTensor(client(), view, {}, {}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("UINT8 {2} needs 2 bytes, not "));
+  }
+  EXPECT_THAT(fixture_->transport->timeouts, IsEmpty());
+}
+
+TEST_F(ResidentTest, ATensorThatCannotBeFilledIsGivenUp) {
+  const absl::Status lost = absl::NotFoundError("lost");
+  SetUpServer({absl::OkStatus(), absl::OkStatus(), absl::OkStatus(), lost}, 8);
+  std::vector<std::string> deleted;
+  fixture_->transport->methods["DeleteTensors"] = [&](const OutgoingMessage& message) {
+    const auto request = Parsed<v1::DeleteTensorsRequest>(message);
+    deleted.assign(request.tensors().begin(), request.tensors().end());
+    return std::string();
+  };
+  EXPECT_EQ(Create("12345678abcdefghX").status(), lost);
+  EXPECT_THAT(writes_, ElementsAre("t012345678"));
+  EXPECT_THAT(deleted, ElementsAre("t"));
+}
+
+TEST_F(ResidentTest, EachPieceHasItsAttemptsAndAllHaveOneDeadline) {
+  SetUpServer({absl::OkStatus(), kGone, kGone, absl::OkStatus(), kGone, kGone}, 8);
+  fixture_->transport->time_per_attempt = absl::Seconds(1);
+  EXPECT_TRUE(WriteTensor(client(), {"t"}, 0, ViewOf("12345678abcd").bytes(), {}).ok());
+  EXPECT_THAT(writes_, ElementsAre("t012345678", "t8abcd"));
+  EXPECT_EQ(fixture_->transport->timeouts.size(), 7u);
+  EXPECT_EQ(fixture_->transport->timeouts.back(), absl::Seconds(10 - 6) - absl::Milliseconds(600));
+}
+
+TEST_F(ResidentTest, ReadsInOneMessageWhereThatHoldsIt) {
+  const auto tensor = ReadTensor(client(), {"t"}, {});
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_EQ(Text(*tensor), content_);
+  EXPECT_THAT(reads_, ElementsAre(std::pair(0, 0)));
+  EXPECT_EQ(infos_, 0);
+}
+
+TEST_F(ResidentTest, ReadsInPiecesWhatIsTooLargeForAMessage) {
+  SetUpServer({kTooLarge}, 4);
+  const auto tensor = ReadTensor(client(), {"t"}, {});
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_EQ(tensor->spec(), (TensorSpec{DataType::kUint8, {10}, {}}));
+  EXPECT_EQ(Text(*tensor), content_);
+  EXPECT_THAT(reads_,
+              ElementsAre(std::pair(0, 1), std::pair(0, 4), std::pair(4, 4), std::pair(8, 2)));
+}
+
+TEST_F(ResidentTest, ABusyServerIsNotTakenForASmallMessage) {
+  const absl::Status busy = Exhausted(absl::Seconds(1));
+  SetUpServer({busy, busy, busy}, 4);
+  EXPECT_EQ(ReadTensor(client(), {"t"}, {}).status(), busy);
+  EXPECT_THAT(reads_, IsEmpty());
+}
+
+TEST_F(ResidentTest, ReadsRangesIntoTheCallersMemory) {
+  SetUpServer({}, 4);
+  std::byte target[6];
+  EXPECT_TRUE(ReadTensorInto(client(), {"t"}, 3, target, {}).ok());
+  EXPECT_EQ(std::string(reinterpret_cast<char*>(target), 6), "345678");
+  EXPECT_THAT(reads_, ElementsAre(std::pair(3, 4), std::pair(7, 2)));
+  EXPECT_TRUE(ReadTensorInto(client(), {"t"}, 3, {}, {}).ok()) << "nothing to read";
+  EXPECT_EQ(reads_.size(), 2u);
+}
+
+TEST_F(ResidentTest, OtherBytesThanThoseAskedForAreDataLoss) {
+  std::byte target[11];
+  EXPECT_TRUE(absl::IsDataLoss(ReadTensorInto(client(), {"t"}, 5, target, {})));
+  fixture_->transport->answer = "";
+  EXPECT_TRUE(absl::IsDataLoss(ReadTensorInto(client(), {"t"}, 0, target, {})));
+  EXPECT_TRUE(absl::IsDataLoss(ReadTensor(client(), {"t"}, {}).status()));
+}
+
+TEST_F(ResidentTest, ListsRenewsAndDeletes) {
+  auto& methods = fixture_->transport->methods;
+  methods["ListTensors"] = [](const OutgoingMessage&) {
+    v1::ListTensorsResponse response;
+    v1::ResidentTensorInfo& tensor = *response.add_tensors();
+    tensor.set_tensor("t");
+    tensor.mutable_desc()->set_data_type(v1::DATA_TYPE_INT8);
+    tensor.mutable_desc()->add_sizes(5);
+    tensor.set_bytes(5);
+    tensor.set_label("five");
+    tensor.set_ttl_s(7);
+    tensor.set_device("d3d12/X");
+    response.set_bytes(5);
+    response.set_max_bytes(100);
+    return response.SerializeAsString();
+  };
+  const auto list = ListTensors(client(), {});
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->tensors.size(), 1u);
+  EXPECT_EQ(list->tensors[0].handle, TensorHandle{"t"});
+  EXPECT_EQ(list->tensors[0].spec, (TensorSpec{DataType::kInt8, {5}, {}}));
+  EXPECT_EQ(list->tensors[0].bytes, 5u);
+  EXPECT_EQ(list->tensors[0].label, "five");
+  EXPECT_EQ(list->tensors[0].ttl, absl::Seconds(7));
+  EXPECT_EQ(list->tensors[0].device, "d3d12/X");
+  EXPECT_EQ(list->bytes, 5u);
+  EXPECT_EQ(list->max_bytes, 100u);
+
+  methods["RenewTensors"] = [](const OutgoingMessage& message) {
+    const auto request = Parsed<v1::RenewTensorsRequest>(message);
+    EXPECT_THAT(request.tensors(), ElementsAre("a", "b"));
+    v1::RenewTensorsResponse response;
+    response.set_ttl_s(request.ttl_s() - 1);
+    return response.SerializeAsString();
+  };
+  EXPECT_EQ(*RenewTensors(client(), {{"a"}, {"b"}}, absl::Seconds(9), {}), absl::Seconds(8));
+
+  methods["DeleteTensors"] = [](const OutgoingMessage& message) {
+    v1::DeleteTensorsResponse response;
+    response.set_deleted(Parsed<v1::DeleteTensorsRequest>(message).tensors_size());
+    return response.SerializeAsString();
+  };
+  EXPECT_EQ(*DeleteTensors(client(), {{"a"}, {"b"}}, {}), 2u);
+}
+
+}  // namespace
+}  // namespace opserve::client_internal

@@ -1,0 +1,254 @@
+// The command line: every option, what is refused, and with which exit code.
+
+#include "client/cli/arguments.h"
+
+#include <cstdlib>
+#include <sstream>
+
+#include "client/cli/exit_code.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace opserve::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ArgumentsTest : public ::testing::Test {
+ protected:
+  ArgumentsTest() {
+    unsetenv("OPSERVE_ADDRESS");
+    unsetenv("OPSERVE_TOKEN");
+  }
+
+  // The arguments of the verb that is expected.
+  template <class Arguments>
+  Arguments Parse(const std::vector<std::string>& arguments) {
+    const auto parsed = ParseArguments(arguments, out_, err_);
+    EXPECT_TRUE(std::holds_alternative<Command>(parsed)) << err_.str();
+    return std::get<Arguments>(std::get<Command>(parsed));
+  }
+
+  // The exit code where there is nothing to run.
+  int ExitOf(const std::vector<std::string>& arguments) {
+    const auto parsed = ParseArguments(arguments, out_, err_);
+    EXPECT_TRUE(std::holds_alternative<int>(parsed));
+    return std::get<int>(parsed);
+  }
+
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+TEST_F(ArgumentsTest, RunTakesEveryOption) {
+  const auto run = Parse<RunArguments>({"run",
+                                        "OP",
+                                        "--attr",
+                                        "Mode=FAST",
+                                        "--attr",
+                                        "Count=-3",
+                                        "--attr",
+                                        "Scale=0.5",
+                                        "--input",
+                                        "a.npy",
+                                        "--input",
+                                        "b.npy",
+                                        "--sizes",
+                                        "-",
+                                        "--sizes",
+                                        "2x3",
+                                        "--strides",
+                                        "0,1",
+                                        "--output-strides",
+                                        "4,1",
+                                        "--output",
+                                        "y.npy",
+                                        "--address",
+                                        "unix:/s",
+                                        "--device",
+                                        "cpu",
+                                        "--feature-level",
+                                        "3_0",
+                                        "--timeout",
+                                        "1500ms",
+                                        "--request-id",
+                                        "id",
+                                        "--tls-ca",
+                                        "ca.pem",
+                                        "--token",
+                                        "t",
+                                        "--verify",
+                                        "--priority",
+                                        "high",
+                                        "--client-name",
+                                        "night run",
+                                        "--json"});
+  EXPECT_EQ(run.call.operator_name, "OP");
+  ASSERT_EQ(run.call.attributes.size(), 3u);
+  EXPECT_EQ(run.call.attributes[0].name, "Mode");
+  EXPECT_EQ(std::get<std::string>(run.call.attributes[0].value), "FAST");
+  EXPECT_EQ(std::get<int64_t>(run.call.attributes[1].value), -3);
+  EXPECT_EQ(std::get<double>(run.call.attributes[2].value), 0.5);
+  EXPECT_THAT(run.call.input_files, ElementsAre("a.npy", "b.npy"));
+  EXPECT_THAT(run.call.sizes, ElementsAre(IsEmpty(), ElementsAre(2, 3)));
+  EXPECT_THAT(run.call.strides, ElementsAre(ElementsAre(0, 1)));
+  EXPECT_THAT(run.call.output_strides, ElementsAre(4, 1));
+  EXPECT_EQ(run.output_file, "y.npy");
+  EXPECT_EQ(run.server.address, "unix:/s");
+  EXPECT_EQ(run.call.device, DevicePreference::kCpu);
+  EXPECT_EQ(run.call.feature_level, "3_0");
+  EXPECT_EQ(run.server.timeout, absl::Milliseconds(1500));
+  EXPECT_EQ(run.call.request_id, "id");
+  EXPECT_EQ(run.server.tls_ca_file, "ca.pem");
+  EXPECT_EQ(run.server.token, "t");
+  EXPECT_TRUE(run.call.verify);
+  EXPECT_EQ(run.call.priority, CallPriority::kHigh);
+  EXPECT_EQ(run.server.client_name, "night run");
+  EXPECT_TRUE(run.json);
+}
+
+TEST_F(ArgumentsTest, DefaultsAreThoseOfTheManual) {
+  const auto run = Parse<RunArguments>({"run", "OP", "--input", "a.npy"});
+  EXPECT_EQ(run.server.address, "127.0.0.1:50051");
+  EXPECT_EQ(run.server.timeout, absl::Seconds(60));
+  EXPECT_EQ(run.server.client_name, "");
+  EXPECT_EQ(run.call.device, DevicePreference::kDefault);
+  EXPECT_EQ(run.call.priority, CallPriority::kNormal);
+  EXPECT_FALSE(run.call.verify);
+  EXPECT_FALSE(run.json);
+  const auto bench = Parse<BenchArguments>({"bench"});
+  EXPECT_EQ(bench.operator_name, "ELEMENT_WISE_ROUND");
+  EXPECT_EQ(bench.duration, absl::Seconds(10));
+  EXPECT_EQ(bench.rate, 0);
+  EXPECT_EQ(bench.channels, 1);
+  EXPECT_FALSE(bench.stream);
+}
+
+TEST_F(ArgumentsTest, TheAddressMayComeFromTheEnvironment) {
+  setenv("OPSERVE_ADDRESS", "host:1", 1);
+  EXPECT_EQ(Parse<HealthArguments>({"health"}).server.address, "host:1");
+  EXPECT_EQ(Parse<HealthArguments>({"health", "--address", "host:2"}).server.address, "host:2");
+}
+
+TEST_F(ArgumentsTest, BenchTakesEveryOption) {
+  const auto bench = Parse<BenchArguments>(
+      {"bench",      "OP",         "--duration", "2s",       "--concurrency", "3",
+       "--channels", "2",          "--stream",   "--rate",   "12.5",          "--shape",
+       "1024x512",   "--type",     "float16",    "--device", "gpu",           "--attr",
+       "M=V",        "--priority", "low",        "--verify", "--client-name", "load",
+       "--json"});
+  EXPECT_EQ(bench.operator_name, "OP");
+  EXPECT_EQ(bench.duration, absl::Seconds(2));
+  EXPECT_EQ(bench.concurrency, 3);
+  EXPECT_EQ(bench.channels, 2);
+  EXPECT_TRUE(bench.stream);
+  EXPECT_EQ(bench.rate, 12.5);
+  EXPECT_THAT(bench.shape, ElementsAre(1024, 512));
+  EXPECT_EQ(bench.type, DataType::kFloat16);
+  EXPECT_EQ(bench.device, DevicePreference::kGpu);
+  EXPECT_EQ(bench.priority, CallPriority::kLow);
+  EXPECT_TRUE(bench.verify);
+  EXPECT_EQ(bench.server.client_name, "load");
+  EXPECT_EQ(bench.attributes.size(), 1u);
+  EXPECT_TRUE(bench.json);
+}
+
+TEST_F(ArgumentsTest, OtherVerbs) {
+  EXPECT_EQ(Parse<OperatorsArguments>({"operators"}).name, "");
+  const auto operators = Parse<OperatorsArguments>({"operators", "X", "--feature-level", "2_0"});
+  EXPECT_EQ(operators.name, "X");
+  EXPECT_EQ(operators.feature_level, "2_0");
+  EXPECT_TRUE(Parse<InfoArguments>({"info", "--json"}).json);
+  EXPECT_EQ(Parse<HealthArguments>({"health", "--service", "s"}).service, "s");
+  EXPECT_EQ(Parse<PackArguments>({"pack", "OP", "--input", "a", "--output", "b"}).output_file, "b");
+}
+
+TEST_F(ArgumentsTest, Devices) {
+  const auto all = Parse<DevicesArguments>({"devices"});
+  EXPECT_EQ(all.name, "");
+  EXPECT_FALSE(all.self_test);
+  EXPECT_FALSE(all.json);
+  EXPECT_TRUE(Parse<DevicesArguments>({"devices", "--self-test"}).self_test);
+  EXPECT_EQ(Parse<DevicesArguments>({"devices", "cpu/AVX3"}).name, "cpu/AVX3");
+  const auto one = Parse<DevicesArguments>({"devices", "--self-test", "d3d12/X 1", "--json"});
+  EXPECT_EQ(one.name, "d3d12/X 1");
+  EXPECT_TRUE(one.self_test);
+  EXPECT_TRUE(one.json);
+}
+
+TEST_F(ArgumentsTest, EveryDeviceAndPriorityHasAName) {
+  const auto run = [this](const char* option, const char* value) {
+    return Parse<RunArguments>({"run", "OP", "--input", "a", option, value}).call;
+  };
+  EXPECT_EQ(run("--device", "auto").device, DevicePreference::kAuto);
+  EXPECT_EQ(run("--device", "gpu").device, DevicePreference::kGpu);
+  EXPECT_EQ(run("--device", "CPU").device, DevicePreference::kCpu);
+  EXPECT_EQ(run("--priority", "low").priority, CallPriority::kLow);
+  EXPECT_EQ(run("--priority", "normal").priority, CallPriority::kNormal);
+  EXPECT_EQ(run("--priority", "high").priority, CallPriority::kHigh);
+}
+
+TEST_F(ArgumentsTest, EveryVerbThatCallsTakesAClientName) {
+  const std::vector<std::string> name = {"--client-name", "n"};
+  const auto with_name = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), name.begin(), name.end());
+    return arguments;
+  };
+  EXPECT_EQ(Parse<OperatorsArguments>(with_name({"operators"})).server.client_name, "n");
+  EXPECT_EQ(Parse<InfoArguments>(with_name({"info"})).server.client_name, "n");
+  EXPECT_EQ(Parse<DevicesArguments>(with_name({"devices"})).server.client_name, "n");
+  EXPECT_EQ(Parse<HealthArguments>(with_name({"health"})).server.client_name, "n");
+}
+
+TEST_F(ArgumentsTest, HelpAndVersionSucceed) {
+  EXPECT_EQ(ExitOf({"--version"}), kSuccess);
+  EXPECT_THAT(out_.str(), HasSubstr("opserve "));
+  EXPECT_EQ(ExitOf({"--help"}), kSuccess);
+  for (const char* words :
+       {"Exit codes:", "run ", "operators ", "bench ", "pack ", "devices ", "self-test"}) {
+    EXPECT_THAT(out_.str(), HasSubstr(words));
+  }
+  EXPECT_EQ(ExitOf({"run", "--help"}), kSuccess);
+  EXPECT_THAT(out_.str(), HasSubstr("--output-strides"));
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(ArgumentsTest, WrongCommandLinesAreRefusedWithTheirCause) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{}, "subcommand"},
+      {{"dance"}, "dance"},
+      {{"run", "--input", "a"}, "OPERATOR"},
+      {{"run", "OP"}, "--input"},
+      {{"run", "OP", "--input", "a", "--attr", "Mode"}, "is not Name=Value"},
+      {{"run", "OP", "--input", "a", "--attr", "=1"}, "is not Name=Value"},
+      {{"run", "OP", "--input", "a", "--strides", "1,x"}, "no list of numbers"},
+      {{"run", "OP", "--input", "a", "--strides", "-1"}, "no list of numbers"},
+      {{"run", "OP", "--input", "a", "--sizes", "4294967296"}, "no list of numbers"},
+      {{"run", "OP", "--input", "a", "--device", "tpu"}, "auto, gpu, cpu"},
+      {{"run", "OP", "--input", "a", "--device", "default"}, "auto, gpu, cpu"},
+      {{"run", "OP", "--input", "a", "--priority", "urgent"}, "low, normal, high"},
+      {{"run", "OP", "--input", "a", "--client-name", "a\nb"}, "printable ASCII"},
+      {{"info", "--client-name", std::string(129, 'x')}, "at most 128"},
+      {{"devices", "a", "b"}, "b"},
+      {{"run", "OP", "--input", "a", "--timeout", "10"}, "no positive duration"},
+      {{"run", "OP", "--input", "a", "--timeout", "-1s"}, "no positive duration"},
+      {{"run", "OP", "--input", "a", "--frobnicate"}, "--frobnicate"},
+      {{"bench", "--concurrency", "0"}, "--concurrency"},
+      {{"bench", "--channels", "65"}, "--channels"},
+      {{"bench", "--rate", "-1"}, "--rate"},
+      {{"bench", "--type", "FLOAT8"}, "none of: FLOAT64 FLOAT32"},
+      {{"pack", "OP", "--input", "a"}, "--output"},
+      {{"info", "surplus"}, "surplus"},
+  };
+  for (const auto& [arguments, words] : cases) {
+    err_.str("");
+    EXPECT_EQ(ExitOf(arguments), kUsage) << words;
+    EXPECT_THAT(err_.str(), HasSubstr(words));
+  }
+  EXPECT_EQ(out_.str(), "");
+}
+
+}  // namespace
+}  // namespace opserve::cli

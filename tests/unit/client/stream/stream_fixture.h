@@ -1,0 +1,238 @@
+// A stream of the client over a script: tests read what it sends and play the server.
+
+#ifndef OPSERVE_TESTS_UNIT_CLIENT_STREAM_STREAM_FIXTURE_H_
+#define OPSERVE_TESTS_UNIT_CLIENT_STREAM_STREAM_FIXTURE_H_
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/stream/stream_core.h"
+#include "gtest/gtest.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "tests/unit/client/wire/messages.h"
+
+namespace opserve::testing {
+
+// Time passes when a test says so. Thread-safe. What is due runs then, on the thread of the test.
+class ManualClock final : public client_internal::Clock {
+ public:
+  absl::Time Now() override {
+    const std::lock_guard lock(mutex_);
+    return now_;
+  }
+  void SleepFor(absl::Duration) override { ADD_FAILURE() << "a stream sleeps"; }
+  void RunAfter(absl::Duration delay, std::function<void()> action) override {
+    const std::lock_guard lock(mutex_);
+    pending_.emplace(now_ + delay, std::move(action));
+  }
+
+  void Advance(absl::Duration duration) {
+    std::unique_lock lock(mutex_);
+    now_ += duration;
+    while (!pending_.empty() && pending_.begin()->first <= now_) {
+      const std::function<void()> action = std::move(pending_.begin()->second);
+      pending_.erase(pending_.begin());
+      lock.unlock();
+      action();
+      lock.lock();
+    }
+  }
+
+  size_t pending() const {
+    const std::lock_guard lock(mutex_);
+    return pending_.size();
+  }
+
+ private:
+  mutable std::mutex mutex_;  // guards all that follows
+  absl::Time now_ = absl::UnixEpoch();
+  std::multimap<absl::Time, std::function<void()>> pending_;
+};
+
+// The server's side of a stream. Its user may Finish it on another thread.
+class ScriptedStream final : public client_internal::RawStream {
+ public:
+  void Start(std::shared_ptr<Observer> observer) override { observer_ = std::move(observer); }
+  void Write(grpc::ByteBuffer message) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(is_writing_) << "the message before is still being written";
+    EXPECT_FALSE(messages_ended_);
+    is_writing_ = true;
+    sending_.Swap(&message);
+  }
+  void WritesDone() override { half_closed_.set_value(); }
+  void Cancel() override { is_cancelled_ = true; }
+  void Reclaim(std::shared_ptr<client_internal::PayloadHold> hold) override {
+    EXPECT_FALSE(hold->IsReleased());
+    ++reclaimed_;
+  }
+
+  // The message that is being written, from now on written; nullopt where there is none.
+  std::optional<v1::ExecuteStreamRequest> Receive() {
+    std::optional<v1::ExecuteStreamRequest> message = Peek();
+    if (message) Proceed();
+    return message;
+  }
+  // The same without its end: what it has borrowed stays so.
+  std::optional<v1::ExecuteStreamRequest> Peek() {
+    const std::lock_guard lock(mutex_);
+    if (!is_writing_) return std::nullopt;
+    v1::ExecuteStreamRequest message;
+    EXPECT_TRUE(message.ParseFromString(BytesOf(sending_)));
+    return message;
+  }
+  // Ends the write. `keeps` its memory until Release.
+  void Proceed(bool keeps = false) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (keeps) kept_.push_back(sending_);
+      sending_.Clear();
+      is_writing_ = false;
+    }
+    observer_->OnWritten();
+  }
+  void Release() {
+    kept_.clear();
+    sending_.Clear();
+  }
+
+  void Send(const std::string& bytes) {
+    grpc::ByteBuffer buffer = BufferOf(bytes, 7);
+    observer_->OnMessage(buffer);
+  }
+  void Send(const v1::ExecuteStreamResponse& message) { Send(message.SerializeAsString()); }
+
+  void End(const absl::Status& status) {
+    messages_ended_ = true;
+    const std::shared_ptr<Observer> observer = std::exchange(observer_, nullptr);
+    observer->OnMessagesEnd();
+    observer->OnEnd(status);
+  }
+
+  bool has_ended() const { return messages_ended_; }
+  bool is_cancelled() const { return is_cancelled_; }
+  int reclaimed() const { return reclaimed_; }
+  void WaitForHalfClose() { half_closed_.get_future().wait(); }
+
+ private:
+  std::shared_ptr<Observer> observer_;
+  std::vector<grpc::ByteBuffer> kept_;
+  std::promise<void> half_closed_;
+  int reclaimed_ = 0;
+  std::atomic<bool> is_cancelled_ = false;
+  std::atomic<bool> messages_ended_ = false;
+  std::mutex mutex_;  // guards all that follows
+  grpc::ByteBuffer sending_;
+  bool is_writing_ = false;
+};
+
+// What a callback was told.
+struct StreamOutcome {
+  absl::StatusOr<Tensor> output = absl::UnknownError("not called");
+  ExecutionInfo info;
+  int calls = 0;
+};
+
+// The first message of an answer of UINT8 with `bytes` bytes in all.
+inline v1::ExecuteStreamResponse AnswerTo(uint64_t id, const std::string& payload, uint64_t bytes) {
+  v1::ExecuteStreamResponse answer;
+  answer.set_id(id);
+  v1::TensorDesc* output = answer.mutable_response()->mutable_output();
+  output->set_data_type(v1::DATA_TYPE_UINT8);
+  output->add_sizes(static_cast<uint32_t>(bytes));
+  answer.mutable_response()->mutable_execution()->set_device("cpu");
+  answer.set_payload_bytes(bytes);
+  answer.set_payload(payload);
+  return answer;
+}
+
+inline v1::ExecuteStreamResponse AnswerTo(uint64_t id, const std::string& payload) {
+  return AnswerTo(id, payload, payload.size());
+}
+
+inline v1::ExecuteStreamResponse PieceFor(uint64_t id, const std::string& payload) {
+  v1::ExecuteStreamResponse piece;
+  piece.set_id(id);
+  piece.set_payload(payload);
+  return piece;
+}
+
+inline std::string TextOf(const Tensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()};
+}
+
+// A stream whose requests have 10 s, in pieces of 64 KiB.
+class ClientStreamTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kPiece = uint64_t{64} << 10;
+  static constexpr absl::Duration kTime = absl::Seconds(10);
+
+  ClientStreamTest() {
+    auto raw = std::make_unique<ScriptedStream>();
+    server_ = raw.get();
+    StreamOptions options;
+    options.piece_bytes = kPiece;
+    options.max_bytes_in_flight = uint64_t{1} << 20;
+    stream_ = std::make_shared<client_internal::StreamCore>(options, kTime, buffers_, clock_,
+                                                            std::move(raw));
+    stream_->Start();
+  }
+
+  ~ClientStreamTest() override {
+    server_->Release();
+    if (!server_->has_ended()) server_->End(absl::CancelledError("end of the test"));
+    clock_.Advance(absl::ZeroDuration());
+    stream_->Finish(absl::InfiniteDuration()).IgnoreError();
+  }
+
+  // Submits a call of one tensor of these bytes.
+  uint64_t Submit(const std::string& text, std::optional<absl::Duration> timeout = {}) {
+    const std::string& bytes = inputs_.emplace_back(text);
+    OperatorCall call;
+    call.operator_name = "X";
+    call.inputs = {TensorView({DataType::kUint8, {static_cast<uint32_t>(bytes.size())}, {}},
+                              std::as_bytes(std::span(bytes)))};
+    const auto outcome = std::make_shared<StreamOutcome>();
+    const uint64_t id = stream_->Submit(
+        call,
+        [outcome](absl::StatusOr<Tensor> output, const ExecutionInfo& info) {
+          outcome->output = std::move(output);
+          outcome->info = info;
+          ++outcome->calls;
+        },
+        timeout);
+    outcomes_[id] = outcome;
+    return id;
+  }
+
+  bool IsDone(uint64_t id) {
+    EXPECT_LE(outcomes_[id]->calls, 1);
+    return outcomes_[id]->calls == 1;
+  }
+  StreamOutcome& Outcome(uint64_t id) {
+    EXPECT_TRUE(IsDone(id)) << id;
+    return *outcomes_[id];
+  }
+  absl::Status StatusOf(uint64_t id) { return Outcome(id).output.status(); }
+
+  std::deque<std::string> inputs_;  // whose elements never move
+  ManualClock clock_;
+  HostBufferPool buffers_{1 << 20};
+  ScriptedStream* server_;
+  std::shared_ptr<client_internal::StreamCore> stream_;
+  std::map<uint64_t, std::shared_ptr<StreamOutcome>> outcomes_;
+};
+
+}  // namespace opserve::testing
+
+#endif  // OPSERVE_TESTS_UNIT_CLIENT_STREAM_STREAM_FIXTURE_H_

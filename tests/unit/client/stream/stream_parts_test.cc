@@ -1,0 +1,175 @@
+// How a stream cuts requests into messages, and in which order it sends them.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/stream/stream_outbox.h"
+#include "client/wire/outgoing_pieces.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "opserve/v1/operator_service.pb.h"
+#include "tests/unit/client/wire/messages.h"
+
+namespace opserve::client_internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::span<const std::byte> SpanOf(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+v1::ExecuteStreamRequest Decode(const grpc::ByteBuffer& bytes) {
+  v1::ExecuteStreamRequest message;
+  EXPECT_TRUE(message.ParseFromString(testing::BytesOf(bytes)));
+  return message;
+}
+
+v1::ExecuteStreamRequest NextOf(OutgoingPieces& pieces) {
+  PayloadHold hold;
+  return Decode(Compose(pieces.Next(), hold));
+}
+
+std::string RequestHeader() {
+  v1::ExecuteRequest request;
+  request.set_operator_("ELEMENT_WISE_ROUND");
+  return request.SerializeAsString();
+}
+
+TEST(OutgoingPiecesTest, WhatFitsGoesWhole) {
+  const std::string a = "abc";
+  const std::string b = "d";
+  OutgoingPieces pieces(7, {RequestHeader(), {SpanOf(a), SpanOf(b)}}, 4);
+  EXPECT_TRUE(pieces.is_whole());
+  EXPECT_EQ(pieces.bytes(), 4u);
+  EXPECT_FALSE(pieces.is_complete());
+  const v1::ExecuteStreamRequest message = NextOf(pieces);
+  EXPECT_EQ(message.id(), 7u);
+  EXPECT_EQ(message.request().operator_(), "ELEMENT_WISE_ROUND");
+  EXPECT_THAT(message.payload_bytes(), IsEmpty());
+  EXPECT_THAT(message.payloads(), ElementsAre("abc", "d"));
+  EXPECT_TRUE(pieces.is_complete());
+}
+
+TEST(OutgoingPiecesTest, ARequestWithoutPayloadsIsOneMessage) {
+  OutgoingPieces pieces(7, {RequestHeader()}, 4);
+  EXPECT_FALSE(pieces.is_complete());
+  EXPECT_TRUE(NextOf(pieces).has_request());
+  EXPECT_TRUE(pieces.is_complete());
+}
+
+TEST(OutgoingPiecesTest, PiecesFillThePayloadsInOrder) {
+  const std::string a = "abcde";
+  const std::string none;
+  const std::string b = "fgh";
+  OutgoingPieces pieces(7, {RequestHeader(), {SpanOf(none), SpanOf(a), SpanOf(none), SpanOf(b)}},
+                        4);
+  EXPECT_FALSE(pieces.is_whole());
+  const v1::ExecuteStreamRequest first = NextOf(pieces);
+  EXPECT_TRUE(first.has_request());
+  EXPECT_THAT(first.payload_bytes(), ElementsAre(0, 5, 0, 3));
+  EXPECT_THAT(first.payloads(), ElementsAre("abcd"));
+  EXPECT_FALSE(pieces.is_complete());
+  const v1::ExecuteStreamRequest second = NextOf(pieces);
+  EXPECT_EQ(second.id(), 7u);
+  EXPECT_FALSE(second.has_request());
+  EXPECT_THAT(second.payload_bytes(), IsEmpty());
+  EXPECT_THAT(second.payloads(), ElementsAre("e", "fgh"));
+  EXPECT_TRUE(pieces.is_complete());
+}
+
+class StreamOutboxTest : public ::testing::Test {
+ protected:
+  // A request of so many bytes; more than 10 come in pieces of 10.
+  StreamOutbox::RequestPtr Push(size_t bytes) {
+    texts_.push_back(std::make_unique<std::string>(bytes, 'x'));
+    auto request = std::make_shared<OutgoingRequest>(
+        texts_.size(), OutgoingMessage{RequestHeader(), {SpanOf(*texts_.back())}}, 10);
+    outbox_.Push(request);
+    return request;
+  }
+
+  // The ids of the messages that may be sent now, those that cancel negative.
+  std::vector<int> Drain() {
+    std::vector<int> ids;
+    while (const auto bytes = outbox_.Next()) {
+      const v1::ExecuteStreamRequest message = Decode(*bytes);
+      ids.push_back(static_cast<int>(message.id()) * (message.cancel() ? -1 : 1));
+    }
+    return ids;
+  }
+
+  StreamOutbox outbox_{100};
+  std::vector<std::unique_ptr<std::string>> texts_;
+};
+
+TEST_F(StreamOutboxTest, WholeRequestsDoNotWaitForLargeOnes) {
+  Push(30);
+  Push(1);
+  Push(1);
+  EXPECT_THAT(Drain(), ElementsAre(2, 1, 3, 1, 1));
+}
+
+TEST_F(StreamOutboxTest, TwoLargeRequestsTakeTurns) {
+  Push(30);
+  Push(20);
+  Push(20);
+  EXPECT_THAT(Drain(), ElementsAre(1, 2, 1, 2, 1, 3, 3));
+}
+
+TEST_F(StreamOutboxTest, RequestsWaitInOrderForThoseInFlight) {
+  const auto first = Push(60);
+  Push(50);
+  const auto third = Push(1);
+  EXPECT_THAT(Drain(), ElementsAre(1, 1, 1, 1, 1, 1));
+  outbox_.OnAnswered(first);
+  EXPECT_THAT(Drain(), ElementsAre(3, 2, 2, 2, 2, 2));
+}
+
+TEST_F(StreamOutboxTest, OneThatIsTooLargeGoesAlone) {
+  const auto small = Push(1);
+  const auto large = Push(120);
+  Push(1);
+  EXPECT_THAT(Drain(), ElementsAre(1));
+  outbox_.OnAnswered(small);
+  EXPECT_EQ(Drain().size(), 12u);
+  outbox_.OnAnswered(large);
+  EXPECT_THAT(Drain(), ElementsAre(3));
+}
+
+TEST_F(StreamOutboxTest, WhatTheServerDoesNotKnowIsForgotten) {
+  const auto begun = Push(100);
+  const auto waiting = Push(5);
+  EXPECT_FALSE(outbox_.Cancel(waiting));
+  EXPECT_TRUE(outbox_.Next());
+  EXPECT_TRUE(outbox_.Cancel(begun));
+  EXPECT_TRUE(outbox_.Cancel(begun));
+  EXPECT_THAT(Drain(), ElementsAre(-1));
+  // It counts until it is answered.
+  Push(100);
+  EXPECT_THAT(Drain(), IsEmpty());
+  outbox_.OnAnswered(begun);
+  EXPECT_EQ(Drain().size(), 10u);
+}
+
+TEST_F(StreamOutboxTest, OneThatHasBegunButIsNotSentFreesItsRoom) {
+  Push(1);
+  const auto second = Push(9);
+  EXPECT_TRUE(outbox_.Next());
+  EXPECT_FALSE(outbox_.Cancel(second));
+  EXPECT_THAT(Drain(), IsEmpty());
+  Push(99);
+  EXPECT_EQ(Drain().size(), 10u);
+}
+
+TEST_F(StreamOutboxTest, AnAnswerBeforeTheLastPieceStopsTheRest) {
+  const auto request = Push(50);
+  EXPECT_TRUE(outbox_.Next());
+  outbox_.OnAnswered(request);
+  EXPECT_THAT(Drain(), ElementsAre(-1));
+}
+
+}  // namespace
+}  // namespace opserve::client_internal

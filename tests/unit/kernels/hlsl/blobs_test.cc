@@ -1,0 +1,63 @@
+// The compiled GPU kernels are those of the sources, complete, and well-formed.
+
+#include "kernels/hlsl/blobs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "kernels/hlsl/render.h"
+#include "kernels/hlsl/source_hash.h"
+
+namespace opserve::hlsl {
+namespace {
+
+std::string Describe(const KernelKey& key) {
+  return std::string(TraitsOf(key.op).name) + " " + std::string(NameOf(key.lane)) + " mode " +
+         std::to_string(key.mode) + " " + std::string(NameOf(key.layout));
+}
+
+TEST(BlobsTest, AreFresh) {
+  const std::string bodies = ReadBodies(OPSERVE_HLSL_SOURCES);
+  ASSERT_FALSE(bodies.empty()) << OPSERVE_HLSL_SOURCES;
+  for (const KernelKey& key : AllKernelKeys()) {
+    const Blob* blob = FindBlob(key);
+    ASSERT_NE(blob, nullptr) << Describe(key) << ": run kernels/hlsl/tools/build-shaders.sh";
+    EXPECT_EQ(blob->source_hash, SourceHash(RenderKernel(key, bodies)))
+        << Describe(key) << " was compiled from another text: "
+        << "run kernels/hlsl/tools/build-shaders.sh";
+  }
+}
+
+TEST(BlobsTest, HaveNoOthers) { EXPECT_EQ(AllBlobs().size(), AllKernelKeys().size()); }
+
+// A DXBC container begins with its name and tells its size at byte 24.
+TEST(BlobsTest, AreContainers) {
+  for (const Blob& blob : AllBlobs()) {
+    ASSERT_GT(blob.code.size(), 32u) << Describe(blob.key);
+    EXPECT_EQ(std::memcmp(blob.code.data(), "DXBC", 4), 0) << Describe(blob.key);
+    uint32_t size = 0;
+    std::memcpy(&size, blob.code.data() + 24, sizeof(size));
+    EXPECT_EQ(size, blob.code.size()) << Describe(blob.key);
+  }
+}
+
+TEST(BlobsTest, TellTheirCompiler) { EXPECT_FALSE(BlobCompiler().empty()); }
+
+TEST(BlobsTest, MovesAreSharedByWidth) {
+  const auto code_of = [](DataType type) {
+    return FindBlob({OpId::ELEMENT_WISE_IF, type, 0, LayoutClass::kPacked})->code;
+  };
+  EXPECT_EQ(code_of(DataType::kFloat32).data(), code_of(DataType::kInt32).data());
+  EXPECT_NE(code_of(DataType::kFloat32).data(), code_of(DataType::kFloat16).data());
+}
+
+TEST(BlobsTest, UnknownKernelIsNotFound) {
+  EXPECT_EQ(FindBlob({OpId::ELEMENT_WISE_ROUND, DataType::kInt8, 0, LayoutClass::kPacked}),
+            nullptr);
+}
+
+}  // namespace
+}  // namespace opserve::hlsl

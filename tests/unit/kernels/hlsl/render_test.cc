@@ -1,0 +1,87 @@
+// The text of GPU kernels: one golden per shape, and what must hold for all.
+
+#include "kernels/hlsl/render.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "kernels/hlsl/source_hash.h"
+
+namespace opserve::hlsl {
+namespace {
+
+struct Representative {
+  const char* golden;
+  KernelKey key;
+};
+
+const Representative kRepresentatives[] = {
+    {"unary_float16_packed",
+     {OpId::ELEMENT_WISE_ROUND, DataType::kFloat16, 2, LayoutClass::kPacked}},
+    {"predicate_float32_strided",
+     {OpId::ELEMENT_WISE_IS_INFINITY, DataType::kFloat32, 1, LayoutClass::kStrided}},
+    {"binary_int8_strided",
+     {OpId::ELEMENT_WISE_MODULUS_TRUNCATE, DataType::kInt8, 0, LayoutClass::kStrided}},
+    {"select_float64_packed", {OpId::ELEMENT_WISE_IF, DataType::kFloat64, 0, LayoutClass::kPacked}},
+};
+
+class RenderGoldenTest : public ::testing::TestWithParam<Representative> {};
+
+// OPSERVE_UPDATE_GOLDENS=1 writes the goldens instead.
+TEST_P(RenderGoldenTest, TextIsAsBefore) {
+  const std::string path = std::string(OPSERVE_GOLDENS) + "/hlsl/" + GetParam().golden + ".hlsl";
+  const std::string text = RenderKernel(GetParam().key, "// (bodies)\n\n");
+  if (std::getenv("OPSERVE_UPDATE_GOLDENS") != nullptr) {
+    std::ofstream(path, std::ios::binary) << text;
+    GTEST_SKIP() << "wrote " << path;
+  }
+  std::ifstream file(path, std::ios::binary);
+  ASSERT_TRUE(file) << path;
+  const std::string golden{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_EQ(text, golden);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, RenderGoldenTest, ::testing::ValuesIn(kRepresentatives),
+                         [](const auto& instance) { return instance.param.golden; });
+
+TEST(RenderTest, EveryOperatorTypeAndModeHasBothLayouts) {
+  const std::vector<KernelKey> keys = AllKernelKeys();
+  for (KernelKey key : keys) {
+    key.layout = key.layout == LayoutClass::kPacked ? LayoutClass::kStrided : LayoutClass::kPacked;
+    EXPECT_EQ(std::count(keys.begin(), keys.end(), key), 1);
+  }
+  // 11 types of IF, 2 types in 3 modes of IS_INFINITY and ROUND, 10 types of MODULUS_TRUNCATE.
+  EXPECT_GE(keys.size(), 2u * (11 + 6 + 10 + 6));
+}
+
+TEST(RenderTest, MovesDependOnTheWidthOnly) {
+  const auto text_of = [](DataType type) {
+    return RenderKernel({OpId::ELEMENT_WISE_IF, type, 0, LayoutClass::kPacked}, "");
+  };
+  EXPECT_EQ(text_of(DataType::kFloat32), text_of(DataType::kUint32));
+  EXPECT_EQ(text_of(DataType::kFloat64), text_of(DataType::kInt64));
+  EXPECT_NE(text_of(DataType::kFloat16), text_of(DataType::kFloat32));
+}
+
+TEST(RenderTest, ModesDiffer) {
+  const auto text_of = [](int mode) {
+    return RenderKernel({OpId::ELEMENT_WISE_ROUND, DataType::kFloat32, mode, LayoutClass::kPacked},
+                        "");
+  };
+  EXPECT_NE(text_of(0), text_of(1));
+}
+
+TEST(RenderTest, MissingBodiesAreEmpty) { EXPECT_EQ(ReadBodies("/nonexistent"), ""); }
+
+TEST(SourceHashTest, IsFnv1a) {
+  EXPECT_EQ(SourceHash(""), 0xcbf29ce484222325u);
+  EXPECT_EQ(SourceHash("a"), 0xaf63dc4c8601ec8cu);
+}
+
+}  // namespace
+}  // namespace opserve::hlsl

@@ -1,0 +1,136 @@
+#include "server/admission/admission.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/server/errors/status_testing.h"
+
+namespace opserve::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using Usage = Admission::Usage;
+
+TEST(AdmissionTest, CountsRequestsAndBytesUntilPermitsGo) {
+  Admission admission({.max_requests = 3, .max_bytes = 100});
+  {
+    const auto first = admission.Admit(60);
+    ASSERT_TRUE(first.ok());
+    const auto second = admission.Admit(40);
+    ASSERT_TRUE(second.ok());
+    EXPECT_EQ(admission.usage(), (Usage{2, 100}));
+  }
+  EXPECT_EQ(admission.usage(), Usage());
+}
+
+TEST(AdmissionTest, RefusesOneRequestTooMany) {
+  Admission admission({.max_requests = 1, .max_bytes = 100});
+  const auto first = admission.Admit(1);
+  const auto second = admission.Admit(1);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(second.status()), "TOO_MANY_REQUESTS");
+  EXPECT_TRUE(MayRetry(second.status()));
+  EXPECT_EQ(admission.usage(), (Usage{1, 1}));
+}
+
+TEST(AdmissionTest, RefusesOneByteTooMany) {
+  Admission admission({.max_requests = 9, .max_bytes = 100});
+  const auto first = admission.Admit(60);
+  const auto second = admission.Admit(41);
+  EXPECT_EQ(ReasonOf(second.status()), "TOO_MANY_BYTES");
+  EXPECT_TRUE(MayRetry(second.status()));
+  EXPECT_TRUE(admission.Admit(40).ok());
+}
+
+TEST(AdmissionTest, RefusesForGoodWhatNeverFits) {
+  Admission admission({.max_requests = 9, .max_bytes = 100});
+  for (const uint64_t bytes : {uint64_t{101}, UINT64_MAX}) {
+    const auto permit = admission.Admit(bytes);
+    EXPECT_EQ(ReasonOf(permit.status()), "REQUEST_EXCEEDS_BUDGET") << bytes;
+    EXPECT_FALSE(MayRetry(permit.status()));
+  }
+}
+
+TEST(AdmissionTest, MovedPermitsCountOnce) {
+  Admission admission({.max_requests = 2, .max_bytes = 100});
+  Admission::Permit kept;
+  {
+    auto permit = admission.Admit(10);
+    kept = *std::move(permit);
+    const Admission::Permit moved(std::move(kept));
+    kept = Admission::Permit();
+    EXPECT_EQ(admission.usage(), (Usage{1, 10}));
+  }
+  EXPECT_EQ(admission.usage(), Usage());
+}
+
+TEST(AdmissionTest, RefusesEverythingOnceClosed) {
+  Admission admission({});
+  admission.Close();
+  const auto permit = admission.Admit(1);
+  EXPECT_EQ(permit.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ReasonOf(permit.status()), "DRAINING");
+  EXPECT_TRUE(MayRetry(permit.status()));
+}
+
+TEST(AdmissionTest, WaitsForTheLastPermit) {
+  Admission admission({});
+  EXPECT_EQ(admission.WaitIdle(milliseconds(0)), Admission::Wait::kIdle);
+  auto permit = admission.Admit(1);
+  EXPECT_EQ(admission.WaitIdle(milliseconds(1)), Admission::Wait::kTimedOut);
+  std::thread releaser([&permit] { const Admission::Permit gone = *std::move(permit); });
+  EXPECT_EQ(admission.WaitIdle(std::chrono::minutes(1)), Admission::Wait::kIdle);
+  releaser.join();
+}
+
+TEST(AdmissionTest, AnInterruptEndsTheWait) {
+  Admission admission({});
+  const auto permit = admission.Admit(1);
+  std::thread interrupter([&admission] { admission.Interrupt(); });
+  EXPECT_EQ(admission.WaitIdle(std::chrono::minutes(1)), Admission::Wait::kInterrupted);
+  interrupter.join();
+  admission.WaitQuiet(std::chrono::minutes(1), std::chrono::minutes(1));
+}
+
+TEST(AdmissionTest, QuietWaitsEndDespiteClientsThatNeverCease) {
+  Admission admission({});
+  admission.Close();
+  std::atomic<bool> ended{false};
+  std::thread client([&] {
+    while (!ended) EXPECT_FALSE(admission.Admit(1).ok());
+  });
+  admission.WaitQuiet(std::chrono::minutes(1), milliseconds(5));
+  ended = true;
+  client.join();
+}
+
+TEST(AdmissionTest, NeverExceedsItsLimitsUnderContention) {
+  constexpr uint64_t kMostRequests = 3;
+  Admission admission({.max_requests = kMostRequests, .max_bytes = 100});
+  std::atomic<uint64_t> held{0};
+  std::atomic<uint64_t> most{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 2000; ++n) {
+        const auto permit = admission.Admit(10);
+        if (!permit.ok()) continue;
+        const uint64_t now = ++held;
+        for (uint64_t seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+        }
+        --held;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(most, kMostRequests);
+  EXPECT_EQ(admission.usage(), Usage());
+}
+
+}  // namespace
+}  // namespace opserve::testing

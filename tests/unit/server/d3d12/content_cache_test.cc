@@ -1,0 +1,165 @@
+// ContentCache: what is kept, what is dropped, and that nothing is dropped that is in use.
+
+#include "server/d3d12/content_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/server/d3d12/fake_buffer.h"
+
+namespace opserve::d3d12 {
+namespace {
+
+using testing::FakeBuffer;
+
+constexpr uint64_t kUnit = kMinBufferBytes;
+
+// A budget of ten units.
+class ContentCacheTest : public ::testing::Test {
+ protected:
+  using Cache = ContentCache<FakeBuffer>;
+
+  // Keeps a copy of so many bytes. False if there is no room.
+  bool Keep(ContentId content, uint64_t bytes = kUnit) {
+    const Cache::Share copy = cache_.Prepare(bytes);
+    if (copy == nullptr) return false;
+    cache_.Keep(content, copy);
+    return true;
+  }
+  bool Has(ContentId content, uint64_t bytes = kUnit) {
+    return cache_.Find(content, bytes) != nullptr;
+  }
+
+  std::atomic<uint64_t> live_ = 0;  // bytes
+  bool is_short_ = false;
+  BufferPool<FakeBuffer> pool_{10 * kUnit, [this](uint64_t bytes) -> absl::StatusOr<FakeBuffer> {
+                                 // The device has room for five units of other buffers.
+                                 if (is_short_ && live_ + bytes > 5 * kUnit) {
+                                   return absl::ResourceExhaustedError("no memory");
+                                 }
+                                 return FakeBuffer(bytes, live_);
+                               }};
+  Cache cache_{pool_};
+};
+
+TEST_F(ContentCacheTest, FindsWhatIsKept) {
+  EXPECT_FALSE(Has(7));
+  EXPECT_TRUE(Keep(7));
+  EXPECT_TRUE(Has(7));
+  EXPECT_FALSE(Has(8));
+  EXPECT_EQ(cache_.bytes(), kUnit);
+}
+
+TEST_F(ContentCacheTest, NothingIsKeptBeforeItIsSaidTo) {
+  const Cache::Share copy = cache_.Prepare(kUnit);
+  ASSERT_NE(copy, nullptr);
+  EXPECT_EQ(cache_.bytes(), 0u);
+}
+
+TEST_F(ContentCacheTest, ACopyServesForTheBytesThatItHas) {
+  ASSERT_TRUE(Keep(7, 100));
+  EXPECT_TRUE(Has(7, 99));
+  EXPECT_FALSE(Has(7, 101));
+  ASSERT_TRUE(Keep(7, 2 * kUnit));
+  EXPECT_TRUE(Has(7, 101));
+  EXPECT_EQ(cache_.bytes(), 2 * kUnit);
+  // A shorter one does not take the place of a longer one.
+  ASSERT_TRUE(Keep(7, 50));
+  EXPECT_TRUE(Has(7, 101));
+  EXPECT_EQ(cache_.bytes(), 2 * kUnit);
+  EXPECT_EQ(cache_.evictions(), 0u);
+}
+
+TEST_F(ContentCacheTest, TheLeastRecentlyUsedMakesRoom) {
+  for (ContentId content = 1; content <= 10; ++content) ASSERT_TRUE(Keep(content));
+  EXPECT_TRUE(Has(1));
+  ASSERT_TRUE(Keep(11));
+  EXPECT_FALSE(Has(2));
+  for (const ContentId content : {1, 3, 10, 11}) EXPECT_TRUE(Has(content)) << content;
+  EXPECT_EQ(cache_.evictions(), 1u);
+  EXPECT_EQ(cache_.bytes(), 10 * kUnit);
+  EXPECT_EQ(live_, 10 * kUnit);
+}
+
+TEST_F(ContentCacheTest, CopiesMakeRoomForSubmissions) {
+  for (ContentId content = 1; content <= 10; ++content) ASSERT_TRUE(Keep(content));
+  const auto lease = cache_.Acquire(4 * kUnit);
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_EQ(cache_.evictions(), 4u);
+  EXPECT_FALSE(Has(4));
+  EXPECT_TRUE(Has(5));
+  EXPECT_LE(live_, 10 * kUnit);
+}
+
+TEST_F(ContentCacheTest, WhatIsInUseStays) {
+  ASSERT_TRUE(Keep(1));
+  const Cache::Share used = cache_.Find(1, kUnit);
+  for (ContentId content = 2; content <= 10; ++content) ASSERT_TRUE(Keep(content));
+  // Nine of ten units may go.
+  const auto lease = cache_.Acquire(8 * kUnit);
+  ASSERT_TRUE(lease.ok());
+  EXPECT_TRUE(Has(1));
+  EXPECT_EQ(cache_.evictions(), 8u);
+  const Cache::Share other = cache_.Find(10, kUnit);
+  ASSERT_NE(other, nullptr);
+  EXPECT_EQ(cache_.Prepare(kUnit), nullptr);
+  EXPECT_TRUE(Has(1) && Has(10));
+}
+
+TEST_F(ContentCacheTest, NothingIsDroppedForWhatCannotFitAnyway) {
+  for (ContentId content = 1; content <= 4; ++content) ASSERT_TRUE(Keep(content));
+  EXPECT_FALSE(Keep(5, 11 * kUnit));
+  const auto lease = cache_.Acquire(6 * kUnit);
+  ASSERT_TRUE(lease.ok());
+  EXPECT_FALSE(Keep(5, 5 * kUnit));
+  EXPECT_EQ(cache_.Acquire(5 * kUnit).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(cache_.evictions(), 0u);
+}
+
+TEST_F(ContentCacheTest, DroppedBuffersServeOthers) {
+  ASSERT_TRUE(Keep(1));
+  ASSERT_TRUE(Keep(2));
+  const Cache::Share used = cache_.Find(2, kUnit);
+  cache_.Drop(1);
+  cache_.Drop(2);
+  cache_.Drop(3);
+  EXPECT_FALSE(Has(1) || Has(2));
+  EXPECT_EQ(cache_.bytes(), 0u);
+  // That of the first one; the other one is still read.
+  ASSERT_TRUE(Keep(4));
+  EXPECT_EQ(live_, 2 * kUnit);
+  EXPECT_EQ(cache_.evictions(), 0u);
+}
+
+// The budget is larger than the memory.
+TEST_F(ContentCacheTest, CopiesGoWhereTheDeviceHasNoMemory) {
+  is_short_ = true;
+  for (ContentId content = 1; content <= 5; ++content) ASSERT_TRUE(Keep(content));
+  const auto lease = cache_.Acquire(2 * kUnit);
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  // A buffer is freed with the first try after its copy was dropped.
+  EXPECT_EQ(cache_.evictions(), 3u);
+}
+
+TEST_F(ContentCacheTest, ServesManyThreads) {
+  std::vector<std::thread> threads;
+  for (ContentId first : {1, 2, 3, 4}) {
+    threads.emplace_back([this, first] {
+      for (ContentId i = 0; i < 500; ++i) {
+        const ContentId content = (first * i) % 16 + 1;
+        const Cache::Share copy = cache_.Find(content, kUnit);
+        if (copy == nullptr) Keep(content);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(live_, 10 * kUnit);
+  EXPECT_EQ(cache_.bytes(), live_);
+}
+
+}  // namespace
+}  // namespace opserve::d3d12

@@ -1,0 +1,118 @@
+// ContentTransfers: which ranges are uploaded, and which copies are made.
+
+#include "server/d3d12/content_transfers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/server/d3d12/fake_buffer.h"
+
+namespace opserve::d3d12 {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeBuffer;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+class ContentTransfersTest : public ::testing::Test {
+ protected:
+  using Transfers = ContentTransfers<FakeBuffer>;
+
+  void Keep(ContentId content, uint64_t bytes) { cache_.Keep(content, cache_.Prepare(bytes)); }
+
+  // The first and last byte of each range, of 1000.
+  std::vector<std::pair<uint64_t, uint64_t>> Uploads() const {
+    std::vector<std::pair<uint64_t, uint64_t>> uploads;
+    for (const ByteRange& range : transfers_.Uploads(1000)) {
+      uploads.emplace_back(range.begin, range.end - 1);
+    }
+    return uploads;
+  }
+
+  std::atomic<uint64_t> live_ = 0;
+  BufferPool<FakeBuffer> pool_{
+      4 * kMinBufferBytes,
+      [this](uint64_t bytes) -> absl::StatusOr<FakeBuffer> { return FakeBuffer(bytes, live_); }};
+  ContentCache<FakeBuffer> cache_{pool_};
+  Transfers transfers_{cache_};
+};
+
+TEST_F(ContentTransfersTest, WithoutCopiesAllIsOneUpload) {
+  EXPECT_FALSE(transfers_.AddInput(0, 100, 7));
+  EXPECT_FALSE(transfers_.AddInput(256, 100, kNoContent));
+  EXPECT_THAT(Uploads(), ElementsAre(Pair(0, 999)));
+}
+
+TEST_F(ContentTransfersTest, UploadsGoAroundCopies) {
+  Keep(7, 100);
+  // In no order; the plan is the last.
+  EXPECT_FALSE(transfers_.AddInput(512, 50, kNoContent));
+  EXPECT_TRUE(transfers_.AddInput(256, 100, 7));
+  EXPECT_FALSE(transfers_.AddInput(0, 100, 8));
+  EXPECT_FALSE(transfers_.AddInput(128, 100, kNoContent));
+  transfers_.AddUpload(768, 32);
+  EXPECT_THAT(Uploads(), ElementsAre(Pair(0, 227), Pair(512, 799)));
+}
+
+TEST_F(ContentTransfersTest, WhereAllIsKeptNothingIsUploaded) {
+  Keep(7, 100);
+  Keep(8, 100);
+  EXPECT_TRUE(transfers_.AddInput(0, 100, 7));
+  EXPECT_TRUE(transfers_.AddInput(256, 100, 8));
+  EXPECT_THAT(Uploads(), IsEmpty());
+}
+
+TEST_F(ContentTransfersTest, AShortCopyDoesNotServe) {
+  Keep(7, 99);
+  EXPECT_FALSE(transfers_.AddInput(0, 100, 7));
+  EXPECT_THAT(transfers_.new_inputs(), SizeIs(1));
+}
+
+TEST_F(ContentTransfersTest, CopiesAreMadeOnceAndKeptInTheEnd) {
+  transfers_.AddInput(0, 100, 7);
+  transfers_.AddInput(256, 100, 7);
+  transfers_.AddResult(0, 0, 100, {.id = 8});
+  transfers_.AddResult(0, 100, 100, {});
+  transfers_.TakeRoom();
+  EXPECT_THAT(transfers_.new_inputs(), SizeIs(1));
+  EXPECT_THAT(transfers_.new_results(), SizeIs(1));
+  EXPECT_EQ(cache_.Find(7, 100), nullptr);
+  transfers_.Keep();
+  EXPECT_NE(cache_.Find(7, 100), nullptr);
+  EXPECT_NE(cache_.Find(8, 100), nullptr);
+}
+
+TEST_F(ContentTransfersTest, NoCopyIsMadeWhereThereIsNoRoom) {
+  const auto lease = pool_.Acquire(3 * kMinBufferBytes);
+  transfers_.AddInput(0, 100, 7);
+  transfers_.AddResult(0, 0, 100, {.id = 8});
+  transfers_.TakeRoom();
+  EXPECT_THAT(transfers_.new_inputs(), SizeIs(1));
+  EXPECT_THAT(transfers_.new_results(), IsEmpty());
+  transfers_.Keep();
+  EXPECT_EQ(cache_.Find(8, 100), nullptr);
+}
+
+TEST_F(ContentTransfersTest, WhatIsReplacedIsNotKept) {
+  Keep(6, 100);
+  transfers_.AddInput(0, 100, 7);
+  transfers_.AddResult(0, 0, 100, {.id = 8, .replaced = 7});
+  transfers_.AddResult(0, 256, 100, {.id = 9, .replaced = 6});
+  transfers_.TakeRoom();
+  EXPECT_THAT(transfers_.new_inputs(), IsEmpty());
+  // Until the run has succeeded.
+  EXPECT_NE(cache_.Find(6, 100), nullptr);
+  transfers_.Keep();
+  EXPECT_EQ(cache_.Find(6, 100), nullptr);
+  EXPECT_EQ(cache_.bytes(), 2 * kMinBufferBytes);
+}
+
+}  // namespace
+}  // namespace opserve::d3d12

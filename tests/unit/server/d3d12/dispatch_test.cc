@@ -1,0 +1,272 @@
+// Layout of calls on the device. The device checks no bounds, so a model of what kernels touch is
+// held against the buffers, byte by byte, for calls of every operator, type and layout.
+
+#include "server/d3d12/dispatch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/conformance/call_cases.h"
+#include "tests/conformance/dispatch_model.h"
+
+namespace opserve::d3d12 {
+namespace {
+
+using opserve::testing::AllCells;
+using opserve::testing::Cell;
+using opserve::testing::FirstOutOfBounds;
+using opserve::testing::Layout;
+using opserve::testing::LayoutsOf;
+using opserve::testing::MakeCall;
+using opserve::testing::Packed;
+using ::testing::ElementsAre;
+
+constexpr uint64_t kNoLimit = uint64_t{1} << 40;
+
+using Invocations = std::vector<std::shared_ptr<const Invocation>>;
+
+std::vector<DeviceCall> CallsOf(const Invocations& invocations) {
+  std::vector<DeviceCall> calls;
+  for (const auto& invocation : invocations) calls.push_back({invocation.get(), {}, nullptr});
+  return calls;
+}
+
+absl::StatusOr<BatchLayout> LayOutAll(const Invocations& invocations, uint64_t limit = kNoLimit) {
+  return LayOut(CallsOf(invocations), limit);
+}
+
+void CheckBounds(const Invocations& invocations) {
+  for (const auto& invocation : invocations) ASSERT_NE(invocation, nullptr);
+  const auto layout = LayOutAll(invocations);
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(FirstOutOfBounds(CallsOf(invocations), *layout), "");
+}
+
+TEST(DispatchTest, KernelsStayInBounds) {
+  for (const Cell& cell : AllCells()) {
+    for (uint32_t size : {1u, 2u, 3u, 5u, 17u, 255u, 4097u}) {
+      for (const Layout& layout : LayoutsOf(size)) {
+        SCOPED_TRACE(cell.name() + ", " + layout.name + ", size " + std::to_string(size));
+        const std::shared_ptr<const Invocation> call = MakeCall(cell, 0, layout);
+        CheckBounds({call});
+        if (::testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+Layout RandomLayout(std::mt19937_64& random) {
+  Layout layout{"random", {}, std::vector<std::vector<uint32_t>>(4)};
+  const size_t dimensions = 1 + random() % 8;
+  uint32_t stride = 1;
+  for (size_t d = 0; d < dimensions; ++d) layout.sizes.push_back(1 + random() % 4);
+  for (int input = 0; input < 3; ++input) {
+    for (size_t d = 0; d < dimensions; ++d) {
+      layout.strides[input].push_back(static_cast<uint32_t>(random() % 7));
+    }
+  }
+  // An output that does not overlap: each stride steps over what lies inside.
+  layout.strides[3].resize(dimensions);
+  for (size_t d = dimensions; d-- > 0;) {
+    layout.strides[3][d] = stride;
+    stride = stride * layout.sizes[d] + static_cast<uint32_t>(random() % 3);
+  }
+  return layout;
+}
+
+TEST(DispatchTest, RandomLayoutsStayInBounds) {
+  std::mt19937_64 random(1);
+  const std::vector<Cell> cells = AllCells();
+  for (int i = 0; i < 3000; ++i) {
+    CheckBounds({MakeCall(cells[random() % cells.size()], 0, RandomLayout(random))});
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// Batches of 1 to 40 calls of any sizes.
+TEST(DispatchTest, BatchesStayInBounds) {
+  std::mt19937_64 random(2);
+  for (const Cell& cell : AllCells()) {
+    for (int i = 0; i < 40; ++i) {
+      SCOPED_TRACE(cell.name() + ", batch " + std::to_string(i));
+      const bool is_packed = i % 2 == 0;
+      Invocations batch;
+      for (size_t count = 1 + random() % 40; batch.size() < count;) {
+        const auto size = static_cast<uint32_t>(1 + random() % (i % 4 < 2 ? 20 : 2000));
+        const auto call = MakeCall(cell, 0, is_packed ? Packed(size) : RandomLayout(random));
+        ASSERT_NE(call, nullptr);
+        // Few strided layouts are small enough to be packed.
+        if (call->plan.is_packed() == is_packed) batch.push_back(call);
+      }
+      CheckBounds(batch);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+// What is written to the places comes back from there: the host's half of a batch.
+TEST(DispatchTest, CallsHavePlacesOfTheirOwn) {
+  const Cell cell = {FindOperator("ELEMENT_WISE_IF"), DataType::kFloat64};
+  const Invocations batch = {MakeCall(cell, 0, Packed(3)), MakeCall(cell, 0, Packed(1)),
+                             MakeCall(cell, 0, Packed(2))};
+  std::vector<DeviceCall> calls = CallsOf(batch);
+  // Call k has conditions of k + 1 and numbers of 10 k and more.
+  std::vector<std::vector<uint8_t>> conditions;
+  std::vector<std::vector<uint64_t>> numbers;
+  std::vector<std::vector<uint64_t>> outputs;
+  for (size_t k = 0; k < calls.size(); ++k) {
+    const uint64_t count = batch[k]->plan.element_count;
+    conditions.emplace_back(count, static_cast<uint8_t>(k + 1));
+    std::vector<uint64_t>& own = numbers.emplace_back(count);
+    std::iota(own.begin(), own.end(), 10 * k);
+    outputs.emplace_back(count, 99);
+  }
+  for (size_t k = 0; k < calls.size(); ++k) {
+    const auto* number = reinterpret_cast<const std::byte*>(numbers[k].data());
+    calls[k].inputs = {reinterpret_cast<const std::byte*>(conditions[k].data()), number, number};
+    calls[k].output = reinterpret_cast<std::byte*>(outputs[k].data());
+  }
+  const auto layout = LayOut(calls, kNoLimit);
+  ASSERT_TRUE(layout.ok());
+  std::vector<std::byte> upload(layout->input_buffer_bytes);
+  for (size_t k = 0; k < calls.size(); ++k) WriteInputs(*layout, k, calls[k], upload.data());
+
+  // Two elements per block: the second call begins with element 4, the third one with element 6.
+  const uint8_t* condition = reinterpret_cast<const uint8_t*>(upload.data());
+  EXPECT_THAT(std::span(condition, 8), ElementsAre(1, 1, 1, 0, 2, 0, 3, 3));
+  ASSERT_EQ(layout->dispatches.size(), 1u);
+  const auto* number =
+      reinterpret_cast<const uint64_t*>(upload.data() + layout->dispatches[0].bound.inputs[2]);
+  EXPECT_THAT(std::span(number, 8), ElementsAre(0, 1, 2, 0, 10, 0, 20, 21));
+  for (size_t k = 0; k < calls.size(); ++k) {
+    WriteResult(layout->places[k], calls[k], reinterpret_cast<const std::byte*>(number));
+  }
+  EXPECT_EQ(outputs, numbers);
+}
+
+TEST(DispatchTest, PackedCallsShareADispatch) {
+  const Cell cell = {FindOperator("ELEMENT_WISE_ROUND"), DataType::kFloat32};
+  const auto packed = LayOutAll(Invocations(300, MakeCall(cell, 0, Packed(5))));
+  ASSERT_TRUE(packed.ok());
+  EXPECT_EQ(packed->dispatches.size(), 1u);
+  EXPECT_EQ(packed->dispatches[0].block_count, 600u);
+  const auto strided = LayOutAll(Invocations(300, MakeCall(cell, 0, LayoutsOf(5)[1])));
+  ASSERT_TRUE(strided.ok());
+  EXPECT_EQ(strided->dispatches.size(), 300u);
+}
+
+TEST(DispatchTest, LanesAreNotMixed) {
+  const Cell half = {FindOperator("ELEMENT_WISE_ROUND"), DataType::kFloat16};
+  const Cell single = {FindOperator("ELEMENT_WISE_ROUND"), DataType::kFloat32};
+  const auto first = MakeCall(half, 0, Packed(5));
+  for (const auto& other : {MakeCall(single, 0, Packed(5)), MakeCall(half, 1, Packed(5)),
+                            MakeCall(half, 0, LayoutsOf(5)[1])}) {
+    EXPECT_EQ(LayOutAll({first, other}).status().code(), absl::StatusCode::kInternal);
+  }
+}
+
+std::shared_ptr<const Invocation> RoundCall(const Layout& layout) {
+  return MakeCall({FindOperator("ELEMENT_WISE_ROUND"), DataType::kFloat32}, 0, layout);
+}
+
+TEST(DispatchTest, LargeTensorsAreRefused) {
+  const auto call = RoundCall(Packed(1000));
+  EXPECT_TRUE(LayOutAll({call}, 4096).ok());
+  EXPECT_EQ(LayOutAll({call}, 3999).status().code(), absl::StatusCode::kUnimplemented);
+  // Too large only together; but not if one of them is too large whatever the others are.
+  EXPECT_TRUE(LayOutAll({call, call}, 8192).ok());
+  EXPECT_EQ(LayOutAll({call, call}, 7999).status().code(), absl::StatusCode::kResourceExhausted);
+  const auto large = RoundCall(Packed(2000));
+  EXPECT_EQ(LayOutAll({call, call, large}, 4096).status().code(), absl::StatusCode::kUnimplemented);
+  // More than kernels can address in 32 bits, whatever the device can.
+  const Cell select = {FindOperator("ELEMENT_WISE_IF"), DataType::kFloat32};
+  EXPECT_EQ(LayOutAll({MakeCall(select, 0, Packed(1u << 28))}).status().code(),
+            absl::StatusCode::kUnimplemented);
+  const auto half = RoundCall(Packed(1u << 28));
+  EXPECT_EQ(LayOutAll({half, half, half}).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(DispatchTest, GroupsAreBounded) {
+  const auto layout = LayOutAll({RoundCall(Packed(1u << 28))});
+  ASSERT_TRUE(layout.ok());
+  EXPECT_LE(layout->dispatches[0].group_count, 65535u);
+  EXPECT_GT(layout->dispatches[0].block_count, layout->dispatches[0].thread_count);
+}
+
+// Offsets 0, 2, 4, 3, 5, 7: neither loop lies inside the other.
+TEST(DispatchTest, InterleavedOutputsArePutInPlaceByTheHost) {
+  const auto call = RoundCall({"interleaved", {2, 3}, {{}, {}, {}, {3, 2}}});
+  const auto layout = LayOutAll({call});
+  ASSERT_TRUE(layout.ok());
+  const CallPlace& place = layout->places[0];
+  EXPECT_TRUE(place.is_dense);
+  EXPECT_EQ(place.result_bytes, 24u);
+  const uint32_t device[6] = {1, 2, 3, 4, 5, 6};
+  std::vector<uint32_t> output(call->output_bytes / 4, 99);
+  WriteResult(place, {call.get(), {}, reinterpret_cast<std::byte*>(output.data())},
+              reinterpret_cast<const std::byte*>(device));
+  EXPECT_EQ(output, (std::vector<uint32_t>{1, 0, 2, 4, 3, 5, 0, 6}));
+}
+
+TEST(DispatchTest, NestedOutputsAreWrittenByTheDevice) {
+  const auto call = RoundCall({"padded", {2, 3}, {{}, {}, {}, {5, 1}}});
+  const auto layout = LayOutAll({call});
+  ASSERT_TRUE(layout.ok());
+  const CallPlace& place = layout->places[0];
+  EXPECT_FALSE(place.is_dense);
+  EXPECT_EQ(place.result_bytes, call->output_bytes);
+  std::array<uint32_t, kPlanBytes / 4> plan;
+  WritePlan(*call, place, reinterpret_cast<std::byte*>(plan.data()));
+  // Size, stride of the output, stride of the input.
+  EXPECT_THAT(std::span(plan).subspan(0, 3), ElementsAre(2, 5, 3));
+  EXPECT_THAT(std::span(plan).subspan(8, 3), ElementsAre(3, 1, 1));
+  EXPECT_EQ(layout->dispatches[0].loop_count, 2u);
+}
+
+// The model itself must see what is wrong.
+TEST(DispatchModelTest, SeesWhatIsOutOfBounds) {
+  for (const Layout& each : {Packed(1001), LayoutsOf(1001)[5]}) {
+    const Invocations batch(3, RoundCall(each));
+    const auto good = LayOutAll(batch);
+    ASSERT_TRUE(good.ok());
+    const auto problem_with = [&](const std::function<void(BatchLayout&)>& change) {
+      BatchLayout changed = *good;
+      change(changed);
+      return FirstOutOfBounds(CallsOf(batch), changed);
+    };
+    EXPECT_EQ(problem_with([](BatchLayout&) {}), "");
+    const std::vector<std::function<void(BatchLayout&)>> faults = {
+        [](BatchLayout& layout) { layout.dispatches.back().block_count += 1024; },
+        [](BatchLayout& layout) { layout.dispatches.back().block_count -= 1; },
+        [](BatchLayout& layout) { layout.dispatches[0].bound.plan -= kTensorAlignment; },
+        [](BatchLayout& layout) { layout.dispatches[0].bound.inputs[0] += 4; },
+        [](BatchLayout& layout) { layout.dispatches[0].bound.inputs[0] += kTensorAlignment; },
+        [](BatchLayout& layout) { layout.dispatches[0].bound.output += kTensorAlignment; },
+        [](BatchLayout& layout) { layout.output_buffer_bytes -= 4; },
+        [](BatchLayout& layout) { layout.input_buffer_bytes -= kTensorAlignment; },
+        [](BatchLayout& layout) { layout.result_bytes -= 4; },
+        [](BatchLayout& layout) { layout.places[1].at.inputs[0] -= 16; },
+        [](BatchLayout& layout) { layout.places[1].at.inputs[0] += 4; },
+        [](BatchLayout& layout) { layout.places[1].at.output += 16; },
+        [](BatchLayout& layout) {
+          std::swap(layout.places[0].at.inputs, layout.places[2].at.inputs);
+        },
+    };
+    for (size_t i = 0; i < faults.size(); ++i) {
+      EXPECT_NE(problem_with(faults[i]), "") << each.name << ", fault " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace opserve::d3d12

@@ -1,0 +1,109 @@
+#include "server/service/catalogue.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/op_table.h"
+#include "tests/unit/server/errors/status_testing.h"
+
+namespace opserve::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+v1::ListOperatorsResponse List(const std::string& name, const std::string& level) {
+  v1::ListOperatorsRequest request;
+  request.set_name(name);
+  request.set_feature_level(level);
+  v1::ListOperatorsResponse response;
+  EXPECT_TRUE(ListOperators(request, response).ok());
+  return response;
+}
+
+absl::Status Failure(const std::string& name, const std::string& level) {
+  v1::ListOperatorsRequest request;
+  request.set_name(name);
+  request.set_feature_level(level);
+  v1::ListOperatorsResponse response;
+  return ListOperators(request, response);
+}
+
+TEST(CatalogueTest, HoldsTheWholeTable) {
+  const v1::ListOperatorsResponse response = List("", "");
+  ASSERT_EQ(static_cast<size_t>(response.operators_size()), OpTable().size());
+  for (int i = 0; i < response.operators_size(); ++i) {
+    const OpTraits& op = OpTable()[static_cast<size_t>(i)];
+    const v1::OperatorInfo& info = response.operators(i);
+    EXPECT_EQ(info.name(), std::string(op.name));
+    EXPECT_EQ(info.support_size(), static_cast<int>(op.support.size()));
+    EXPECT_EQ(info.support(0).feature_level(), info.introduced());
+    EXPECT_EQ(info.support(0).tensors_size(), op.tensor_count());
+  }
+  ASSERT_EQ(static_cast<size_t>(response.feature_levels_size()), kAllFeatureLevels.size());
+  EXPECT_EQ(response.feature_levels(0).max_dimension_count(), 5u);
+  EXPECT_EQ(response.feature_levels(14).value(), 0x6400u);
+}
+
+TEST(CatalogueTest, DescribesAnOperatorCompletely) {
+  const v1::ListOperatorsResponse response = List("ELEMENT_WISE_MODULUS_TRUNCATE", "");
+  ASSERT_THAT(response.operators(), SizeIs(1));
+  const v1::OperatorInfo& op = response.operators(0);
+  ASSERT_THAT(op.inputs(), SizeIs(2));
+  EXPECT_EQ(op.inputs(1).name(), "BTensor");
+  EXPECT_EQ(op.output().name(), "OutputTensor");
+  EXPECT_THAT(op.same_sizes(0).tensors(), ElementsAre("ATensor", "BTensor", "OutputTensor"));
+  EXPECT_THAT(op.same_data_type(0).tensors(), ElementsAre("ATensor", "BTensor", "OutputTensor"));
+  EXPECT_THAT(op.in_place(), ElementsAre("ATensor", "BTensor"));
+  EXPECT_THAT(op.attributes(), SizeIs(0));
+}
+
+TEST(CatalogueTest, LeavesOutTypeGroupsOfOne) {
+  EXPECT_THAT(List("ELEMENT_WISE_IS_INFINITY", "").operators(0).same_data_type(), SizeIs(0));
+}
+
+TEST(CatalogueTest, TellsTheValuesOfEnums) {
+  const v1::AttributeInfo mode = List("ELEMENT_WISE_ROUND", "").operators(0).attributes(0);
+  EXPECT_EQ(mode.name(), "RoundingMode");
+  EXPECT_EQ(mode.kind(), "enum");
+  ASSERT_THAT(mode.values(), SizeIs(3));
+  EXPECT_EQ(mode.values(2).name(), "TOWARD_INFINITY");
+  EXPECT_EQ(mode.values(2).number(), 2);
+}
+
+TEST(CatalogueTest, ALevelLeavesOnlyTheRowInForce) {
+  const v1::ListOperatorsResponse response = List("", "4_0");
+  ASSERT_THAT(response.operators(), SizeIs(4));
+  for (const v1::OperatorInfo& op : response.operators()) {
+    ASSERT_THAT(op.support(), SizeIs(1));
+    EXPECT_EQ(op.support(0).feature_level(), "3_0");
+  }
+}
+
+TEST(CatalogueTest, ALevelLeavesOutWhatCameLater) {
+  EXPECT_THAT(List("", "1_0").operators(), SizeIs(0));
+  EXPECT_THAT(List("ELEMENT_WISE_ROUND", "2_0").operators(), SizeIs(0));
+  EXPECT_THAT(List("", "2_0").operators(), SizeIs(1));
+}
+
+TEST(CatalogueTest, RefusesUnknownNamesAndLevels) {
+  const absl::Status name = Failure("ROUMD", "");
+  EXPECT_EQ(name.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReasonOf(name), "OPERATOR_NOT_FOUND");
+  EXPECT_THAT(std::string(name.message()), HasSubstr("ELEMENT_WISE_ROUND"));
+
+  const absl::Status level = Failure("", "6_5");
+  EXPECT_EQ(level.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Detail<rpc::BadRequest>(level, kBadRequestUrl)->field_violations(0).field(),
+            "feature_level");
+
+  const absl::Status both = Failure("ROUMD", "6_5");
+  EXPECT_EQ(both.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Detail<rpc::BadRequest>(both, kBadRequestUrl)->field_violations(), SizeIs(2));
+}
+
+}  // namespace
+}  // namespace opserve::testing

@@ -1,0 +1,162 @@
+#include "server/validate/request_validator.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/payload_views.h"
+#include "tests/unit/server/errors/status_testing.h"
+
+namespace opserve::testing {
+namespace {
+
+constexpr uint64_t kMaxMessageBytes = 1 << 20;
+
+v1::ExecuteRequest Round(uint32_t elements) {
+  v1::ExecuteRequest request;
+  request.set_operator_("ELEMENT_WISE_ROUND");
+  v1::Attribute& mode = *request.add_attributes();
+  mode.set_name("RoundingMode");
+  mode.set_int_value(2);
+  v1::TensorDesc& input = *request.add_inputs();
+  input.set_data_type(v1::DATA_TYPE_FLOAT32);
+  input.add_sizes(elements);
+  request.add_payloads(std::string(elements * 4, '\0'));
+  return request;
+}
+
+class RequestValidatorTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::shared_ptr<const Invocation>> Validate(const v1::ExecuteRequest& request) {
+    return validator_.Validate(HeaderOf(request, PayloadBytesOf(request)));
+  }
+  int ViolationCount(const v1::ExecuteRequest& request) {
+    const auto detail = Detail<rpc::BadRequest>(Validate(request).status(), kBadRequestUrl);
+    return detail ? detail->field_violations_size() : 0;
+  }
+
+  RequestValidator validator_{ValidationLimits(), kMaxMessageBytes, 64, false};
+};
+
+TEST_F(RequestValidatorTest, MakesTheCall) {
+  const auto invocation = Validate(Round(3));
+  ASSERT_TRUE(invocation.ok());
+  EXPECT_EQ((*invocation)->op, OpId::ELEMENT_WISE_ROUND);
+  EXPECT_EQ((*invocation)->mode(), 2);
+  EXPECT_EQ((*invocation)->output_bytes, 12u);
+}
+
+TEST_F(RequestValidatorTest, RemembersCallsWhateverTheirIds) {
+  v1::ExecuteRequest request = Round(3);
+  const auto first = Validate(request);
+  request.set_request_id("other");
+  request.set_device(v1::DEVICE_PREFERENCE_CPU);
+  request.set_payloads(0, std::string(12, 'x'));
+  EXPECT_EQ(*Validate(request), *first);
+  EXPECT_NE(*Validate(Round(4)), *first);
+  EXPECT_EQ(validator_.cached(), 2u);
+}
+
+TEST_F(RequestValidatorTest, AGpuMayBeAskedForWhereThereIsOne) {
+  RequestValidator with_gpus(ValidationLimits(), kMaxMessageBytes, 0, true);
+  v1::ExecuteRequest request = Round(3);
+  request.set_device(v1::DEVICE_PREFERENCE_GPU);
+  EXPECT_TRUE(with_gpus.Validate(HeaderOf(request, PayloadBytesOf(request))).ok());
+}
+
+TEST_F(RequestValidatorTest, UnknownPrioritiesAreNamed) {
+  v1::ExecuteRequest request = Round(3);
+  request.set_priority(static_cast<v1::Priority>(9));
+  const auto detail = Detail<rpc::BadRequest>(Validate(request).status(), kBadRequestUrl);
+  ASSERT_TRUE(detail.has_value());
+  ASSERT_EQ(detail->field_violations_size(), 1);
+  EXPECT_EQ(detail->field_violations(0).field(), "priority");
+  EXPECT_THAT(detail->field_violations(0).description(), ::testing::HasSubstr("9"));
+}
+
+TEST_F(RequestValidatorTest, RemembersNoFailures) {
+  v1::ExecuteRequest request = Round(3);
+  request.set_payloads(0, "short");
+  EXPECT_FALSE(Validate(request).ok());
+  EXPECT_FALSE(Validate(request).ok());
+  EXPECT_EQ(validator_.cached(), 0u);
+}
+
+TEST_F(RequestValidatorTest, ChecksTheEnvelopeOfRememberedCalls) {
+  v1::ExecuteRequest request = Round(3);
+  ASSERT_TRUE(Validate(request).ok());
+  request.set_request_id(std::string(128, 'x'));
+  EXPECT_TRUE(Validate(request).ok());
+  request.set_request_id(std::string(129, 'x'));
+  request.set_device(static_cast<v1::DevicePreference>(-1));
+  EXPECT_EQ(ReasonOf(Validate(request).status()), "INVALID_REQUEST");
+  EXPECT_EQ(ViolationCount(request), 2);
+}
+
+TEST_F(RequestValidatorTest, AddsEnvelopeFaultsToTheOthers) {
+  v1::ExecuteRequest request = Round(3);
+  request.set_operator_("ELEMENT_WISE_ROUNT");
+  EXPECT_EQ(ReasonOf(Validate(request).status()), "OPERATOR_NOT_FOUND");
+  request.set_device(static_cast<v1::DevicePreference>(4));
+  EXPECT_EQ(ReasonOf(Validate(request).status()), "INVALID_REQUEST");
+  EXPECT_EQ(ViolationCount(request), 2);
+}
+
+TEST_F(RequestValidatorTest, ReportsFaultsBeforeTheMissingDevice) {
+  v1::ExecuteRequest request = Round(3);
+  request.set_device(v1::DEVICE_PREFERENCE_GPU);
+  EXPECT_EQ(ReasonOf(Validate(request).status()), "DEVICE_UNAVAILABLE");
+  request.clear_payloads();
+  EXPECT_EQ(ReasonOf(Validate(request).status()), "INVALID_REQUEST");
+}
+
+TEST_F(RequestValidatorTest, RefusesResponsesAboveTheMessageLimit) {
+  constexpr auto kLargest = static_cast<uint32_t>((kMaxMessageBytes - kMaxResponseHeaderBytes) / 4);
+  EXPECT_TRUE(Validate(Round(kLargest)).ok());
+  const v1::ExecuteRequest larger = Round(kLargest + 1);
+  EXPECT_EQ(ReasonOf(Validate(larger).status()), "RESPONSE_TOO_LARGE");
+  const std::vector<uint64_t> payload_bytes = PayloadBytesOf(larger);
+  RequestHeader header = HeaderOf(larger, payload_bytes);
+  header.answers_in_one_message = false;
+  EXPECT_TRUE(validator_.Validate(header).ok());
+}
+
+TEST(WireTest, MapsPayloadsToTheOperatorsInputs) {
+  v1::ExecuteRequest request;
+  request.set_operator_("ELEMENT_WISE_MODULUS_TRUNCATE");
+  for (const char* name : {"BTensor", "ATensor"}) {
+    v1::TensorDesc& input = *request.add_inputs();
+    input.set_name(name);
+    input.set_data_type(v1::DATA_TYPE_UINT8);
+    input.add_sizes(1);
+    request.add_payloads("x");
+  }
+  RequestValidator validator(ValidationLimits(), kMaxMessageBytes, 0, false);
+  const auto invocation = validator.Validate(HeaderOf(request, PayloadBytesOf(request)));
+  ASSERT_TRUE(invocation.ok());
+  const auto inputs = InputsOf(PayloadsOf(request), **invocation);
+  EXPECT_EQ(static_cast<const void*>(inputs[0].data()), request.payloads(1).data());
+  EXPECT_EQ(static_cast<const void*>(inputs[1].data()), request.payloads(0).data());
+  EXPECT_TRUE(inputs[2].is_absent());
+}
+
+TEST(WireTest, HeadersStayBelowTheirBound) {
+  v1::ExecuteRequest request = Round(1);
+  request.set_request_id(std::string(kMaxRequestIdBytes, 'x'));
+  request.mutable_inputs(0)->mutable_sizes()->Resize(8, 1);
+  v1::TensorDesc& output = *request.mutable_output();
+  output.mutable_sizes()->Resize(8, 1);
+  output.mutable_strides()->Resize(8, UINT32_MAX);
+  RequestValidator validator(ValidationLimits(), kMaxMessageBytes, 0, false);
+  const auto invocation = validator.Validate(HeaderOf(request, PayloadBytesOf(request)));
+  ASSERT_TRUE(invocation.ok()) << invocation.status();
+  v1::ExecuteResponse response;
+  const RunRecord record = {"a device with quite a long name", DeviceKind::kGpu,
+                            std::chrono::hours(1000000), std::chrono::hours(1000000)};
+  WriteResponseHeader(request, **invocation, record, response);
+  EXPECT_EQ(response.output().strides_size(), 8);
+  EXPECT_LT(response.ByteSizeLong(), kMaxResponseHeaderBytes / 2);
+}
+
+}  // namespace
+}  // namespace opserve::testing
