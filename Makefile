@@ -40,7 +40,7 @@ help: ## List the verbs
 
 .PHONY: setup
 setup: ## Install every package that any verb needs
-	@deploy/setup.sh build test bundle lint fuzz bench
+	@deploy/setup.sh build test bundle lint clang bench
 
 # Configures a preset. Ninja itself re-runs CMake when a CMakeLists.txt changes.
 build/%/build.ninja: CMakePresets.json
@@ -132,12 +132,16 @@ docs: packages ## Write docs/operators.md from the operator table
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opdoc
 	@$(RELEASE)/bin/opdoc >docs/operators.md
 
+.PHONY: clang
+clang: packages ## Build all with Clang, its thread-safety analysis and sanitizers
+	@deploy/setup.sh clang
+	@$(MAKE) build/clang/build.ninja
+	@ninja -C build/clang -j $(JOBS)
+
 .PHONY: asan
-asan: packages ## Run the tests, slow ones excepted, under AddressSanitizer and UBSan
-	@$(MAKE) build/asan/build.ninja
-	@ninja -C build/asan -j $(JOBS) $(SANITIZED_TARGETS) tests/conformance/all
-	@ctest --test-dir build/asan --output-on-failure --parallel $(JOBS) \
-	  -L 'unit|conformance|integration' -LE '$(UNSANITIZED_LABELS)' $(ARGS)
+asan: clang ## Run the tests, slow ones excepted, under AddressSanitizer and UBSan
+	@ctest --test-dir build/clang --output-on-failure --parallel $(JOBS) \
+	  -L 'unit|conformance|integration|gpu' -LE '$(UNSANITIZED_LABELS)' $(ARGS)
 
 .PHONY: tsan
 tsan: packages ## Run the unit and integration tests under ThreadSanitizer
@@ -148,10 +152,10 @@ tsan: packages ## Run the unit and integration tests under ThreadSanitizer
 
 .PHONY: fuzz
 fuzz: packages ## Run every fuzz target for FUZZ_SECONDS
-	@deploy/setup.sh fuzz
-	@$(MAKE) build/fuzz/build.ninja
-	@ninja -C build/fuzz -j $(JOBS) tests/fuzz/all
-	@deploy/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+	@deploy/setup.sh clang
+	@$(MAKE) build/clang/build.ninja
+	@ninja -C build/clang -j $(JOBS) tests/fuzz/all
+	@deploy/fuzz.sh build/clang $(FUZZ_SECONDS)
 
 .PHONY: soak
 soak: build ## Kill random clients for SOAK_SECONDS; the server must stay right and not grow

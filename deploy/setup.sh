@@ -6,7 +6,7 @@
 #   build    compilers, CMake and the libraries the programs link
 #   test     what the tests and the demo need beside that
 #   lint     clang-format, clang-tidy, shellcheck
-#   fuzz     Clang with libFuzzer
+#   clang    Clang with its sanitizers and libFuzzer
 #   bundle   what `make bundle` packs and uses beside what the build needs
 #   bench    what plots need, and a Python environment in .venv with ONNX Runtime (goes on without where
 #            pip cannot install it)
@@ -29,7 +29,7 @@ declare -A packages_of=(
   [test]="libgmock-dev libgtest-dev openssl python3 python3-h2 python3-numpy
     libvkd3d1 libvulkan1 mesa-vulkan-drivers"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
-  [fuzz]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
+  [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
   [bundle]="binutils libvkd3d1 libvulkan1 patchelf"
   [bench]="python3 python3-matplotlib python3-venv"
   # dpkg-dev unpacks the sources; the last line is Wine with a display and a Vulkan driver.

@@ -1,10 +1,10 @@
 #include "client/base/clock.h"
 
 #include <chrono>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <thread>
+
+#include "proto/base/mutex.h"
 
 namespace opserve::client_internal {
 namespace {
@@ -13,9 +13,9 @@ class SteadyClock final : public Clock {
  public:
   ~SteadyClock() override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
-      changed_.notify_one();
+      changed_.NotifyOne();
     }
     if (thread_.joinable()) thread_.join();
   }
@@ -30,39 +30,39 @@ class SteadyClock final : public Clock {
   }
 
   void RunAfter(absl::Duration delay, std::function<void()> action) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // Most clients never retry, so the thread starts with the first need for it.
     if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
     pending_.emplace(Now() + delay, std::move(action));
-    changed_.notify_one();
+    changed_.NotifyOne();
   }
 
  private:
   void Run() {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     while (!stopping_ || !pending_.empty()) {
       if (pending_.empty()) {
-        changed_.wait(lock);
+        changed_.Wait(mutex_);
         continue;
       }
       const absl::Duration wait = pending_.begin()->first - Now();
       if (!stopping_ && wait > absl::ZeroDuration()) {
-        changed_.wait_for(lock, absl::ToChronoNanoseconds(wait));
+        changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(wait));
         continue;
       }
       const std::function<void()> action = std::move(pending_.begin()->second);
       pending_.erase(pending_.begin());
-      lock.unlock();
+      mutex_.unlock();
       action();
-      lock.lock();
+      mutex_.lock();
     }
   }
 
-  // mutex_ guards all that follows.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::multimap<absl::Time, std::function<void()>> pending_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::multimap<absl::Time, std::function<void()>> pending_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Started under the lock, and joined by the destructor, which is alone.
   std::thread thread_;
 };
 

@@ -55,13 +55,13 @@ void Sockets::Add(int fd) {
   if (is_local_) (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kCubic, sizeof(kCubic) - 1);
   struct stat found;
   if (fstat(fd, &found) != 0) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(sockets_, [](const Socket& socket) { return !IsStill(socket, socket.fd); });
   sockets_.push_back({fd, found.st_dev, found.st_ino});
 }
 
 void Sockets::ShutDown() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Socket& socket : sockets_) {
     // A copy stays what it is, whatever becomes of the descriptor.
     const int copy = fcntl(socket.fd, F_DUPFD_CLOEXEC, 0);

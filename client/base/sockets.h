@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "grpcpp/support/channel_arguments.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::client_internal {
 
@@ -49,9 +49,8 @@ class Sockets {
   static bool IsStill(const Socket& socket, int fd);
 
   const bool is_local_;
-  // std::mutex, which ThreadSanitizer understands; it guards sockets_.
-  std::mutex mutex_;
-  std::vector<Socket> sockets_;
+  Mutex mutex_;
+  std::vector<Socket> sockets_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace opserve::client_internal

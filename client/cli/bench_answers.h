@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "opserve/client.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::cli {
 
@@ -31,7 +31,7 @@ class BenchAnswers {
  public:
   // Counts a call that succeeded.
   void Add(const ExecutionInfo& info) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     DeviceAnswers& answers = devices_[info.device];
     ++answers.calls;
     answers.batch_sizes += info.batch_size;
@@ -41,14 +41,13 @@ class BenchAnswers {
 
   // By name of the device.
   std::map<std::string, DeviceAnswers> devices() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return devices_;
   }
 
  private:
-  // std::mutex, which ThreadSanitizer understands; the distributed Abseil is not instrumented.
-  mutable std::mutex mutex_;
-  std::map<std::string, DeviceAnswers> devices_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::map<std::string, DeviceAnswers> devices_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace opserve::cli

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
+
+#include "proto/base/mutex.h"
 
 namespace opserve::cli {
 namespace {
@@ -35,15 +35,16 @@ class Schedule {
     }
     const TimePoint due = DueTime(next_++);
     if (due >= end_ || SteadyClock::now() >= end_) return std::nullopt;
-    std::unique_lock lock(mutex_);
-    stopped_.wait_until(lock, due, [this] { return stop_.load(); });
+    const MutexLock lock(mutex_);
+    while (!stop_ && stopped_.WaitUntil(mutex_, due)) {
+    }
     return stop_ ? std::nullopt : std::optional(due);
   }
 
   // Wakes up all that wait, after `stop` has been set.
   void WakeUp() {
-    const std::lock_guard lock(mutex_);
-    stopped_.notify_all();
+    const MutexLock lock(mutex_);
+    stopped_.NotifyAll();
   }
 
   // Number of calls that were due before `now`; 0 in a closed loop.
@@ -67,8 +68,8 @@ class Schedule {
   const TimePoint end_;
   std::atomic<bool>& stop_;
   std::atomic<uint64_t> next_ = 0;
-  std::mutex mutex_;
-  std::condition_variable stopped_;
+  Mutex mutex_;
+  CondVar stopped_;
 };
 
 void Record(const absl::Status& status, TimePoint due, LoadResult& result) {

@@ -10,7 +10,7 @@ Connections::Connections(std::vector<Connection> connections) {
 }
 
 const Connection& Connections::Begin() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // The first of several: it is the warmest.
   Counted& connection =
       *std::min_element(connections_.begin(), connections_.end(),
@@ -20,7 +20,7 @@ const Connection& Connections::Begin() {
 }
 
 void Connections::End(const Connection& connection) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = std::find_if(connections_.begin(), connections_.end(),
                                   [&](const Counted& known) { return &known == &connection; });
   --found->calls;

@@ -7,11 +7,11 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "client/base/sockets.h"
 #include "grpcpp/channel.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::client_internal {
 
@@ -37,9 +37,8 @@ class Connections {
     int calls = 0;
   };
 
-  // std::mutex, which ThreadSanitizer understands; it guards the counts.
-  std::mutex mutex_;
-  std::vector<Counted> connections_;
+  Mutex mutex_;
+  std::vector<Counted> connections_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace opserve::client_internal

@@ -3,12 +3,12 @@
 #include <grpcpp/impl/rpc_method.h>
 #include <grpcpp/support/client_callback.h>
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "client/rpc/force_release.h"
 #include "client/rpc/grpc_status.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::client_internal {
 namespace {
@@ -33,8 +33,7 @@ class GrpcStream final : public RawStream,
   void Start(std::shared_ptr<Observer> observer) override {
     observer_ = std::move(observer);
     grpc::internal::ClientCallbackReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::Create(
-        connection_.channel.get(), RpcMethod(method_, RpcMethod::BIDI_STREAMING), context_.get(),
-        this);
+        connection_.channel.get(), RpcMethod(method_, RpcMethod::BIDI_STREAMING), context(), this);
     StartRead(&received_);
     StartCall();
   }
@@ -47,7 +46,7 @@ class GrpcStream final : public RawStream,
   void WritesDone() override { StartWritesDone(); }
 
   void Cancel() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (context_ == nullptr) return;
     context_->TryCancel();
     Watch(kGrace);
@@ -58,9 +57,14 @@ class GrpcStream final : public RawStream,
   }
 
  private:
+  grpc::ClientContext* context() {
+    const MutexLock lock(mutex_);
+    return context_.get();
+  }
+
   // gRPC ends no call while it waits for the socket to take what it is writing. Shutting the
   // connection down ends that.
-  void Watch(absl::Duration delay) {
+  void Watch(absl::Duration delay) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     watches_.push_back(
         watchdog_.RunAfter(delay, [&connection = connection_] { connection.sockets->ShutDown(); }));
   }
@@ -79,7 +83,7 @@ class GrpcStream final : public RawStream,
   void OnDone(const grpc::Status& status) override {
     const std::shared_ptr<Observer> observer = std::move(observer_);
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (const Watchdog::Key& watch : watches_) watchdog_.Cancel(watch);
       // It has a share of the channel. Were that the last one, because the caller gives the client
       // up as soon as the stream is over, gRPC would join the thread that this runs in.
@@ -96,10 +100,9 @@ class GrpcStream final : public RawStream,
   std::shared_ptr<Observer> observer_;
   grpc::ByteBuffer sent_;
   grpc::ByteBuffer received_;
-  // std::mutex, which ThreadSanitizer understands; it guards all that follows.
-  std::mutex mutex_;
-  std::unique_ptr<grpc::ClientContext> context_;  // until the end
-  std::vector<Watchdog::Key> watches_;
+  Mutex mutex_;
+  std::unique_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);  // until the end
+  std::vector<Watchdog::Key> watches_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

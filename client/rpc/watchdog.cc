@@ -13,45 +13,45 @@ absl::Time Now() {
 
 Watchdog::~Watchdog() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopping_ = true;
-    changed_.notify_one();
+    changed_.NotifyOne();
   }
   if (thread_.joinable()) thread_.join();
 }
 
 Watchdog::Key Watchdog::RunAfter(absl::Duration delay, std::function<void()> action) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Key key = {Now() + delay, ++last_number_};
   if (delay == absl::InfiniteDuration()) return key;
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   const auto added = actions_.emplace(key, std::move(action)).first;
-  if (added == actions_.begin()) changed_.notify_one();
+  if (added == actions_.begin()) changed_.NotifyOne();
   return key;
 }
 
 void Watchdog::Cancel(const Key& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   actions_.erase(key);
 }
 
 void Watchdog::Run() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!is_stopping_) {
     if (actions_.empty()) {
-      changed_.wait(lock);
+      changed_.Wait(mutex_);
       continue;
     }
     const absl::Duration wait = actions_.begin()->first.first - Now();
     if (wait > absl::ZeroDuration()) {
-      changed_.wait_for(lock, absl::ToChronoNanoseconds(wait));
+      changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(wait));
       continue;
     }
     const std::function<void()> action = std::move(actions_.begin()->second);
     actions_.erase(actions_.begin());
-    lock.unlock();
+    mutex_.unlock();
     action();
-    lock.lock();
+    mutex_.lock();
   }
 }
 

@@ -5,15 +5,14 @@
 #ifndef OPSERVE_CLIENT_RPC_WATCHDOG_H_
 #define OPSERVE_CLIENT_RPC_WATCHDOG_H_
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "absl/time/time.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::client_internal {
 
@@ -37,13 +36,13 @@ class Watchdog {
  private:
   void Run();
 
-  // std::mutex, which ThreadSanitizer understands; it guards all that follows.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t last_number_ = 0;
-  std::map<Key, std::function<void()>> actions_;
-  bool is_stopping_ = false;
-  std::thread thread_;  // from the first action on
+  Mutex mutex_;
+  CondVar changed_;
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<Key, std::function<void()>> actions_ ABSL_GUARDED_BY(mutex_);
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // From the first action on. Started under the lock, and joined by the destructor, which is alone.
+  std::thread thread_;
 };
 
 }  // namespace opserve::client_internal

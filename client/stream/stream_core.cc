@@ -29,24 +29,33 @@ struct StreamCore::Request : OutgoingRequest {
 uint64_t StreamCore::Submit(const OperatorCall& call, ExecuteCallback done,
                             std::optional<absl::Duration> timeout) {
   OutgoingMessage message = MakeRequest(call);
-  std::unique_lock lock(mutex_);
-  const uint64_t id = ++last_id_;
-  const auto request = std::make_shared<Request>(id, std::move(message), piece_bytes_);
-  request->done = std::move(done);
-  request->info.sends = 1;
+  RequestPtr refused;
+  uint64_t id = 0;
+  {
+    const MutexLock lock(mutex_);
+    id = ++last_id_;
+    const auto request = std::make_shared<Request>(id, std::move(message), piece_bytes_);
+    request->done = std::move(done);
+    request->info.sends = 1;
+    if (!Enqueue(request, timeout)) refused = request;
+  }
+  if (refused != nullptr) Deliver(std::move(refused));
+  return id;
+}
+
+bool StreamCore::Enqueue(const RequestPtr& request, std::optional<absl::Duration> timeout) {
+  const uint64_t id = request->pieces.id();
   pending_.emplace(id, request);
   if (absl::Status why = WhyClosed(); !why.ok()) {
     request->result = std::move(why);
-    lock.unlock();
-    Deliver(request);
-    return id;
+    return false;
   }
   request->deadline = clock_.Now() + timeout.value_or(request_timeout_);
   open_.emplace(id, request);
   outbox_.Push(request);
   WakeAt(request->deadline);
   SendNext();
-  return id;
+  return true;
 }
 
 absl::Status StreamCore::WhyClosed() const {
@@ -60,7 +69,7 @@ absl::Status StreamCore::WhyClosed() const {
 void StreamCore::Cancel(uint64_t id) {
   RequestPtr request;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = open_.find(id);
     if (found == open_.end()) return;
     request = found->second;
@@ -70,7 +79,7 @@ void StreamCore::Cancel(uint64_t id) {
 }
 
 absl::Status StreamCore::Finish(absl::Duration timeout) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   is_finishing_ = true;
   if (!end_ && timeout != absl::InfiniteDuration()) {
     clock_.RunAfter(timeout, [weak = weak_from_this(), timeout] {
@@ -81,13 +90,13 @@ absl::Status StreamCore::Finish(absl::Duration timeout) {
     });
   }
   SendNext();
-  changed_.wait(lock, [this] { return pending_.empty(); });
+  while (!pending_.empty()) changed_.Wait(mutex_);
   if (!open_.empty() && reason_.ok()) {
     // All that is missing are answers that nobody waits for any more.
     is_dropped_ = true;
     raw_->Cancel();
   }
-  changed_.wait(lock, [this] { return is_over_; });
+  while (!is_over_) changed_.Wait(mutex_);
   return *end_;
 }
 
@@ -115,7 +124,7 @@ absl::Status StreamCore::Take(grpc::ByteBuffer& bytes) {
 }
 
 StreamCore::RequestPtr StreamCore::Find(uint64_t id, bool& is_wanted) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = open_.find(id);
   const bool is_known = found != open_.end() && found->second->pieces.has_begun();
   // Nothing that follows a message that broke the rules is believed.
@@ -126,7 +135,7 @@ StreamCore::RequestPtr StreamCore::Find(uint64_t id, bool& is_wanted) {
 
 void StreamCore::OnAnswered(const RequestPtr& request) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     open_.erase(request->pieces.id());
     outbox_.OnAnswered(request);
     SendNext();
@@ -139,13 +148,13 @@ void StreamCore::OnAnswered(const RequestPtr& request) {
 }
 
 void StreamCore::OnWritten() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_writing_ = false;
   SendNext();
 }
 
 void StreamCore::OnMessagesEnd() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   may_write_ = false;
 }
 
@@ -153,7 +162,7 @@ void StreamCore::OnEnd(const absl::Status& status) {
   std::map<uint64_t, RequestPtr> lost;
   std::vector<RequestPtr> lent;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     may_write_ = false;
     end_ = is_dropped_ ? absl::OkStatus() : reason_.ok() ? status : reason_;
     lost = std::move(open_);
@@ -175,15 +184,15 @@ void StreamCore::OnEnd(const absl::Status& status) {
   for (const auto& [id, request] : lost) Deliver(request);
   lost.clear();
   // Still under the lock: without it Finish could end, and this go, before notify_all does.
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_over_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void StreamCore::OnTimer(absl::Time time) {
   std::vector<RequestPtr> expired;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (time != wake_at_) return;
     wake_at_ = absl::InfiniteFuture();
     absl::Time next = absl::InfiniteFuture();
@@ -239,7 +248,7 @@ void StreamCore::WakeAt(absl::Time time) {
 }
 
 void StreamCore::End(const absl::Status& why) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!reason_.ok() || end_) return;
   reason_ = why;
   raw_->Cancel();
@@ -260,9 +269,9 @@ void StreamCore::Run(Request& request) {
     ExecuteCallback done = std::move(request.done);
     std::move(done)(std::move(request.result), request.info);
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   pending_.erase(request.pieces.id());
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 }  // namespace opserve::client_internal

@@ -5,11 +5,9 @@
 #ifndef OPSERVE_CLIENT_STREAM_STREAM_CORE_H_
 #define OPSERVE_CLIENT_STREAM_STREAM_CORE_H_
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -19,6 +17,7 @@
 #include "client/stream/stream_outbox.h"
 #include "opserve/client.h"
 #include "proto/base/host_buffers.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::client_internal {
 
@@ -67,14 +66,17 @@ class StreamCore final : public RawStream::Observer,
   void Deliver(RequestPtr request);
   void Run(Request& request);
 
-  // With mutex_ held:
+  // Adds a request to those that wait to be sent. Where the stream takes no more, the request has
+  // that as its outcome, and false is returned.
+  bool Enqueue(const RequestPtr& request, std::optional<absl::Duration> timeout)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Gives an open request up. Returns false where it has an outcome already.
-  bool Abandon(const RequestPtr& request, absl::Status why);
-  void SendNext();
+  bool Abandon(const RequestPtr& request, absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sees to it that OnTimer runs at `time`.
-  void WakeAt(absl::Time time);
+  void WakeAt(absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Why no more requests are taken; OK: they are.
-  absl::Status WhyClosed() const;
+  absl::Status WhyClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint64_t piece_bytes_;
   const absl::Duration request_timeout_;
@@ -82,23 +84,26 @@ class StreamCore final : public RawStream::Observer,
   Clock& clock_;
   const std::unique_ptr<RawStream> raw_;
 
-  // std::mutex, which ThreadSanitizer understands; it guards all that follows.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t last_id_ = 0;
-  StreamOutbox outbox_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  StreamOutbox outbox_ ABSL_GUARDED_BY(mutex_);
   // Requests whose answers are still to come, those included that nobody waits for any more.
-  std::map<uint64_t, RequestPtr> open_;
+  std::map<uint64_t, RequestPtr> open_ ABSL_GUARDED_BY(mutex_);
   // Requests whose callbacks have not returned.
-  std::map<uint64_t, RequestPtr> pending_;
-  absl::Time wake_at_ = absl::InfiniteFuture();
-  bool is_finishing_ = false;
-  bool is_writing_ = false;
-  bool may_write_ = true;
-  bool is_dropped_ = false;          // this side ended the stream, and nobody minds
-  absl::Status reason_;              // why this side ended the stream; OK: it did not
-  std::optional<absl::Status> end_;  // once the stream is over: what became of it
-  bool is_over_ = false;             // and everybody has been told
+  std::map<uint64_t, RequestPtr> pending_ ABSL_GUARDED_BY(mutex_);
+  absl::Time wake_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  bool is_finishing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool may_write_ ABSL_GUARDED_BY(mutex_) = true;
+  // Whether this side ended the stream, and nobody minds.
+  bool is_dropped_ ABSL_GUARDED_BY(mutex_) = false;
+  // Why this side ended the stream; OK: it did not.
+  absl::Status reason_ ABSL_GUARDED_BY(mutex_);
+  // Once the stream is over: what became of it.
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  // Whether everybody has been told of that.
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace opserve::client_internal

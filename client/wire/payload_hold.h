@@ -6,14 +6,13 @@
 #ifndef OPSERVE_CLIENT_WIRE_PAYLOAD_HOLD_H_
 #define OPSERVE_CLIENT_WIRE_PAYLOAD_HOLD_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <span>
 
 #include "absl/time/time.h"
 #include "grpcpp/support/slice.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::client_internal {
 
@@ -40,11 +39,10 @@ class PayloadHold {
  private:
   static void GiveBack(void* hold);
 
-  // std::mutex, which ThreadSanitizer understands; it guards all that follows.
-  std::mutex mutex_;
-  std::condition_variable released_;
-  int lent_ = 0;
-  std::function<void()> on_release_;
+  Mutex mutex_;
+  CondVar released_;
+  int lent_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::function<void()> on_release_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace opserve::client_internal

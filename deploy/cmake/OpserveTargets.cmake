@@ -19,7 +19,7 @@ target_compile_options(opserve_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
   # GCC 12 warns of overlap inside std::string's own operator+ (GCC bug 105329).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
-  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety;-Wthread-safety-beta>)
 
 # opserve_library(NAME SRCS ... DEPS ... [PRIVATE_DEPS ...])
 # A static library opserve_NAME, also known as opserve::NAME. Includes are relative to the root.
