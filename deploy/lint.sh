@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks formatting, runs clang-tidy, and checks shell scripts. `make lint` calls it.
+# Checks formatting, runs clang-tidy, checks shell scripts, and that files which documents and comments
+# name exist. `make lint` calls it.
 #
 #   deploy/lint.sh [--all]
 #
@@ -43,6 +44,11 @@ check_scripts() {
   shellcheck "${scripts[@]}" || failed+=(shellcheck)
 }
 
+check_named_files() {
+  stage "names of files"
+  deploy/check-named-files.py || failed+=("names of files")
+}
+
 check_tidy() {
   local files
   # Only what the release build compiles has a command line that clang-tidy can use.
@@ -62,6 +68,7 @@ check_tidy() {
 
 check_format
 check_scripts
+check_named_files
 check_tidy "$@"
 if ((${#failed[@]})); then
   stage "failed: ${failed[*]}"

@@ -2,7 +2,7 @@
 //
 // The SIMD kernels of all (operator, type, mode) cells, compiled once per instruction set and
 // chosen at run time. A kernel computes packed runs of elements; layouts are dealt with in
-// layout.h.
+// tile_walk.h.
 
 #ifndef OPSERVE_KERNELS_CPU_KERNEL_TABLE_H_
 #define OPSERVE_KERNELS_CPU_KERNEL_TABLE_H_

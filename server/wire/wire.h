@@ -1,7 +1,7 @@
 // File: server/wire/wire.h
 //
 // Conversion between the headers of messages and the types of kernels/. Payloads never are in these
-// messages: proto/wire/message_split.h finds them in a request, and wire_response.h adds one to a
+// messages: proto/wire/message_split.h finds them in a request, and wire_message.h adds one to a
 // response. All functions are stateless and safe to use from any thread.
 
 #ifndef OPSERVE_SERVER_WIRE_WIRE_H_

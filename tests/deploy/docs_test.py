@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds the documentation to the programs: settings, error reasons, links, and the example file.
+"""Holds the documentation to the programs: settings, error reasons, exit codes, links, and the example file.
 
 Each check reads the truth where it lives (the server's own output, the list of error reasons, the file
 system) and fails with the names that the documentation lacks or has in excess.
@@ -25,6 +25,12 @@ def server_output(*arguments):
                           timeout=60, stdin=subprocess.DEVNULL, cwd=ROOT).stdout
 
 
+def anchors(page):
+    """Where links within a page can lead: its headings, as they are shown on the web."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 class Documentation(unittest.TestCase):
 
     def test_operations_lists_every_flag(self):
@@ -36,13 +42,21 @@ class Documentation(unittest.TestCase):
         self.assertTrue(known)
         self.assertEqual(documented, known)
 
-    def test_api_lists_every_reason_with_its_code(self):
+    def test_api_lists_every_reason_with_its_code_in_the_same_order(self):
         rows = re.findall(r"^OPSERVE_ERROR_REASON\((\w+), k(\w+),",
                           read("proto/opserve/error_reasons.def"), re.M)
-        known = {reason: re.sub(r"(?<!^)([A-Z])", r"_\1", code).upper() for reason, code in rows}
-        documented = dict(re.findall(r"^\| `([A-Z_]+)` \| `([A-Z_]+)` \|", read("docs/api.md"), re.M))
+        known = [(reason, re.sub(r"(?<!^)([A-Z])", r"_\1", code).upper()) for reason, code in rows]
+        documented = re.findall(r"^\| `([A-Z_]+)` \| `([A-Z_]+)` \|", read("docs/api.md"), re.M)
         self.assertTrue(known)
         self.assertEqual(documented, known)
+
+    def test_every_exit_code_of_the_command_is_listed(self):
+        codes = re.findall(r" k\w+ = (\d+), +// (.+)$", read("client/cli/exit_code.h"), re.M)
+        tables = [re.findall(r"^\| (\d+) \| (.+) \|$", section, re.M)
+                  for page in ROOT.glob("docs/*.md")
+                  for section in re.split(r"^#+ ", page.read_text(encoding="utf-8"), flags=re.M)]
+        self.assertTrue(codes)
+        self.assertIn([("0", "success"), *codes], tables)
 
     def test_example_file_holds_the_defaults(self):
         self.assertEqual(server_output("--config", "deploy/opserve-server.toml", "--print-config"),
@@ -51,6 +65,15 @@ class Documentation(unittest.TestCase):
         listed = set(re.findall(r"^#? ?([a-z-]+) ?=", read("deploy/opserve-server.toml"), re.M))
         self.assertTrue(names)
         self.assertEqual(listed, names)
+
+    def test_links_within_pages_lead_somewhere(self):
+        broken = []
+        for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md")]:
+            for target, anchor in re.findall(r"\]\(([^)#]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
+                goal = page.parent / target if target else page
+                if "://" not in target and anchor not in anchors(goal):
+                    broken.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
+        self.assertEqual(broken, [])
 
     def test_links_lead_somewhere(self):
         broken = []
