@@ -13,6 +13,7 @@ exactly one file. A path with a slash at its end that begins like a folder of th
 import ast
 import io
 import pathlib
+import posixpath
 import re
 import subprocess
 import sys
@@ -101,7 +102,7 @@ class Tree:
     def holds(self, folder, name):
         if name.endswith(".pb.h"):
             name = name.removesuffix(".pb.h").removesuffix(".grpc") + ".proto"
-        near = pathlib.posixpath.normpath(f"{folder}/{name}")
+        near = posixpath.normpath(f"{folder}/{name}")
         if near in self.texts or any(root + name in self.texts for root in INCLUDE_ROOTS):
             return True
         return self.ends.get(name.removeprefix("./")) == 1 or name in self.foreign
