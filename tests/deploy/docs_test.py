@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds the documentation to the programs: settings, error reasons, exit codes, links, and the example file.
+"""Holds the documentation to the programs: settings, error reasons, exit codes, events, links, the example file.
 
 Each check reads the truth where it lives (the server's own output, the list of error reasons, the file
 system) and fails with the names that the documentation lacks or has in excess.
@@ -57,6 +57,14 @@ class Documentation(unittest.TestCase):
                   for section in re.split(r"^#+ ", page.read_text(encoding="utf-8"), flags=re.M)]
         self.assertTrue(codes)
         self.assertIn([("0", "success"), *codes], tables)
+
+    def test_operations_lists_every_event_of_the_log(self):
+        sources = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("server/**/*.cc")))
+        events = set(re.findall(r'\bLog\([^";]*?"([^"]+)"', sources))
+        section = read("docs/operations.md").split("## Logs")[1].split("\n## ")[0]
+        rows = re.findall(r"^\| (`.+?`) \| [a-z, ]+ \|", section, re.M)
+        self.assertTrue(events)
+        self.assertEqual(set(re.findall(r"`([^`]+)`", " ".join(rows))), events)
 
     def test_example_file_holds_the_defaults(self):
         self.assertEqual(server_output("--config", "deploy/opserve-server.toml", "--print-config"),
