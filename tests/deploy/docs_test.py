@@ -1,28 +1,48 @@
 #!/usr/bin/python3
-"""Holds the documentation to the programs: settings, error reasons, exit codes, events, links, the example file.
+"""Holds the documentation to the programs: settings, error reasons, exit codes, events, links, commands.
 
-Each check reads the truth where it lives (the server's own output, the list of error reasons, the file
+Each check reads the truth where it lives (the programs' own output, the list of error reasons, the file
 system) and fails with the names that the documentation lacks or has in excess.
 """
 
 import argparse
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SERVER = None
+COMMAND = None
 
 
 def read(path):
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def server_output(*arguments):
-    return subprocess.run([SERVER, *arguments], capture_output=True, text=True, check=True,
+def output(program, *arguments):
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=True,
                           timeout=60, stdin=subprocess.DEVNULL, cwd=ROOT).stdout
+
+
+def server_output(*arguments):
+    return output(SERVER, *arguments)
+
+
+def pages():
+    return [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md")]
+
+
+def printed_commands():
+    """(page, words) of each command in the pages' shell blocks that starts `opserve` or `opserve-server`."""
+    for page in pages():
+        for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+            for line in block.replace("\\\n", " ").splitlines():
+                if re.match(r"(\S+/|\$)?opserve(-server)? ", line):
+                    words = [word for word in shlex.split(line, comments=True) if word != "&"]
+                    yield str(page.relative_to(ROOT)), [pathlib.Path(words[0]).name.lstrip("$"), *words[1:]]
 
 
 def anchors(page):
@@ -76,18 +96,45 @@ class Documentation(unittest.TestCase):
 
     def test_links_within_pages_lead_somewhere(self):
         broken = []
-        for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md")]:
+        for page in pages():
             for target, anchor in re.findall(r"\]\(([^)#]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
                 goal = page.parent / target if target else page
                 if "://" not in target and anchor not in anchors(goal):
                     broken.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
         self.assertEqual(broken, [])
 
+    def test_printed_commands_have_options_that_exist(self):
+        faults = []
+        commands = list(printed_commands())
+        self.assertGreater(len(commands), 5)
+        for page, (program, *words) in commands:
+            verb = [] if program == "opserve-server" else words[:1]
+            help_text = output(SERVER if program == "opserve-server" else COMMAND, *verb, "--help")
+            known = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", help_text))
+            faults += [f"{page}: {program} {' '.join(words)}: {word}" for word in words
+                       if word.startswith("--") and word.split("=")[0] not in known]
+        self.assertEqual(faults, [])
+
+    def test_printed_calls_have_every_attribute(self):
+        faults = []
+        calls = [(page, words) for page, words in printed_commands() if words[1:2] in (["run"], ["pack"])]
+        self.assertTrue(calls)
+        for page, words in calls:
+            sections = [section for section in re.split(r"^## ", read("docs/operators.md"), flags=re.M)
+                        if section.split("\n")[0] in words]
+            needed = set(re.findall(r"^- `(\w+)`: one of", "".join(sections), re.M))
+            given = {value.split("=")[0] for name, value in zip(words, words[1:]) if name == "--attr"}
+            if given != needed:
+                faults.append(f"{page}: {' '.join(words)}: attributes {given}, not {needed}")
+        self.assertEqual(faults, [])
+
+    def test_readme_is_short(self):
+        self.assertLessEqual(len(read("README.md").splitlines()), 200)
+
     def test_links_lead_somewhere(self):
         broken = []
-        pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md")]
-        self.assertGreater(len(pages), 5)
-        for page in pages:
+        self.assertGreater(len(pages()), 5)
+        for page in pages():
             for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
                 if "://" not in target and not (page.parent / target).exists():
                     broken.append(f"{page.relative_to(ROOT)}: {target}")
@@ -97,6 +144,8 @@ class Documentation(unittest.TestCase):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--server", type=pathlib.Path, required=True, help="opserve-server")
+    parser.add_argument("--command", type=pathlib.Path, required=True, help="opserve")
     known_arguments, rest = parser.parse_known_args()
     SERVER = known_arguments.server.resolve()
+    COMMAND = known_arguments.command.resolve()
     unittest.main(argv=[sys.argv[0], *rest])
