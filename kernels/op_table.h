@@ -26,7 +26,7 @@ inline constexpr int kMaxAttributes = 4;
 // Inputs and the output.
 inline constexpr int kMaxTensors = kMaxInputs + 1;
 
-// Number of an operator: its row in kOpTable.
+// Number of an operator: its row in OpTable().
 enum class OpId : uint16_t {
 #define OPSERVE_OPERATOR(NAME, ...) NAME,
 #include "kernels/elementwise.def"
