@@ -5,8 +5,8 @@ Starts opserve-server on a free loopback port, makes .npy tensors, calls each op
 `opserve` command, and compares the output file with what NumPy computes for the same input, bit for
 bit (NaNs as a class). Prints one row per operator. Exits with 0 only if all rows are right.
 
-With --device gpu everything runs on GPUs, in software where that is all there is. A machine without a
-single Direct3D 12 device is told, with exit code 77.
+With --device gpu everything runs on GPUs, in software where that is all there is. On a machine without
+a single Direct3D 12 device that is skipped, with exit code 77, unless OPSERVE_REQUIRE has gpu.
 """
 
 import argparse
@@ -20,10 +20,10 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "testing"))
+from required import skip_without  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
 
 CALL_LIMIT_S = 60
-EXIT_SKIPPED = 77
 
 
 @dataclasses.dataclass
@@ -159,8 +159,7 @@ def main():
         with ServerProcess(programs / "opserve-server", folder, server_arguments) as server:
             print(f"demo: server on {server.address}", flush=True)
             if device == "gpu" and not has_gpu(programs / "opserve", server.address):
-                print(f"demo: skipped, this machine has no Direct3D 12 device:\n{server.log()}")
-                return EXIT_SKIPPED
+                skip_without("gpu", f"this machine has no Direct3D 12 device:\n{server.log()}")
             for case in cases:
                 row, fault = run_case(programs / "opserve", server.address, folder, case,
                                       device)

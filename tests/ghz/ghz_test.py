@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Runs the real ghz against a real server: the smoke profile, three ways.
 
-Installs ghz by its module path, so it needs Go; exits with 77 (skipped) where there is none, or no
-network to fetch modules from. Passes if every call of every run is answered with OK.
+Installs ghz by its module path, so it needs Go; skipped where there is none, or no network to fetch
+modules from, unless OPSERVE_REQUIRE has ghz. Passes if every call of every run is answered with OK.
 """
 
 import argparse
@@ -18,19 +18,14 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "testing"))
+from required import skip_without  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
 
 MODULE = "github.com/bojand/ghz/cmd/ghz@v0.120.0"
 METHOD = "opserve.v1.OperatorService.Execute"
-SKIPPED = 77
 INSTALL_LIMIT_S = 600
 RUN_LIMIT_S = 120
 NO_NETWORK = ("dial tcp", "no such host", "i/o timeout", "proxyconnect", "network is unreachable")
-
-
-def skip(reason):
-    print(f"skipped: {reason}")
-    sys.exit(SKIPPED)
 
 
 def install_ghz(folder):
@@ -40,14 +35,14 @@ def install_ghz(folder):
         return ghz
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if go is None:
-        skip("Go is not installed, so ghz cannot be")
+        skip_without("ghz", "Go is not installed, so ghz cannot be")
     print(f"installing {MODULE}", flush=True)
     done = subprocess.run([go, "install", MODULE], env={**os.environ, "GOBIN": str(folder)},
                           capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False,
                           stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         if any(sign in done.stderr for sign in NO_NETWORK):
-            skip(f"no network to install ghz from: {done.stderr.splitlines()[-1]}")
+            skip_without("ghz", f"no network to install it from: {done.stderr.splitlines()[-1]}")
         sys.exit(f"go install failed:\n{done.stderr}")
     return ghz
 

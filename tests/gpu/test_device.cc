@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/testing/required.h"
+
 namespace opserve::testing {
 namespace {
 
@@ -49,7 +51,7 @@ absl::Status RunOne(ComputeDevice& device, const Invocation& invocation,
 void GpuTest::SetUp() {
   const auto& made = TestDevice();
   if (made.ok()) return;
-  if (absl::IsNotFound(made.status())) GTEST_SKIP() << made.status();
+  if (absl::IsNotFound(made.status())) return SkipWithout("gpu", made.status().message());
   FAIL() << made.status();
 }
 

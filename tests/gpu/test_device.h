@@ -30,8 +30,9 @@ DeviceCall CallOf(const Invocation& invocation, std::span<const std::byte* const
 absl::Status RunOne(ComputeDevice& device, const Invocation& invocation,
                     std::span<const std::byte* const> inputs, std::byte* output);
 
-// Skips its tests, with the reason, where the machine has no run time or no adapter. A machine that
-// has them and cannot make a device fails the tests.
+// Skips its tests, with the reason, where the machine has no run time or no adapter, unless "gpu"
+// is required (tests/testing/required.h). A machine that has them and cannot make a device fails
+// the tests.
 class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override;

@@ -8,6 +8,7 @@
 #include "tests/gpu/examples.h"
 #include "tests/gpu/test_device.h"
 #include "tests/integration/resident_fixture.h"
+#include "tests/testing/required.h"
 
 namespace opserve::testing {
 namespace {
@@ -19,7 +20,7 @@ class GpuResidentTest : public ResidentTensorTest {
  protected:
   void SetUp() override {
     const auto& device = opserve::testing::TestDevice();
-    if (absl::IsNotFound(device.status())) GTEST_SKIP() << device.status();
+    if (absl::IsNotFound(device.status())) return SkipWithout("gpu", device.status().message());
     ASSERT_TRUE(device.ok()) << device.status();
     for (const d3d12::AdapterInfo& adapter : (*TestRuntime())->adapters()) {
       if (adapter.name == (*device)->profile().description) adapter_ = adapter.index;

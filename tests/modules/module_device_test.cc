@@ -6,6 +6,7 @@
 
 #include "server/d3d12/module/module_loader.h"
 #include "tests/conformance/call_cases.h"
+#include "tests/testing/required.h"
 
 namespace opserve::testing {
 namespace {
@@ -29,7 +30,13 @@ class ModuleDeviceTest : public ::testing::Test {
     for (const auto& module : Loaded().modules) {
       if (!module->adapters().empty()) module_ = module.get();
     }
-    if (module_ == nullptr) GTEST_SKIP() << Loaded().absent.front().reason;
+    if (module_ == nullptr) SkipWithout("gpu", WhyNone());
+  }
+
+  // No run time may be there, or one that has no adapters.
+  static std::string WhyNone() {
+    if (Loaded().absent.empty()) return "No run time has an adapter.";
+    return std::string(Loaded().absent.front().reason.message());
   }
 
   const D3D12Module* module_ = nullptr;
