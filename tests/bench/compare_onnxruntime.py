@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Times ONNX Runtime's CPU kernels and opserve's side by side, in one process, on the same buffers.
 
-Prints a table of ratios: how many times faster opserve is. Exits with 77 where ONNX Runtime or NumPy
-is not installed. Timings are medians of interleaved batches; goals are marked, never enforced.
+Prints a table of ratios: how many times faster opserve is. Timings are medians of interleaved batches;
+goals are marked, never enforced. Results are: exits with 1 where they differ in a bit (NaNs are one
+class), or where there were none. Skipped where ONNX Runtime is not installed, unless OPSERVE_REQUIRE
+has onnxruntime.
 """
 
 import argparse
@@ -13,12 +15,17 @@ import statistics
 import sys
 import time
 
+import numpy as np
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "testing"), str(TESTS / "demo")]
+from demo import find_fault  # pylint: disable=wrong-import-position
+from required import skip_without  # pylint: disable=wrong-import-position
+
 try:
-    import numpy as np
     import onnxruntime as ort
-except ImportError as error:
-    print(f"skipped: {error}")
-    sys.exit(77)
+except ImportError:
+    ort = None
 
 OPSET = 16
 
@@ -166,18 +173,12 @@ def make_arrays(rng, op, dtype, count):
     return [random_array(rng, dtype, count)], dtype
 
 
-def same(left, right):
-    """The same bits, or NaN in both."""
-    if left.dtype.kind == "f":
-        return np.array_equal(left, right, equal_nan=True)
-    return np.array_equal(left, right)
-
-
 def measure(library, case, count, threads, repeats):
     op, onnx_op, dtype, mode, attributes, opset, goal = case
     rng = np.random.default_rng(1)
     inputs, output_type = make_arrays(rng, op, dtype, count)
-    ours = np.ones(count, output_type)
+    # They differ, so that they are the same only once both were written.
+    ours = np.zeros(count, output_type)
     theirs = np.ones(count, output_type)
     model = model_of(onnx_op, [str(x.dtype) for x in inputs], output_type, attributes, opset)
     run_ours, handle = library.prepare(op, dtype, mode, inputs, ours, threads)
@@ -191,7 +192,8 @@ def measure(library, case, count, threads, repeats):
     library.lib.opserve_bench_close(handle)
     return {"op": op, "type": dtype, "elements": count, "threads": threads,
             "opserve_us": seconds[0] * 1e6, "onnxruntime_us": seconds[1] * 1e6,
-            "ratio": seconds[1] / seconds[0], "goal": goal, "same": bool(same(ours, theirs))}
+            "ratio": seconds[1] / seconds[0], "goal": goal,
+            "difference": find_fault(ours, theirs)}
 
 
 def print_row(row):
@@ -200,10 +202,19 @@ def print_row(row):
         print(f"{name} ONNX Runtime has no such kernel: {row['skipped']}")
         return
     verdict = "ok" if row["ratio"] >= row["goal"] else "below"
-    differs = "" if row["same"] else "  results differ"
+    differs = "  results differ" if row["difference"] else ""
     print(f"{name} {row['elements']:>9} {row['threads']:>7} {row['opserve_us']:>11.1f} "
           f"{row['onnxruntime_us']:>11.1f} {row['ratio']:>7.1f}  >= {row['goal']:<4.0f} "
           f"{verdict}{differs}", flush=True)
+
+
+def find_faults(rows):
+    """What is wrong with the results of measure(): a line each, which opserve's are `got` in."""
+    compared = [row for row in rows if "skipped" not in row]
+    if not compared:
+        return ["no results were compared"]
+    return [f"{row['op']} of {row['type']}, {row['elements']} elements, {row['threads']} threads: "
+            f"{row['difference']}" for row in compared if row["difference"]]
 
 
 def main():
@@ -219,6 +230,8 @@ def main():
     parser.add_argument("--json", help="also write the rows to this file")
     options = parser.parse_args()
 
+    if ort is None:
+        skip_without("onnxruntime", f"ONNX Runtime is not installed for {sys.executable}")
     library = Library(options.bin)
     print(f"opserve against ONNX Runtime {ort.__version__} on the CPU, same process and buffers; "
           "ratio above 1: opserve is faster\n")
@@ -239,7 +252,10 @@ def main():
                 break
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
-    return 0
+    faults = find_faults(rows)
+    for fault in faults:
+        print(f"compare_onnxruntime: {fault}", file=sys.stderr)
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":
