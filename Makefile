@@ -19,6 +19,8 @@ BUNDLE ?=
 FUZZ_SECONDS ?= 60
 # Seconds of `make soak`.
 SOAK_SECONDS ?= 600
+# Rounds of calls of each kind that it compares.
+SOAK_ROUNDS ?= 20
 
 RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
@@ -158,9 +160,10 @@ fuzz: packages ## Run every fuzz target for FUZZ_SECONDS
 	@deploy/fuzz.sh build/clang $(FUZZ_SECONDS)
 
 .PHONY: soak
-soak: build ## Kill random clients for SOAK_SECONDS; the server must stay right and not grow
-	@ninja -C $(RELEASE) -j $(JOBS) bin/soak_client
+soak: build ## Kill random clients for SOAK_SECONDS, repeat calls for SOAK_ROUNDS; nothing may grow
+	@ninja -C $(RELEASE) -j $(JOBS) tests/soak/all
 	@$(PYTHON) tests/soak/soak.py --bin $(RELEASE)/bin --seconds $(SOAK_SECONDS) $(ARGS)
+	@$(PYTHON) tests/soak/steady.py --bin $(RELEASE)/bin --rounds $(SOAK_ROUNDS)
 
 .PHONY: windows
 windows: ## Build the Direct3D 12 layer for Windows, and test it under Wine

@@ -1,5 +1,7 @@
 """Whether a process's memory stays flat, as far as samples of it can tell."""
 
+import statistics
+
 MIB = 1 << 20
 
 # What may still come on after the warm-up and is no leak: a mix of sizes that the idle buffers, or a
@@ -32,3 +34,29 @@ def verdict(points):
     text = (f"after the warm-up the memory grew by {rate * seconds / MIB:.1f} MiB in "
             f"{seconds:.0f} s ({rate / MIB:.3f} MiB/s); limit {limit / MIB:.0f} MiB")
     return text, rate * seconds > limit
+
+
+# Per turn of a client that does the same again and again. What the heap holds between two rounds of
+# turns is known to the byte, and a leak grows with each; what comes once, such as a table that
+# doubles, is in one of the slopes between two rounds, and their median does not see it.
+ALLOWED_PER_TURN = {"bytes": 50, "mappings": 0.01, "descriptors": 0.01, "threads": 0.01}
+
+
+def slopes_between(points):
+    """The slope from each point to the next one, in order of size."""
+    return sorted((after[1] - before[1]) / (after[0] - before[0])
+                  for before, after in zip(points, points[1:]))
+
+
+def verdict_per_turn(samples):
+    """(what was found, whether it is too much) for (turns so far, {what: how much of it})."""
+    if len(samples) < 3 or samples[-1][0] <= samples[0][0]:
+        return "too few turns", True
+    parts, is_too_much = [], False
+    for what, allowed in ALLOWED_PER_TURN.items():
+        slopes = slopes_between([(turns, sample[what]) for turns, sample in samples])
+        median = statistics.median(slopes)
+        parts.append(f"{median:.3g} {what} ({slopes[0]:.3g} to {slopes[-1]:.3g})")
+        is_too_much = is_too_much or median > allowed
+    turns = samples[-1][0] - samples[0][0]
+    return f"per turn of {turns}: " + ", ".join(parts), is_too_much

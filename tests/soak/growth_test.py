@@ -3,7 +3,7 @@
 
 import unittest
 
-from growth import MIB, slope, verdict
+from growth import MIB, slope, verdict, verdict_per_turn
 
 
 def line(seconds, start, rate):
@@ -34,6 +34,42 @@ class GrowthTest(unittest.TestCase):
     def test_too_few_samples_are_no_pass(self):
         self.assertTrue(verdict([])[1])
         self.assertTrue(verdict([(1, MIB)])[1])
+
+
+def rounds(*heap, turns=1000, **others):
+    """Samples with these bytes on the heap after each round of `turns` turns."""
+    return [(turns * (i + 1), {"bytes": size, "mappings": 400, "descriptors": 12, "threads": 14,
+                               **{what: values[i] for what, values in others.items()}})
+            for i, size in enumerate(heap)]
+
+
+class VerdictPerTurnTest(unittest.TestCase):
+
+    def test_flat_heap_passes(self):
+        self.assertFalse(verdict_per_turn(rounds(5000, 5000, 5000, 5000))[1])
+        self.assertFalse(verdict_per_turn(rounds(9000, 5000, 3000, 2000))[1])
+
+    def test_a_hundred_bytes_per_turn_are_found(self):
+        text, is_too_much = verdict_per_turn(rounds(0, 100_000, 200_000, 300_000))
+        self.assertTrue(is_too_much)
+        self.assertIn("per turn of 3000: 100 bytes (100 to 100)", text)
+
+    def test_they_are_found_among_what_comes_and_goes(self):
+        self.assertTrue(verdict_per_turn(rounds(0, 109_000, 195_000, 308_000))[1])
+
+    def test_what_comes_once_is_no_leak(self):
+        self.assertFalse(verdict_per_turn(rounds(0, 0, 0, 1 << 20))[1])
+        self.assertFalse(verdict_per_turn(rounds(0, 1 << 20, 1 << 20, 1 << 20))[1])
+
+    def test_one_mapping_descriptor_or_thread_per_turn_is_found(self):
+        for what in ["mappings", "descriptors", "threads"]:
+            found = rounds(5, 5, 5, 5, **{what: [1000, 2000, 3000, 4000]})
+            self.assertTrue(verdict_per_turn(found)[1], what)
+
+    def test_too_few_rounds_are_no_pass(self):
+        self.assertTrue(verdict_per_turn([])[1])
+        self.assertTrue(verdict_per_turn(rounds(5, 5))[1])
+        self.assertTrue(verdict_per_turn(rounds(5, 5, 5, 5, turns=0))[1])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Runs opserve-server for the scripts under tests/."""
 
+import os
 import pathlib
 import signal
 import subprocess
@@ -9,26 +10,22 @@ import time
 class ServerProcess:
     """opserve-server on a free loopback port, for the time of a `with` block.
 
-    `folder` takes the ready file and the log. `address` is where the server listens; `exit_code` is
+    `folder` takes the ready file and the log; `environment` is added to this process's own. `address` is where the server listens; `exit_code` is
     known after the block, which stops the server as an operator would: SIGTERM, then wait.
     """
 
     START_LIMIT_S = 60
     STOP_LIMIT_S = 60
 
-    def __init__(self, program, folder, arguments=()):
+    def __init__(self, program, folder, arguments=(), environment=None):
         self._ready_file = pathlib.Path(folder) / "ready"
         self._log_path = pathlib.Path(folder) / "server.log"
         self._command = [program, "--listen", "127.0.0.1:0", "--ready-file", self._ready_file,
                          *arguments]
+        self._environment = {**os.environ, **(environment or {})}
         self._process = None
         self.address = None
         self.exit_code = None
-
-    @property
-    def pid(self):
-        """Process id, while it runs."""
-        return self._process.pid
 
     def log(self):
         """What the server wrote so far."""
@@ -42,7 +39,7 @@ class ServerProcess:
     def __enter__(self):
         with open(self._log_path, "wb") as log:
             self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log,
-                                             stderr=subprocess.STDOUT)
+                                             stderr=subprocess.STDOUT, env=self._environment)
         deadline = time.monotonic() + self.START_LIMIT_S
         while not self._ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
