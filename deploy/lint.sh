@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks formatting, runs clang-tidy, checks shell scripts, and that files which documents and comments
-# name exist. `make lint` calls it.
+# Checks formatting, the names of types, and that files which documents and comments name exist; runs
+# clang-tidy, and checks shell scripts. `make lint` calls it.
 #
 #   deploy/lint.sh [--all]
 #
@@ -35,6 +35,11 @@ check_format() {
   clang-format-14 --dry-run -Werror "${files[@]}" || failed+=(clang-format)
 }
 
+check_type_names() {
+  stage "names of types"
+  deploy/check-type-names.py || failed+=(type-names)
+}
+
 check_scripts() {
   local file scripts=()
   while read -r file; do
@@ -67,6 +72,7 @@ check_tidy() {
 }
 
 check_format
+check_type_names
 check_scripts
 check_named_files
 check_tidy "$@"

@@ -67,7 +67,7 @@ void BatchRunner::Attempt(ComputeDevice& device, std::span<Entry> entries, bool 
     return;
   }
   if (is_typical) slot_.costs().Observe(lane, bytes, timing.ran);
-  slot_.Count([&](DeviceCounters& counters) { ++counters.batches[entries.size()]; });
+  slot_.Count([&](SlotCounters& counters) { ++counters.batches[entries.size()]; });
   slot_.OnSuccess(device);
   if (slot_.is_gpu()) Verify(device, entries);
   AnswerEach(entries, timing);
@@ -86,7 +86,7 @@ absl::Status BatchRunner::TimedRun(ComputeDevice& device, std::span<const Device
 void BatchRunner::OnRunFailed(ComputeDevice& device, std::span<Entry> entries,
                               const absl::Status& why, bool may_split) {
   const bool is_unsupported = why.code() == absl::StatusCode::kUnimplemented;
-  if (!is_unsupported) slot_.Count([](DeviceCounters& counters) { ++counters.faults; });
+  if (!is_unsupported) slot_.Count([](SlotCounters& counters) { ++counters.faults; });
   parts_.logger.Log(is_unsupported ? LogLevel::kDebug : LogLevel::kWarn, "run failed",
                     {{"device", slot_.profile().name},
                      {"requests", entries.size()},
@@ -133,10 +133,10 @@ void BatchRunner::AnswerEach(std::span<Entry> entries, const Timing& timing) {
   // Clients must be able to see themselves counted once they have their answers.
   size_t replaced = 0;
   for (const Entry& entry : entries) replaced += entry.is_replaced ? 1 : 0;
-  slot_.Count([&](DeviceCounters& counters) { counters.requests += entries.size() - replaced; });
+  slot_.Count([&](SlotCounters& counters) { counters.requests += entries.size() - replaced; });
   DeviceSlot& processor = parts_.router.processor();
   if (replaced > 0) {
-    processor.Count([&](DeviceCounters& counters) { counters.requests += replaced; });
+    processor.Count([&](SlotCounters& counters) { counters.requests += replaced; });
   }
   for (Entry& entry : entries) {
     Job* job = std::exchange(*entry.held, nullptr);
@@ -177,7 +177,7 @@ void BatchRunner::Verify(const ComputeDevice& device, std::span<Entry> entries) 
     if (is_in_doubt && !entry.is_verified) verify(entry);
   }
   if (verified > 0) {
-    slot_.Count([&](DeviceCounters& counters) {
+    slot_.Count([&](SlotCounters& counters) {
       counters.verified += verified;
       counters.mismatches += wrong;
     });

@@ -99,10 +99,10 @@ SelfTestResult DeviceKeeper::TestServing(DeviceSlot& slot) {
     return result;
   }
   const Clock::TimePoint start = clock_.Now();
-  SelfTestReport report = TestDevice(*device);
+  SelfTestOutcome outcome = TestDevice(*device);
   result.took = clock_.Now() - start;
-  result.cases = report.cases;
-  result.status = std::move(report.status);
+  result.cases = outcome.cases;
+  result.status = std::move(outcome.status);
   bool is_down = false;
   if (absl::IsDataLoss(result.status)) {
     is_down = slot.OnSelfTestFailed(*device, absl::StrCat("self-test: ", result.status.message()));

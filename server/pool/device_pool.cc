@@ -55,7 +55,7 @@ DeviceStatus StatusOf(const DeviceSlot& slot) {
   status.pending = load.pending;
   status.pending_bytes = load.pending_bytes;
   status.in_flight = load.in_flight;
-  DeviceCounters counters = slot.counters();
+  SlotCounters counters = slot.counters();
   status.requests = counters.requests;
   status.batches = std::move(counters.batches);
   status.verified = counters.verified;

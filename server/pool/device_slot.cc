@@ -224,7 +224,7 @@ bool DeviceSlot::Tell(const ComputeDevice* device,
   if (!changed) return false;
   LogState(*changed, now);
   if (changed->state() == DeviceState::kLost && took_jobs) {
-    Count([](DeviceCounters& counters) { ++counters.losses; });
+    Count([](SlotCounters& counters) { ++counters.losses; });
   }
   if (shared_.on_change) shared_.on_change(*changed);
   return took_jobs && !changed->takes_jobs();
@@ -250,12 +250,12 @@ void DeviceSlot::LogState(const DeviceHealth& health, Clock::TimePoint now) {
                       {"next_attempt_ms", wait.count()}});
 }
 
-void DeviceSlot::Count(absl::FunctionRef<void(DeviceCounters&)> change) {
+void DeviceSlot::Count(absl::FunctionRef<void(SlotCounters&)> change) {
   MutexLock lock(counters_mutex_);
   change(counters_);
 }
 
-DeviceCounters DeviceSlot::counters() const {
+SlotCounters DeviceSlot::counters() const {
   MutexLock lock(counters_mutex_);
   return counters_;
 }

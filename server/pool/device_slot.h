@@ -31,7 +31,7 @@
 namespace opserve {
 
 // What a device did since the server started; see DeviceStatus.
-struct DeviceCounters {
+struct SlotCounters {
   uint64_t requests = 0;
   std::map<size_t, uint64_t> batches;
   uint64_t verified = 0;
@@ -110,8 +110,8 @@ class DeviceSlot {
   void OnNewDeviceWrong(absl::string_view why);
 
   // Changes the counters.
-  void Count(absl::FunctionRef<void(DeviceCounters&)> change);
-  DeviceCounters counters() const;
+  void Count(absl::FunctionRef<void(SlotCounters&)> change);
+  SlotCounters counters() const;
   // Of all its devices, as of the last run that succeeded.
   TransferCounters transfers() const;
   DeviceHealth health() const;
@@ -150,7 +150,7 @@ class DeviceSlot {
   TransferCounters past_transfers_ ABSL_GUARDED_BY(mutex_);
 
   mutable Mutex counters_mutex_;
-  DeviceCounters counters_ ABSL_GUARDED_BY(counters_mutex_);
+  SlotCounters counters_ ABSL_GUARDED_BY(counters_mutex_);
 };
 
 }  // namespace opserve

@@ -84,7 +84,7 @@ void Router::Move(Job*& held, DeviceSlot& from) {
     return;
   }
   ++held->progress().moves;
-  from.Count([](DeviceCounters& counters) { ++counters.moved; });
+  from.Count([](SlotCounters& counters) { ++counters.moved; });
   Job& job = *held;
   const bool is_placed = Place(job, ChooseExcept(job.traits(), &from));
   held = nullptr;
@@ -93,7 +93,7 @@ void Router::Move(Job*& held, DeviceSlot& from) {
 
 void Router::MoveToProcessor(Job*& held, DeviceSlot& from) {
   ++held->progress().moves;
-  from.Count([](DeviceCounters& counters) { ++counters.moved; });
+  from.Count([](SlotCounters& counters) { ++counters.moved; });
   Job& job = *held;
   const bool is_placed = processor().queue().Enqueue(job);
   held = nullptr;

@@ -31,17 +31,17 @@ class Test {
  public:
   explicit Test(ComputeDevice& device) : device_(device) {}
 
-  SelfTestReport Run() {
+  SelfTestOutcome Run() {
     for (const OpTraits& op : OpTable()) {
       for (DataType lane : kAllDataTypes) {
         if (!op_rows::LaneTypes(op).contains(lane) || !device_.Supports(op.id, lane)) continue;
         for (int mode = 0; mode < op_rows::ModeCount(op); ++mode) {
-          report_.status = TestKernel({.op = op.id, .lane = lane, .mode = mode});
-          if (!report_.status.ok()) return report_;
+          outcome_.status = TestKernel({.op = op.id, .lane = lane, .mode = mode});
+          if (!outcome_.status.ok()) return outcome_;
         }
       }
     }
-    return report_;
+    return outcome_;
   }
 
  private:
@@ -75,7 +75,7 @@ class Test {
     const absl::Status ran = device_.Run(calls);
     if (!ran.ok()) return {ran.code(), absl::StrCat(Describe(spec), ": ", ran.message())};
     for (size_t i = 0; i < samples.size(); ++i) {
-      ++report_.cases;
+      ++outcome_.cases;
       const std::vector<std::byte> expected = samples[i].Expected();
       const std::optional<Difference> difference =
           FirstDifference(samples[i].invocation(), expected.data(), outputs[i].data());
@@ -90,11 +90,11 @@ class Test {
   ComputeDevice& device_;
   // The same values in every test, so that a failure can be had again.
   std::mt19937_64 random_{20260801};
-  SelfTestReport report_;
+  SelfTestOutcome outcome_;
 };
 
 }  // namespace
 
-SelfTestReport TestDevice(ComputeDevice& device) { return Test(device).Run(); }
+SelfTestOutcome TestDevice(ComputeDevice& device) { return Test(device).Run(); }
 
 }  // namespace opserve

@@ -11,7 +11,7 @@
 namespace opserve {
 
 // What a test found.
-struct SelfTestReport {
+struct SelfTestOutcome {
   // Calls that were computed and compared.
   int cases = 0;
   // OK; DATA_LOSS with operator, type, layout, element and both values of the first wrong result;
@@ -22,7 +22,7 @@ struct SelfTestReport {
 // Runs every operator in every lane type that the device supports, in all modes: packed and strided
 // calls alone, and packed ones as a batch. Takes small tensors only; the device may be at work on
 // other calls meanwhile. Stops at the first failure.
-SelfTestReport TestDevice(ComputeDevice& device);
+SelfTestOutcome TestDevice(ComputeDevice& device);
 
 }  // namespace opserve
 

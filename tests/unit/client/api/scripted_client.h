@@ -31,7 +31,7 @@ using client_internal::ReceivedMessage;
 using client_internal::Transport;
 
 // Time passes only while somebody waits for it.
-class SimulatedClock final : public Clock {
+class AutoAdvancingClock final : public Clock {
  public:
   absl::Time Now() override { return now_; }
   void SleepFor(absl::Duration duration) override {
@@ -89,7 +89,7 @@ inline ReceivedMessage GoodAnswer(std::string_view method, const OutgoingMessage
 // Answers attempts with the statuses of a script, then with success.
 class ScriptedTransport final : public Transport {
  public:
-  ScriptedTransport(SimulatedClock& clock, std::deque<absl::Status> script)
+  ScriptedTransport(AutoAdvancingClock& clock, std::deque<absl::Status> script)
       : clock_(clock), script_(std::move(script)) {}
 
   absl::Status Call(const char* method, const OutgoingMessage& request, absl::Duration timeout,
@@ -145,7 +145,7 @@ class ScriptedTransport final : public Transport {
     return status;
   }
 
-  SimulatedClock& clock_;
+  AutoAdvancingClock& clock_;
   std::deque<absl::Status> script_;
   std::vector<std::function<void(absl::Status)>> late_;
 };
@@ -153,7 +153,7 @@ class ScriptedTransport final : public Transport {
 // A client with three attempts and ten seconds per call.
 struct Fixture {
   explicit Fixture(std::deque<absl::Status> script) {
-    auto owned_clock = std::make_unique<SimulatedClock>();
+    auto owned_clock = std::make_unique<AutoAdvancingClock>();
     clock = owned_clock.get();
     auto owned_transport = std::make_unique<ScriptedTransport>(*clock, std::move(script));
     transport = owned_transport.get();
@@ -167,7 +167,7 @@ struct Fixture {
         std::make_unique<ClientImpl>(options, std::move(owned_transport), std::move(owned_clock));
   }
 
-  SimulatedClock* clock;
+  AutoAdvancingClock* clock;
   ScriptedTransport* transport;
   std::unique_ptr<ClientImpl> impl;
 };

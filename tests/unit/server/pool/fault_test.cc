@@ -29,8 +29,8 @@ struct SelfTestSize {
 SelfTestSize SizeOfSelfTest() {
   const auto script = std::make_shared<NullScript>();
   NullDevice device(NullProfile("null/test", true), script);
-  const SelfTestReport report = TestDevice(device);
-  return {script->run_count(), static_cast<uint64_t>(report.cases)};
+  const SelfTestOutcome outcome = TestDevice(device);
+  return {script->run_count(), static_cast<uint64_t>(outcome.cases)};
 }
 
 class FaultTest : public PoolTest {

@@ -32,10 +32,10 @@ struct Device {
 
 TEST(SelfTestTest, AGoodDevicePasses) {
   Device good;
-  const SelfTestReport report = TestDevice(good.device);
-  EXPECT_TRUE(report.status.ok()) << report.status;
+  const SelfTestOutcome outcome = TestDevice(good.device);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   // Packed, padded, transposed, and five calls together.
-  EXPECT_EQ(report.cases, 8 * KernelCount());
+  EXPECT_EQ(outcome.cases, 8 * KernelCount());
   EXPECT_EQ(good.script->runs().at(1), 3u * static_cast<unsigned>(KernelCount()));
   EXPECT_EQ(good.script->runs().at(5), static_cast<unsigned>(KernelCount()));
 }
@@ -46,17 +46,17 @@ TEST(SelfTestTest, FindsEveryWrongResult) {
   for (int wrong = 1; wrong <= cases; wrong += 7) {
     Device bad;
     bad.script->CorruptResult(static_cast<uint64_t>(wrong));
-    const SelfTestReport report = TestDevice(bad.device);
-    EXPECT_TRUE(absl::IsDataLoss(report.status)) << wrong << ": " << report.status;
-    EXPECT_EQ(report.cases, wrong);
+    const SelfTestOutcome outcome = TestDevice(bad.device);
+    EXPECT_TRUE(absl::IsDataLoss(outcome.status)) << wrong << ": " << outcome.status;
+    EXPECT_EQ(outcome.cases, wrong);
   }
 }
 
 TEST(SelfTestTest, SaysWhatIsWrong) {
   Device bad;
   bad.script->CorruptResult(2);
-  const SelfTestReport report = TestDevice(bad.device);
-  EXPECT_THAT(std::string(report.status.message()),
+  const SelfTestOutcome outcome = TestDevice(bad.device);
+  EXPECT_THAT(std::string(outcome.status.message()),
               AllOf(HasSubstr("ELEMENT_WISE_IF in FLOAT64, mode 0, padded"),
                     HasSubstr("element 172 is 0x"), HasSubstr(" instead of 0x")));
 }
@@ -64,17 +64,17 @@ TEST(SelfTestTest, SaysWhatIsWrong) {
 TEST(SelfTestTest, SkipsWhatTheDeviceDoesNotSupport) {
   Device partial;
   for (DataType type : kAllDataTypes) partial.script->Unsupport(OpId::ELEMENT_WISE_IF, type);
-  const SelfTestReport report = TestDevice(partial.device);
-  EXPECT_TRUE(report.status.ok()) << report.status;
-  EXPECT_EQ(report.cases, 8 * (KernelCount() - 11));
+  const SelfTestOutcome outcome = TestDevice(partial.device);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.cases, 8 * (KernelCount() - 11));
 }
 
 TEST(SelfTestTest, ARunThatFailsKeepsItsCode) {
   Device failing;
   failing.script->FailRun(5, absl::InternalError("broken pipeline"));
-  const SelfTestReport report = TestDevice(failing.device);
-  EXPECT_EQ(report.status.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(std::string(report.status.message()), HasSubstr("broken pipeline"));
+  const SelfTestOutcome outcome = TestDevice(failing.device);
+  EXPECT_EQ(outcome.status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("broken pipeline"));
 }
 
 // 50 us per run and a nanosecond per byte of output.
