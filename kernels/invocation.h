@@ -21,7 +21,7 @@ using AttributeValues = std::array<double, kMaxAttributes>;
 
 struct Invocation {
   OpId op = {};
-  // Element type that selects the kernel: that of input OpTraits::lane_input.
+  // Element type that selects the kernel: that of input OpTraits::lane_input().
   DataType lane_type = DataType::kUnknown;
   AttributeValues attributes = {};
   // Inputs in operator order; data_type is kUnknown where an optional input is absent.
@@ -34,13 +34,8 @@ struct Invocation {
   uint64_t output_bytes = 0;
   Plan plan;
 
-  // The compile-time mode of the kernel: the first attribute if it is an enum, else 0.
-  int mode() const {
-    const OpTraits& traits = TraitsOf(op);
-    const bool has_mode =
-        !traits.attributes.empty() && traits.attributes[0].kind == AttributeKind::kEnum;
-    return has_mode ? static_cast<int>(attributes[0]) : 0;
-  }
+  // The mode of the kernel (OpTraits::has_mode); 0 where it has none.
+  int mode() const { return TraitsOf(op).has_mode() ? static_cast<int>(attributes[0]) : 0; }
 };
 
 // Whether the result may take the place of the bytes of input `input`: the operator allows it, and

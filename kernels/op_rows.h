@@ -28,7 +28,7 @@ inline constexpr DataTypeSet kAll11 = kNumeric10 | DataTypeSet{kFloat64};
 // All operators; entry i has OpId i.
 inline constexpr OpTraits kRows[] = {
 #define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) \
-  OpTraits{.id = OpId::NAME, .name = #NAME, OPSERVE_STRIP TRAITS},
+  OpTraits{.id = OpId::NAME, .name = #NAME, .shape = op_shapes::k##SHAPE, OPSERVE_STRIP TRAITS},
 #include "kernels/elementwise.def"
 #undef OPSERVE_OPERATOR
 };
@@ -36,21 +36,8 @@ inline constexpr OpTraits kRows[] = {
 
 inline constexpr size_t kRowCount = std::size(kRows);
 
-// Most values that the enum of a kernel's mode has.
+// Most modes that an operator has.
 inline constexpr int kMaxModes = 4;
-
-// The types of the lane input at any feature level: those that need a kernel.
-constexpr DataTypeSet LaneTypes(const OpTraits& op) {
-  DataTypeSet types;
-  for (const SupportRow& row : op.support) types = types | row.types[op.lane_input];
-  return types;
-}
-
-// Number of compile-time modes of the kernel: values of the first attribute if it is an enum.
-constexpr int ModeCount(const OpTraits& op) {
-  const bool has_mode = !op.attributes.empty() && op.attributes[0].kind == AttributeKind::kEnum;
-  return has_mode ? static_cast<int>(op.attributes[0].values.size()) : 1;
-}
 
 }  // namespace opserve::op_rows
 

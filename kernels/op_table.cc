@@ -36,6 +36,24 @@ constexpr bool SupportIsSound(const OpTraits& op) {
   return true;
 }
 
+// Whether the tensors are what the kernel takes them for, whose memory it reads and writes as its
+// shape says: conditions are UINT8, and all others have one type, which is the lane's.
+constexpr bool ShapeIsSound(const OpTraits& op) {
+  if (op.input_count() != op.shape.input_count()) return false;
+  if (op.lane_input() >= op.input_count()) return false;
+  int lane_tensors = 0;
+  for (int t = 0; t < op.tensor_count(); ++t) lane_tensors += op.shape.is_condition(t) ? 0 : 1;
+  for (int t = 0; t < op.tensor_count(); ++t) {
+    const bool is_lane = !op.shape.is_condition(t);
+    if (op.shares_type(t) != (is_lane && lane_tensors > 1)) return false;
+    for (const SupportRow& row : op.support) {
+      const DataTypeSet needed = is_lane ? row.types[op.lane_input()] : op_rows::kU8;
+      if (!(row.types[t] == needed)) return false;
+    }
+  }
+  return true;
+}
+
 constexpr bool AttributesAreSound(const OpTraits& op) {
   for (const AttributeTraits& attribute : op.attributes) {
     if (attribute.name.empty()) return false;
@@ -53,8 +71,8 @@ constexpr bool TableIsSound() {
     if (op.id != static_cast<OpId>(i)) return false;
     if (i > 0 && !(kRows[i - 1].name < op.name)) return false;
     if (!IsOneSentence(op.summary) || op.formula.empty()) return false;
-    if (op.inputs.empty() || op.lane_input >= op.inputs.size()) return false;
-    if (!SupportIsSound(op) || !AttributesAreSound(op)) return false;
+    if (!SupportIsSound(op) || !ShapeIsSound(op) || !AttributesAreSound(op)) return false;
+    if (op.mode_count() > op_rows::kMaxModes) return false;
   }
   return true;
 }

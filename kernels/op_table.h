@@ -17,6 +17,7 @@
 #include "kernels/data_type.h"
 #include "kernels/feature_level.h"
 #include "kernels/fixed_list.h"
+#include "kernels/op_shape.h"
 
 namespace opserve {
 
@@ -73,6 +74,7 @@ inline constexpr TensorMask kOutputBit = 0x8000;
 struct OpTraits {
   OpId id = {};
   absl::string_view name = {};     // DirectML's name without DML_OPERATOR_
+  OpShape shape = {};              // signature of its kernel
   absl::string_view summary = {};  // one sentence without the final full stop
   absl::string_view formula = {};  // over tensor and attribute names
   FixedList<TensorTraits, kMaxInputs> inputs = {};
@@ -82,7 +84,6 @@ struct OpTraits {
   FixedList<absl::string_view, kMaxInputs> in_place =
       {};                                 // inputs the output may alias, at most one
   FixedList<SupportRow, 6> support = {};  // ascending by level; never empty
-  uint8_t lane_input = 0;                 // the input whose type selects the kernel
   uint8_t max_ulp = 0;                    // 0: exact to the bit on every device
 
   constexpr FeatureLevel introduced() const { return support[0].level; }
@@ -91,6 +92,28 @@ struct OpTraits {
   // Tensor i in the order of SupportRow::types: an input, or the output at input_count().
   constexpr const TensorTraits& tensor(int i) const {
     return i < input_count() ? inputs[i] : output;
+  }
+  // The input whose type is the lane type, which selects the kernel.
+  constexpr int lane_input() const { return shape.lane_input(); }
+  // The type of tensor i of every valid call of the operator whose lane type is `lane`. This is the
+  // only place that derives it; a call that there is already has it in its Invocation.
+  constexpr DataType TensorType(int i, DataType lane) const {
+    return shape.is_condition(i) ? DataType::kUint8 : lane;
+  }
+  // The lane types that calls may have at any feature level: those that need a kernel.
+  constexpr DataTypeSet lane_types() const {
+    DataTypeSet types;
+    for (const SupportRow& row : support) types = types | row.types[lane_input()];
+    return types;
+  }
+  // Whether kernels have a mode, a value that they know at compile time: that of the first
+  // attribute, if it is an enum.
+  constexpr bool has_mode() const {
+    return !attributes.empty() && attributes[0].kind == AttributeKind::kEnum;
+  }
+  // Number of modes, which count up from 0; 1 for an operator without.
+  constexpr int mode_count() const {
+    return has_mode() ? static_cast<int>(attributes[0].values.size()) : 1;
   }
   // Whether tensor i takes part in the same-data-type rule.
   constexpr bool shares_type(int i) const {

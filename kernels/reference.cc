@@ -14,10 +14,6 @@ namespace reference {
 namespace {
 
 #define OPSERVE_STRIP(...) __VA_ARGS__
-#define OPSERVE_PARAMS_Unary T x
-#define OPSERVE_PARAMS_Predicate T x
-#define OPSERVE_PARAMS_Binary T x, T y
-#define OPSERVE_PARAMS_Select bool c, T x, T y
 #define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE)                         \
   struct Op##NAME {                                                                          \
     static constexpr const OpTraits& kRow = op_rows::kRows[static_cast<size_t>(OpId::NAME)]; \
@@ -25,17 +21,13 @@ namespace {
     template <int kMode>                                                                     \
     struct Body {                                                                            \
       template <class T>                                                                     \
-      auto operator()(OPSERVE_PARAMS_##SHAPE) const {                                        \
+      auto operator()(OPSERVE_OPERANDS_##SHAPE(bool, T)) const {                             \
         return OPSERVE_STRIP REFERENCE;                                                      \
       }                                                                                      \
     };                                                                                       \
   };
 #include "kernels/elementwise.def"
 #undef OPSERVE_OPERATOR
-#undef OPSERVE_PARAMS_Unary
-#undef OPSERVE_PARAMS_Predicate
-#undef OPSERVE_PARAMS_Binary
-#undef OPSERVE_PARAMS_Select
 #undef OPSERVE_STRIP
 
 // Address of the element at `coordinates`.
@@ -74,7 +66,7 @@ void RunCell(const Invocation& call, std::span<const std::byte* const> inputs, s
 template <class Op, DataType kType, class T, int... kMode>
 void RunMode(const Invocation& call, std::span<const std::byte* const> inputs, std::byte* output,
              std::integer_sequence<int, kMode...>) {
-  if constexpr (op_rows::LaneTypes(Op::kRow).contains(kType)) {
+  if constexpr (Op::kRow.lane_types().contains(kType)) {
     ((call.mode() == kMode ? RunCell<Op, T, kMode>(call, inputs, output) : void()), ...);
   }
 }
@@ -82,7 +74,7 @@ void RunMode(const Invocation& call, std::span<const std::byte* const> inputs, s
 template <class Op>
 void RunOperator(const Invocation& call, std::span<const std::byte* const> inputs,
                  std::byte* output) {
-  constexpr auto kModes = std::make_integer_sequence<int, op_rows::ModeCount(Op::kRow)>();
+  constexpr auto kModes = std::make_integer_sequence<int, Op::kRow.mode_count()>();
   switch (call.lane_type) {
 #define OPSERVE_CASE(TYPE, T) \
   case DataType::TYPE:        \

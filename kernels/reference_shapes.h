@@ -11,13 +11,14 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/op_table.h"
 #include "kernels/reference_ops.h"
 
 namespace opserve::reference {
 
 // Where the operands of one element are.
 struct Element {
-  std::array<const std::byte*, 3> inputs = {};
+  std::array<const std::byte*, kMaxInputs> inputs = {};
   std::byte* output = nullptr;
 };
 
@@ -45,7 +46,8 @@ void WriteNumber(TResult value, std::byte* to, T) {
   Write(static_cast<T>(value), to);
 }
 
-// The shapes: Apply computes one element of type T with the functor Body.
+// The shapes of kernels/op_shape.h: Apply computes one element of lane type T with the functor
+// Body.
 struct Unary {
   template <class Body, class T>
   static void Apply(const Element& at) {

@@ -335,7 +335,7 @@ class Validation {
       invocation_.input_bytes[i] = *ExactSizeInBytes(invocation_.inputs[i]);
       tensors[i] = invocation_.inputs[i];
     }
-    invocation_.lane_type = invocation_.inputs[op_->lane_input].data_type;
+    invocation_.lane_type = invocation_.inputs[op_->lane_input()].data_type;
     invocation_.output_bytes = *ExactSizeInBytes(invocation_.output);
     tensors[input_count] = invocation_.output;
     invocation_.plan = MakePlan({tensors.data(), static_cast<size_t>(input_count + 1)});

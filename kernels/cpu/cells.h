@@ -24,16 +24,6 @@ FlatKernel LookupHalf(OpId op, DataType lane, int mode);
 FlatKernel LookupSmallInt(OpId op, DataType lane, int mode);
 FlatKernel LookupWideInt(OpId op, DataType lane, int mode);
 
-// Whether operators of a shape only move bits, so that types of one width share a kernel.
-struct ShapeUnary {
-  static constexpr bool kMovesBits = false;
-};
-struct ShapeBinary : ShapeUnary {};
-struct ShapePredicate : ShapeUnary {};
-struct ShapeSelect {
-  static constexpr bool kMovesBits = true;
-};
-
 // The element type that a C++ type stands for.
 template <class T>
 inline constexpr DataType kLaneType = DataType::kUnknown;
@@ -61,11 +51,11 @@ template <>
 inline constexpr DataType kLaneType<uint64_t> = DataType::kUint64;
 
 // Whether a kernel is instantiated for the cell.
-constexpr bool HasCell(OpId op, bool moves_bits, DataType lane, int mode) {
+constexpr bool HasCell(OpId op, DataType lane, int mode) {
   const OpTraits& row = op_rows::kRows[static_cast<size_t>(op)];
-  if (mode >= op_rows::ModeCount(row)) return false;
-  const DataTypeSet types = op_rows::LaneTypes(row);
-  if (!moves_bits) return types.contains(lane);
+  if (mode >= row.mode_count()) return false;
+  const DataTypeSet types = row.lane_types();
+  if (!row.shape.moves_bits) return types.contains(lane);
   if (lane != UnsignedOfSameSize(lane)) return false;
   for (DataType type : kAllDataTypes) {
     if (types.contains(type) && UnsignedOfSameSize(type) == lane) return true;

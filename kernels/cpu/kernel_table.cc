@@ -8,20 +8,12 @@
 
 namespace opserve {
 namespace cpu {
-namespace {
-
-constexpr bool kMovesBits[] = {
-#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) Shape##SHAPE::kMovesBits,
-#include "kernels/elementwise.def"
-#undef OPSERVE_OPERATOR
-};
-
-}  // namespace
 
 FlatKernel GetKernel(OpId op, DataType lane, int mode) {
   if (mode < 0 || mode >= op_rows::kMaxModes) return nullptr;
-  if (!op_rows::LaneTypes(TraitsOf(op)).contains(lane)) return nullptr;
-  if (kMovesBits[static_cast<size_t>(op)]) lane = UnsignedOfSameSize(lane);
+  const OpTraits& traits = TraitsOf(op);
+  if (!traits.lane_types().contains(lane)) return nullptr;
+  if (traits.shape.moves_bits) lane = UnsignedOfSameSize(lane);
   for (auto* look_up : {&LookupFloat, &LookupHalf, &LookupSmallInt, &LookupWideInt}) {
     if (FlatKernel kernel = look_up(op, lane, mode)) return kernel;
   }

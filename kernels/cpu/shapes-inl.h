@@ -13,11 +13,13 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/lanes-inl.h"
+#include "kernels/op_shape.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
@@ -78,12 +80,28 @@ using LanesFor = std::conditional_t<std::is_same_v<T, hwy::float16_t> &&
 
 // ------------------------------------------------------------------ Steps
 
+// Bytes of one element of tensor `i` of a kernel whose lanes have `lane_size` bytes.
+constexpr size_t ElementSize(const OpShape& shape, int i, size_t lane_size) {
+  return shape.is_condition(i) ? 1 : lane_size;
+}
+
+template <const OpShape& kShape, size_t... kInput>
+constexpr auto InputSizes(size_t lane_size, std::index_sequence<kInput...>) {
+  return std::array{ElementSize(kShape, static_cast<int>(kInput), lane_size)...};
+}
+
+// Bytes of one element of each input and of the output, in kernels of a shape for lane type T.
+template <const OpShape& kShape, class T>
+struct ElementSizes {
+  static constexpr auto kInputSizes =
+      InputSizes<kShape>(sizeof(T), std::make_index_sequence<kShape.operands.size()>());
+  static constexpr size_t kOutputSize = ElementSize(kShape, kShape.input_count(), sizeof(T));
+};
+
 template <class Body, class T>
-struct UnaryStep {
+struct UnaryStep : ElementSizes<op_shapes::kUnary, T> {
   using L = LanesFor<Body, T, 1>;
   static constexpr size_t kCount = MaxLanes(typename L::Tag());
-  static constexpr std::array<size_t, 1> kInputSizes = {sizeof(T)};
-  static constexpr size_t kOutputSize = sizeof(T);
 
   template <bool kStream>
   static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {
@@ -93,11 +111,9 @@ struct UnaryStep {
 };
 
 template <class Body, class T>
-struct BinaryStep {
+struct BinaryStep : ElementSizes<op_shapes::kBinary, T> {
   using L = LanesFor<Body, T, 2>;
   static constexpr size_t kCount = MaxLanes(typename L::Tag());
-  static constexpr std::array<size_t, 2> kInputSizes = {sizeof(T), sizeof(T)};
-  static constexpr size_t kOutputSize = sizeof(T);
 
   template <bool kStream>
   static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {
@@ -108,13 +124,11 @@ struct BinaryStep {
 };
 
 template <class Body, class T>
-struct PredicateStep {
+struct PredicateStep : ElementSizes<op_shapes::kPredicate, T> {
   using L = LanesFor<Body, T, 1>;
   using Bits = BitsTag<typename L::Tag>;
   using Bytes = hn::Rebind<uint8_t, typename L::Tag>;
   static constexpr size_t kCount = MaxLanes(typename L::Tag());
-  static constexpr std::array<size_t, 1> kInputSizes = {sizeof(T)};
-  static constexpr size_t kOutputSize = 1;
 
   template <bool kStream>
   static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {
@@ -125,12 +139,10 @@ struct PredicateStep {
 };
 
 template <class Body, class T>
-struct SelectStep {
+struct SelectStep : ElementSizes<op_shapes::kSelect, T> {
   using D = hn::ScalableTag<T>;
   using Bytes = hn::Rebind<uint8_t, D>;
   static constexpr size_t kCount = MaxLanes(D());
-  static constexpr std::array<size_t, 3> kInputSizes = {1, sizeof(T), sizeof(T)};
-  static constexpr size_t kOutputSize = sizeof(T);
 
   template <bool kStream>
   static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {

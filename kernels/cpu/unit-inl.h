@@ -23,36 +23,29 @@ namespace opserve::cpu::HWY_NAMESPACE {
 // One functor per operator and mode. The return type is spelled out so that drivers can ask whether
 // a body takes a tag.
 #define OPSERVE_STRIP(...) __VA_ARGS__
-#define OPSERVE_PARAMS_Unary [[maybe_unused]] D d, V x
-#define OPSERVE_PARAMS_Predicate [[maybe_unused]] D d, V x
-#define OPSERVE_PARAMS_Binary [[maybe_unused]] D d, V x, V y
-#define OPSERVE_PARAMS_Select [[maybe_unused]] D d, hn::Mask<D> c, V x, V y
-#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE)                             \
-  struct Op##NAME {                                                                              \
-    static constexpr OpId kId = OpId::NAME;                                                      \
-    static constexpr bool kMovesBits = Shape##SHAPE::kMovesBits;                                 \
-    template <int kMode>                                                                         \
-    struct Body {                                                                                \
-      template <class D, class V>                                                                \
-      HWY_INLINE auto operator()(OPSERVE_PARAMS_##SHAPE) const -> decltype(OPSERVE_STRIP SIMD) { \
-        return OPSERVE_STRIP SIMD;                                                               \
-      }                                                                                          \
-    };                                                                                           \
-    template <int kMode, class T>                                                                \
-    using Step = SHAPE##Step<Body<kMode>, T>;                                                    \
+#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE)             \
+  struct Op##NAME {                                                              \
+    static constexpr OpId kId = OpId::NAME;                                      \
+    template <int kMode>                                                         \
+    struct Body {                                                                \
+      template <class D, class V>                                                \
+      HWY_INLINE auto operator()([[maybe_unused]] D d,                           \
+                                 OPSERVE_OPERANDS_##SHAPE(hn::Mask<D>, V)) const \
+          -> decltype(OPSERVE_STRIP SIMD) {                                      \
+        return OPSERVE_STRIP SIMD;                                               \
+      }                                                                          \
+    };                                                                           \
+    template <int kMode, class T>                                                \
+    using Step = SHAPE##Step<Body<kMode>, T>;                                    \
   };
 #include "kernels/elementwise.def"
 #undef OPSERVE_OPERATOR
-#undef OPSERVE_PARAMS_Unary
-#undef OPSERVE_PARAMS_Predicate
-#undef OPSERVE_PARAMS_Binary
-#undef OPSERVE_PARAMS_Select
 #undef OPSERVE_STRIP
 
 // The kernel of one cell, nullptr where the operator has none.
 template <class Op, class T, int kMode>
 constexpr FlatKernel CellKernel() {
-  if constexpr (HasCell(Op::kId, Op::kMovesBits, kLaneType<T>, kMode)) {
+  if constexpr (HasCell(Op::kId, kLaneType<T>, kMode)) {
     return &RunFlat<typename Op::template Step<kMode, T>>;
   } else {
     return nullptr;

@@ -39,23 +39,15 @@ struct KernelKey {
   }
 };
 
-// The type of tensor `index` (inputs in order, then the output) of an operator whose lane has the
-// type `lane`.
-constexpr DataType TypeOfTensor(const OpTraits& op, int index, DataType lane) {
-  const bool with_lane = op.shares_type(index) && op.shares_type(op.lane_input);
-  if (index == op.lane_input || with_lane) return lane;
-  return op.support[op.support.size() - 1].types[index].first();
-}
-
 // Elements that one thread of a packed kernel computes at a time: 16 bytes of the widest tensor,
 // and at least one whole word of the output.
 constexpr uint32_t ElementsPerBlock(const OpTraits& op, DataType lane) {
   uint32_t widest = 1;
   for (int t = 0; t < op.tensor_count(); ++t) {
-    const auto size = static_cast<uint32_t>(SizeOf(TypeOfTensor(op, t, lane)));
+    const auto size = static_cast<uint32_t>(SizeOf(op.TensorType(t, lane)));
     widest = size > widest ? size : widest;
   }
-  const auto out = static_cast<uint32_t>(SizeOf(TypeOfTensor(op, op.input_count(), lane)));
+  const auto out = static_cast<uint32_t>(SizeOf(op.TensorType(op.input_count(), lane)));
   const uint32_t elements = 16 / widest;
   return elements * out < 4 ? 4 / out : elements;
 }
@@ -63,7 +55,7 @@ constexpr uint32_t ElementsPerBlock(const OpTraits& op, DataType lane) {
 // Elements of the output's address range that one thread of a strided kernel writes at a time: a
 // word, or one element of 64 bits.
 constexpr uint32_t SlotsPerWord(const OpTraits& op, DataType lane) {
-  const auto out = static_cast<uint32_t>(SizeOf(TypeOfTensor(op, op.input_count(), lane)));
+  const auto out = static_cast<uint32_t>(SizeOf(op.TensorType(op.input_count(), lane)));
   return out < 4 ? 4 / out : 1;
 }
 

@@ -6,41 +6,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kernels/op_rows.h"
 
 namespace opserve::hlsl {
 namespace {
 
-// What the text of a kernel depends on beside its shape.
-struct ShapeText {
-  absl::string_view name;
-  // Names of the operands, one letter per input.
-  absl::string_view operands;
-  // Whether elements are moved, not computed: their type is then that of unsigned bits.
-  bool moves = false;
-};
-
-constexpr ShapeText kShapes[] = {
-    {"Unary", "x"}, {"Predicate", "x"}, {"Binary", "xy"}, {"Select", "cxy", /*moves=*/true}};
-
-struct HlslRow {
-  absl::string_view shape;
-  absl::string_view expression;  // in parentheses
-};
-
-constexpr HlslRow kHlslRows[] = {
-#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) {#SHAPE, #HLSL},
+// The HLSL expressions of all operators, each in parentheses.
+constexpr absl::string_view kExpressions[] = {
+#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) #HLSL,
 #include "kernels/elementwise.def"
 #undef OPSERVE_OPERATOR
 };
 
-const HlslRow& RowOf(OpId op) { return kHlslRows[static_cast<size_t>(op)]; }
-
-const ShapeText& ShapeOf(OpId op) {
-  const ShapeText* found = kShapes;
-  while (found->name != RowOf(op).shape) ++found;
-  return *found;
-}
+absl::string_view ExpressionOf(OpId op) { return kExpressions[static_cast<size_t>(op)]; }
 
 bool IsSigned(DataType type) {
   return type == DataType::kInt8 || type == DataType::kInt16 || type == DataType::kInt32 ||
@@ -51,6 +28,7 @@ bool IsSigned(DataType type) {
 struct Tensor {
   char letter;
   DataType type;
+  bool is_condition = false;
   size_t size() const { return SizeOf(type); }
   // HLSL's type of one element.
   absl::string_view value_type() const { return size() == 8 ? "uint2" : "uint"; }
@@ -58,7 +36,6 @@ struct Tensor {
 
 struct Kernel {
   const OpTraits& op;
-  const ShapeText& shape;
   KernelKey key;
   std::vector<Tensor> inputs;
   Tensor output;
@@ -66,21 +43,21 @@ struct Kernel {
 
 Kernel KernelOf(const KernelKey& key) {
   const OpTraits& op = TraitsOf(key.op);
-  const ShapeText& shape = ShapeOf(key.op);
+  // What is only moved is read and written as unsigned bits.
   const auto type_of = [&](int index) {
-    const DataType type = TypeOfTensor(op, index, key.lane);
-    return shape.moves ? UnsignedOfSameSize(type) : type;
+    const DataType type = op.TensorType(index, key.lane);
+    return op.shape.moves_bits ? UnsignedOfSameSize(type) : type;
   };
-  Kernel kernel{op, shape, key, {}, {'z', type_of(op.input_count())}};
+  Kernel kernel{op, key, {}, {'z', type_of(op.input_count())}};
   for (int i = 0; i < op.input_count(); ++i) {
-    kernel.inputs.push_back({shape.operands[i], type_of(i)});
+    kernel.inputs.push_back({op.shape.operands[i], type_of(i), op.shape.is_condition(i)});
   }
   return kernel;
 }
 
 // Macros that the bodies look at.
 std::string LaneMacros(const Kernel& kernel) {
-  const DataType lane = kernel.inputs[kernel.op.lane_input].type;
+  const DataType lane = kernel.inputs[kernel.op.lane_input()].type;
   std::string text = absl::StrCat("#define LANE_BITS ", SizeOf(lane) * 8, "\n",
                                   "#define LANE_IS_SIGNED ", IsSigned(lane) ? 1 : 0, "\n");
   if (lane == DataType::kFloat32) absl::StrAppend(&text, "#define MANTISSA_BITS 23\n");
@@ -108,12 +85,12 @@ std::string Bindings(const Kernel& kernel) {
 std::string ElementFunction(const Kernel& kernel) {
   const std::string operands =
       absl::StrJoin(kernel.inputs, ", ", [](std::string* out, const Tensor& input) {
-        absl::StrAppend(out, input.letter == 'c' ? "bool" : input.value_type(), " ",
+        absl::StrAppend(out, input.is_condition ? "bool" : input.value_type(), " ",
                         absl::string_view(&input.letter, 1));
       });
-  const bool is_predicate = kernel.shape.name == "Predicate";
   return absl::StrCat(kernel.output.value_type(), " Element(", operands, ") { return ",
-                      RowOf(kernel.key.op).expression, is_predicate ? " ? 1 : 0" : "", "; }\n\n");
+                      ExpressionOf(kernel.key.op), kernel.op.shape.is_predicate ? " ? 1 : 0" : "",
+                      "; }\n\n");
 }
 
 // The element of `tensor` that begins at bit `shift` of the word, or the two words, given.
@@ -123,7 +100,7 @@ std::string Extract(const Tensor& tensor, absl::string_view words, absl::string_
     value = absl::StrCat(IsSigned(tensor.type) ? "Int" : "Uint", tensor.size() * 8, "(", words,
                          ", ", shift, ")");
   }
-  return tensor.letter == 'c' ? absl::StrCat(value, " != 0") : value;
+  return tensor.is_condition ? absl::StrCat(value, " != 0") : value;
 }
 
 // The word that holds the given elements of the output.
@@ -281,10 +258,10 @@ std::string StridedMain(const Kernel& kernel) {
 std::vector<KernelKey> AllKernelKeys() {
   std::vector<KernelKey> keys;
   for (const OpTraits& op : OpTable()) {
-    if (RowOf(op.id).expression == "()") continue;
+    if (ExpressionOf(op.id) == "()") continue;
     for (DataType type : kAllDataTypes) {
-      if (!op_rows::LaneTypes(op).contains(type)) continue;
-      for (int mode = 0; mode < op_rows::ModeCount(op); ++mode) {
+      if (!op.lane_types().contains(type)) continue;
+      for (int mode = 0; mode < op.mode_count(); ++mode) {
         keys.push_back({op.id, type, mode, LayoutClass::kPacked});
         keys.push_back({op.id, type, mode, LayoutClass::kStrided});
       }

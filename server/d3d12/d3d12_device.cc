@@ -54,7 +54,7 @@ DeviceProfile ProfileOf(const AdapterInfo& adapter, const std::string& name,
 
 // Whether there are kernels for every mode and layout.
 bool HasKernels(const OpTraits& op, DataType lane) {
-  for (int mode = 0; mode < op_rows::ModeCount(op); ++mode) {
+  for (int mode = 0; mode < op.mode_count(); ++mode) {
     for (hlsl::LayoutClass layout : {hlsl::LayoutClass::kPacked, hlsl::LayoutClass::kStrided}) {
       if (hlsl::FindBlob({op.id, lane, mode, layout}) == nullptr) return false;
     }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/op_rows.h"
+#include "kernels/op_table.h"
 #include "server/device/lane_key.h"
 #include "server/pool/verify/sample_call.h"
 
@@ -55,7 +55,7 @@ absl::Status MeasureLane(ComputeDevice& device, OpId op, DataType lane, const Cl
 absl::Status Calibrate(ComputeDevice& device, const Clock& clock, CostModel& costs) {
   for (const OpTraits& op : OpTable()) {
     for (DataType lane : kAllDataTypes) {
-      if (!op_rows::LaneTypes(op).contains(lane) || !device.Supports(op.id, lane)) continue;
+      if (!op.lane_types().contains(lane) || !device.Supports(op.id, lane)) continue;
       absl::Status status = MeasureLane(device, op.id, lane, clock, costs);
       if (!status.ok()) return status;
     }

@@ -54,15 +54,10 @@ void WriteCounters(const DeviceStatus& device, v1::DeviceCounters& out) {
   out.set_evictions(device.transfers.evictions);
 }
 
-// The types that the lane input of `op` may have at any feature level.
-DataTypeSet LaneTypes(const OpTraits& op) {
-  return op.support[op.support.size() - 1].types[op.lane_input];
-}
-
 void AddDevicesOf(const DevicePool& pool, const OpTraits& op, v1::OperatorInfo& out) {
   std::map<std::string, v1::OperatorDevice> devices;
   for (DataType type : kAllDataTypes) {
-    if (!LaneTypes(op).contains(type)) continue;
+    if (!op.lane_types().contains(type)) continue;
     for (const std::string& name : pool.DevicesFor(op.id, type)) {
       devices[name].add_data_types(static_cast<v1::DataType>(type));
     }
@@ -74,7 +69,7 @@ void AddDevicesOf(const DevicePool& pool, const OpTraits& op, v1::OperatorInfo& 
     v1::OperatorDevice& device = *out.add_devices();
     device = found->second;
     device.set_device(status.profile.name);
-    device.set_tensor(std::string(op.tensor(op.lane_input).name));
+    device.set_tensor(std::string(op.tensor(op.lane_input()).name));
   }
 }
 

@@ -52,22 +52,15 @@ void FillInput(DataType type, Values values, bool is_divisor, Buffer& buffer) {
   }
 }
 
-DataType TypeOf(const OpTraits& op, DataType lane, int index) {
-  if (index == op.lane_input || (op.shares_type(index) && op.shares_type(op.lane_input))) {
-    return lane;
-  }
-  return op.support.back().types[index].first();
-}
-
 }  // namespace
 
 std::shared_ptr<const Invocation> MakePackedCall(OpId op, DataType lane, int mode, uint32_t count) {
   const OpTraits& traits = TraitsOf(op);
   testing::RequestBuilder builder{std::string(traits.name)};
   for (int i = 0; i < traits.input_count(); ++i) {
-    builder.Input({.type = TypeOf(traits, lane, i), .sizes = {count}});
+    builder.Input({.type = traits.TensorType(i, lane), .sizes = {count}});
   }
-  builder.Output({.type = TypeOf(traits, lane, traits.input_count()), .sizes = {count}});
+  builder.Output({.type = traits.TensorType(traits.input_count(), lane), .sizes = {count}});
   if (!traits.attributes.empty()) builder.Int(std::string(traits.attributes[0].name), mode);
   return builder.Validate({.max_tensor_bytes = UINT64_MAX}).invocation;
 }
@@ -89,7 +82,7 @@ CallBuffers::CallBuffers(const Invocation& call, Values values) : output(call.ou
     Buffer& input = inputs.emplace_back(call.input_bytes[i]);
     const DataType type = call.inputs[i].data_type;
     // Conditions are drawn from all bytes' lowest bit, so that both values are frequent.
-    if (op.input_count() == 3 && i == 0) {
+    if (op.shape.is_condition(i)) {
       FillInput(type, Values::kAnyBits, false, input);
       for (size_t at = 0; at < input.size(); ++at) input.data()[at] &= std::byte{1};
     } else {

@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/op_rows.h"
+#include "kernels/op_table.h"
 #include "kernels/reference.h"
 #include "tests/conformance/special_values.h"
 #include "tests/testing/request_builder.h"
@@ -14,30 +13,10 @@
 namespace opserve::testing {
 namespace {
 
-struct ShapeUnary {};
-struct ShapePredicate {};
-struct ShapeBinary {};
-struct ShapeSelect {};
-
-// Operators that move elements must keep NaNs as they are.
-constexpr bool kMoves[] = {
-#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) \
-  std::is_same_v<Shape##SHAPE, ShapeSelect>,
-#include "kernels/elementwise.def"
-#undef OPSERVE_OPERATOR
-};
-
 uint64_t ReadBits(const std::byte* from, size_t size) {
   uint64_t bits = 0;
   std::memcpy(&bits, from, size);
   return bits;
-}
-
-// The type of tensor `index` where the lane input has type `lane`.
-DataType TypeOf(const Cell& cell, int index) {
-  const bool with_lane = cell.op->shares_type(index) && cell.op->shares_type(cell.op->lane_input);
-  if (index == cell.op->lane_input || with_lane) return cell.lane;
-  return cell.op->support.back().types[index].first();
 }
 
 // Zero, special values, numbers of moderate size, any bits.
@@ -71,7 +50,7 @@ std::vector<uint32_t> Permuted(const std::vector<uint32_t>& sizes, uint32_t rota
 
 }  // namespace
 
-int Cell::mode_count() const { return op_rows::ModeCount(*op); }
+int Cell::mode_count() const { return op->mode_count(); }
 
 std::string Cell::name() const { return absl::StrCat(op->name, "_", NameOf(lane)); }
 
@@ -81,7 +60,7 @@ std::vector<Cell> AllCells() {
   std::vector<Cell> cells;
   for (const OpTraits& op : OpTable()) {
     for (DataType type : kAllDataTypes) {
-      if (op_rows::LaneTypes(op).contains(type)) cells.push_back({&op, type});
+      if (op.lane_types().contains(type)) cells.push_back({&op, type});
     }
   }
   return cells;
@@ -114,9 +93,10 @@ std::vector<Layout> LayoutsOf(uint32_t count) {
 std::shared_ptr<const Invocation> MakeCall(const Cell& cell, int mode, const Layout& layout) {
   RequestBuilder builder{std::string(cell.op->name)};
   for (int i = 0; i < cell.op->input_count(); ++i) {
-    builder.Input({TypeOf(cell, i), layout.sizes, layout.strides[i]});
+    builder.Input({cell.op->TensorType(i, cell.lane), layout.sizes, layout.strides[i]});
   }
-  builder.Output({TypeOf(cell, cell.op->input_count()), layout.sizes, layout.strides[3]});
+  builder.Output(
+      {cell.op->TensorType(cell.op->input_count(), cell.lane), layout.sizes, layout.strides[3]});
   if (!cell.op->attributes.empty()) {
     builder.Int(std::string(cell.op->attributes[0].name), mode);
   }
@@ -156,16 +136,15 @@ std::vector<std::byte> ReferenceOutput(const Invocation& call,
 }
 
 std::string Difference(const Invocation& call, const std::byte* expected, const std::byte* actual) {
-  if (std::memcmp(expected, actual, call.output_bytes) == 0 &&
-      kMoves[static_cast<size_t>(call.op)]) {
-    return "";
-  }
+  // Operators that move elements must keep NaNs as they are.
+  const bool moves = TraitsOf(call.op).shape.moves_bits;
+  if (moves && std::memcmp(expected, actual, call.output_bytes) == 0) return "";
   const DataType type = call.output.data_type;
   const size_t size = SizeOf(type);
   for (size_t at = 0; at + size <= call.output_bytes; at += size) {
     const uint64_t want = ReadBits(expected + at, size);
     const uint64_t have = ReadBits(actual + at, size);
-    const bool is_right = kMoves[static_cast<size_t>(call.op)] || !IsNan(type, want)
+    const bool is_right = moves || !IsNan(type, want)
                               ? have == want
                               : IsNan(type, have) && !IsSignallingNan(type, have);
     if (!is_right) {

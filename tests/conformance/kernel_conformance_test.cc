@@ -121,7 +121,7 @@ TEST_P(KernelConformanceTest, PairsOfSpecialValues) {
     std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
     const size_t size = SizeOf(cell().lane);
     for (uint32_t i = 0; i < count; ++i) {
-      std::memcpy(inputs[cell().op->lane_input].data() + i * size, &special[i / special.size()],
+      std::memcpy(inputs[cell().op->lane_input()].data() + i * size, &special[i / special.size()],
                   size);
       std::memcpy(inputs.back().data() + i * size, &special[i % special.size()], size);
     }

@@ -60,13 +60,6 @@ class Generator {
     return cells[Dice(cells.size())];
   }
 
-  static DataType TypeOf(const Cell& cell, int i) {
-    const OpTraits& op = *cell.op;
-    const bool with_lane = op.shares_type(i) && op.shares_type(op.lane_input);
-    if (i == op.lane_input || with_lane) return cell.lane;
-    return op.support.back().types[i].first();
-  }
-
   void AddStep() {
     const Cell cell = ChooseCell();
     if (sizes_.empty() || Dice(10) == 0) sizes_ = MakeSizes();
@@ -74,13 +67,15 @@ class Generator {
     const int input_count = cell.op->input_count();
     // Inputs first: they may add some to the sequence.
     std::vector<Available> inputs;
-    for (int i = 0; i < input_count; ++i) inputs.push_back(ChooseInput(TypeOf(cell, i)));
+    for (int i = 0; i < input_count; ++i)
+      inputs.push_back(ChooseInput(cell.op->TensorType(i, cell.lane)));
     builder_.Step(std::string(cell.op->name));
     for (const Available& input : inputs) UseInput(input);
     if (!cell.op->attributes.empty()) {
       builder_.Int(std::string(cell.op->attributes[0].name), Dice(cell.mode_count()));
     }
-    Available result = {FromStep(number), TypeOf(cell, input_count), sizes_, *ElementCount(sizes_)};
+    Available result = {FromStep(number), cell.op->TensorType(input_count, cell.lane), sizes_,
+                        *ElementCount(sizes_)};
     if (Dice(100) < shape_.strided_outputs) AddStrides(result);
     available_.push_back(result);
     is_used_.push_back(false);

@@ -75,10 +75,9 @@ class Call {
   void AddTensors(int type, FuzzedDataProvider& data) {
     const Dims& sizes = dims_.emplace_back(TakeSizes(data));
     for (int i = 0; i < op_.input_count(); ++i) {
-      const bool varies = op_.shares_type(i) || i == op_.lane_input;
-      const auto fixed = static_cast<int>(op_.support.back().types[i].first());
+      const auto condition = static_cast<int>(DataType::kUint8);
       request_.inputs.push_back({.name = {},
-                                 .data_type = varies ? type : fixed,
+                                 .data_type = op_.shape.is_condition(i) ? condition : type,
                                  .sizes = sizes,
                                  .strides = dims_.emplace_back(TakeStrides(data, sizes.size()))});
       request_.payload_bytes.push_back(0);

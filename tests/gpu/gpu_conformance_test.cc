@@ -95,7 +95,7 @@ TEST_P(GpuConformanceTest, PairsOfSpecialValues) {
     ASSERT_NE(call, nullptr);
     std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
     for (uint32_t i = 0; i < count; ++i) {
-      std::memcpy(inputs[cell().op->lane_input].data() + i * size, &special[i / special.size()],
+      std::memcpy(inputs[cell().op->lane_input()].data() + i * size, &special[i / special.size()],
                   size);
       std::memcpy(inputs.back().data() + i * size, &special[i % special.size()], size);
     }

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,19 +10,6 @@
 namespace opserve {
 namespace {
 
-struct ShapeUnary {};
-struct ShapePredicate {};
-struct ShapeBinary {};
-struct ShapeSelect {};
-
-// Operators that move elements must keep NaNs as they are.
-constexpr bool kMoves[] = {
-#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) \
-  std::is_same_v<Shape##SHAPE, ShapeSelect>,
-#include "kernels/elementwise.def"
-#undef OPSERVE_OPERATOR
-};
-
 // Whether two elements that differ in bits are still the same result.
 bool AreEqualNans(DataType type, uint64_t expected, uint64_t actual) {
   if (!IsFloat(type)) return false;
@@ -31,7 +17,8 @@ bool AreEqualNans(DataType type, uint64_t expected, uint64_t actual) {
   return format.is_nan(expected) && format.is_nan(actual) && (actual & format.quiet_bit()) != 0;
 }
 
-bool Moves(const Invocation& call) { return kMoves[static_cast<size_t>(call.op)]; }
+// Operators that move elements must keep NaNs as they are.
+bool Moves(const Invocation& call) { return TraitsOf(call.op).shape.moves_bits; }
 
 // Whether nothing was computed on the way from the inputs to the result of `step`.
 bool OnlyMoves(const SequenceInvocation& sequence, uint32_t step) {

@@ -30,18 +30,11 @@ Shape ShapeOf(SampleLayout layout, uint32_t count) {
   return {{rows, kColumns}, padded, padded};
 }
 
-// The type of tensor `index` where the lane input has type `lane`.
-DataType TypeOf(const OpTraits& op, DataType lane, int index) {
-  const bool with_lane = op.shares_type(index) && op.shares_type(op.lane_input);
-  if (index == op.lane_input || with_lane) return lane;
-  return op.support.back().types[static_cast<size_t>(index)].first();
-}
-
-// The kernel's mode is the first attribute if that is an enum.
+// Attribute `index` of a call in `mode`: its default unless it is the one that tells the mode.
 AttributeView AttributeOf(const OpTraits& op, size_t index, int mode) {
   const AttributeTraits& attribute = op.attributes[index];
   if (attribute.kind == AttributeKind::kFloat) return {attribute.name, attribute.default_value};
-  const bool is_mode = index == 0 && attribute.kind == AttributeKind::kEnum;
+  const bool is_mode = index == 0 && op.has_mode();
   const auto value = is_mode ? int64_t{mode} : static_cast<int64_t>(attribute.default_value);
   return {attribute.name, value};
 }
@@ -59,11 +52,11 @@ ValidationResult ValidateSpec(const SampleSpec& spec) {
   OperatorRequest request;
   request.operator_name = op.name;
   for (int i = 0; i < op.input_count(); ++i) {
-    const int type = static_cast<int>(TypeOf(op, spec.lane, i));
+    const int type = static_cast<int>(op.TensorType(i, spec.lane));
     request.inputs.push_back({{}, type, shape.sizes, shape.input_strides});
     request.payload_bytes.push_back(BytesOf(request.inputs.back()));
   }
-  const int type = static_cast<int>(TypeOf(op, spec.lane, op.input_count()));
+  const int type = static_cast<int>(op.TensorType(op.input_count(), spec.lane));
   request.output = TensorDescView{{}, type, shape.sizes, shape.output_strides};
   for (size_t i = 0; i < op.attributes.size(); ++i) {
     request.attributes.push_back(AttributeOf(op, i, spec.mode));

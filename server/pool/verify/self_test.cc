@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/op_rows.h"
+#include "kernels/op_table.h"
 #include "server/pool/verify/result_check.h"
 #include "server/pool/verify/sample_call.h"
 
@@ -34,8 +34,8 @@ class Test {
   SelfTestOutcome Run() {
     for (const OpTraits& op : OpTable()) {
       for (DataType lane : kAllDataTypes) {
-        if (!op_rows::LaneTypes(op).contains(lane) || !device_.Supports(op.id, lane)) continue;
-        for (int mode = 0; mode < op_rows::ModeCount(op); ++mode) {
+        if (!op.lane_types().contains(lane) || !device_.Supports(op.id, lane)) continue;
+        for (int mode = 0; mode < op.mode_count(); ++mode) {
           outcome_.status = TestKernel({.op = op.id, .lane = lane, .mode = mode});
           if (!outcome_.status.ok()) return outcome_;
         }

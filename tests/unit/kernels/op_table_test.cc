@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace opserve {
 namespace {
@@ -28,6 +29,51 @@ TEST(OpTableTest, SupportIsTheLastRowNotAboveTheLevel) {
   EXPECT_EQ(op.SupportAt(FeatureLevel::k2_1)->level, FeatureLevel::k2_0);
   EXPECT_EQ(op.SupportAt(FeatureLevel::k4_1)->level, FeatureLevel::k3_0);
   EXPECT_EQ(op.SupportAt(FeatureLevel::k6_4)->level, FeatureLevel::k5_0);
+}
+
+TEST(OpTableTest, ShapesTellConditionsFromTheLane) {
+  const OpShape& select = TraitsOf(OpId::ELEMENT_WISE_IF).shape;
+  EXPECT_EQ(select.input_count(), 3);
+  EXPECT_EQ(select.lane_input(), 1);
+  EXPECT_TRUE(select.moves_bits);
+  const OpTraits& is_infinity = TraitsOf(OpId::ELEMENT_WISE_IS_INFINITY);
+  EXPECT_EQ(is_infinity.lane_input(), 0);
+  EXPECT_TRUE(is_infinity.shape.is_condition(is_infinity.input_count()));
+  EXPECT_FALSE(is_infinity.shape.moves_bits);
+  EXPECT_EQ(OpShape{.operands = "cc"}.lane_input(), 2);
+}
+
+TEST(OpTableTest, TypesOfTensorsFollowTheLane) {
+  const OpTraits& select = TraitsOf(OpId::ELEMENT_WISE_IF);
+  const OpTraits& is_infinity = TraitsOf(OpId::ELEMENT_WISE_IS_INFINITY);
+  const DataType lane = DataType::kFloat16;
+  const auto types = [lane](const OpTraits& op) {
+    std::vector<DataType> found;
+    for (int t = 0; t < op.tensor_count(); ++t) found.push_back(op.TensorType(t, lane));
+    return found;
+  };
+  EXPECT_THAT(types(select), ElementsAre(DataType::kUint8, lane, lane, lane));
+  EXPECT_THAT(types(is_infinity), ElementsAre(lane, DataType::kUint8));
+}
+
+// What the shape says of a tensor is what DirectML supports.
+TEST(OpTableTest, TypesOfTensorsAreSupported) {
+  for (const OpTraits& op : OpTable()) {
+    for (DataType lane : kAllDataTypes) {
+      if (!op.lane_types().contains(lane)) continue;
+      for (int t = 0; t < op.tensor_count(); ++t) {
+        EXPECT_TRUE(op.support.back().types[t].contains(op.TensorType(t, lane)))
+            << op.tensor(t).name << " of " << op.name << " in " << NameOf(lane);
+      }
+    }
+  }
+}
+
+TEST(OpTableTest, ModesAreTheValuesOfALeadingEnum) {
+  EXPECT_FALSE(TraitsOf(OpId::ELEMENT_WISE_IF).has_mode());
+  EXPECT_EQ(TraitsOf(OpId::ELEMENT_WISE_IF).mode_count(), 1);
+  EXPECT_TRUE(TraitsOf(OpId::ELEMENT_WISE_ROUND).has_mode());
+  EXPECT_EQ(TraitsOf(OpId::ELEMENT_WISE_ROUND).mode_count(), 3);
 }
 
 TEST(OpTableTest, SuggestsNearNames) {

@@ -141,13 +141,11 @@ TEST(ValidateTest, AcceptsExactlyWhatTheTableSupports) {
             builder.Int(std::string(attribute.name), 0);
           }
           for (int i = 0; i < op.input_count(); ++i) {
-            const bool varies = i == op.lane_input || op.shares_type(i);
-            const DataType fixed = op.support.back().types[i].first();
-            builder.Input({varies ? type : fixed, std::vector<uint32_t>(rank, 2)});
+            builder.Input({op.TensorType(i, type), std::vector<uint32_t>(rank, 2)});
           }
           const bool expected = row != nullptr && rank >= row->min_dimension_count &&
                                 rank <= row->max_dimension_count &&
-                                row->types[op.lane_input].contains(type);
+                                row->types[op.lane_input()].contains(type);
           EXPECT_EQ(builder.Validate().violations.empty(), expected)
               << op.name << " " << NameOf(level) << " " << NameOf(type) << " rank " << int{rank};
         }
@@ -331,7 +329,7 @@ TEST(ValidateTest, RandomRequestsAreSafe) {
     const std::vector<uint32_t> sizes(1 + random() % 8, 1 + random() % 4);
     const DataType type = kAllDataTypes[random() % kAllDataTypes.size()];
     for (int i = 0; i < op.input_count(); ++i) {
-      TestTensor tensor = {op.shares_type(i) || i == op.lane_input ? type : kUint8, sizes};
+      TestTensor tensor = {op.TensorType(i, type), sizes};
       if (random() % 2 == 0) {
         for (size_t d = 0; d < sizes.size(); ++d) tensor.strides.push_back(random() % 6);
       }

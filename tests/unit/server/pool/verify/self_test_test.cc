@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/op_rows.h"
+#include "kernels/op_table.h"
 #include "server/pool/calibration.h"
 #include "tests/testing/null_device.h"
 #include "tests/unit/server/base/simulated_clock.h"
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 int KernelCount() {
   int count = 0;
   for (const OpTraits& op : OpTable()) {
-    count += op_rows::LaneTypes(op).size() * op_rows::ModeCount(op);
+    count += op.lane_types().size() * op.mode_count();
   }
   return count;
 }
@@ -91,7 +91,7 @@ TEST(CalibrationTest, LearnsTheCostsOfEveryLane) {
     for (DataType lane : kAllDataTypes) {
       for (bool is_packed : {true, false}) {
         const LaneKey key = {.op = op.id, .lane_type = lane, .is_packed = is_packed};
-        const bool has_kernel = op_rows::LaneTypes(op).contains(lane);
+        const bool has_kernel = op.lane_types().contains(lane);
         const std::optional<Clock::Duration> estimate = costs.Estimate(key, 0);
         ASSERT_EQ(estimate.has_value(), has_kernel) << op.name << " " << NameOf(lane);
         if (!has_kernel) continue;
