@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What does not apply to a device.
+// What a table shows where a column does not apply to a device.
 constexpr char kNone[] = "-";
 
 std::string OrNone(const std::string& text) { return text.empty() ? kNone : text; }
@@ -34,26 +34,25 @@ std::string ShowAverageBatch(const DeviceCounters& counters) {
   return average == 0 ? kNone : absl::StrFormat("%.1f", average);
 }
 
-// A count that should be 0.
+// A count that is 0 as long as all is well, and red otherwise.
 Cell ShowFaults(uint64_t count) {
   return count == 0 ? Cell("0") : Cell(ShowCount(count), Style::kRed);
 }
 
-Json ToJson(const DeviceCounters& counters) {
-  Json batches = Json::array();
-  for (const BatchSizeCount& batch : counters.batches) {
-    batches.push_back({{"size", batch.size}, {"count", batch.count}});
+Json ToJson(const std::vector<BatchSizeCount>& batches) {
+  Json json = Json::array();
+  for (const BatchSizeCount& batch : batches) {
+    json.push_back({{"size", batch.size}, {"count", batch.count}});
   }
-  return {{"requests", counters.requests},
-          {"batches", batches},
-          {"verified", counters.verified},
-          {"mismatches", counters.mismatches},
-          {"faults", counters.faults},
-          {"losses", counters.losses},
-          {"moved", counters.moved},
-          {"uploaded_bytes", counters.uploaded_bytes},
-          {"kept_inputs", counters.kept_inputs},
-          {"evictions", counters.evictions}};
+  return json;
+}
+
+Json ToJson(const DeviceCounters& counters) {
+  Json json;
+#define OPSERVE_DEVICE_COUNTER(NAME) json[#NAME] = counters.NAME;
+#define OPSERVE_BATCH_COUNTER(NAME) json[#NAME] = ToJson(counters.NAME);
+#include "proto/opserve/device_counters.def"
+  return json;
 }
 
 }  // namespace

@@ -77,20 +77,18 @@ DeviceInfo::State Decode(v1::DeviceState state) {
   return v1::DeviceState_IsValid(state) ? decoded : DeviceInfo::State::kUnknown;
 }
 
+std::vector<BatchSizeCount> Decode(
+    const google::protobuf::RepeatedPtrField<v1::BatchSizeCount>& batches) {
+  std::vector<BatchSizeCount> decoded;
+  for (const v1::BatchSizeCount& batch : batches) decoded.push_back({batch.size(), batch.count()});
+  return decoded;
+}
+
 DeviceCounters Decode(const v1::DeviceCounters& counters) {
   DeviceCounters decoded;
-  decoded.requests = counters.requests();
-  for (const v1::BatchSizeCount& batch : counters.batches()) {
-    decoded.batches.push_back({batch.size(), batch.count()});
-  }
-  decoded.verified = counters.verified();
-  decoded.mismatches = counters.mismatches();
-  decoded.faults = counters.faults();
-  decoded.losses = counters.losses();
-  decoded.moved = counters.moved();
-  decoded.uploaded_bytes = counters.uploaded_bytes();
-  decoded.kept_inputs = counters.kept_inputs();
-  decoded.evictions = counters.evictions();
+#define OPSERVE_DEVICE_COUNTER(NAME) decoded.NAME = counters.NAME();
+#define OPSERVE_BATCH_COUNTER(NAME) decoded.NAME = Decode(counters.NAME());
+#include "proto/opserve/device_counters.def"
   return decoded;
 }
 

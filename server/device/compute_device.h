@@ -45,7 +45,7 @@ struct DeviceProfile {
   int threads = 0;
 };
 
-// Of a result that goes to a tensor whose content a device may keep copies of.
+// What a device has to know of a result that goes to a tensor whose content it may keep copies of.
 struct ResultContent {
   // An id that nothing has yet: a device that runs the call may keep a copy of its result under it.
   // kNoContent: it need not.
@@ -81,16 +81,13 @@ struct DeviceCall {
   const SequenceCall* sequence = nullptr;
 };
 
-// What a device did to have inputs where it works. Copies are of tensors with a ContentId.
+// What a device did to have inputs in its own memory. It keeps copies of tensors with a ContentId.
 struct TransferCounters {
-  // Bytes of the memory that the copies take which it keeps now.
+  // Bytes of its memory that the copies take now.
   uint64_t kept_bytes = 0;
-  // Since it was made: bytes that were uploaded to it, what lies between tensors included; inputs
-  // of which it kept a copy, and which were not uploaded therefore; copies that it gave up because
-  // it needed their memory.
-  uint64_t uploaded_bytes = 0;
-  uint64_t kept_inputs = 0;
-  uint64_t evictions = 0;
+  // Counted since it was made; proto/opserve/device_counters.def tells what each counter counts.
+#define OPSERVE_TRANSFER_COUNTER(NAME) uint64_t NAME = 0;
+#include "proto/opserve/device_counters.def"
 };
 
 // Thread-safe.

@@ -55,14 +55,7 @@ DeviceStatus StatusOf(const DeviceSlot& slot) {
   status.pending = load.pending;
   status.pending_bytes = load.pending_bytes;
   status.in_flight = load.in_flight;
-  SlotCounters counters = slot.counters();
-  status.requests = counters.requests;
-  status.batches = std::move(counters.batches);
-  status.verified = counters.verified;
-  status.mismatches = counters.mismatches;
-  status.faults = counters.faults;
-  status.losses = counters.losses;
-  status.moved = counters.moved;
+  status.counters = slot.counters();
   status.transfers = slot.transfers();
   return status;
 }

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +22,7 @@
 #include "server/batch/job.h"
 #include "server/device/compute_device.h"
 #include "server/pool/device_health.h"
+#include "server/pool/slot_counters.h"
 
 namespace opserve {
 
@@ -52,15 +52,9 @@ struct DeviceStatus {
   size_t pending = 0;
   uint64_t pending_bytes = 0;
   int in_flight = 0;
-  // Since the server started.
-  uint64_t requests = 0;               // answered by it
-  std::map<size_t, uint64_t> batches;  // batches by the number of their requests
-  uint64_t verified = 0;               // results compared with the processor's
-  uint64_t mismatches = 0;             // of these, wrong ones
-  uint64_t faults = 0;                 // runs that failed, unless for want of a kernel
-  uint64_t losses = 0;                 // devices that were lost
-  uint64_t moved = 0;                  // jobs that had to run elsewhere
-  TransferCounters transfers;          // of all devices that it was; copies of the present one
+  SlotCounters counters;
+  // Of all devices that it was since the server started; copies of the present one.
+  TransferCounters transfers;
 };
 
 // Outcome of a known-answer test of a device.

@@ -31,10 +31,11 @@ size_t ExpectedRuns(const BatchQueue::Load& load, const BatchLimits& limits) {
 }
 
 TransferCounters Sum(const TransferCounters& a, const TransferCounters& b) {
-  return {.kept_bytes = a.kept_bytes + b.kept_bytes,
-          .uploaded_bytes = a.uploaded_bytes + b.uploaded_bytes,
-          .kept_inputs = a.kept_inputs + b.kept_inputs,
-          .evictions = a.evictions + b.evictions};
+  TransferCounters sum;
+  sum.kept_bytes = a.kept_bytes + b.kept_bytes;
+#define OPSERVE_TRANSFER_COUNTER(NAME) sum.NAME = a.NAME + b.NAME;
+#include "proto/opserve/device_counters.def"
+  return sum;
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,19 +26,9 @@
 #include "server/pool/cost_model.h"
 #include "server/pool/device_health.h"
 #include "server/pool/placement.h"
+#include "server/pool/slot_counters.h"
 
 namespace opserve {
-
-// What a device did since the server started; see DeviceStatus.
-struct SlotCounters {
-  uint64_t requests = 0;
-  std::map<size_t, uint64_t> batches;
-  uint64_t verified = 0;
-  uint64_t mismatches = 0;
-  uint64_t faults = 0;
-  uint64_t losses = 0;
-  uint64_t moved = 0;
-};
 
 // Thread-safe. Events name the device that they come from; those of a device that has been replaced
 // meanwhile do not count. Changes of state are logged.

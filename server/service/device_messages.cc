@@ -37,21 +37,20 @@ void WriteProfile(const DeviceProfile& profile, v1::DeviceInfo& out) {
   out.set_software(profile.is_software);
 }
 
-void WriteCounters(const DeviceStatus& device, v1::DeviceCounters& out) {
-  out.set_requests(device.requests);
-  for (const auto& [size, count] : device.batches) {
-    v1::BatchSizeCount& batches = *out.add_batches();
+void WriteBatches(const std::map<size_t, uint64_t>& by_size,
+                  google::protobuf::RepeatedPtrField<v1::BatchSizeCount>& out) {
+  for (const auto& [size, count] : by_size) {
+    v1::BatchSizeCount& batches = *out.Add();
     batches.set_size(static_cast<uint32_t>(size));
     batches.set_count(count);
   }
-  out.set_verified(device.verified);
-  out.set_mismatches(device.mismatches);
-  out.set_faults(device.faults);
-  out.set_losses(device.losses);
-  out.set_moved(device.moved);
-  out.set_uploaded_bytes(device.transfers.uploaded_bytes);
-  out.set_kept_inputs(device.transfers.kept_inputs);
-  out.set_evictions(device.transfers.evictions);
+}
+
+void WriteCounters(const DeviceStatus& device, v1::DeviceCounters& out) {
+#define OPSERVE_POOL_COUNTER(NAME) out.set_##NAME(device.counters.NAME);
+#define OPSERVE_BATCH_COUNTER(NAME) WriteBatches(device.counters.NAME, *out.mutable_##NAME());
+#define OPSERVE_TRANSFER_COUNTER(NAME) out.set_##NAME(device.transfers.NAME);
+#include "proto/opserve/device_counters.def"
 }
 
 void AddDevicesOf(const DevicePool& pool, const OpTraits& op, v1::OperatorInfo& out) {

@@ -13,6 +13,13 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// The counters of the list, as the public struct declares them: it has no other ones.
+struct ListedCounters {
+#define OPSERVE_DEVICE_COUNTER(NAME) decltype(DeviceCounters::NAME) NAME;
+#include "proto/opserve/device_counters.def"
+};
+static_assert(sizeof(ListedCounters) == sizeof(DeviceCounters));
+
 v1::DeviceInfo Gpu() {
   v1::DeviceInfo gpu;
   gpu.set_name("d3d12/X");

@@ -32,8 +32,8 @@ TEST_F(DevicePoolTest, JobsRunWhereTheyAskFor) {
   EXPECT_EQ(on_gpu.record().batch_size, 1u);
   EXPECT_EQ(on_gpu.record().attempts, 1);
   EXPECT_FALSE(on_gpu.record().is_verified);
-  EXPECT_EQ(gpu_status().requests, 1u);
-  EXPECT_EQ(StatusOf(0).requests, 1u);
+  EXPECT_EQ(gpu_status().counters.requests, 1u);
+  EXPECT_EQ(StatusOf(0).counters.requests, 1u);
 }
 
 TEST_F(DevicePoolTest, TellsTimesByTheClock) {
@@ -146,8 +146,8 @@ TEST_F(DevicePoolTest, WhatWaitsForABusyGpuRunsTogether) {
     ExpectAnswered(*job, kGpuName);
     EXPECT_EQ(job->record().batch_size, 5u);
   }
-  EXPECT_THAT(gpu_status().batches, ElementsAre(Pair(1, 1), Pair(5, 1)));
-  EXPECT_EQ(gpu_status().requests, 6u);
+  EXPECT_THAT(gpu_status().counters.batches, ElementsAre(Pair(1, 1), Pair(5, 1)));
+  EXPECT_EQ(gpu_status().counters.requests, 6u);
 }
 
 TEST_F(DevicePoolTest, TheProcessorTakesJobsOneByOne) {
@@ -160,7 +160,7 @@ TEST_F(DevicePoolTest, TheProcessorTakesJobsOneByOne) {
   }
   cpu_->OpenGate();
   for (const auto& job : jobs) ExpectAnswered(*job, kCpuName);
-  EXPECT_THAT(StatusOf(0).batches, ElementsAre(Pair(1, 5)));
+  EXPECT_THAT(StatusOf(0).counters.batches, ElementsAre(Pair(1, 5)));
 }
 
 TEST_F(DevicePoolTest, AJobThatCannotBePreparedIsRefusedAlone) {
@@ -213,8 +213,8 @@ TEST_F(DevicePoolTest, VerifiesWhereAskedTo) {
   ExpectAnswered(on_cpu, kCpuName);
   EXPECT_TRUE(on_gpu.record().is_verified);
   EXPECT_FALSE(on_cpu.record().is_verified);
-  EXPECT_EQ(gpu_status().verified, 1u);
-  EXPECT_EQ(gpu_status().mismatches, 0u);
+  EXPECT_EQ(gpu_status().counters.verified, 1u);
+  EXPECT_EQ(gpu_status().counters.mismatches, 0u);
 }
 
 TEST_F(DevicePoolTest, VerifiesTheShareItIsToldTo) {
@@ -227,7 +227,7 @@ TEST_F(DevicePoolTest, VerifiesTheShareItIsToldTo) {
     ExpectAnswered(job, kGpuName);
     EXPECT_EQ(job.record().is_verified, i % 4 == 3) << i;
   }
-  EXPECT_EQ(gpu_status().verified, 10u);
+  EXPECT_EQ(gpu_status().counters.verified, 10u);
 }
 
 TEST_F(DevicePoolTest, CancelsOnlyWhatWaits) {

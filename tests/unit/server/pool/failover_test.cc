@@ -40,11 +40,11 @@ TEST_F(FailoverTest, ALostDevicesJobsRunOnAnother) {
   EXPECT_EQ(job.record().attempts, 2);
   EXPECT_EQ(gpu_status().state, DeviceState::kLost);
   EXPECT_EQ(gpu_status().reason, "lost by the script");
-  EXPECT_EQ(gpu_status().losses, 1u);
-  EXPECT_EQ(gpu_status().faults, 1u);
-  EXPECT_EQ(gpu_status().moved, 1u);
-  EXPECT_EQ(gpu_status().requests, 0u);
-  EXPECT_EQ(StatusOf(2).requests, 1u);
+  EXPECT_EQ(gpu_status().counters.losses, 1u);
+  EXPECT_EQ(gpu_status().counters.faults, 1u);
+  EXPECT_EQ(gpu_status().counters.moved, 1u);
+  EXPECT_EQ(gpu_status().counters.requests, 0u);
+  EXPECT_EQ(StatusOf(2).counters.requests, 1u);
   EXPECT_TRUE(pool_->gpu_ready());
 }
 
@@ -77,7 +77,7 @@ TEST_F(FailoverTest, WhatWaitsForALostDeviceMovesUnrun) {
     ExpectAnswered(*job, kCpuName);
     EXPECT_EQ(job->record().attempts, 1);
   }
-  EXPECT_EQ(gpu_status().moved, 5u);
+  EXPECT_EQ(gpu_status().counters.moved, 5u);
   EXPECT_EQ(gpu_status().pending, 0u);
 }
 
@@ -105,11 +105,11 @@ TEST_F(FailoverTest, FaultsMakeADeviceSuspectAndThenLost) {
   EXPECT_EQ(gpu_status().reason, "");
   ExpectRunsOn(kCpuName);
   ExpectRunsOn(kCpuName);
-  EXPECT_EQ(gpu_status().losses, 0u);
+  EXPECT_EQ(gpu_status().counters.losses, 0u);
   ExpectRunsOn(kCpuName);
   EXPECT_EQ(gpu_status().state, DeviceState::kLost);
-  EXPECT_EQ(gpu_status().faults, 4u);
-  EXPECT_EQ(gpu_status().losses, 1u);
+  EXPECT_EQ(gpu_status().counters.faults, 4u);
+  EXPECT_EQ(gpu_status().counters.losses, 1u);
 }
 
 TEST_F(FailoverTest, WhatADeviceCannotDoIsNoFault) {
@@ -117,8 +117,8 @@ TEST_F(FailoverTest, WhatADeviceCannotDoIsNoFault) {
   gpu_script().FailRun(1, absl::UnimplementedError("too large"));
   ExpectRunsOn(kCpuName);
   EXPECT_EQ(gpu_status().state, DeviceState::kReady);
-  EXPECT_EQ(gpu_status().faults, 0u);
-  EXPECT_EQ(gpu_status().moved, 1u);
+  EXPECT_EQ(gpu_status().counters.faults, 0u);
+  EXPECT_EQ(gpu_status().counters.moved, 1u);
 }
 
 TEST_F(FailoverTest, ABatchThatIsTooLargeIsHalved) {
@@ -131,7 +131,7 @@ TEST_F(FailoverTest, ABatchThatIsTooLargeIsHalved) {
     EXPECT_EQ(job->record().batch_size, 4u);
     EXPECT_EQ(job->record().attempts, 2);
   }
-  EXPECT_THAT(gpu_status().batches, ElementsAre(Pair(1, 1), Pair(4, 2)));
+  EXPECT_THAT(gpu_status().counters.batches, ElementsAre(Pair(1, 1), Pair(4, 2)));
   EXPECT_EQ(gpu_status().state, DeviceState::kReady);
 }
 
@@ -144,7 +144,7 @@ TEST_F(FailoverTest, HalvesThatAreTooLargeGoToTheProcessor) {
   ExpectAnswered(job, kCpuName);
   EXPECT_EQ(job.record().attempts, 2);
   EXPECT_EQ(gpu_status().state, DeviceState::kReady);
-  EXPECT_EQ(gpu_status().faults, 1u);
+  EXPECT_EQ(gpu_status().counters.faults, 1u);
 }
 
 TEST_F(FailoverTest, OneHalfMayFitWhereTheOtherDoesNot) {
@@ -157,7 +157,7 @@ TEST_F(FailoverTest, OneHalfMayFitWhereTheOtherDoesNot) {
     on_gpu += job->device() == kGpuName ? 1 : 0;
   }
   EXPECT_EQ(on_gpu, 2);
-  EXPECT_EQ(gpu_status().moved, 3u);
+  EXPECT_EQ(gpu_status().counters.moved, 3u);
 }
 
 TEST_F(FailoverTest, ADeviceLostBetweenTheHalvesLosesNothing) {
@@ -168,7 +168,7 @@ TEST_F(FailoverTest, ADeviceLostBetweenTheHalvesLosesNothing) {
     gpu_script().LoseAtRun(2);
   });
   for (const auto& job : jobs) ExpectAnswered(*job, kCpuName);
-  EXPECT_EQ(gpu_status().faults, 2u);
+  EXPECT_EQ(gpu_status().counters.faults, 2u);
 }
 
 TEST_F(FailoverTest, WrongResultsAreReplacedAndQuarantine) {
@@ -180,10 +180,10 @@ TEST_F(FailoverTest, WrongResultsAreReplacedAndQuarantine) {
   EXPECT_TRUE(job->record().is_verified);
   EXPECT_EQ(gpu_status().state, DeviceState::kQuarantined);
   EXPECT_THAT(gpu_status().reason, HasSubstr("wrong result: element 99 is 0x"));
-  EXPECT_EQ(gpu_status().verified, 1u);
-  EXPECT_EQ(gpu_status().mismatches, 1u);
-  EXPECT_EQ(gpu_status().requests, 0u);
-  EXPECT_EQ(StatusOf(0).requests, 1u);
+  EXPECT_EQ(gpu_status().counters.verified, 1u);
+  EXPECT_EQ(gpu_status().counters.mismatches, 1u);
+  EXPECT_EQ(gpu_status().counters.requests, 0u);
+  EXPECT_EQ(StatusOf(0).counters.requests, 1u);
   ExpectRunsOn(kCpuName);
 }
 
@@ -203,8 +203,8 @@ TEST_F(FailoverTest, BatchMatesOfAWrongResultAreVerified) {
     replaced += job->device() == kCpuName ? 1 : 0;
   }
   EXPECT_EQ(replaced, 3);
-  EXPECT_EQ(gpu_status().verified, 5u);
-  EXPECT_EQ(gpu_status().mismatches, 3u);
+  EXPECT_EQ(gpu_status().counters.verified, 5u);
+  EXPECT_EQ(gpu_status().counters.mismatches, 3u);
 }
 
 TEST_F(FailoverTest, QuarantineStartsAtItsThreshold) {
@@ -232,7 +232,7 @@ TEST_F(FailoverTest, ALostDeviceComesBack) {
   EXPECT_EQ(gpu_->attempts(), 2);
   EXPECT_EQ(gpu_status().state, DeviceState::kReady);
   ExpectRunsOn(kGpuName);
-  EXPECT_EQ(gpu_status().losses, 1u);
+  EXPECT_EQ(gpu_status().counters.losses, 1u);
 }
 
 TEST_F(FailoverTest, AttemptsBackOff) {
@@ -250,7 +250,7 @@ TEST_F(FailoverTest, AttemptsBackOff) {
   EXPECT_EQ(pool_->Maintain(), Clock::kNever);
   ExpectRunsOn(kGpuName);
   // Failed attempts are no losses.
-  EXPECT_EQ(gpu_status().losses, 1u);
+  EXPECT_EQ(gpu_status().counters.losses, 1u);
 }
 
 TEST_F(FailoverTest, StartsWithoutADeviceThatCannotBeMade) {
@@ -312,7 +312,7 @@ TEST_F(FailoverTest, LateNewsOfAnOldDeviceDoNotCount) {
   // The new device takes what the old one could not do.
   EXPECT_TRUE(hung.Wait().ok());
   EXPECT_EQ(gpu_status().state, DeviceState::kReady);
-  EXPECT_EQ(gpu_status().losses, 1u);
+  EXPECT_EQ(gpu_status().counters.losses, 1u);
 }
 
 // Errors of the processor, which cannot happen, still become answers.

@@ -74,7 +74,7 @@ class FaultTest : public PoolTest {
   void ExpectCountersAddUp() const {
     uint64_t answered = 0;
     for (const DeviceStatus& status : pool_->Status()) {
-      answered += status.requests;
+      answered += status.counters.requests;
       EXPECT_EQ(status.pending, 0u) << status.profile.name;
     }
     EXPECT_EQ(answered, right_);
@@ -110,8 +110,8 @@ class FaultTest : public PoolTest {
 TEST_F(FaultTest, GoodDevices) {
   StartLoaded(LoadOptions());
   RunClients();
-  EXPECT_EQ(StatusOf(0).requests, 0u);
-  EXPECT_EQ(gpu_status().faults + StatusOf(2).faults, 0u);
+  EXPECT_EQ(StatusOf(0).counters.requests, 0u);
+  EXPECT_EQ(gpu_status().counters.faults + StatusOf(2).counters.faults, 0u);
 }
 
 TEST_F(FaultTest, LossOfOneDevice) {
@@ -119,7 +119,7 @@ TEST_F(FaultTest, LossOfOneDevice) {
   gpu_script().LoseAtRun(5);
   RunClients();
   EXPECT_EQ(gpu_status().state, DeviceState::kLost);
-  EXPECT_EQ(gpu_status().losses, 1u);
+  EXPECT_EQ(gpu_status().counters.losses, 1u);
   EXPECT_EQ(StatusOf(2).state, DeviceState::kReady);
   EXPECT_TRUE(pool_->gpu_ready());
 }
@@ -132,7 +132,7 @@ TEST_F(FaultTest, AllDevicesGone) {
   EXPECT_EQ(gpu_status().state, DeviceState::kLost);
   EXPECT_EQ(StatusOf(2).state, DeviceState::kLost);
   EXPECT_FALSE(pool_->gpu_ready());
-  EXPECT_GT(StatusOf(0).requests, 0u);
+  EXPECT_GT(StatusOf(0).counters.requests, 0u);
 }
 
 TEST_F(FaultTest, Hang) {
@@ -152,8 +152,8 @@ TEST_F(FaultTest, OutOfMemory) {
   RunClients();
   EXPECT_EQ(gpu_status().state, DeviceState::kReady);
   EXPECT_EQ(StatusOf(2).state, DeviceState::kReady);
-  EXPECT_EQ(StatusOf(2).requests, 0u);
-  EXPECT_EQ(gpu_status().losses + StatusOf(2).losses, 0u);
+  EXPECT_EQ(StatusOf(2).counters.requests, 0u);
+  EXPECT_EQ(gpu_status().counters.losses + StatusOf(2).counters.losses, 0u);
 }
 
 TEST_F(FaultTest, WrongBytes) {
@@ -165,9 +165,9 @@ TEST_F(FaultTest, WrongBytes) {
   RunClients();
   EXPECT_EQ(gpu_status().state, DeviceState::kQuarantined);
   EXPECT_EQ(StatusOf(2).state, DeviceState::kQuarantined);
-  EXPECT_EQ(gpu_status().mismatches, 1u);
-  EXPECT_GT(StatusOf(2).mismatches, 0u);
-  EXPECT_EQ(StatusOf(2).requests, 0u);
+  EXPECT_EQ(gpu_status().counters.mismatches, 1u);
+  EXPECT_GT(StatusOf(2).counters.mismatches, 0u);
+  EXPECT_EQ(StatusOf(2).counters.requests, 0u);
 }
 
 // Wrong bytes now and then, and the device returns after each quarantine.
@@ -178,7 +178,7 @@ TEST_F(FaultTest, WrongBytesAgainAndAgain) {
   gpu_->PrepareScripts([nth](NullScript& script) { script.CorruptResult(nth); });
   StartLoaded(options, 1);
   RunClients();
-  EXPECT_GT(gpu_status().mismatches, 0u);
+  EXPECT_GT(gpu_status().counters.mismatches, 0u);
 }
 
 TEST_F(FaultTest, SlowDevice) {
@@ -189,7 +189,7 @@ TEST_F(FaultTest, SlowDevice) {
   });
   RunClients();
   EXPECT_EQ(gpu_status().state, DeviceState::kReady);
-  EXPECT_GT(StatusOf(2).requests, 0u);
+  EXPECT_GT(StatusOf(2).counters.requests, 0u);
 }
 
 TEST_F(FaultTest, FaultsNowAndThen) {
@@ -198,8 +198,8 @@ TEST_F(FaultTest, FaultsNowAndThen) {
     gpu_script().FailRun(nth, absl::InternalError("now and then"));
   }
   RunClients();
-  EXPECT_GT(gpu_status().faults, 0u);
-  EXPECT_EQ(StatusOf(2).faults, 0u);
+  EXPECT_GT(gpu_status().counters.faults, 0u);
+  EXPECT_EQ(StatusOf(2).counters.faults, 0u);
 }
 
 // Devices are lost and made anew while the clients go on.
@@ -210,12 +210,12 @@ TEST_F(FaultTest, DeviceBackAgain) {
   StartLoaded(LoadOptions());
   RunClients([this] {
     // The second loss of a device proves that it came back.
-    while (gpu_status().losses < 2 && right_ < kJobs) std::this_thread::yield();
+    while (gpu_status().counters.losses < 2 && right_ < kJobs) std::this_thread::yield();
   });
   gpu_->PrepareScripts(nullptr);
   second_gpu_.PrepareScripts(nullptr);
   WaitForGpu();
-  EXPECT_GT(gpu_status().losses, 0u);
+  EXPECT_GT(gpu_status().counters.losses, 0u);
   EXPECT_GT(gpu_->attempts(), 1);
 }
 

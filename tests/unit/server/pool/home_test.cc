@@ -34,7 +34,7 @@ TEST_F(PoolHomeTest, JobsRunAtHome) {
       ExpectRunsOn(home, Placement::kGpu, home);
     }
   }
-  EXPECT_EQ(StatusOf(0).requests, 0u);
+  EXPECT_EQ(StatusOf(0).counters.requests, 0u);
 }
 
 TEST_F(PoolHomeTest, RequestsForTheProcessorRunThere) {

@@ -47,7 +47,7 @@ TEST_F(PoolInlineTest, CountsAndMeasuresLikeAnyOther) {
   EXPECT_EQ(job.record().queued, microseconds(3));
   EXPECT_EQ(job.record().ran, microseconds(7));
   EXPECT_EQ(job.record().attempts, 1);
-  EXPECT_EQ(StatusOf(0).requests, 1u);
+  EXPECT_EQ(StatusOf(0).counters.requests, 1u);
   EXPECT_EQ(StatusOf(0).in_flight, 0);
   EXPECT_EQ(StatusOf(0).pending, 0u);
 }

@@ -119,7 +119,7 @@ TEST_F(PoolSequenceTest, RunOnTheDeviceAskedFor) {
   Start();
   EXPECT_EQ(ExpectRunsOn(kCpuName, Placement::kCpu).attempts, 1);
   EXPECT_EQ(ExpectRunsOn(kGpuName).attempts, 1);
-  EXPECT_EQ(gpu_status().requests, 1u);
+  EXPECT_EQ(gpu_status().counters.requests, 1u);
 }
 
 TEST_F(PoolSequenceTest, RunAlone) {
@@ -150,8 +150,8 @@ TEST_F(PoolSequenceTest, TheProcessorRunsWhatADeviceCannot) {
   gpu_->PrepareScripts([](NullScript& script) { script.UnsupportSequences(); });
   Start();
   EXPECT_EQ(ExpectRunsOn(kCpuName).attempts, 2);
-  EXPECT_EQ(gpu_status().faults, 0u);
-  EXPECT_EQ(gpu_status().moved, 1u);
+  EXPECT_EQ(gpu_status().counters.faults, 0u);
+  EXPECT_EQ(gpu_status().counters.moved, 1u);
   EXPECT_EQ(gpu_status().state, DeviceState::kReady);
 }
 
@@ -177,8 +177,8 @@ TEST_F(PoolSequenceTest, VerificationLooksAtEveryOutput) {
     // The corrupt result shows that verification is not a formality.
     const RunRecord record = ExpectRunsOn(kCpuName, Placement::kGpu, /*verify=*/true);
     EXPECT_TRUE(record.is_verified);
-    EXPECT_EQ(gpu_status().verified, 1u);
-    EXPECT_EQ(gpu_status().mismatches, 1u);
+    EXPECT_EQ(gpu_status().counters.verified, 1u);
+    EXPECT_EQ(gpu_status().counters.mismatches, 1u);
     pool_.reset();
   }
 }
@@ -186,7 +186,7 @@ TEST_F(PoolSequenceTest, VerificationLooksAtEveryOutput) {
 TEST_F(PoolSequenceTest, RightResultsPassVerification) {
   Start();
   EXPECT_TRUE(ExpectRunsOn(kGpuName, Placement::kGpu, /*verify=*/true).is_verified);
-  EXPECT_EQ(gpu_status().mismatches, 0u);
+  EXPECT_EQ(gpu_status().counters.mismatches, 0u);
 }
 
 TEST_F(PoolSequenceTest, ComputedNansAreAClassAlsoWhereTheyAreMoved) {
