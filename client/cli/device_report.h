@@ -26,10 +26,10 @@ void PrintDevices(const std::vector<DeviceInfo>& devices, const Terminal& termin
 // A table with a row per self-test, PASS or FAIL; below it, what went wrong.
 void PrintSelfTests(const std::vector<SelfTestReport>& reports, const Terminal& terminal);
 
-// Whether there were tests, and all passed.
+// Whether there was at least one test, and every one passed.
 bool AllPassed(const std::vector<SelfTestReport>& reports);
 
-// All that is known of it, with the names of the wire contract.
+// Everything that is known of the device or the test, under the names of the wire contract.
 nlohmann::ordered_json ToJson(const DeviceInfo& device);
 nlohmann::ordered_json ToJson(const SelfTestReport& report);
 

@@ -9,7 +9,8 @@
 namespace opserve::d3d12 {
 namespace {
 
-// Groups that one dispatch may have; threads of larger ones take several blocks.
+// Direct3D allows so many groups in a dispatch. Where there is more work, each thread takes several
+// blocks.
 constexpr uint64_t kMaxGroups = 65535;
 
 constexpr uint64_t RoundUp(uint64_t value, uint64_t multiple) {
@@ -41,7 +42,7 @@ std::array<uint64_t, kMaxDimensionCount> OutputStrides(const Plan& plan, bool is
   return strides;
 }
 
-// Bytes of both buffers.
+// Bytes of the buffer of inputs and of that of outputs.
 struct Extent {
   uint64_t inputs = 0;
   uint64_t outputs = 0;
@@ -49,7 +50,7 @@ struct Extent {
   uint64_t largest() const { return std::max(inputs, outputs); }
 };
 
-// What packed kernels touch of each tensor, of `call` and of every other call of its lane.
+// Computes what packed kernels touch of each tensor, for `call` and every other call of its lane.
 class PackedArithmetic {
  public:
   explicit PackedArithmetic(const Invocation& call)
@@ -84,12 +85,13 @@ class PackedArithmetic {
   const uint64_t per_block_;
 };
 
-// Bytes of the area of input `i` of a strided call. The last word of an input is read as a whole.
+// Bytes of the area of input `i` of a strided call, which ends no earlier than the input's last
+// word: kernels read whole words.
 uint64_t StridedAreaBytes(const Invocation& call, int i) {
   return RoundUp(std::max<uint64_t>(call.input_bytes[i], 1), kTensorAlignment);
 }
 
-// Bytes that the device writes of interest: the places of the output, or its elements densely.
+// Bytes of the result as the device writes it: the output's own layout, or its elements densely.
 uint64_t StridedResultBytes(const Invocation& call, bool is_dense) {
   return is_dense ? call.plan.element_count * SizeOf(call.output.data_type) : call.output_bytes;
 }

@@ -21,40 +21,42 @@
 
 namespace opserve::d3d12 {
 
-// What a kernel binds begins at a multiple of it; the most that Vulkan asks for.
+// Every tensor and plan that a kernel binds begins at a multiple of so many bytes, the largest
+// alignment that Vulkan lets a driver ask for.
 inline constexpr uint64_t kTensorAlignment = 256;
-// Bytes of a plan as strided kernels read it: 8 loops of 8 words.
+// A plan has so many bytes as strided kernels read it: 8 loops of 8 words each.
 inline constexpr uint64_t kPlanBytes = kMaxDimensionCount * 32;
-// Kernels compute byte addresses in 32 bits.
+// No buffer is larger than this, because kernels compute byte addresses in 32 bits.
 inline constexpr uint64_t kMaxKernelBytes = uint64_t{1} << 31;
 
 // Offsets in the two buffers of a batch: that of all inputs and plans, and that of all outputs.
 struct Offsets {
   std::array<uint64_t, kMaxInputs> inputs = {};
-  // Of strided kernels; for packed ones the end of the inputs.
+  // Where the plan of a strided kernel lies; packed ones have none, and it is the end of the
+  // inputs.
   uint64_t plan = 0;
   uint64_t output = 0;
 };
 
-// One dispatch.
+// One dispatch of a kernel.
 struct Dispatch {
   uint32_t group_count = 0;
-  // Root constants.
+  // The root constants that the kernel reads.
   uint32_t block_count = 0;
   uint32_t thread_count = 0;
   uint32_t loop_count = 0;
-  // Where its root descriptors point.
+  // Where its root descriptors point to.
   Offsets bound;
 };
 
 // Where one call of a batch lies.
 struct CallPlace {
   Offsets at;
-  // Bytes of the output that are of interest.
+  // Bytes from at.output on that WriteResult reads.
   uint64_t result_bytes = 0;
   // Whether the device writes the elements densely, in the order of the plan, and the host puts
-  // them where they belong: for outputs whose strides interleave, so that a place does not tell by
-  // divisions which element it holds.
+  // them where they belong. That is how it is for outputs whose strides interleave: there, a kernel
+  // cannot find out by divisions which element belongs to a place.
   bool is_dense = false;
 };
 
@@ -64,12 +66,13 @@ struct CallPlace {
 struct BatchLayout {
   hlsl::KernelKey kernel;
   std::vector<Dispatch> dispatches;
-  // One per call, in order.
+  // One per call, in the order of the calls.
   std::vector<CallPlace> places;
-  // Bytes of the two buffers, with what whole blocks touch more.
+  // Bytes of the two buffers. Kernels work in whole blocks; what the last one touches beyond a
+  // tensor's end is included.
   uint64_t input_buffer_bytes = 0;
   uint64_t output_buffer_bytes = 0;
-  // Bytes of the second one up to the end of the last result.
+  // Bytes of the buffer of outputs up to the end of the last result.
   uint64_t result_bytes = 0;
 };
 

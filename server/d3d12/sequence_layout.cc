@@ -140,13 +140,13 @@ class Builder {
 
   const SequenceInvocation& sequence_;
   const uint64_t limit_;
-  // What kernels touch of each tensor at most.
+  // The most bytes that any kernel touches of each input and of each result.
   std::vector<uint64_t> input_bytes_;
   std::vector<uint64_t> result_bytes_;
-  // Per step: the last one that reads its result, and whether one does.
+  // Per step: the last step that reads its result, and whether there is one.
   std::vector<uint32_t> last_use_;
   std::vector<bool> is_read_;
-  // Per buffer of results.
+  // Per buffer of results: the last step that reads what the buffer holds.
   std::vector<uint32_t> busy_until_;
   SequenceLayout layout_;
 };

@@ -20,23 +20,25 @@ namespace opserve::d3d12 {
 
 // Where a kernel finds an input.
 struct StepInputPlace {
-  // One of the buffers of results, or kInputBuffer.
+  // Number of one of the buffers of results, or kInputBuffer for the one of all inputs.
   uint32_t buffer = kInputBuffer;
-  // First byte.
+  // The input's first byte in that buffer.
   uint64_t offset = 0;
 
   static constexpr uint32_t kInputBuffer = UINT32_MAX;
 };
 
-// One step: a dispatch of its own.
+// One step, which has a dispatch of its own.
 struct StepLayout {
   hlsl::KernelKey kernel;
-  // Its numbers; `bound` says nothing.
+  // Only the numbers of it count: where the tensors are is what the members below say, and `bound`
+  // says nothing.
   Dispatch dispatch;
   std::array<StepInputPlace, kMaxInputs> inputs = {};
-  // In the buffer of inputs; of strided kernels.
+  // First byte of the plan in the buffer of inputs, where the kernel is a strided one.
   uint64_t plan = 0;
-  // The buffer of results that it writes from its beginning on, and how.
+  // The buffer of results, which the kernel writes from its beginning on, and whether it does so
+  // densely (CallPlace::is_dense).
   uint32_t output = 0;
   bool is_dense = false;
 
@@ -58,11 +60,11 @@ struct SequenceLayout {
   // Per input: its first byte in the buffer of inputs.
   std::vector<uint64_t> inputs;
   uint64_t input_buffer_bytes = 0;
-  // Bytes of each buffer of results, with what whole blocks touch more.
+  // Bytes of each buffer of results, what the last block touches beyond its end included.
   std::vector<uint64_t> result_buffers;
   std::vector<SequenceOutputPlace> outputs;
   uint64_t readback_bytes = 0;
-  // Bytes of all tensors of all steps: how long it may take.
+  // Bytes of all tensors of all steps, by which one can tell how long the sequence may take.
   uint64_t work_bytes = 0;
 };
 

@@ -1,6 +1,7 @@
 // File: server/service/device_messages.h
 //
-// Devices as messages tell them. Stateless and safe to use from any thread.
+// Writes what the pool knows of devices into the messages of the wire contract. Stateless and safe
+// to use from any thread.
 
 #ifndef OPSERVE_SERVER_SERVICE_DEVICE_MESSAGES_H_
 #define OPSERVE_SERVER_SERVICE_DEVICE_MESSAGES_H_
@@ -12,13 +13,13 @@
 
 namespace opserve {
 
-// Adds a device as it is now.
+// Adds a device to `info`: what it is, its state, and its counters.
 void AddDevice(const DeviceStatus& device, v1::GetServerInfoResponse& info);
 
 // Adds to every operator of `response` which devices have a kernel for which types.
 void AddOperatorDevices(const DevicePool& pool, v1::ListOperatorsResponse& response);
 
-// Adds the outcome of a self-test.
+// Adds the outcome of one device's self-test.
 void AddSelfTest(const SelfTestResult& result, v1::SelfTestDevicesResponse& response);
 
 }  // namespace opserve
