@@ -13,16 +13,8 @@ using std::chrono::milliseconds;
 
 // A full server works off a good part of its queue in this time; clients add jitter.
 constexpr milliseconds kRetryWhenFull{50};
-// About the time until another server took over or this one is back.
-constexpr milliseconds kRetryWhenDraining{1000};
 
 }  // namespace
-
-absl::Status DrainingError() {
-  return MakeRetryableError(ErrorReason::DRAINING,
-                            "The server is shutting down and takes no new requests.",
-                            kRetryWhenDraining);
-}
 
 Admission::Permit::~Permit() {
   if (admission_ != nullptr) admission_->Release(bytes_);

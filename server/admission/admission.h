@@ -22,9 +22,6 @@ struct AdmissionLimits {
   uint64_t max_bytes = uint64_t{1} << 30;
 };
 
-// The error of a request that comes while the server shuts down: DRAINING.
-absl::Status DrainingError();
-
 // Thread-safe. Must outlive its permits.
 class Admission {
  public:

@@ -13,6 +13,9 @@ namespace {
 // Field paths are short; the cap only matters for paths that quote what a client sent.
 constexpr size_t kMaxFieldBytes = 64;
 
+// About the time until another server took over or this one is back.
+constexpr std::chrono::seconds kRetryWhenDraining{1};
+
 void SetDetail(absl::Status& status, absl::string_view url,
                const google::protobuf::MessageLite& message) {
   status.SetPayload(url, absl::Cord(message.SerializeAsString()));
@@ -64,6 +67,12 @@ absl::Status MakeRetryableError(ErrorReason reason, absl::string_view message,
 absl::Status OutOfMemoryError() {
   return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
                             "There is not enough memory for the tensors.", std::chrono::seconds(1));
+}
+
+absl::Status DrainingError() {
+  return MakeRetryableError(ErrorReason::DRAINING,
+                            "The server is shutting down and takes no new requests.",
+                            kRetryWhenDraining);
 }
 
 absl::Status MakeViolationError(std::span<const Violation> violations,

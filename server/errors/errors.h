@@ -45,6 +45,9 @@ absl::Status MakeRetryableError(ErrorReason reason, absl::string_view message,
 // OUT_OF_MEMORY: the tensors of a request do not fit.
 absl::Status OutOfMemoryError();
 
+// DRAINING: the request came, or still waited, when the server began to shut down.
+absl::Status DrainingError();
+
 // The error of a request with `violations`, of which there is at least one. INVALID_REQUEST, or
 // OPERATOR_NOT_FOUND if the only violation is that `unknown_operator` names no operator (empty: the
 // operator is known). Violations beyond the caps are counted, not listed.

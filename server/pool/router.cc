@@ -1,7 +1,6 @@
 #include "server/pool/router.h"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -19,20 +18,9 @@ constexpr int kMostMoves = 2;
 // ever.
 constexpr uint64_t kProbeInterval = 32;
 
-absl::Status OutOfMemory() {
-  return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
-                            "The server ran out of memory while it ran the request.",
-                            std::chrono::seconds(1));
-}
-
-absl::Status Draining() {
-  return MakeRetryableError(ErrorReason::DRAINING, "The server is shutting down.",
-                            std::chrono::seconds(1));
-}
-
 }  // namespace
 
-Router::Router(const Slots& slots) : slots_(slots), out_of_memory_(OutOfMemory()) {}
+Router::Router(const Slots& slots) : slots_(slots), out_of_memory_(OutOfMemoryError()) {}
 
 bool Router::has_hardware_gpu() const {
   return std::any_of(slots_.begin(), slots_.end(), [](const std::unique_ptr<DeviceSlot>& slot) {
@@ -88,7 +76,7 @@ void Router::Move(Job*& held, DeviceSlot& from) {
   Job& job = *held;
   const bool is_placed = Place(job, ChooseExcept(job.traits(), &from));
   held = nullptr;
-  if (!is_placed) job.Refuse(Draining());
+  if (!is_placed) job.Refuse(DrainingError());
 }
 
 void Router::MoveToProcessor(Job*& held, DeviceSlot& from) {
@@ -97,7 +85,7 @@ void Router::MoveToProcessor(Job*& held, DeviceSlot& from) {
   Job& job = *held;
   const bool is_placed = processor().queue().Enqueue(job);
   held = nullptr;
-  if (!is_placed) job.Refuse(Draining());
+  if (!is_placed) job.Refuse(DrainingError());
 }
 
 void Router::Evacuate(DeviceSlot& slot) {
