@@ -34,7 +34,7 @@ class StreamHandler {
 
   // The message that Read asked for, which is the handler's to take.
   virtual void OnMessage(grpc::ByteBuffer& message) = 0;
-  // In its place: the client sends no more, or the stream is broken.
+  // Called in place of OnMessage: the client sends no more, or the stream is broken.
   virtual void OnMessagesEnd() = 0;
   // One more message of Write is on its way. Not called any more once the stream is broken.
   virtual void OnWritten() = 0;
@@ -52,9 +52,9 @@ class StreamCall final : private PolledCall {
   StreamCall(const StreamCall&) = delete;
   StreamCall& operator=(const StreamCall&) = delete;
 
-  // Who calls: see server/rpc/client_identity.h. Only in the poller's thread.
+  // Who calls: see server/rpc/call_context.h. Only in the poller's thread.
   std::string client() const;
-  // By SteadyClock(); kNever if there is none.
+  // When it must be done, by SteadyClock(); kNever if it has no deadline.
   Clock::TimePoint deadline() const;
 
   // Asks for the next message. Not again before it came. Only in the poller's thread.

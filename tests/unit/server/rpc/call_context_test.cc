@@ -1,4 +1,4 @@
-#include "server/rpc/client_identity.h"
+#include "server/rpc/call_context.h"
 
 #include <gtest/gtest.h>
 
