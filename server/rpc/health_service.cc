@@ -36,8 +36,7 @@ grpc::ByteBuffer ResponseOf(int status) {
 
 }  // namespace
 
-// One message is on its way at a time; what changes meanwhile is told in one. All but the call is
-// guarded by the service's mutex.
+// One message is on its way at a time; what changes meanwhile is told in one.
 class HealthService::Watcher final : public StreamHandler {
  public:
   Watcher(HealthService& service, StreamCall& call) : service_(service), call_(call) {
@@ -92,10 +91,10 @@ class HealthService::Watcher final : public StreamHandler {
  private:
   HealthService& service_;
   StreamCall& call_;
-  std::string name_;
-  std::optional<int> told_;
-  bool is_telling_ = false;
-  bool is_over_ = false;
+  std::string name_ ABSL_GUARDED_BY(service_.mutex_);
+  std::optional<int> told_ ABSL_GUARDED_BY(service_.mutex_);
+  bool is_telling_ ABSL_GUARDED_BY(service_.mutex_) = false;
+  bool is_over_ ABSL_GUARDED_BY(service_.mutex_) = false;
 };
 
 HealthService::HealthService() {
