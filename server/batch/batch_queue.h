@@ -110,8 +110,8 @@ class BatchQueue {
   bool TakeIfDue(const PendingJobs::Selection& selection, Round& round)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitUntil(Clock::TimePoint wake_at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // After a change that leaves something to do for a thread in Take. Some thread there must know of
-  // the present state, so each that leaves wakes another.
+  // To be called after a change that leaves something to do for a thread in Take. Some thread there
+  // must know of the present state, so each that leaves wakes another.
   void WakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void RefuseLate(const Round& round);
 

@@ -67,7 +67,7 @@ class PendingJobs {
 
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
-  // Of inputs and outputs of all jobs.
+  // Bytes of the inputs and outputs of all jobs.
   uint64_t bytes() const { return bytes_; }
   // kNever: no job has one.
   Clock::TimePoint earliest_deadline() const;
@@ -143,7 +143,7 @@ class PendingJobs {
   uint64_t next_number_ = 0;
   uint64_t bytes_ = 0;
   absl::node_hash_map<const Job*, Entry> entries_;
-  // By client.
+  // The flows of each priority by client.
   std::array<absl::node_hash_map<std::string, Flow>, kPriorityCount> flows_;
   std::set<Turn> turns_;  // of all flows
   std::list<Lane> lanes_;

@@ -61,7 +61,7 @@ absl::StatusOr<ListenAddress> ParseUnix(absl::string_view text, absl::string_vie
 absl::Status TryBind(const addrinfo& candidate) {
   const Socket probe(candidate.ai_family, candidate.ai_protocol);
   const int on = 1;
-  // As gRPC does; connections of an earlier server that still linger are no obstacle.
+  // gRPC sets it, too: connections of an earlier server that still linger are no obstacle.
   setsockopt(probe.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(probe.fd(), candidate.ai_addr, candidate.ai_addrlen) == 0) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, "bind");

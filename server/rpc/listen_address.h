@@ -19,7 +19,7 @@ struct ListenAddress {
   std::string unix_path;  // empty for TCP
 
   bool is_unix() const { return !unix_path.empty(); }
-  // In the form that ParseListenAddress and gRPC read.
+  // The address in the form that ParseListenAddress and gRPC read.
   std::string ToString() const;
 };
 

@@ -61,7 +61,7 @@ class Poller {
   grpc::Alarm tick_alarm_;
   MemberEvent<Poller, &Poller::OnTick> ticked_{*this};
 
-  // Of the thread: the calls, the newest first.
+  // The calls, the newest first; like the flag they belong to the thread.
   PolledCall* calls_ = nullptr;
   bool is_stopping_ = false;
 };

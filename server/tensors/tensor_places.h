@@ -71,10 +71,10 @@ class InputPlaces {
                        google::protobuf::RepeatedPtrField<v1::TensorDesc>& descs,
                        std::vector<Violation>& violations);
 
-  // Of each input, once they are resolved: its length, and the proto path of that.
+  // The length of each input, once they are resolved, and the proto path of that.
   const std::vector<uint64_t>& bytes() const { return bytes_; }
   const std::vector<std::string>& fields() const { return fields_; }
-  // Those outside the message, in the order of the inputs; none where all are in it.
+  // Where each input is, in their order; empty where all are in the message.
   std::span<const TensorShare> shares() const { return shares_; }
 
   // The bytes of each input; they stay there until Release. `payloads`: those of the message, in

@@ -11,7 +11,8 @@
 namespace opserve {
 namespace {
 
-// Of at most so many outputs as there may be steps, each below 2^40 bytes.
+// Bytes of the results that go into the message. The sum cannot overflow: there are at most as many
+// outputs as there may be steps, each below 2^40 bytes.
 uint64_t BytesInMessage(const v1::ExecuteSequenceRequest& request,
                         const SequenceInvocation& sequence) {
   uint64_t bytes = 0;
