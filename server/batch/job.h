@@ -60,11 +60,11 @@ struct RunRecord {
   // The device whose result it is: the processor where it put a wrong result of a GPU right. Lives
   // as long as the pool.
   absl::string_view device;
-  // Of that device.
+  // The kind of that device.
   DeviceKind kind = DeviceKind::kCpu;
-  // From acceptance to the start of the run that succeeded.
+  // The time from acceptance to the start of the run that succeeded.
   Clock::Duration queued{};
-  // Of that run, the whole batch.
+  // The time that this run of the whole batch took.
   Clock::Duration ran{};
   // Jobs of that run, this one included.
   size_t batch_size = 1;
@@ -111,6 +111,7 @@ class Job {
  protected:
   // Only before the job is queued.
   void set_traits(JobTraits traits) { traits_ = std::move(traits); }
+  void set_client(std::string client) { traits_.client = std::move(client); }
 
  private:
   JobTraits traits_;

@@ -1,6 +1,6 @@
 #include "server/execute/answer_queue.h"
 
-#include <algorithm>
+#include <cstdint>
 
 namespace opserve {
 
@@ -8,23 +8,25 @@ AnswerQueue::Message AnswerQueue::Pop() {
   Entry entry = std::move(answers_.front());
   answers_.pop_front();
   StreamAnswer& answer = entry.answer;
+  Message message;
+  message.header.set_id(answer.header.id());
+  // What follows the first message has the id and nothing else.
   if (entry.sent == 0) {
-    answer.header.set_payload_bytes(answer.payload.bytes);
-  } else {
-    // What follows the first message has the id and nothing else.
-    answer.header.clear_response();
-    answer.header.clear_payload_bytes();
+    message.header.Swap(&answer.header);
+    message.header.set_payload_bytes(answer.payload.bytes);
+    answer.header.set_id(message.header.id());
   }
-  const OutgoingPayload piece = PartOf(
-      answer.payload, entry.sent, std::min(answer.payload.bytes - entry.sent, kStreamPieceBytes));
-  Message message = {.bytes = ComposeMessage(answer.header, {&piece, 1})};
-  entry.sent += piece.bytes;
-  if (entry.sent < answer.payload.bytes) {
+  const uint64_t missing = answer.payload.bytes - entry.sent;
+  if (missing > kStreamPieceBytes) {
+    message.piece = answer.payload.Part(entry.sent, kStreamPieceBytes);
+    entry.sent += kStreamPieceBytes;
     answers_.push_back(std::move(entry));
-  } else {
-    message.job = std::move(answer.job);
-    message.budget_bytes = answer.budget_bytes;
+    return message;
   }
+  message.piece =
+      entry.sent == 0 ? std::move(answer.payload) : answer.payload.Part(entry.sent, missing);
+  message.job = std::move(answer.job);
+  message.budget_bytes = answer.budget_bytes;
   return message;
 }
 

@@ -23,7 +23,7 @@ inline constexpr uint64_t kStreamPieceBytes = uint64_t{1} << 20;
 
 // The answer to a request of a stream.
 struct StreamAnswer {
-  // Id, and response or error.
+  // The id, and a response or an error.
   v1::ExecuteStreamResponse header;
   OutgoingPayload payload = {};
   // What is held until the whole answer has been sent, and what that takes of the stream's budget.
@@ -39,25 +39,28 @@ class AnswerQueue {
   bool empty() const { return answers_.empty(); }
   size_t size() const { return answers_.size(); }
 
-  // Drops all answers.
-  void Clear() { answers_.clear(); }
+  void Swap(AnswerQueue& other) { answers_.swap(other.answers_); }
 
   // A message to send.
   struct Message {
-    grpc::ByteBuffer bytes;
-    // The answer's, in its last message.
+    v1::ExecuteStreamResponse header;
+    // What of the payload goes with it.
+    OutgoingPayload piece = {};
+    // The job and the budget of the answer; only its last message has them.
     std::shared_ptr<void> job = nullptr;
     uint64_t budget_bytes = 0;
+
+    grpc::ByteBuffer Compose() const { return ComposeMessage(header, {&piece, 1}); }
   };
 
   // The next message; the queue must not be empty. An answer that is not complete with it goes to
-  // the end of the queue.
+  // the end of the queue. Destroys neither jobs nor payloads.
   Message Pop();
 
  private:
   struct Entry {
     StreamAnswer answer;
-    // Bytes of the payload that earlier messages had.
+    // How many bytes of the payload earlier messages had.
     uint64_t sent = 0;
   };
 

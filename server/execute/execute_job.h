@@ -1,13 +1,10 @@
 // File: server/execute/execute_job.h
 //
-// The job of one Execute: from its request to its answer, wherever that goes.
+// The job of one Execute: what is its own beside server/execute/request_job.h.
 
 #ifndef OPSERVE_SERVER_EXECUTE_EXECUTE_JOB_H_
 #define OPSERVE_SERVER_EXECUTE_EXECUTE_JOB_H_
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,121 +12,65 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "google/protobuf/arena.h"
+#include "absl/strings/string_view.h"
 #include "opserve/v1/operator_service.pb.h"
-#include "proto/base/host_buffers.h"
-#include "server/admission/admission.h"
-#include "server/base/clock.h"
-#include "server/base/log.h"
-#include "server/base/rate_limiter.h"
-#include "server/batch/job.h"
-#include "server/pool/device_pool.h"
-#include "server/tensors/tensor_places.h"
-#include "server/validate/request_validator.h"
-#include "server/wire/payload_source.h"
-#include "server/wire/wire_message.h"
+#include "server/execute/request_job.h"
 
 namespace opserve {
 
-struct ExecuteOptions {
-  // Where requests run that do not say.
-  Placement placement = Placement::kAuto;
-  // Most bytes of tensors that one stream may have under way.
-  uint64_t max_stream_bytes = uint64_t{512} << 20;
-  // Most steps of a sequence.
-  size_t max_sequence_steps = 64;
-};
-
-// What all jobs share. Everything must outlive them.
-struct ExecuteParts {
-  const Clock& clock;
-  DevicePool& pool;
-  RequestValidator& validator;
-  Admission& admission;
-  Logger& logger;
-  ExecuteOptions options;
-  // Holds back log lines of refused requests.
-  RateLimiter& refusals;
-  // Where results and gathered payloads go.
-  HostBufferPool& buffers;
-  PlaceParts places;
-};
-
-// Where a job comes from.
-struct JobOrigin {
-  Clock::TimePoint deadline = Clock::kNever;
-  // Whether its result has to fit into one message.
-  bool answers_in_one_message = true;
-};
-
-// Where a job comes from and its answer goes. One of Send and Fail is called, once, on any thread.
-class ExecuteReply {
+// One operator, whose result goes into the message or to one place. The functions are called in
+// this order, those about the result only if the call has run.
+class ExecuteWork {
  public:
-  // Who sent the request; see server/rpc/client_identity.h. Only in the thread that calls Accept
-  // and Submit.
-  virtual std::string client() = 0;
-  // The result: a response without its payload, and that.
-  virtual void Send(const v1::ExecuteResponse& header, OutgoingPayload payload) = 0;
-  virtual void Fail(const absl::Status& why) = 0;
+  using Request = v1::ExecuteRequest;
+  using Response = v1::ExecuteResponse;
+  static constexpr absl::string_view kRefusedEvent = "request refused";
 
- protected:
-  ~ExecuteReply() = default;
-};
+  // Both must outlive the work.
+  ExecuteWork(const ExecuteParts& parts, const Request& request)
+      : parts_(parts), request_(request) {}
 
-// Belongs to whoever made it, who destroys it once it has been answered and the answer sent: it
-// holds the request's share of the server.
-class ExecuteJob final : public Job {
- public:
-  // Both must outlive the job.
-  ExecuteJob(const ExecuteParts& parts, ExecuteReply& reply) : parts_(parts), reply_(reply) {}
+  // Finds where the results of a request of `client` go. Fails where something is named that is not
+  // there; what else is wrong is added to `violations`.
+  bool has_output_places() const { return request_.has_output_place(); }
+  absl::Status FindOutputs(const std::string& client, std::vector<Violation>& violations);
 
-  // The request without its payloads. To be filled in before Accept.
-  v1::ExecuteRequest& request() { return request_; }
+  // Checks the request, of which `violations` are known already.
+  absl::StatusOr<Workload> Validate(const InputPlaces& inputs, const JobOrigin& origin,
+                                    std::vector<Violation> violations);
 
-  // Validates and admits the request, whose payloads have these lengths. Where that fails, Refuse
-  // is to be called.
-  absl::Status Accept(std::vector<uint64_t> payload_bytes, const JobOrigin& origin);
+  // The device that a place of a result is on; empty: none.
+  absl::string_view home() const { return output_place_.home(); }
 
-  // Queues the accepted request, or answers it at once; never blocks. Another thread may answer
-  // before this returns, or this one.
-  void Submit(std::unique_ptr<PayloadSource> payloads);
+  // The call, with room for its result. Throws std::bad_alloc.
+  DeviceCall MakeCall(const std::vector<TensorBytes>& inputs, const CallSetting& setting);
 
-  // Refuses the job if it still waits. Not before Submit has returned.
-  void Cancel() { parts_.pool.Cancel(*this); }
+  // Brings the results to their places, or returns them; `payloads` may hold some. Fills in all
+  // else of the response, and gives up what the work holds of the places.
+  JobResults Finish(const RunRecord& record, ReceivedMessage& payloads, Response& header);
 
-  absl::StatusOr<DeviceCall> Prepare(DeviceKind kind) override;
-  void Answer(const RunRecord& record) override;
-  void Refuse(const absl::Status& why) override;
+  // What log lines say of the request, and the line of its answer.
+  LogField LoggedSubject() const;
+  void LogAnswer(const RunRecord& record) const;
 
  private:
-  absl::Status FindPlaces(std::vector<uint64_t> payload_bytes, std::vector<Violation>& violations);
-  // Once the request is valid.
-  absl::Status CheckOutputPlace();
-  void MakeCall(DeviceKind kind);
+  absl::Status CheckOutputPlace(const InputPlaces& inputs);
   // The input whose payload the result can take the place of; nullopt: none.
-  std::optional<int> InPlaceInput(DeviceKind kind) const;
-  void LogAnswer(const RunRecord& record) const;
-  void LogRefusal(const absl::Status& status) const;
+  std::optional<int> InPlaceInput(const CallSetting& setting) const;
 
   const ExecuteParts& parts_;
-  ExecuteReply& reply_;
-  // The request's strings and messages: one piece, given up at once.
-  alignas(8) std::array<char, 1024> arena_block_;
-  google::protobuf::Arena arena_{arena_block_.data(), arena_block_.size()};
-  v1::ExecuteRequest& request_ =
-      *google::protobuf::Arena::CreateMessage<v1::ExecuteRequest>(&arena_);
-  std::unique_ptr<PayloadSource> payloads_;
-  InputPlaces inputs_;
+  const Request& request_;
   OutputPlace output_place_;
-  // Whether regions are only copied from and to.
-  bool copies_regions_ = false;
   // Whether the result is computed where it belongs.
   bool is_direct_ = false;
+  // The input whose payload the result takes the place of.
+  std::optional<int> in_place_;
   std::shared_ptr<const Invocation> invocation_;
   HostBuffer output_;
-  std::optional<DeviceCall> call_;
-  Admission::Permit permit_;
 };
+
+using ExecuteJob = RequestJob<ExecuteWork>;
+extern template class RequestJob<ExecuteWork>;
 
 }  // namespace opserve
 

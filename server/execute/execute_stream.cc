@@ -36,9 +36,9 @@ uint64_t SumOf(const std::vector<uint64_t>& lengths) {
 }
 
 // Members without a guard belong to the poller's thread.
-class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
+class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owner {
  public:
-  ExecuteStream(const ExecuteParts& parts, StreamCall& call)
+  ExecuteStreamHandler(const ExecuteParts& parts, StreamCall& call)
       : parts_(parts), call_(call), client_(call.client()), deadline_(call.deadline()) {
     call_.Read();
   }
@@ -47,9 +47,13 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     if (is_over_) return;
     const absl::Status status = Take(message);
     if (!status.ok()) return End(status);
-    MutexLock lock(mutex_);
-    may_read_ = true;
-    ReadIfThereIsRoom();
+    Step step;
+    {
+      MutexLock lock(mutex_);
+      may_read_ = true;
+      step.reads = BeginRead();
+    }
+    Do(step);
   }
 
   void OnMessagesEnd() override {
@@ -61,13 +65,18 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
   bool is_waiting() const override { return !arriving_.empty(); }
 
   void OnWritten() override {
-    AnswerQueue::Message sent;  // goes after the lock
-    MutexLock lock(mutex_);
-    sent = std::exchange(sending_, {});
-    in_flight_bytes_ -= sent.budget_bytes;
-    is_writing_ = false;
-    WriteNext();
-    ReadIfThereIsRoom();
+    // What has been sent is destroyed only once the lock is free.
+    std::shared_ptr<void> sent;
+    Step step;
+    {
+      MutexLock lock(mutex_);
+      sent = std::move(sending_);
+      in_flight_bytes_ -= std::exchange(sending_bytes_, 0);
+      is_writing_ = false;
+      step = NextStep();
+      step.reads = BeginRead();
+    }
+    Do(step);
   }
 
   void OnOver() override {
@@ -84,22 +93,30 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     uint64_t bytes = 0;
   };
 
+  // What is to be told to the call: decided under the lock, done without it.
+  struct Step {
+    std::optional<AnswerQueue::Message> message;
+    // How the stream ends, which is told instead of a message.
+    std::optional<absl::Status> end;
+    bool reads = false;
+  };
+
   // Does what the message asks for. An error ends the stream.
   absl::Status Take(grpc::ByteBuffer& bytes) {
-    auto message = std::make_unique<ReceivedMessage>();
+    ReceivedMessage message;
     v1::ExecuteStreamRequest header;
-    if (absl::Status status = message->Read(bytes, header); !status.ok()) return status;
+    if (absl::Status status = message.Read(bytes, header); !status.ok()) return status;
     if (header.has_request()) return Begin(header, std::move(message));
     if (header.cancel()) {
       Cancel(header.id());
       return absl::OkStatus();
     }
-    return Continue(header.id(), *message);
+    return Continue(header.id(), message);
   }
 
   StreamJob::Owner& owner() { return *this; }
 
-  absl::Status Begin(v1::ExecuteStreamRequest& header, std::unique_ptr<ReceivedMessage> message) {
+  absl::Status Begin(v1::ExecuteStreamRequest& header, ReceivedMessage message) {
     const uint64_t id = header.id();
     if (IsUnderWay(id)) {
       return RuleError("id", absl::StrCat("Request ", id, " of this stream is under way already."));
@@ -113,7 +130,7 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     const std::vector<uint64_t> lengths =
         comes_in_pieces
             ? std::vector<uint64_t>(header.payload_bytes().begin(), header.payload_bytes().end())
-            : message->payload_bytes();
+            : message.payload_bytes();
     absl::Status status = job->Accept(lengths, deadline_);
     if (status.ok()) status = CheckRoom(job->bytes());
     if (!comes_in_pieces) {
@@ -124,7 +141,7 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
       }
       return absl::OkStatus();
     }
-    return BeginPieces(std::move(job), status, lengths, *message);
+    return BeginPieces(std::move(job), status, lengths, message);
   }
 
   absl::Status BeginPieces(std::shared_ptr<StreamJob> job, absl::Status status,
@@ -170,16 +187,16 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     Arriving complete = std::move(arriving);
     arriving_.erase(found);
     arriving_bytes_ -= complete.bytes;
-    if (complete.job != nullptr) Submit(complete.job, std::move(complete.payloads));
+    if (complete.job != nullptr) Submit(complete.job, complete.payloads->Take());
     return absl::OkStatus();
   }
 
-  void Submit(const std::shared_ptr<StreamJob>& job, std::unique_ptr<PayloadSource> payloads) {
+  void Submit(const std::shared_ptr<StreamJob>& job, ReceivedMessage payloads) {
     {
       MutexLock lock(mutex_);
       in_flight_bytes_ += job->bytes();
       running_.emplace(job->id(), job);
-      // Until the job has been answered.
+      // Released once the job has been answered.
       call_.Hold();
     }
     job->Submit(std::move(payloads));
@@ -208,24 +225,28 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
   void End(const absl::Status& status) {
     arriving_.clear();
     std::vector<std::shared_ptr<StreamJob>> dropped;
+    AnswerQueue unsent;
+    Step step;
     {
       MutexLock lock(mutex_);
       if (end_ && !end_->ok()) return;
       end_ = status;
       if (!status.ok()) {
-        answers_.Clear();
+        unsent.Swap(answers_);
         for (const auto& [id, job] : running_) dropped.push_back(job);
       }
-      WriteNext();
+      step = NextStep();
     }
+    Do(step);
     for (const auto& job : dropped) job->Cancel();
   }
 
   // StreamJob::Owner.
   const std::string& client() const override { return client_; }
-  // In any thread.
+  // Called in any thread.
   void OnAnswered(StreamJob& job, StreamAnswer answer) override {
     std::shared_ptr<StreamJob> held;
+    Step step;
     {
       MutexLock lock(mutex_);
       // One that was refused before it was submitted is not there.
@@ -238,8 +259,9 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
       }
       // A stream that has failed sends nothing more.
       if (!end_ || end_->ok()) answers_.Push(std::move(answer));
-      WriteNext();
+      step = NextStep();
     }
+    Do(step);
     if (held == nullptr) return;
     held.reset();
     call_.Release();
@@ -267,27 +289,37 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
     return running_.count(id) > 0;
   }
 
-  // A client that sends faster than it is served, or does not take its answers, has to wait.
-  void ReadIfThereIsRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // Whether the next message is to be asked for now: a client that sends faster than it is served,
+  // or does not take its answers, has to wait.
+  bool BeginRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool is_full = in_flight_bytes_ > parts_.options.max_stream_bytes ||
                          running_.size() + answers_.size() >= kMaxStreamRequests;
-    if (!may_read_ || is_full || end_) return;
+    if (!may_read_ || is_full || end_) return false;
     may_read_ = false;
-    call_.Read();
+    return true;
   }
 
-  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (is_writing_) return;
-    if (answers_.empty()) return FinishIfDone();
-    sending_ = answers_.Pop();
-    is_writing_ = true;
-    call_.Write(std::exchange(sending_.bytes, {}));
+  // What is to be sent now: one message at a time, and the end after the last one.
+  Step NextStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Step step;
+    if (is_writing_) return step;
+    if (!answers_.empty()) {
+      step.message = answers_.Pop();
+      sending_ = std::move(step.message->job);
+      sending_bytes_ = step.message->budget_bytes;
+      is_writing_ = true;
+    } else if (end_ && !is_finished_ && running_.empty()) {
+      is_finished_ = true;
+      step.end = end_;
+    }
+    return step;
   }
 
-  void FinishIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!end_ || is_finished_ || !running_.empty() || !answers_.empty()) return;
-    is_finished_ = true;
-    call_.Finish(*end_);
+  // The lock is free here, so that the call's own is the only one that is held.
+  void Do(const Step& step) ABSL_LOCKS_EXCLUDED(mutex_) {
+    if (step.message) call_.Write(step.message->Compose());
+    if (step.end) call_.Finish(*step.end);
+    if (step.reads) call_.Read();
   }
 
   const ExecuteParts& parts_;
@@ -302,10 +334,11 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
   // Requests that wait for a device or run.
   std::map<uint64_t, std::shared_ptr<StreamJob>> running_ ABSL_GUARDED_BY(mutex_);
   AnswerQueue answers_ ABSL_GUARDED_BY(mutex_);
-  // Tensors of running jobs and of answers.
+  // Bytes of the tensors of running jobs and of answers.
   uint64_t in_flight_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // What the message that is being sent still holds.
-  AnswerQueue::Message sending_ ABSL_GUARDED_BY(mutex_);
+  // The job whose last message is being sent, and what that gives back to the budget then.
+  std::shared_ptr<void> sending_ ABSL_GUARDED_BY(mutex_);
+  uint64_t sending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   // The message before has been dealt with, and the next one not been asked for.
   bool may_read_ ABSL_GUARDED_BY(mutex_) = false;
@@ -317,7 +350,7 @@ class ExecuteStream final : public StreamHandler, private StreamJob::Owner {
 }  // namespace
 
 std::unique_ptr<StreamHandler> StartExecuteStream(const ExecuteParts& parts, StreamCall& call) {
-  return std::make_unique<ExecuteStream>(parts, call);
+  return std::make_unique<ExecuteStreamHandler>(parts, call);
 }
 
 }  // namespace opserve

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "server/execute/execute_job.h"
+#include "server/execute/request_job.h"
 #include "server/rpc/rpc_service.h"
 #include "server/rpc/stream_call.h"
 

@@ -33,15 +33,11 @@ bool PayloadAssembly::Add(std::span<const ByteSlice> slices, const PayloadPlace&
   return true;
 }
 
-std::vector<TensorBytes> PayloadAssembly::Payloads(HostBufferPool&) {
-  std::vector<TensorBytes> payloads;
+ReceivedMessage PayloadAssembly::Take() {
+  std::vector<HostBuffer> payloads;
   payloads.reserve(parts_.size());
-  for (const Part& part : parts_) payloads.emplace_back(part.buffer.data());
-  return payloads;
-}
-
-OutgoingPayload PayloadAssembly::Send(size_t payload, uint64_t bytes) {
-  return PayloadOf(std::move(parts_[payload].buffer), bytes);
+  for (Part& part : parts_) payloads.push_back(std::move(part.buffer));
+  return ReceivedMessage(std::move(payloads));
 }
 
 void PayloadAssembly::SkipComplete() {

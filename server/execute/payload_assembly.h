@@ -13,12 +13,12 @@
 #include "absl/status/status.h"
 #include "proto/base/host_buffers.h"
 #include "proto/wire/message_split.h"
-#include "server/wire/payload_source.h"
+#include "server/wire/received_message.h"
 
 namespace opserve {
 
 // Not thread-safe.
-class PayloadAssembly final : public PayloadSource {
+class PayloadAssembly {
  public:
   // Expects payloads of these lengths, one after the other. Drops their bytes until Allocate.
   explicit PayloadAssembly(std::span<const uint64_t> lengths);
@@ -33,9 +33,9 @@ class PayloadAssembly final : public PayloadSource {
 
   bool complete() const { return next_ == parts_.size(); }
 
-  // After Allocate, once all are complete.
-  std::vector<TensorBytes> Payloads(HostBufferPool& pool) override;
-  OutgoingPayload Send(size_t payload, uint64_t bytes) override;
+  // The payloads, as if they had come in one message. After Allocate, once all are complete; at
+  // most once.
+  ReceivedMessage Take();
 
  private:
   struct Part {

@@ -15,11 +15,11 @@ absl::Status StreamJob::Accept(std::vector<uint64_t> payload_bytes, Clock::TimeP
                      {.deadline = deadline, .answers_in_one_message = false});
 }
 
-void StreamJob::Send(const v1::ExecuteResponse& header, OutgoingPayload payload) {
+void StreamJob::Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) {
   StreamAnswer answer;
   answer.header.set_id(id_);
   *answer.header.mutable_response() = header;
-  answer.payload = std::move(payload);
+  answer.payload = std::move(payloads.front());
   owner_.OnAnswered(*this, std::move(answer));
 }
 

@@ -6,7 +6,7 @@
 #define OPSERVE_SERVER_EXECUTE_STREAM_JOB_H_
 
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,12 +15,12 @@
 #include "opserve/v1/operator_service.pb.h"
 #include "server/execute/answer_queue.h"
 #include "server/execute/execute_job.h"
-#include "server/wire/payload_source.h"
+#include "server/wire/received_message.h"
 
 namespace opserve {
 
 // Lives until its answer has been sent: it holds the request's share of the server.
-class StreamJob final : private ExecuteReply {
+class StreamJob final : private ExecuteJob::Reply {
  public:
   class Owner {
    public:
@@ -37,21 +37,21 @@ class StreamJob final : private ExecuteReply {
   StreamJob(const ExecuteParts& parts, Owner& owner, uint64_t id, v1::ExecuteRequest request);
 
   uint64_t id() const { return id_; }
-  // Of its tensors, inputs and output; 0 before it is accepted.
+  // Bytes of its inputs and its output; 0 before it is accepted.
   uint64_t bytes() const { return job_.traits().bytes; }
 
   // When it was accepted.
   Clock::TimePoint accepted() const { return job_.traits().accepted; }
 
-  // As those of ExecuteJob.
+  // These do what those of ExecuteJob do.
   absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline);
-  void Submit(std::unique_ptr<PayloadSource> payloads) { job_.Submit(std::move(payloads)); }
+  void Submit(ReceivedMessage payloads) { job_.Submit(std::move(payloads)); }
   void Refuse(const absl::Status& why) { job_.Refuse(why); }
   void Cancel() { job_.Cancel(); }
 
  private:
   std::string client() override { return owner_.client(); }
-  void Send(const v1::ExecuteResponse& header, OutgoingPayload payload) override;
+  void Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) override;
   void Fail(const absl::Status& why) override;
 
   const uint64_t id_;

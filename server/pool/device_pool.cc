@@ -71,7 +71,9 @@ struct DevicePool::Impl {
   void AddSlot(DeviceSource source, const BatchLimits& limits, const HealthOptions& health) {
     slots.push_back(std::make_unique<DeviceSlot>(std::move(source), limits, health, shared));
   }
-  bool RunInline(Job& job);
+  bool SubmitOrThrow(Job& job, absl::FunctionRef<void()> before_queued);
+  // Whether the job, which is for the processor, is short enough to run in this thread.
+  bool IsForThisThread(const JobTraits& traits);
   void StartThreads(size_t slot, int count, std::vector<std::thread>& threads);
   void OnChange(const DeviceHealth& health);
   // The maintenance thread.
@@ -146,22 +148,27 @@ DevicePool::Impl::~Impl() {
   if (maintenance.joinable()) maintenance.join();
 }
 
-bool DevicePool::Impl::RunInline(Job& job) {
-  const JobTraits& traits = job.traits();
-  DeviceSlot& cpu = *slots.front();
-  if (traits.bytes > inline_bytes || traits.placement == Placement::kGpu || closed) return false;
-  if (traits.bytes > kShortBytes &&
-      cpu.costs().Estimate(traits.lane, traits.bytes).value_or(Clock::Duration()) >
-          kLongestInline) {
-    return false;
+bool DevicePool::Impl::SubmitOrThrow(Job& job, absl::FunctionRef<void()> before_queued) {
+  DeviceSlot& chosen = router.Choose(job.traits());
+  if (&chosen == slots.front().get() && IsForThisThread(job.traits())) {
+    Batch batch = {&job};
+    if (chosen.queue().TryBegin()) {
+      runners.front()->Run(std::move(batch));
+      chosen.queue().Done();
+      return true;
+    }
   }
+  before_queued();
+  return router.Place(job, chosen);
+}
+
+bool DevicePool::Impl::IsForThisThread(const JobTraits& traits) {
+  if (traits.bytes > inline_bytes || traits.placement == Placement::kGpu) return false;
   // The queue refuses what is late.
-  if (traits.deadline <= clock.Now() || &router.Choose(traits) != &cpu) return false;
-  Batch batch = {&job};
-  if (!cpu.queue().TryBegin()) return false;
-  runners.front()->Run(std::move(batch));
-  cpu.queue().Done();
-  return true;
+  if (traits.deadline <= clock.Now()) return false;
+  if (traits.bytes <= kShortBytes) return true;
+  return slots.front()->costs().Estimate(traits.lane, traits.bytes).value_or(Clock::Duration()) <=
+         kLongestInline;
 }
 
 void DevicePool::Impl::StartThreads(size_t slot, int count, std::vector<std::thread>& threads) {
@@ -211,23 +218,14 @@ DevicePool::DevicePool(const PoolOptions& options, const Clock& clock, Logger& l
 
 DevicePool::~DevicePool() = default;
 
-bool DevicePool::Submit(Job& job) {
+bool DevicePool::Submit(Job& job, absl::FunctionRef<void()> before_queued) {
   if (impl_->closed) return false;
   try {
-    return RunInline(job) || impl_->router.Place(job, impl_->router.Choose(job.traits()));
+    return impl_->SubmitOrThrow(job, before_queued);
   } catch (const std::exception&) {
     Job* held = &job;
     impl_->router.RefuseAll({&held, 1});
     return true;
-  }
-}
-
-bool DevicePool::RunInline(Job& job) {
-  try {
-    return impl_->RunInline(job);
-  } catch (const std::exception&) {
-    // Nothing has begun; Submit finds out whether there still is no memory.
-    return false;
   }
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/base/clock.h"
@@ -85,11 +86,11 @@ class DevicePool {
 
   // Accepts a job, which is then answered or refused in another thread, or in this one before
   // Submit returns. False after Close, which leaves the job alone.
-  bool Submit(Job& job);
-
-  // Runs the job in this thread, if that is how Submit would do it: it has then been answered or
-  // refused. Otherwise leaves it alone, and returns false. Who sent the job does not matter yet.
-  bool RunInline(Job& job);
+  //
+  // `before_queued` is called, in this thread, unless the job runs at once: until then nobody asks
+  // who sent it. Where it throws, the job is refused.
+  bool Submit(
+      Job& job, absl::FunctionRef<void()> before_queued = [] {});
 
   // Refuses the job with REQUEST_CANCELLED if it still waits. Returns whether it did.
   bool Cancel(Job& job);

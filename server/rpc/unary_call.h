@@ -32,8 +32,8 @@ class CallState {
 
   // The client has gone, gave the call up, or its deadline has passed. In the poller's thread,
   // once the handler has returned; the call may be finished already, or just then. It is to be
-  // finished all the same.
-  virtual void OnCancel() = 0;
+  // finished all the same, so where that is soon there is nothing to do here.
+  virtual void OnCancel() {}
 };
 
 // Lives until it is finished and over, whichever comes last, and then deletes itself. Finish is to
@@ -46,14 +46,21 @@ class UnaryCall final : private PolledCall {
   // The request, which is the handler's to take.
   grpc::ByteBuffer& request() { return request_; }
 
-  // Who calls: see server/rpc/client_identity.h.
+  // Who calls: see server/rpc/call_context.h.
   std::string client() const;
 
-  // By SteadyClock(); kNever if there is none.
+  // When it must be done, by SteadyClock(); kNever if it has no deadline.
   Clock::TimePoint deadline() const;
 
-  // Keeps `state` until the call is over.
-  void Keep(std::unique_ptr<CallState> state) { state_ = std::move(state); }
+  // Makes a `State`, which is a CallState, of this call and `args`, and keeps it until the call is
+  // over. At most once.
+  template <class State, class... Args>
+  State& Keep(Args&&... args) {
+    auto state = std::make_unique<State>(*this, std::forward<Args>(args)...);
+    State& kept = *state;
+    state_ = std::move(state);
+    return kept;
+  }
 
   // Answers. Another thread may end the call meanwhile: nothing of it may be touched afterwards,
   // but by the handler until it returns.
@@ -90,14 +97,14 @@ class UnaryCall final : private PolledCall {
   grpc::ByteBuffer request_;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder_{&context_};
   std::unique_ptr<CallState> state_;
-  // Of a response that waits for the poller's thread.
+  // The response while it waits for the poller's thread.
   grpc::ByteBuffer response_;
   std::optional<grpc::Alarm> send_alarm_;
   HandOver hand_over_;
   StallWatch stall_watch_;
-  // Of the response; set before it is handed over.
+  // Length of the response; set before it is handed over.
   uint64_t response_bytes_ = 0;
-  // Of the two events that end a call.
+  // How many of the two events that end a call are still to come.
   int missing_events_ = 2;
 };
 

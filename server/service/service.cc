@@ -5,9 +5,8 @@
 
 #include "kernels/utf8.h"
 #include "server/errors/errors.h"
-#include "server/execute/execute_call.h"
 #include "server/execute/execute_stream.h"
-#include "server/execute/sequence_call.h"
+#include "server/execute/unary_execute.h"
 #include "server/rpc/message_bytes.h"
 #include "server/service/catalogue.h"
 #include "server/service/device_messages.h"
@@ -35,9 +34,12 @@ OperatorService::OperatorService(const ServiceParts& parts)
                 .validation = parts.options.validation,
                 .max_message_bytes = parts.options.max_message_bytes},
                parts.clock, parts.admission, parts.pool, buffers_),
+      sequences_({parts.options.validation, parts.options.max_sequence_steps},
+                 parts.options.max_message_bytes, parts.pool.has_gpus()),
       parts_{parts.clock,
              parts.pool,
              parts.validator,
+             sequences_,
              parts.admission,
              parts.logger,
              {.placement = parts.options.placement,
@@ -45,14 +47,11 @@ OperatorService::OperatorService(const ServiceParts& parts)
               .max_sequence_steps = parts.options.max_sequence_steps},
              refusals_,
              buffers_,
-             {regions_, tensors_.store()}},
-      sequences_({parts.options.validation, parts.options.max_sequence_steps},
-                 parts.options.max_message_bytes, parts.pool.has_gpus()) {
+             {regions_, tensors_.store()}} {
   rpc_.AddUnary("Execute", [this](UnaryCall& call) { StartExecute(parts_, call); });
   rpc_.AddStream("ExecuteStream",
                  [this](StreamCall& call) { return StartExecuteStream(parts_, call); });
-  rpc_.AddUnary("ExecuteSequence",
-                [this](UnaryCall& call) { StartSequence(parts_, sequences_, call); });
+  rpc_.AddUnary("ExecuteSequence", [this](UnaryCall& call) { StartSequence(parts_, call); });
   tensors_.AddTo(rpc_);
   rpc_.AddUnary("ListOperators", [this](UnaryCall& call) { ListOperators(call); });
   rpc_.AddUnary("GetServerInfo", [this](UnaryCall& call) { GetServerInfo(call); });

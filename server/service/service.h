@@ -16,7 +16,7 @@
 #include "server/base/log.h"
 #include "server/base/rate_limiter.h"
 #include "server/base/single_task.h"
-#include "server/execute/execute_job.h"
+#include "server/execute/request_job.h"
 #include "server/pool/device_pool.h"
 #include "server/regions/region_table.h"
 #include "server/rpc/rpc_service.h"
@@ -72,8 +72,8 @@ class OperatorService {
   RegionTable regions_;
   std::string region_socket_;
   TensorService tensors_;
-  const ExecuteParts parts_;
   const SequenceValidator sequences_;
+  const ExecuteParts parts_;
   RpcService rpc_{kServiceName};
   SingleTask self_test_;
 };

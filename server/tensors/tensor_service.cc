@@ -28,13 +28,11 @@ constexpr uint64_t kMostInlineBytes = uint64_t{64} << 10;
 // How often tensors whose lease has ended are looked for where nothing else happens.
 constexpr seconds kSweepPeriod{1};
 
-// A call whose request may have a payload.
+// A call whose request may have a payload. What it has under way is soon done, so cancelling it
+// changes nothing.
 template <class Request>
 struct TensorCall final : CallState {
   explicit TensorCall(UnaryCall& unary) : call(unary), client(unary.client()) {}
-
-  // What is under way is soon done.
-  void OnCancel() override {}
 
   // Reads the request; admits what is held while it is under way.
   absl::Status Accept(Admission& admission) {
@@ -47,7 +45,7 @@ struct TensorCall final : CallState {
   }
 
   bool has_payload() const { return !received.places().empty(); }
-  // As everywhere in protobuf, the last one counts.
+  // Where there are several payloads the last one counts, as everywhere in protobuf.
   uint64_t payload_bytes() const { return has_payload() ? received.places().back().bytes : 0; }
   void CopyPayload(std::byte* target) const {
     Gather(received.slices(), received.places().back(), target);
@@ -59,15 +57,6 @@ struct TensorCall final : CallState {
   ReceivedMessage received;
   Admission::Permit permit;
 };
-
-// Lives as long as the call.
-template <class Request>
-TensorCall<Request>& KeepTensorCall(UnaryCall& call) {
-  auto state = std::make_unique<TensorCall<Request>>(call);
-  TensorCall<Request>& kept = *state;
-  call.Keep(std::move(state));
-  return kept;
-}
 
 // The tensor that a request asks for; with violations it is of no use.
 NewTensor NewTensorOf(const TensorCall<v1::CreateTensorRequest>& state,
@@ -147,7 +136,7 @@ void TensorService::AddTo(RpcService& rpc) {
 }
 
 void TensorService::Create(UnaryCall& call) {
-  auto& state = KeepTensorCall<v1::CreateTensorRequest>(call);
+  auto& state = call.Keep<TensorCall<v1::CreateTensorRequest>>();
   if (absl::Status status = state.Accept(admission_); !status.ok()) return call.Finish(status);
   std::vector<Violation> violations;
   NewTensor tensor = NewTensorOf(state, options_.validation, violations);
@@ -169,7 +158,7 @@ void TensorService::Create(UnaryCall& call) {
 }
 
 void TensorService::Write(UnaryCall& call) {
-  auto& state = KeepTensorCall<v1::WriteTensorRequest>(call);
+  auto& state = call.Keep<TensorCall<v1::WriteTensorRequest>>();
   if (absl::Status status = state.Accept(admission_); !status.ok()) return call.Finish(status);
   const v1::WriteTensorRequest& request = state.request;
   const auto tensor = store_.Find(state.client, request.tensor());
@@ -188,7 +177,7 @@ void TensorService::Write(UnaryCall& call) {
 }
 
 void TensorService::Read(UnaryCall& call) {
-  auto& state = KeepTensorCall<v1::ReadTensorRequest>(call);
+  auto& state = call.Keep<TensorCall<v1::ReadTensorRequest>>();
   absl::Status status = ParseMessage(call.request(), state.request);
   if (!status.ok()) return call.Finish(status);
   const auto found = store_.Find(state.client, state.request.tensor());

@@ -47,6 +47,11 @@ std::vector<uint64_t> ReceivedMessage::payload_bytes() const {
 
 std::vector<TensorBytes> ReceivedMessage::Payloads(HostBufferPool& pool) {
   std::vector<TensorBytes> payloads;
+  if (places_.empty()) {
+    for (const HostBuffer& buffer : gathered_) payloads.emplace_back(buffer.data());
+    slices_.clear();
+    return payloads;
+  }
   payloads.reserve(places_.size());
   pieces_.resize(places_.size());
   gathered_.resize(places_.size());
@@ -74,7 +79,8 @@ std::vector<TensorBytes> ReceivedMessage::Payloads(HostBufferPool& pool) {
 }
 
 OutgoingPayload ReceivedMessage::Send(size_t payload, uint64_t bytes) {
-  if (gathered_[payload].data() != nullptr) return PayloadOf(std::move(gathered_[payload]), bytes);
+  HostBuffer& gathered = gathered_[payload];
+  if (gathered.data() != nullptr) return OutgoingPayload::From(std::move(gathered), bytes);
   const PayloadPlace& place = places_[payload];
   return PartOf(std::span(slices_).subspan(place.slice), place.offset, bytes);
 }

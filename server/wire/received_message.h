@@ -1,7 +1,7 @@
 // File: server/wire/received_message.h
 //
-// A message with payloads (repeated field 16) as gRPC received it: a parsed header, and payloads
-// that stay where they are until a device needs them.
+// The payloads of a request. Those of a message (repeated field 16) stay in the slices in which
+// gRPC received them until a device needs them.
 
 #ifndef OPSERVE_SERVER_WIRE_RECEIVED_MESSAGE_H_
 #define OPSERVE_SERVER_WIRE_RECEIVED_MESSAGE_H_
@@ -9,14 +9,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/slice.h"
+#include "kernels/tensor_bytes.h"
 #include "proto/base/host_buffers.h"
 #include "proto/wire/message_split.h"
-#include "server/wire/payload_source.h"
+#include "server/wire/wire_message.h"
 
 namespace opserve {
 
@@ -24,11 +27,12 @@ namespace opserve {
 inline constexpr size_t kMaxRequestHeaderBytes = size_t{2} << 20;
 
 // Not thread-safe.
-class ReceivedMessage final : public PayloadSource {
+class ReceivedMessage {
  public:
+  // No payloads, until Read finds some.
   ReceivedMessage() = default;
-  ReceivedMessage(const ReceivedMessage&) = delete;
-  ReceivedMessage& operator=(const ReceivedMessage&) = delete;
+  // Payloads that are in buffers already, one in each.
+  explicit ReceivedMessage(std::vector<HostBuffer> payloads) : gathered_(std::move(payloads)) {}
 
   // Takes over the slices of `bytes`, which is empty afterwards, and parses all but the payloads
   // into `header`. INVALID_REQUEST where the bytes are no message of its type, or one whose header
@@ -36,13 +40,18 @@ class ReceivedMessage final : public PayloadSource {
   // called once.
   absl::Status Read(grpc::ByteBuffer& bytes, google::protobuf::Message& header);
 
-  // Lengths of the payloads, in order.
+  // Lengths of the payloads of the message, in order.
   std::vector<uint64_t> payload_bytes() const;
 
-  // Payloads are used where they are, at any alignment; only those in many small slices are
-  // gathered into buffers of `pool`.
-  std::vector<TensorBytes> Payloads(HostBufferPool& pool) override;
-  OutgoingPayload Send(size_t payload, uint64_t bytes) override;
+  // The bytes of every payload, in order, at any alignment; only those in many small slices are
+  // gathered, into buffers of `pool`. They stay where they are while this object or the one that it
+  // is moved to lives, and as they are unless somebody writes there, which only this request may.
+  // To be called once. Throws std::bad_alloc.
+  std::vector<TensorBytes> Payloads(HostBufferPool& pool);
+
+  // The first `bytes` bytes of a payload's memory, at least one, with what it holds now, to be
+  // sent. After Payloads; once per payload.
+  OutgoingPayload Send(size_t payload, uint64_t bytes);
 
   // Where the payloads are, until Payloads is called.
   std::span<const ByteSlice> slices() const { return views_; }
@@ -50,11 +59,12 @@ class ReceivedMessage final : public PayloadSource {
 
  private:
   std::vector<grpc::Slice> slices_;
-  std::vector<ByteSlice> views_;  // of slices_, which never moves: small slices hold their bytes
+  // The bytes of slices_, whose elements never move: small slices hold their bytes themselves.
+  std::vector<ByteSlice> views_;
   std::vector<PayloadPlace> places_;
-  // Of each payload, where it is in several pieces.
+  // The pieces of each payload that lies in several.
   std::vector<std::vector<ByteSlice>> pieces_;
-  // Of each payload, where it was gathered.
+  // The buffer of each payload that was gathered, and nothing for the others.
   std::vector<HostBuffer> gathered_;
 };
 

@@ -46,12 +46,12 @@ void WriteDesc(const TensorDesc& desc, v1::TensorDesc& out) {
   for (uint32_t stride : desc.stride_span()) out.add_strides(stride);
 }
 
+RequestEnvelope EnvelopeOf(const v1::ExecuteRequest& request) {
+  return {request.request_id(), request.device(), request.priority(), request.verify()};
+}
+
 RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64_t> payload_bytes) {
-  RequestHeader header;
-  header.request_id = ViewOf(request.request_id());
-  header.device = request.device();
-  header.priority = request.priority();
-  header.verify = request.verify();
+  RequestHeader header = {EnvelopeOf(request), {}};
   OperatorRequest& call = header.call;
   call.operator_name = ViewOf(request.operator_());
   call.feature_level = ViewOf(request.feature_level());
@@ -66,13 +66,13 @@ RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64
   return header;
 }
 
-Priority PriorityOf(const RequestEnvelope& header) {
-  if (header.priority == v1::PRIORITY_HIGH) return Priority::kHigh;
-  return header.priority == v1::PRIORITY_LOW ? Priority::kLow : Priority::kNormal;
+Priority RequestEnvelope::PriorityClass() const {
+  if (priority == v1::PRIORITY_HIGH) return Priority::kHigh;
+  return priority == v1::PRIORITY_LOW ? Priority::kLow : Priority::kNormal;
 }
 
-Placement PlacementOf(const RequestEnvelope& header, Placement by_default) {
-  switch (header.device) {
+Placement RequestEnvelope::PlacementOr(Placement by_default) const {
+  switch (device) {
     case v1::DEVICE_PREFERENCE_AUTO:
       return Placement::kAuto;
     case v1::DEVICE_PREFERENCE_GPU:

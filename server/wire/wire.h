@@ -1,7 +1,7 @@
 // File: server/wire/wire.h
 //
 // Conversion between the headers of messages and the types of kernels/. Payloads never are in these
-// messages: proto/wire/message_split.h finds them in a request, and wire_message.h adds one to a
+// messages: proto/wire/message_split.h finds them in a request, and wire_message.h adds them to a
 // response. All functions are stateless and safe to use from any thread.
 
 #ifndef OPSERVE_SERVER_WIRE_WIRE_H_
@@ -26,6 +26,10 @@ inline constexpr uint64_t kMaxResponseHeaderBytes = 1024;
 
 // What requests of all kinds have beside what is to be computed.
 struct RequestEnvelope {
+  // What a valid one asks for. `by_default`: where requests run that do not say.
+  Priority PriorityClass() const;
+  Placement PlacementOr(Placement by_default) const;
+
   absl::string_view request_id;
   int device = 0;    // number of a v1::DevicePreference, or anything
   int priority = 0;  // number of a v1::Priority, or anything
@@ -47,9 +51,8 @@ AttributeView ViewOf(const v1::Attribute& attribute);
 // `request` itself are not looked at.
 RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64_t> payload_bytes);
 
-// What a valid header asks for. `by_default`: where requests run that do not say.
-Priority PriorityOf(const RequestEnvelope& header);
-Placement PlacementOf(const RequestEnvelope& header, Placement by_default);
+// The part of it that describes nothing to compute.
+RequestEnvelope EnvelopeOf(const v1::ExecuteRequest& request);
 
 // The payloads of the operator's inputs, in its order, out of those of the request; nothing where
 // an input is absent. `invocation` must come from the header of this very request.

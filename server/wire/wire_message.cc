@@ -81,7 +81,7 @@ grpc::Slice OneSlice(const google::protobuf::MessageLite& header, const Outgoing
 
 }  // namespace
 
-OutgoingPayload PayloadOf(HostBuffer buffer, uint64_t bytes) {
+OutgoingPayload OutgoingPayload::From(HostBuffer buffer, uint64_t bytes) {
   const std::byte* const data = buffer.data();
   return {.data = data, .bytes = bytes, .owner = std::make_shared<HostBuffer>(std::move(buffer))};
 }
@@ -102,9 +102,9 @@ OutgoingPayload PartOf(std::span<const grpc::Slice> slices, uint64_t offset, uin
   return part;
 }
 
-OutgoingPayload PartOf(const OutgoingPayload& payload, uint64_t offset, uint64_t bytes) {
-  if (payload.data != nullptr) return {payload.data + offset, bytes, payload.owner};
-  return PartOf(payload.slices, offset, bytes);
+OutgoingPayload OutgoingPayload::Part(uint64_t offset, uint64_t part_bytes) const {
+  if (data != nullptr) return {data + offset, part_bytes, owner};
+  return PartOf(slices, offset, part_bytes);
 }
 
 grpc::ByteBuffer ComposeMessage(const google::protobuf::MessageLite& header,

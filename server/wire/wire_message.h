@@ -21,6 +21,12 @@ namespace opserve {
 
 // Bytes to send, in one piece or in slices.
 struct OutgoingPayload {
+  // The first `bytes` bytes of a buffer.
+  static OutgoingPayload From(HostBuffer buffer, uint64_t bytes);
+
+  // `part_bytes` bytes from `offset` on, of as many as there are; shares the memory.
+  OutgoingPayload Part(uint64_t offset, uint64_t part_bytes) const;
+
   // nullptr where they are in slices.
   const std::byte* data = nullptr;
   uint64_t bytes = 0;
@@ -29,12 +35,8 @@ struct OutgoingPayload {
   std::vector<grpc::Slice> slices = {};
 };
 
-// The first `bytes` bytes of a buffer.
-OutgoingPayload PayloadOf(HostBuffer buffer, uint64_t bytes);
-
-// `bytes` bytes from `offset` on, of as many as there are; shares the memory.
+// `bytes` bytes of slices from `offset` on, of as many as there are; shares the memory.
 OutgoingPayload PartOf(std::span<const grpc::Slice> slices, uint64_t offset, uint64_t bytes);
-OutgoingPayload PartOf(const OutgoingPayload& payload, uint64_t offset, uint64_t bytes);
 
 // The bytes that the generated code would make of `header`, which has no field numbered
 // kPayloadField or above, with `payloads` in that field. They are not copied, unless there is just

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,7 +16,6 @@
 #include "server/base/log.h"
 #include "server/base/rate_limiter.h"
 #include "server/device/cpu/cpu_device.h"
-#include "server/execute/execute_call.h"
 #include "server/execute/execute_job.h"
 #include "server/pool/device_pool.h"
 #include "server/regions/region_table.h"
@@ -23,6 +23,7 @@
 #include "server/rpc/rpc_status.h"
 #include "server/service/server_options.h"
 #include "server/validate/request_validator.h"
+#include "server/validate/sequence_validator.h"
 #include "server/wire/wire_message.h"
 #include "tests/bench/wire/peer.h"
 
@@ -49,6 +50,9 @@ class Handler {
   Logger logger_{LogFormat::kText, LogLevel::kOff};
   RequestValidator validator_{options_.validation, options_.max_message_bytes,
                               options_.request_cache_entries, /*has_gpus=*/false};
+  const SequenceValidator sequence_validator_{{options_.validation, options_.max_sequence_steps},
+                                              options_.max_message_bytes,
+                                              /*has_gpus=*/false};
   Admission admission_{options_.admission};
   DevicePool pool_{PoolOptionsOf(options_),
                    clock_,
@@ -60,22 +64,22 @@ class Handler {
   HostBufferPool buffers_{options_.idle_buffer_bytes};
   RegionTable regions_{options_.regions.per_connection};
   TensorStore tensors_{options_.tensors, clock_, buffers_};
-  const ExecuteParts parts_{clock_, pool_,     validator_, admission_,          logger_,
+  const ExecuteParts parts_{clock_, pool_,     validator_, sequence_validator_, admission_, logger_,
                             {},     refusals_, buffers_,   {regions_, tensors_}};
 };
 
 // A request from its bytes to the bytes of its answer. `Done` gets these, or an error, once.
 template <class Done>
-class Execution final : private ExecuteReply {
+class Execution final : private ExecuteJob::Reply {
  public:
   Execution(const ExecuteParts& parts, Done done) : done_(std::move(done)), job_(parts, *this) {}
 
-  void Start(grpc::ByteBuffer request) { StartJob(job_, request, {}); }
+  void Start(grpc::ByteBuffer request) { job_.Start(request, {}); }
 
  private:
   std::string client() override { return "bench"; }
-  void Send(const v1::ExecuteResponse& header, OutgoingPayload payload) override {
-    done_(grpc::Status::OK, ComposeMessage(header, {&payload, 1}));
+  void Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) override {
+    done_(grpc::Status::OK, ComposeMessage(header, payloads));
   }
   void Fail(const absl::Status& why) override { done_(ToGrpcStatus(why), {}); }
 

@@ -44,7 +44,8 @@ TEST(PayloadAssemblyTest, PutsPiecesTogether) {
   EXPECT_FALSE(assembly.complete());
   EXPECT_TRUE(Add(assembly, "xyz"));
   EXPECT_TRUE(assembly.complete());
-  const std::vector<TensorBytes> payloads = assembly.Payloads(pool);
+  ReceivedMessage taken = assembly.Take();
+  const std::vector<TensorBytes> payloads = taken.Payloads(pool);
   ASSERT_EQ(payloads.size(), 5u);
   EXPECT_EQ(std::memcmp(payloads[1].data(), "abcde", 5), 0);
   EXPECT_EQ(std::memcmp(payloads[3].data(), "xyz", 3), 0);
@@ -61,7 +62,8 @@ TEST(PayloadAssemblyTest, APieceBelongsToOnePayload) {
   EXPECT_TRUE(Add(assembly, "xyz"));
   EXPECT_FALSE(Add(assembly, "x"));
   EXPECT_FALSE(Add(assembly, ""));
-  EXPECT_EQ(std::memcmp(assembly.Payloads(pool)[0].data(), "abcde", 5), 0);
+  ReceivedMessage taken = assembly.Take();
+  EXPECT_EQ(std::memcmp(taken.Payloads(pool)[0].data(), "abcde", 5), 0);
 }
 
 TEST(PayloadAssemblyTest, WithoutRoomItOnlyCounts) {
@@ -113,7 +115,7 @@ TEST(AnswerQueueTest, LargeAnswersTakeTurnsWithOthers) {
   std::vector<uint64_t> budgets;
   while (!queue.empty()) {
     const AnswerQueue::Message message = queue.Pop();
-    const v1::ExecuteStreamResponse part = Parse(message.bytes);
+    const v1::ExecuteStreamResponse part = Parse(message.Compose());
     const bool is_first = got.find(part.id()) == got.end();
     EXPECT_EQ(part.has_response(), is_first);
     EXPECT_EQ(part.payload_bytes(), is_first ? sent.at(part.id())->size() : 0u);
@@ -132,12 +134,12 @@ TEST(AnswerQueueTest, KeepsThePayloadUntilItIsSent) {
   AnswerQueue queue;
   queue.Push(AnswerOf(1, payload));
   payload.reset();
-  AnswerQueue::Message first = queue.Pop();
-  AnswerQueue::Message second = queue.Pop();
+  grpc::ByteBuffer first = queue.Pop().Compose();
+  grpc::ByteBuffer second = queue.Pop().Compose();
   EXPECT_TRUE(queue.empty());
-  first.bytes.Clear();
+  first.Clear();
   EXPECT_FALSE(watched.expired());
-  second.bytes.Clear();
+  second.Clear();
   EXPECT_TRUE(watched.expired());
 }
 
@@ -147,7 +149,7 @@ TEST(AnswerQueueTest, AnErrorIsOneMessage) {
   answer.header.set_id(4);
   answer.header.set_error("why");
   queue.Push(std::move(answer));
-  const v1::ExecuteStreamResponse message = Parse(queue.Pop().bytes);
+  const v1::ExecuteStreamResponse message = Parse(queue.Pop().Compose());
   EXPECT_TRUE(queue.empty());
   EXPECT_EQ(message.id(), 4u);
   EXPECT_EQ(message.error(), "why");

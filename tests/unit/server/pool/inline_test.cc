@@ -1,6 +1,7 @@
 // Small jobs of the processor run in the thread that submits them.
 
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -36,6 +37,29 @@ TEST_F(PoolInlineTest, AnswersBeforeSubmitReturns) {
   EXPECT_EQ(job.ends(), 1);
   EXPECT_TRUE(ran_here());
   ExpectAnswered(job, kCpuName);
+}
+
+// Only a queue needs to know who sent a job.
+TEST_F(PoolInlineTest, TellsBeforeAJobIsQueued) {
+  for (const uint64_t inline_bytes : {0, 1 << 20}) {
+    Start(InlineOptions(inline_bytes));
+    int calls = 0;
+    PoolJob job(Placement::kAuto, 1);
+    ASSERT_TRUE(pool_->Submit(job, [&] {
+      ++calls;
+      EXPECT_EQ(job.ends(), 0);
+    }));
+    ExpectAnswered(job, kCpuName);
+    EXPECT_EQ(calls, inline_bytes == 0 ? 1 : 0);
+  }
+}
+
+TEST_F(PoolInlineTest, RefusesAJobThatThereIsNoMemoryToQueue) {
+  Start(InlineOptions(0));
+  PoolJob job(Placement::kAuto, 1);
+  EXPECT_TRUE(pool_->Submit(job, [] { throw std::bad_alloc(); }));
+  EXPECT_EQ(job.ends(), 1);
+  EXPECT_TRUE(absl::IsResourceExhausted(job.Wait()));
 }
 
 TEST_F(PoolInlineTest, CountsAndMeasuresLikeAnyOther) {

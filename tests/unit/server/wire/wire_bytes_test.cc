@@ -132,13 +132,13 @@ TEST(OutgoingPayloadTest, PartsShareTheMemory) {
   }
   for (const auto& [offset, bytes] : std::vector<std::pair<size_t, size_t>>{
            {0, 1000}, {0, 100}, {99, 2}, {100, 100}, {150, 700}, {999, 1}, {1000, 0}}) {
-    const OutgoingPayload part = PartOf(payload, offset, bytes);
+    const OutgoingPayload part = payload.Part(offset, bytes);
     EXPECT_EQ(part.bytes, bytes);
     std::string joined;
     for (const grpc::Slice& slice : part.slices) joined.append(slice.begin(), slice.end());
     EXPECT_EQ(joined, text.substr(offset, bytes)) << offset;
   }
-  EXPECT_EQ(PartOf(payload, 100, 100).slices[0].begin(), payload.slices[1].begin());
+  EXPECT_EQ(payload.Part(100, 100).slices[0].begin(), payload.slices[1].begin());
 }
 
 TEST(ReceivedMessageTest, TakesTheBytesOver) {

@@ -1,0 +1,126 @@
+#include "server/execute/request_job.h"
+
+#include <new>
+#include <utility>
+
+#include "kernels/utf8.h"
+#include "server/errors/errors.h"
+#include "server/execute/execute_job.h"
+#include "server/execute/sequence_job.h"
+#include "server/wire/sequence_wire.h"
+#include "server/wire/wire.h"
+
+namespace opserve {
+
+template <class Work>
+void RequestJob<Work>::Start(grpc::ByteBuffer& bytes, const JobOrigin& origin) {
+  ReceivedMessage message;
+  absl::Status status = message.Read(bytes, request_);
+  if (status.ok()) status = Accept(message.payload_bytes(), origin);
+  if (status.ok()) {
+    Submit(std::move(message));
+  } else {
+    Refuse(status);
+  }
+}
+
+template <class Work>
+absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
+                                      const JobOrigin& origin) {
+  std::vector<Violation> violations;
+  absl::Status status = FindPlaces(std::move(payload_bytes), violations);
+  if (!status.ok()) return status;
+  const auto load = work_.Validate(inputs_, origin, std::move(violations));
+  if (!load.ok()) return load.status();
+  auto permit = parts_.admission.Admit(load->held_bytes);
+  if (!permit.ok()) return permit.status();
+  permit_ = *std::move(permit);
+
+  const RequestEnvelope envelope = EnvelopeOf(request_);
+  JobTraits traits;
+  traits.lane = load->lane;
+  traits.sequence = load->sequence;
+  traits.bytes = load->bytes;
+  traits.priority = envelope.PriorityClass();
+  traits.placement = envelope.PlacementOr(parts_.options.placement);
+  traits.home = inputs_.home().empty() ? work_.home() : inputs_.home();
+  traits.verify = envelope.verify;
+  traits.accepted = parts_.clock.Now();
+  traits.deadline = origin.deadline;
+  set_traits(std::move(traits));
+  return absl::OkStatus();
+}
+
+template <class Work>
+absl::Status RequestJob<Work>::FindPlaces(std::vector<uint64_t> payload_bytes,
+                                          std::vector<Violation>& violations) {
+  const bool has_places = request_.input_places_size() > 0 || work_.has_output_places();
+  const std::string client = has_places ? reply_.client() : "";
+  absl::Status status =
+      inputs_.Resolve(parts_.places, client, request_.input_places(), std::move(payload_bytes),
+                      *request_.mutable_inputs(), violations);
+  if (status.ok()) status = work_.FindOutputs(client, violations);
+  return status;
+}
+
+template <class Work>
+void RequestJob<Work>::Submit(ReceivedMessage payloads) {
+  payloads_ = std::move(payloads);
+  // Only a queue asks for the client, and telling it takes a while. From here on another thread may
+  // answer at any time.
+  const auto name_client = [this] { set_client(reply_.client()); };
+  if (!parts_.pool.Submit(*this, name_client)) Refuse(DrainingError());
+}
+
+template <class Work>
+absl::StatusOr<DeviceCall> RequestJob<Work>::Prepare(DeviceKind kind) {
+  if (call_) return *call_;
+  try {
+    const CallSetting setting = {
+        .kind = kind,
+        .copies_regions = CopiesRegions(traits().placement, parts_.pool.has_gpus()),
+        .owns_inputs = inputs_.shares().empty()};
+    call_ = work_.MakeCall(
+        inputs_.Take(payloads_.Payloads(parts_.buffers), setting.copies_regions, parts_.buffers),
+        setting);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemoryError();
+  }
+  return *call_;
+}
+
+template <class Work>
+void RequestJob<Work>::Answer(const RunRecord& record) {
+  Response header;
+  JobResults results = work_.Finish(record, payloads_, header);
+  // The next request finds these buffers warm.
+  payloads_ = {};
+  inputs_.Release();
+  if (parts_.logger.enabled(LogLevel::kDebug)) work_.LogAnswer(record);
+  reply_.Send(header, results);
+}
+
+template <class Work>
+void RequestJob<Work>::Refuse(const absl::Status& why) {
+  LogRefusal(why);
+  reply_.Fail(why);
+}
+
+template <class Work>
+void RequestJob<Work>::LogRefusal(const absl::Status& status) const {
+  Logger& logger = parts_.logger;
+  if (!logger.enabled(LogLevel::kInfo)) return;
+  const std::optional<uint64_t> held_back = parts_.refusals.Pass();
+  if (!held_back) return;
+  logger.Log(LogLevel::kInfo, Work::kRefusedEvent,
+             {{"id", TruncateUtf8(request_.request_id(), kMaxRequestIdBytes)},
+              work_.LoggedSubject(),
+              {"code", absl::StatusCodeToString(status.code())},
+              {"message", status.message()},
+              {"not_logged", *held_back}});
+}
+
+template class RequestJob<ExecuteWork>;
+template class RequestJob<SequenceWork>;
+
+}  // namespace opserve

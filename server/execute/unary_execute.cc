@@ -1,0 +1,44 @@
+#include "server/execute/unary_execute.h"
+
+#include <span>
+#include <string>
+
+#include "server/execute/execute_job.h"
+#include "server/execute/sequence_job.h"
+#include "server/wire/wire_message.h"
+
+namespace opserve {
+namespace {
+
+// A unary call and its job, which is an ExecuteJob or a SequenceJob.
+template <class AnyJob>
+class UnaryExecute final : public CallState, private AnyJob::Reply {
+ public:
+  UnaryExecute(UnaryCall& call, const ExecuteParts& parts) : call_(call), job_(parts, *this) {}
+
+  void Start() { job_.Start(call_.request(), {.deadline = call_.deadline()}); }
+
+  void OnCancel() override { job_.Cancel(); }
+
+ private:
+  std::string client() override { return call_.client(); }
+  void Send(const typename AnyJob::Response& header, std::span<OutgoingPayload> payloads) override {
+    call_.Finish(ComposeMessage(header, payloads));
+  }
+  void Fail(const absl::Status& why) override { call_.Finish(why); }
+
+  UnaryCall& call_;
+  AnyJob job_;
+};
+
+}  // namespace
+
+void StartExecute(const ExecuteParts& parts, UnaryCall& call) {
+  call.Keep<UnaryExecute<ExecuteJob>>(parts).Start();
+}
+
+void StartSequence(const ExecuteParts& parts, UnaryCall& call) {
+  call.Keep<UnaryExecute<SequenceJob>>(parts).Start();
+}
+
+}  // namespace opserve
