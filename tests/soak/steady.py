@@ -35,6 +35,7 @@ KINDS = [
     ("resident tensors", "resident", "unix", 300),
     ("sequence", "sequence", "tcp", 1000),
     ("refused", "refused", "tcp", 1000),
+    ("late", "late", "tcp", 500),
     ("gpu", "gpu", "tcp", 300),
 ]
 # Clients that are killed while they do everything but use a GPU.

@@ -15,6 +15,8 @@ namespace {
 
 constexpr uint32_t kCount = 1000;
 constexpr uint64_t kBytes = kCount * sizeof(float);
+// About what a small call takes.
+constexpr absl::Duration kHardlyEnough = absl::Microseconds(300);
 // Tensors of killed clients are gone after it.
 constexpr absl::Duration kLease = absl::Seconds(1);
 
@@ -102,6 +104,12 @@ absl::Status SteadyClient::Refused() {
   return absl::DataLossError(absl::StrCat("a wrong call was not refused: ", status.ToString()));
 }
 
+absl::Status SteadyClient::Late() {
+  const absl::Status status = Check(client_->Execute(Round(Input()), {.timeout = kHardlyEnough}));
+  if (!status.ok() && !absl::IsDeadlineExceeded(status)) return status;
+  return Plain();
+}
+
 absl::Status SteadyClient::Gpu() {
   OperatorCall call = Round(Input());
   call.device = DevicePreference::kGpu;
@@ -118,12 +126,13 @@ absl::Status SteadyClient::Turn(absl::string_view kind) {
     absl::string_view name;
     absl::Status (SteadyClient::*turn)();
   };
-  static constexpr std::array<Kind, 7> kKinds = {{{"plain", &SteadyClient::Plain},
+  static constexpr std::array<Kind, 8> kKinds = {{{"plain", &SteadyClient::Plain},
                                                   {"stream", &SteadyClient::Stream},
                                                   {"region", &SteadyClient::Region},
                                                   {"resident", &SteadyClient::Resident},
                                                   {"sequence", &SteadyClient::Sequence},
                                                   {"refused", &SteadyClient::Refused},
+                                                  {"late", &SteadyClient::Late},
                                                   {"gpu", &SteadyClient::Gpu}}};
   // All but the last.
   if (kind == "mixed") return (this->*kKinds[turns_++ % (kKinds.size() - 1)].turn)();

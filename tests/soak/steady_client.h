@@ -21,9 +21,9 @@ class SteadyClient {
  public:
   explicit SteadyClient(std::unique_ptr<Client> client) : client_(std::move(client)) {}
 
-  // Does what `kind` says, once: plain, stream, region, resident, sequence, refused, gpu, or mixed,
-  // which is each of the others but gpu in turn. An error where the server's answer was not right,
-  // or where there is no such kind.
+  // Does what `kind` says, once: plain, stream, region, resident, sequence, refused, late, gpu, or
+  // mixed, which is each of the others but gpu in turn. An error where the server's answer was not
+  // right, or where there is no such kind.
   absl::Status Turn(absl::string_view kind);
 
  private:
@@ -37,6 +37,8 @@ class SteadyClient {
   absl::Status Sequence();
   // A call that must be refused.
   absl::Status Refused();
+  // A call whose time is up about when it is answered, and one that has time.
+  absl::Status Late();
   absl::Status Gpu();
 
   const std::unique_ptr<Client> client_;
