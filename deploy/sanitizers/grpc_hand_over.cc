@@ -38,6 +38,21 @@ void GiveSliceBack(void* slice) {
   lent->give_back(lent->user_data);
 }
 
+// Whoever gives up the last of gRPC within a callback leaves the end of its threads to another one.
+// A program that exits meanwhile would seem to leak them.
+class EndOfThreads {
+ public:
+  ~EndOfThreads() {
+    using Wait = void();
+    auto* const wait =
+        reinterpret_cast<Wait*>(dlsym(RTLD_DEFAULT, "_Z34grpc_maybe_wait_for_async_shutdownv"));
+    // A program without gRPC has none.
+    if (wait != nullptr) wait();
+  }
+};
+
+const EndOfThreads end_of_threads;
+
 }  // namespace
 
 // All below up to the completion queues is internal to gRPC 1.51.
