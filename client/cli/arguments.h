@@ -31,12 +31,15 @@ struct ServerArguments {
 // A list of sizes or strides, one per dimension.
 using Dimensions = std::vector<uint32_t>;
 
-// A call of an operator on tensors from files.
+// The tensor that `text` names as "tensor:HANDLE"; nothing where it names a file.
+std::optional<TensorHandle> HandleOf(const std::string& text);
+
+// A call of an operator on tensors from files and at the server.
 struct CallArguments {
   std::string operator_name;
   std::vector<Attribute> attributes;
-  std::vector<std::string> input_files;
-  // Per input, in order; fewer than inputs or an empty entry: as in the file.
+  std::vector<std::string> inputs;  // files, or "tensor:HANDLE"
+  // Per input, in order; fewer than inputs or an empty entry: the tensor's own.
   std::vector<Dimensions> sizes;
   std::vector<Dimensions> strides;
   Dimensions output_strides;
@@ -50,7 +53,9 @@ struct CallArguments {
 struct RunArguments {
   ServerArguments server;
   CallArguments call;
-  std::string output_file;
+  std::string output;  // a file, "tensor:HANDLE", or empty
+  bool shared_memory = false;
+  bool stream = false;
   bool json = false;
 };
 
@@ -101,11 +106,71 @@ struct BenchArguments {
   bool json = false;
 };
 
+struct SequenceArguments {
+  ServerArguments server = {};
+  std::string file = {};                // "-": standard input
+  std::vector<std::string> steps = {};  // instead of a file: JSON of each step
+  std::string feature_level = {};
+  DevicePreference device = DevicePreference::kDefault;
+  CallPriority priority = CallPriority::kNormal;
+  bool verify = false;
+  std::string request_id = {};
+  bool json = false;
+};
+
+struct TensorCreateArguments {
+  ServerArguments server = {};
+  std::string file = {};                        // empty: zeros of
+  Dimensions shape = {};                        // these sizes
+  DataType type = DataType::kUnknown;           // and this type
+  absl::Duration lease = absl::ZeroDuration();  // 0: as the server likes
+  std::string label = {};
+  std::string device = {};  // "gpu", "cpu", a device's name, or empty
+  bool skip_if_known = false;
+  bool json = false;
+};
+
+struct TensorWriteArguments {
+  ServerArguments server = {};
+  std::string handle = {};
+  std::string file = {};
+  uint64_t offset = 0;  // in elements
+  bool json = false;
+};
+
+struct TensorReadArguments {
+  ServerArguments server = {};
+  std::string handle = {};
+  std::string output = {};  // a file, "-" for standard output, or empty
+  bool json = false;
+};
+
+struct TensorListArguments {
+  ServerArguments server = {};
+  bool json = false;
+};
+
+struct TensorRenewArguments {
+  ServerArguments server = {};
+  std::vector<std::string> handles = {};
+  absl::Duration lease = absl::ZeroDuration();  // 0: as the server likes
+  bool json = false;
+};
+
+struct TensorDeleteArguments {
+  ServerArguments server = {};
+  std::vector<std::string> handles = {};
+  bool json = false;
+};
+
 using Command = std::variant<RunArguments, OperatorsArguments, InfoArguments, DevicesArguments,
-                             HealthArguments, BenchArguments, PackArguments>;
+                             HealthArguments, BenchArguments, PackArguments, SequenceArguments,
+                             TensorCreateArguments, TensorWriteArguments, TensorReadArguments,
+                             TensorListArguments, TensorRenewArguments, TensorDeleteArguments>;
 
 // Parses `arguments`, those after the program's name. Returns the command, or the exit code if
-// there is nothing to run: help and the version go to `out`, complaints to `err`.
+// there is nothing to run: help, the version, completions and the manual page go to `out`,
+// complaints to `err`.
 std::variant<Command, int> ParseArguments(const std::vector<std::string>& arguments,
                                           std::ostream& out, std::ostream& err);
 

@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "client/cli/bench_answers.h"
 #include "client/cli/bench_call.h"
-#include "client/cli/bench_streams.h"
+#include "client/cli/call_streams.h"
 #include "client/cli/commands.h"
 #include "client/cli/load_generator.h"
 #include "client/cli/report.h"
@@ -180,7 +180,7 @@ uint64_t BytesOf(const FileCall& made, const Tensor& output) {
   return bytes;
 }
 
-LoadResult Measure(const BenchArguments& arguments, Client& client, BenchStreams& streams,
+LoadResult Measure(const BenchArguments& arguments, Client& client, CallStreams& streams,
                    const OperatorCall& call, BenchAnswers& answers, const Terminal& terminal) {
   // Retries would hide errors, which are part of the result.
   const CallOptions options = {.timeout = {}, .retry = RetryPolicy{.max_attempts = 1}};
@@ -230,7 +230,7 @@ int RunCommand(const BenchArguments& arguments, const Terminal& terminal) {
   // its violations.
   const absl::StatusOr<Tensor> first = (*client)->Execute(made->call);
   if (!first.ok()) return fail(first.status());
-  BenchStreams streams;
+  CallStreams streams;
   const absl::Status opened = streams.Open(**client, arguments.stream ? arguments.channels : 0);
   if (!opened.ok()) return fail(opened);
   BenchAnswers answers;

@@ -1,6 +1,7 @@
 // File: client/cli/calls.h
 //
-// From arguments to the client library: connections, and calls on tensors from files. Stateless.
+// From arguments to the client library: connections, and calls on tensors from files and at the
+// server. Stateless.
 
 #ifndef OPSERVE_CLIENT_CLI_CALLS_H_
 #define OPSERVE_CLIENT_CLI_CALLS_H_
@@ -17,15 +18,20 @@ namespace opserve::cli {
 // The options of a client; errors are about the file of certificates.
 absl::StatusOr<ClientOptions> MakeClientOptions(const ServerArguments& arguments);
 
-// A call and the tensors that its inputs view.
+// A call and the tensors from files that its inputs view.
 struct FileCall {
   std::vector<Tensor> tensors;
   OperatorCall call;
 };
 
 // Reads the input files and makes the call that `arguments` describe. An input with sizes or
-// strides of its own takes the bytes of its file as they are. Errors name the file.
+// strides of its own takes the bytes of its file as they are. Errors name the file. The type of a
+// resident input is not known here: see CompleteResidentInputs.
 absl::StatusOr<FileCall> MakeCall(const CallArguments& arguments);
+
+// Fills in the types of resident inputs that have sizes of their own, and with `all` what the
+// others leave out. Asks the server only where there is such an input.
+absl::Status CompleteResidentInputs(Client& client, bool all, OperatorCall& call);
 
 }  // namespace opserve::cli
 

@@ -18,6 +18,13 @@ int RunCommand(const DevicesArguments& arguments, const Terminal& terminal);
 int RunCommand(const HealthArguments& arguments, const Terminal& terminal);
 int RunCommand(const BenchArguments& arguments, const Terminal& terminal);
 int RunCommand(const PackArguments& arguments, const Terminal& terminal);
+int RunCommand(const SequenceArguments& arguments, const Terminal& terminal);
+int RunCommand(const TensorCreateArguments& arguments, const Terminal& terminal);
+int RunCommand(const TensorWriteArguments& arguments, const Terminal& terminal);
+int RunCommand(const TensorReadArguments& arguments, const Terminal& terminal);
+int RunCommand(const TensorListArguments& arguments, const Terminal& terminal);
+int RunCommand(const TensorRenewArguments& arguments, const Terminal& terminal);
+int RunCommand(const TensorDeleteArguments& arguments, const Terminal& terminal);
 
 }  // namespace opserve::cli
 

@@ -22,9 +22,10 @@ int FailFile(const Terminal& terminal, bool json, const absl::Status& status);
 
 // Reports that `what`, such as the name of an operator, failed at the server at `address`. Returns
 // kUnreachable if the server could not be reached, else kCallFailed. Each violation that the error
-// lists gets a line of its own, with the file where it is about one of `input_files`.
+// lists gets a line of its own, with the input where it is about one of `inputs`: files, and
+// "tensor:HANDLE".
 int FailCall(const Terminal& terminal, bool json, absl::string_view what, absl::string_view address,
-             const absl::Status& status, const std::vector<std::string>& input_files = {});
+             const absl::Status& status, const std::vector<std::string>& inputs = {});
 
 }  // namespace opserve::cli
 

@@ -1,16 +1,17 @@
-// The verbs that make a call from files: run, and pack, which only writes the request.
+// The verbs that make a call from tensors: run, and pack, which only writes the request.
 
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/api/npy.h"
+#include "client/cli/call_streams.h"
 #include "client/cli/calls.h"
 #include "client/cli/commands.h"
-#include "client/cli/decimal.h"
 #include "client/cli/report.h"
 #include "client/cli/run_report.h"
-#include "client/cli/summary.h"
+#include "client/cli/shared_run.h"
+#include "client/cli/tensor_report.h"
 #include "client/wire/wire.h"
 
 namespace opserve::cli {
@@ -18,55 +19,68 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kFirstValues = 8;
+// A result and how it came about.
+struct RunResult {
+  SequenceResult output;
+  ExecutionInfo info;
+  absl::Duration round_trip;
+};
 
-// JSON has no infinities and NaNs; they become strings that most languages parse as floats.
-Json ElementAsJson(const Element& element) {
-  const double* number = std::get_if<double>(&element);
-  if (number == nullptr) return std::visit([](auto value) { return Json(value); }, element);
-  if (std::isnan(*number)) return "NaN";
-  if (std::isinf(*number)) return *number < 0 ? "-Infinity" : "Infinity";
-  return *number;
+absl::StatusOr<SequenceResult> ResultOf(absl::StatusOr<Tensor> tensor) {
+  if (!tensor.ok()) return tensor.status();
+  return SequenceResult{tensor->spec(), *std::move(tensor)};
 }
 
-Json FirstValues(const Tensor& packed) {
-  Json values = Json::array();
-  const uint64_t count = packed.bytes().size() / SizeOf(packed.data_type());
-  for (uint64_t i = 0; i < std::min(count, kFirstValues); ++i) {
-    values.push_back(ElementAsJson(ElementAt(packed, i)));
+absl::StatusOr<SequenceResult> ExecuteOnStream(Client& client, const OperatorCall& call,
+                                               ExecutionInfo* info) {
+  CallStreams streams;
+  absl::Status opened = streams.Open(client, 1);
+  if (!opened.ok()) return opened;
+  return ResultOf(streams.Execute(call, info));
+}
+
+// Sends the call the way that the arguments ask for.
+absl::StatusOr<SequenceResult> Send(Client& client, const RunArguments& arguments,
+                                    const OperatorCall& call, ExecutionInfo* info) {
+  const std::optional<TensorHandle> handle = HandleOf(arguments.output);
+  if (arguments.shared_memory) return ExecuteShared(client, call, handle, info);
+  if (arguments.stream) return ExecuteOnStream(client, call, info);
+  if (!handle) return ResultOf(client.Execute(call, {}, info));
+  absl::StatusOr<TensorSpec> spec = client.ExecuteTo(call, *handle, {}, info);
+  if (!spec.ok()) return spec.status();
+  return SequenceResult{*std::move(spec), {}};
+}
+
+void PrintJson(const RunArguments& arguments, const RunResult& result, const Terminal& terminal) {
+  Json json = {{"operator", arguments.call.operator_name}};
+  json.update(ToJson(result.info, result.round_trip));
+  const std::optional<Tensor>& tensor = result.output.tensor;
+  json["output"] = tensor ? ToJson(*tensor) : ToJson(result.output.spec);
+  const std::optional<TensorHandle> handle = HandleOf(arguments.output);
+  if (handle) {
+    json["output"]["tensor"] = handle->id;
+  } else if (!arguments.output.empty()) {
+    json["output"]["file"] = arguments.output;
   }
-  return values;
+  terminal.out << json.dump(2) << '\n';
 }
 
-void PrintJson(const RunArguments& arguments, const Tensor& output, const ExecutionInfo& info,
-               absl::Duration round_trip, const Terminal& terminal) {
-  Json result = {{"operator", arguments.call.operator_name}};
-  result.update(ToJson(info, round_trip));
-  result["output"] = {{"data_type", std::string(NameOf(output.data_type()))},
-                      {"sizes", output.sizes()},
-                      {"strides", output.spec().strides},
-                      {"bytes", output.bytes().size()},
-                      {"first_values", FirstValues(output.Packed())}};
-  if (!arguments.output_file.empty()) result["output"]["file"] = arguments.output_file;
-  terminal.out << result.dump(2) << '\n';
-}
-
-void PrintText(const RunArguments& arguments, const Tensor& output, const ExecutionInfo& info,
-               absl::Duration round_trip, const Terminal& terminal) {
+void PrintText(const RunArguments& arguments, const RunResult& result, const Terminal& terminal) {
   terminal.out << terminal.Styled(Style::kBold, arguments.call.operator_name) << ' '
-               << ShowTimes(info, round_trip) << '\n'
-               << ShowExecution(info) << '\n'
-               << terminal.Styled(Style::kBold, ToString(output.spec())) << ", "
-               << ShowBytes(static_cast<double>(output.bytes().size())) << '\n'
-               << Summarize(output) << '\n';
-  if (!arguments.output_file.empty())
-    terminal.out << "written to " << arguments.output_file << '\n';
+               << ShowTimes(result.info, result.round_trip) << '\n'
+               << ShowExecution(result.info) << '\n';
+  if (result.output.tensor) {
+    PrintTensor(*result.output.tensor, terminal);
+  } else {
+    PrintSpec(result.output.spec, terminal);
+  }
+  if (!arguments.output.empty()) terminal.out << "written to " << arguments.output << '\n';
 }
 
 }  // namespace
 
 int RunCommand(const RunArguments& arguments, const Terminal& terminal) {
-  const absl::StatusOr<FileCall> made = MakeCall(arguments.call);
+  absl::StatusOr<FileCall> made = MakeCall(arguments.call);
   if (!made.ok()) return FailFile(terminal, arguments.json, made.status());
   const absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
   if (!options.ok()) return FailFile(terminal, arguments.json, options.status());
@@ -74,22 +88,25 @@ int RunCommand(const RunArguments& arguments, const Terminal& terminal) {
   const std::string& address = arguments.server.address;
   const auto fail = [&](const absl::Status& status) {
     return FailCall(terminal, arguments.json, arguments.call.operator_name, address, status,
-                    arguments.call.input_files);
+                    arguments.call.inputs);
   };
   const auto client = Client::Connect(address, *options);
   if (!client.ok()) return fail(client.status());
-  ExecutionInfo info;
+  const absl::Status completed = CompleteResidentInputs(**client, /*all=*/false, made->call);
+  if (!completed.ok()) return fail(completed);
+  RunResult result;
   const auto start = std::chrono::steady_clock::now();
-  const absl::StatusOr<Tensor> output = (*client)->Execute(made->call, {}, &info);
-  const absl::Duration round_trip = absl::FromChrono(std::chrono::steady_clock::now() - start);
+  absl::StatusOr<SequenceResult> output = Send(**client, arguments, made->call, &result.info);
+  result.round_trip = absl::FromChrono(std::chrono::steady_clock::now() - start);
   if (!output.ok()) return fail(output.status());
+  result.output = *std::move(output);
 
-  if (!arguments.output_file.empty()) {
-    const absl::Status written = WriteNpy(arguments.output_file, *output);
+  if (result.output.tensor && !arguments.output.empty()) {
+    const absl::Status written = WriteNpy(arguments.output, *result.output.tensor);
     if (!written.ok()) return FailFile(terminal, arguments.json, written);
   }
   const auto print = arguments.json ? PrintJson : PrintText;
-  print(arguments, *output, info, round_trip, terminal);
+  print(arguments, result, terminal);
   return kSuccess;
 }
 

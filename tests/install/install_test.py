@@ -50,6 +50,15 @@ def check_headers(prefix):
                 sys.exit(f"{header.name} needs more than Abseil: {line}")
 
 
+def check_shell_files(prefix):
+    """What the command wrote about itself at build time lies where shells and man look for it."""
+    for file, words in (("bash-completion/completions/opserve", "complete -F _opserve opserve"),
+                        ("zsh/site-functions/_opserve", "#compdef opserve"),
+                        ("man/man1/opserve.1", ".TH OPSERVE 1")):
+        if words not in (prefix / "share" / file).read_text(encoding="utf-8"):
+            sys.exit(f"share/{file} was installed without '{words}'")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True, help="folder of the build")
@@ -61,6 +70,7 @@ def main():
         prefix = folder / "prefix"
         run("cmake", "--install", arguments.build, "--prefix", prefix)
         check_headers(prefix)
+        check_shell_files(prefix)
         run("cmake", "-S", ROOT / "client" / "example", "-B", folder / "build", "-G", "Ninja",
             f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={arguments.compiler}",
             f"-DCMAKE_CXX_FLAGS={arguments.flags}")

@@ -1,84 +1,22 @@
 #!/usr/bin/python3
 """Runs the real `opserve` against a real server: results, reports, errors and exit codes."""
 
-import argparse
 import json
-import os
 import pathlib
-import pty
 import re
 import signal
 import subprocess
-import sys
-import tempfile
 import time
-import unittest
 
 import numpy as np
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "testing"))
-from server_process import ServerProcess  # pylint: disable=wrong-import-position
-
-CALL_LIMIT_S = 60
-OPSERVE = None
-ADDRESS = None
-
-SUCCESS, CALL_FAILED, USAGE, UNREACHABLE, FILE_ERROR, TEST_FAILED = range(6)
-ROUND_AWAY = ["ELEMENT_WISE_ROUND", "--attr", "RoundingMode=TOWARD_INFINITY"]
+import cli_fixture
+from cli_fixture import (CALL_FAILED, CALL_LIMIT_S, FILE_ERROR, ROOT, ROUND_AWAY, SUCCESS,
+                         TEST_FAILED, UNREACHABLE, USAGE, CliCase, environment, on_terminal,
+                         opserve, round_half_away)
 
 
-def environment(**changes):
-    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "OPSERVE_TOKEN")}
-    return {**kept, "OPSERVE_ADDRESS": ADDRESS, **changes}
-
-
-def opserve(*arguments, **changes):
-    return subprocess.run([OPSERVE, *map(str, arguments)], capture_output=True, text=True,
-                          timeout=CALL_LIMIT_S, check=False, stdin=subprocess.DEVNULL,
-                          env=environment(**changes))
-
-
-def on_terminal(*arguments, **changes):
-    """What opserve prints to a terminal."""
-    parent, child = pty.openpty()
-    with subprocess.Popen([OPSERVE, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=child,
-                          stderr=child, env=environment(**changes)) as process:
-        os.close(child)
-        printed = b""
-        while True:
-            try:
-                part = os.read(parent, 65536)
-            except OSError:  # the other side is closed
-                break
-            if not part:
-                break
-            printed += part
-        os.close(parent)
-        process.wait(CALL_LIMIT_S)
-    return process.returncode, printed.decode()
-
-
-def round_half_away(x):
-    wide = x.astype(np.float64)
-    return np.copysign(np.floor(np.abs(wide) + 0.5), wide).astype(x.dtype)
-
-
-def bits(x):
-    return np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}")
-
-
-class CliTest(unittest.TestCase):
-
-    def setUp(self):
-        self._folder = tempfile.TemporaryDirectory(prefix="opserve-cli-")
-        self.addCleanup(self._folder.cleanup)
-        self.folder = pathlib.Path(self._folder.name)
-        self.random = np.random.default_rng(7)
-
-    def save(self, name, tensor):
-        np.save(self.folder / name, tensor)
-        return self.folder / name
+class CliTest(CliCase):
 
     def run_operator(self, operator, tensors, *options):
         """The result of an operator on `tensors`, through files."""
@@ -89,10 +27,6 @@ class CliTest(unittest.TestCase):
         done = opserve("run", *operator, *inputs, "--output", output, *options)
         self.assertEqual(done.returncode, SUCCESS, done.stderr)
         return np.load(output)
-
-    def assert_same(self, got, expected):
-        self.assertEqual((got.dtype, got.shape), (expected.dtype, expected.shape))
-        np.testing.assert_array_equal(bits(got), bits(expected))
 
     def test_all_operators_with_one_to_eight_dimensions(self):
         for rank in range(1, 9):
@@ -347,7 +281,7 @@ class CliTest(unittest.TestCase):
         self.assertIn("can be INT8", done.stderr)
 
     def test_interrupted_bench_prints_what_it_has(self):
-        with subprocess.Popen([OPSERVE, "bench", "--duration", "300s", "--shape", "8", "--json"],
+        with subprocess.Popen([cli_fixture.program(), "bench", "--duration", "300s", "--shape", "8", "--json"],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                               env=environment()) as bench:
             # It measures once it catches the signal.
@@ -376,22 +310,5 @@ class CliTest(unittest.TestCase):
         self.assertNotIn("\033", piped.stdout + piped.stderr)
 
 
-def main():
-    global OPSERVE, ADDRESS  # pylint: disable=global-statement
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bin", type=pathlib.Path, required=True,
-                        help="folder of opserve-server and opserve")
-    programs, rest = parser.parse_known_args()
-    OPSERVE = programs.bin / "opserve"
-    with tempfile.TemporaryDirectory(prefix="opserve-cli-server-") as folder:
-        with ServerProcess(programs.bin / "opserve-server", folder, ["--devices", "none"]) as server:
-            ADDRESS = server.address
-            tests = unittest.main(argv=[sys.argv[0], *rest], exit=False)
-    if not tests.result.wasSuccessful():
-        sys.exit(1)
-    if server.exit_code != 0:
-        sys.exit(f"the server ended with exit code {server.exit_code}")
-
-
 if __name__ == "__main__":
-    main()
+    cli_fixture.main(__doc__)

@@ -35,10 +35,12 @@ if(TARGET opserve-server)
     OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
   add_dependencies(client_regions_test opserve-server)
 
-  add_test(NAME cli_test
-    COMMAND /usr/bin/python3 "${CMAKE_CURRENT_LIST_DIR}/cli_test.py"
-      --bin "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-  set_tests_properties(cli_test PROPERTIES LABELS integration TIMEOUT 300)
+  foreach(test cli_test cli_tensor_test cli_sequence_test cli_completion_test)
+    add_test(NAME ${test}
+      COMMAND /usr/bin/python3 "${CMAKE_CURRENT_LIST_DIR}/${test}.py"
+        --bin "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+    set_tests_properties(${test} PROPERTIES LABELS integration TIMEOUT 300)
+  endforeach()
 
   # A sanitized library needs a program built the same way.
   add_test(NAME install_test

@@ -91,11 +91,11 @@ TEST_F(ArgumentsTest, RunTakesEveryOption) {
   EXPECT_EQ(std::get<std::string>(run.call.attributes[0].value), "FAST");
   EXPECT_EQ(std::get<int64_t>(run.call.attributes[1].value), -3);
   EXPECT_EQ(std::get<double>(run.call.attributes[2].value), 0.5);
-  EXPECT_THAT(run.call.input_files, ElementsAre("a.npy", "b.npy"));
+  EXPECT_THAT(run.call.inputs, ElementsAre("a.npy", "b.npy"));
   EXPECT_THAT(run.call.sizes, ElementsAre(IsEmpty(), ElementsAre(2, 3)));
   EXPECT_THAT(run.call.strides, ElementsAre(ElementsAre(0, 1)));
   EXPECT_THAT(run.call.output_strides, ElementsAre(4, 1));
-  EXPECT_EQ(run.output_file, "y.npy");
+  EXPECT_EQ(run.output, "y.npy");
   EXPECT_EQ(run.server.address, "unix:/s");
   EXPECT_EQ(run.call.device, DevicePreference::kCpu);
   EXPECT_EQ(run.call.feature_level, "3_0");
@@ -163,6 +163,55 @@ TEST_F(ArgumentsTest, OtherVerbs) {
   EXPECT_TRUE(Parse<InfoArguments>({"info", "--json"}).json);
   EXPECT_EQ(Parse<HealthArguments>({"health", "--service", "s"}).service, "s");
   EXPECT_EQ(Parse<PackArguments>({"pack", "OP", "--input", "a", "--output", "b"}).output_file, "b");
+}
+
+TEST_F(ArgumentsTest, TensorVerbs) {
+  const auto create = Parse<TensorCreateArguments>(
+      {"tensor", "create", "--shape", "2x3", "--type", "int8", "--lease", "2m", "--label", "l",
+       "--device", "gpu", "--client-name", "n", "--json"});
+  EXPECT_EQ(create.file, "");
+  EXPECT_THAT(create.shape, ElementsAre(2, 3));
+  EXPECT_EQ(create.type, DataType::kInt8);
+  EXPECT_EQ(create.lease, absl::Minutes(2));
+  EXPECT_EQ(create.label, "l");
+  EXPECT_EQ(create.device, "gpu");
+  EXPECT_EQ(create.server.client_name, "n");
+  EXPECT_TRUE(create.json);
+  EXPECT_TRUE(
+      Parse<TensorCreateArguments>({"tensor", "create", "x", "--skip-if-known"}).skip_if_known);
+  const auto write =
+      Parse<TensorWriteArguments>({"tensor", "write", "h", "x.npy", "--offset", "7"});
+  EXPECT_EQ(write.handle, "h");
+  EXPECT_EQ(write.file, "x.npy");
+  EXPECT_EQ(write.offset, 7u);
+  EXPECT_EQ(Parse<TensorReadArguments>({"tensor", "read", "h", "--output", "-"}).output, "-");
+  EXPECT_TRUE(Parse<TensorListArguments>({"tensor", "list", "--json"}).json);
+  const auto renew =
+      Parse<TensorRenewArguments>({"tensor", "renew", "a", "b", "--lease", "1h", "c"});
+  EXPECT_THAT(renew.handles, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(renew.lease, absl::Hours(1));
+  EXPECT_THAT(Parse<TensorDeleteArguments>({"tensor", "delete", "a", "b"}).handles,
+              ElementsAre("a", "b"));
+}
+
+TEST_F(ArgumentsTest, Sequence) {
+  const auto file =
+      Parse<SequenceArguments>({"sequence", "-", "--device", "cpu", "--priority", "high",
+                                "--verify", "--feature-level", "3_0", "--request-id", "id"});
+  EXPECT_EQ(file.file, "-");
+  EXPECT_EQ(file.device, DevicePreference::kCpu);
+  EXPECT_EQ(file.priority, CallPriority::kHigh);
+  EXPECT_TRUE(file.verify);
+  EXPECT_EQ(file.feature_level, "3_0");
+  EXPECT_EQ(file.request_id, "id");
+  EXPECT_THAT(Parse<SequenceArguments>({"sequence", "--step", "{}", "--step", "[]"}).steps,
+              ElementsAre("{}", "[]"));
+}
+
+TEST_F(ArgumentsTest, HandlesAreToldFromFiles) {
+  EXPECT_EQ(HandleOf("tensor:0a").value().id, "0a");
+  EXPECT_EQ(HandleOf("x.npy"), std::nullopt);
+  EXPECT_EQ(HandleOf("./tensor:0a"), std::nullopt);
 }
 
 TEST_F(ArgumentsTest, Devices) {

@@ -1,11 +1,11 @@
-#include "client/cli/bench_streams.h"
+#include "client/cli/call_streams.h"
 
 #include <future>
 #include <utility>
 
 namespace opserve::cli {
 
-absl::Status BenchStreams::Open(Client& client, int count) {
+absl::Status CallStreams::Open(Client& client, int count) {
   for (int i = 0; i < count; ++i) {
     absl::StatusOr<std::unique_ptr<ExecuteStream>> stream = client.OpenStream();
     if (!stream.ok()) return stream.status();
@@ -14,7 +14,7 @@ absl::Status BenchStreams::Open(Client& client, int count) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> BenchStreams::Execute(const OperatorCall& call, ExecutionInfo* info) {
+absl::StatusOr<Tensor> CallStreams::Execute(const OperatorCall& call, ExecutionInfo* info) {
   std::promise<absl::StatusOr<Tensor>> promise;
   std::future<absl::StatusOr<Tensor>> output = promise.get_future();
   streams_[next_++ % streams_.size()]->Submit(

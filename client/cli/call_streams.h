@@ -1,9 +1,9 @@
-// File: client/cli/bench_streams.h
+// File: client/cli/call_streams.h
 //
-// Sends the calls of a benchmark over streams. Thread-safe.
+// Sends calls over streams and waits for each of them. Thread-safe.
 
-#ifndef OPSERVE_CLIENT_CLI_BENCH_STREAMS_H_
-#define OPSERVE_CLIENT_CLI_BENCH_STREAMS_H_
+#ifndef OPSERVE_CLIENT_CLI_CALL_STREAMS_H_
+#define OPSERVE_CLIENT_CLI_CALL_STREAMS_H_
 
 #include <atomic>
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace opserve::cli {
 
-class BenchStreams {
+class CallStreams {
  public:
   // Opens `count` streams, one on each connection where `client` has as many; none is fine as long
   // as there are no calls.
@@ -32,4 +32,4 @@ class BenchStreams {
 
 }  // namespace opserve::cli
 
-#endif  // OPSERVE_CLIENT_CLI_BENCH_STREAMS_H_
+#endif  // OPSERVE_CLIENT_CLI_CALL_STREAMS_H_

@@ -1,0 +1,42 @@
+// File: client/cli/arguments/common.h
+//
+// Options that several verbs take. The arguments must outlive the verb. Not thread-safe.
+
+#ifndef OPSERVE_CLIENT_CLI_ARGUMENTS_COMMON_H_
+#define OPSERVE_CLIENT_CLI_ARGUMENTS_COMMON_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/arguments.h"
+#include "client/cli/arguments/verb.h"
+
+namespace opserve::cli {
+
+// How to reach the server.
+void AddServer(Verb verb, ServerArguments& server);
+void AddAttributes(Verb verb, std::vector<Attribute>& attributes);
+// How and where calls run.
+void AddPlacement(Verb verb, DevicePreference& device, CallPriority& priority, bool& verify);
+// What else a call may say of itself.
+void AddCallLabels(Verb verb, std::string& feature_level, std::string& request_id);
+void AddJson(Verb verb, bool& json);
+// The choices among all element types.
+std::string TypeChoices();
+
+// Has `command` become `arguments` where `verb` is chosen; they live as long as the verb.
+template <class Arguments>
+void Choose(
+    Verb verb, Command& command, std::shared_ptr<Arguments> arguments,
+    std::function<std::string(const Arguments&)> check = [](const Arguments&) { return ""; }) {
+  verb.OnChosen([&command, arguments = std::move(arguments), check = std::move(check)] {
+    command = *arguments;
+    return check(*arguments);
+  });
+}
+
+}  // namespace opserve::cli
+
+#endif  // OPSERVE_CLIENT_CLI_ARGUMENTS_COMMON_H_

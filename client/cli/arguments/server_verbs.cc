@@ -1,0 +1,49 @@
+// The verbs that ask the server about itself: operators, info, devices, health.
+
+#include "client/cli/arguments/common.h"
+#include "client/cli/arguments/values.h"
+#include "client/cli/arguments/verbs.h"
+
+namespace opserve::cli {
+
+void AddOperators(Verb root, Command& command) {
+  const auto operators = std::make_shared<OperatorsArguments>();
+  Verb verb = root.AddVerb("operators", "List the operators, or explain one");
+  verb.AddOption("NAME", "OPERATOR", TakeAny(operators->name), "Operator to explain");
+  verb.AddOption("--feature-level", "LEVEL", TakeAny(operators->feature_level),
+                 "Show only what this feature level offers, such as 3_0");
+  AddServer(verb, operators->server);
+  AddJson(verb, operators->json);
+  Choose(verb, command, operators);
+}
+
+void AddInfo(Verb root, Command& command) {
+  const auto info = std::make_shared<InfoArguments>();
+  const Verb verb = root.AddVerb("info", "Tell version, devices and limits of the server");
+  AddServer(verb, info->server);
+  AddJson(verb, info->json);
+  Choose(verb, command, info);
+}
+
+void AddDevices(Verb root, Command& command) {
+  const auto devices = std::make_shared<DevicesArguments>();
+  Verb verb = root.AddVerb("devices", "Show the devices: state, load, faults");
+  verb.AddOption("NAME", "DEVICE", TakeAny(devices->name), "Only this device");
+  verb.AddFlag("--self-test", devices->self_test,
+               "Test the GPUs with known answers, while they serve; exit code 5 if one fails");
+  AddServer(verb, devices->server);
+  AddJson(verb, devices->json);
+  Choose(verb, command, devices);
+}
+
+void AddHealth(Verb root, Command& command) {
+  const auto health = std::make_shared<HealthArguments>();
+  Verb verb = root.AddVerb("health", "Tell whether the server is serving");
+  verb.AddOption("--service", "SERVICE", TakeAny(health->service),
+                 "Service to ask about [the whole server]");
+  AddServer(verb, health->server);
+  AddJson(verb, health->json);
+  Choose(verb, command, health);
+}
+
+}  // namespace opserve::cli

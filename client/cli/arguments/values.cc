@@ -1,0 +1,89 @@
+#include "client/cli/arguments/values.h"
+
+#include "absl/strings/str_split.h"
+#include "client/rpc/client_name.h"
+
+namespace opserve::cli {
+
+TakeText TakeAny(std::string& text) {
+  return [&text](const std::string& given) -> std::string {
+    text = given;
+    return "";
+  };
+}
+
+TakeText AppendAny(std::vector<std::string>& texts) {
+  return [&texts](const std::string& given) -> std::string {
+    texts.push_back(given);
+    return "";
+  };
+}
+
+TakeText TakeDuration(absl::Duration& duration) {
+  return [&duration](const std::string& text) -> std::string {
+    if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return "";
+    return absl::StrCat("'", text, "' is no positive duration such as 500ms, 10s or 2m");
+  };
+}
+
+TakeText TakeDimensions(Dimensions& dimensions) {
+  return [&dimensions](const std::string& text) -> std::string {
+    dimensions.clear();
+    for (absl::string_view part : absl::StrSplit(text, absl::ByAnyChar(",x"))) {
+      uint32_t value;
+      if (!absl::SimpleAtoi(part, &value)) {
+        return absl::StrCat("'", text, "' is no list of numbers such as 2,3 or 2x3");
+      }
+      dimensions.push_back(value);
+    }
+    return "";
+  };
+}
+
+TakeText AppendDimensions(std::vector<Dimensions>& list) {
+  return [&list](const std::string& text) -> std::string {
+    Dimensions& dimensions = list.emplace_back();
+    return text == "-" ? "" : TakeDimensions(dimensions)(text);
+  };
+}
+
+TakeText AppendAttribute(std::vector<Attribute>& attributes) {
+  return [&attributes](const std::string& text) -> std::string {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+    const auto& [name, value] = parts;
+    if (name.empty() || value.empty()) {
+      return absl::StrCat("'", text, "' is not Name=Value, such as RoundingMode=TOWARD_ZERO");
+    }
+    int64_t integer;
+    double number;
+    if (absl::SimpleAtoi(value, &integer)) {
+      attributes.push_back({name, integer});
+    } else if (absl::SimpleAtod(value, &number)) {
+      attributes.push_back({name, number});
+    } else {
+      attributes.push_back({name, value});
+    }
+    return "";
+  };
+}
+
+TakeText TakeType(DataType& type) {
+  return [&type](const std::string& text) -> std::string {
+    const std::optional<DataType> found = DataTypeFromName(text);
+    if (found) type = *found;
+    if (found) return "";
+    std::string names;
+    for (DataType known : kAllDataTypes) absl::StrAppend(&names, " ", std::string(NameOf(known)));
+    return absl::StrCat("'", text, "' is none of:", names);
+  };
+}
+
+TakeText TakeClientName(std::string& name) {
+  return [&name](const std::string& text) -> std::string {
+    const absl::Status checked = client_internal::CheckClientName(text);
+    if (checked.ok()) name = text;
+    return std::string(checked.message());
+  };
+}
+
+}  // namespace opserve::cli

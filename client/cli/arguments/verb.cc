@@ -1,0 +1,138 @@
+#include "client/cli/arguments/verb.h"
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/exit_code.h"
+
+namespace opserve::cli {
+namespace {
+
+OptionHelp Describe(const CLI::Option& option) {
+  OptionHelp help;
+  help.is_positional = option.get_positional();
+  if (help.is_positional) help.names = {option.get_name(/*positional=*/true)};
+  for (const std::string& name : option.get_snames()) help.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) help.names.push_back("--" + name);
+  if (option.get_type_size() != 0) help.value = option.get_type_name();
+  help.description = option.get_description();
+  help.default_value = option.get_default_str();
+  help.environment = option.get_envname();
+  help.is_required = option.get_required();
+  help.is_repeated = option.get_expected_max() == CLI::detail::expected_max_vector_size;
+  return help;
+}
+
+VerbHelp Describe(const CLI::App& app, const std::string& parent) {
+  VerbHelp help;
+  help.path = absl::StrCat(parent, parent.empty() ? "" : " ", app.get_name());
+  help.description = app.get_description();
+  help.footer = app.get_footer();
+  for (const CLI::Option* option : app.get_options({})) {
+    help.options.push_back(Describe(*option));
+  }
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!verb->get_group().empty()) help.verbs.push_back(Describe(*verb, help.path));
+  }
+  return help;
+}
+
+VerbHelp DescribeInPlace(const CLI::App& app) {
+  std::string parent;
+  for (const CLI::App* above = app.get_parent(); above != nullptr; above = above->get_parent()) {
+    parent = absl::StrCat(above->get_name(), parent.empty() ? "" : " ", parent);
+  }
+  return Describe(app, parent);
+}
+
+// What is wrong, with the word that is no verb, of which CLI11 would only say that one is missing.
+std::string UnknownVerb(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* verb = &app;
+  size_t depth = 0;
+  while (!verb->get_subcommands().empty()) {
+    verb = verb->get_subcommands().front();
+    ++depth;
+  }
+  const bool has_verbs = !verb->get_subcommands([](const CLI::App*) { return true; }).empty();
+  if (!has_verbs || depth >= arguments.size() || absl::StartsWith(arguments[depth], "-")) return "";
+  return absl::StrCat("opserve: unknown: ", arguments[depth], ". ");
+}
+
+}  // namespace
+
+Verb Verb::AddVerb(const std::string& name, const std::string& description, bool hidden) {
+  CLI::App* const verb = app_->add_subcommand(name, description);
+  if (hidden) verb->group("");
+  return Verb(*verb);
+}
+
+void Verb::RequireVerb() { app_->require_subcommand(1); }
+
+void Verb::AddOption(const std::string& name, const std::string& value, TakeText take,
+                     const std::string& description, const OptionTraits& traits) {
+  const auto take_all = [name, take = std::move(take)](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const std::string complaint = take(text);
+      if (!complaint.empty()) throw CLI::ValidationError(name, complaint);
+    }
+  };
+  CLI::Option* const option =
+      app_->add_option_function<std::vector<std::string>>(name, take_all, description);
+  option->type_name(value)->required(traits.required)->default_str(traits.default_value);
+  if (!traits.environment.empty()) option->envname(traits.environment);
+  if (traits.repeated) {
+    option->expected(1, CLI::detail::expected_max_vector_size)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  } else {
+    option->expected(1)->take_last();
+  }
+  // Else a positional would take those of the next one.
+  option->allow_extra_args(traits.repeated && option->get_positional());
+}
+
+void Verb::AddFlag(const std::string& name, bool& flag, const std::string& description) {
+  app_->add_flag(name, flag, description);
+}
+
+void Verb::SetFooter(const std::string& footer) { app_->footer(footer); }
+
+void Verb::OnChosen(std::function<std::string()> chosen) {
+  app_->callback([name = app_->get_name(), chosen = std::move(chosen)] {
+    const std::string complaint = chosen();
+    if (!complaint.empty()) throw CLI::ValidationError(name, complaint);
+  });
+}
+
+VerbHelp Verb::Describe() const { return DescribeInPlace(*app_); }
+
+CommandLine::CommandLine(const std::string& name, const std::string& description,
+                         const std::string& version)
+    : app_(std::make_unique<CLI::App>(description, name)) {
+  app_->set_version_flag("--version", version);
+  app_->set_help_flag("-h,--help", "Print this help and exit");
+  app_->formatter_fn([](const CLI::App* app, const std::string&, CLI::AppFormatMode) {
+    return RenderHelp(DescribeInPlace(*app));
+  });
+}
+
+CommandLine::~CommandLine() = default;
+
+std::optional<int> CommandLine::Parse(const std::vector<std::string>& arguments, std::ostream& out,
+                                      std::ostream& err) {
+  try {
+    // CLI11 takes the arguments in reverse.
+    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success& success) {
+    return app_->exit(success, out, err);
+  } catch (const CLI::ParseError& error) {
+    err << UnknownVerb(*app_, arguments);
+    app_->exit(error, out, err);
+    return kUsage;
+  }
+  return std::nullopt;
+}
+
+}  // namespace opserve::cli

@@ -1,0 +1,197 @@
+// The verbs below tensor: resident tensors.
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/api/npy.h"
+#include "client/cli/calls.h"
+#include "client/cli/commands.h"
+#include "client/cli/report.h"
+#include "client/cli/tensor_report.h"
+#include "client/cli/tensor_table.h"
+#include "client/cli/transfers.h"
+
+namespace opserve::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Connects and has `work` done with the client; its status, or what kept it from being done, is
+// reported as that of `what`.
+template <class Arguments, class Work>
+int WithClient(const Arguments& arguments, const Terminal& terminal, const char* what,
+               const Work& work) {
+  const absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
+  if (!options.ok()) return FailFile(terminal, arguments.json, options.status());
+  const std::string& address = arguments.server.address;
+  const auto client = Client::Connect(address, *options);
+  const absl::Status status = client.ok() ? work(**client) : client.status();
+  if (status.ok()) return kSuccess;
+  return FailCall(terminal, arguments.json, what, address, status);
+}
+
+std::vector<TensorHandle> HandlesOf(const std::vector<std::string>& ids) {
+  std::vector<TensorHandle> handles;
+  for (const std::string& id : ids) handles.push_back({id});
+  return handles;
+}
+
+std::string CountOf(uint64_t count) {
+  return absl::StrCat(count, count == 1 ? " tensor" : " tensors");
+}
+
+ResidentOptions OptionsOf(const TensorCreateArguments& arguments) {
+  ResidentOptions options;
+  options.ttl = arguments.lease;
+  options.label = arguments.label;
+  options.skip_if_known = arguments.skip_if_known;
+  if (arguments.device == "gpu") {
+    options.placement = DevicePreference::kGpu;
+  } else if (arguments.device != "cpu") {
+    options.device = arguments.device;
+  }
+  return options;
+}
+
+// Where elements of `file` would go beyond the tensor, the server says so.
+absl::Status CheckType(const ResidentTensorInfo& info, const Tensor& tensor,
+                       const std::string& file) {
+  if (tensor.data_type() == info.spec.data_type) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(file, " is ", ToString(tensor.spec()),
+                                                 ", but the tensor is ", ToString(info.spec),
+                                                 "; their types must be the same"));
+}
+
+}  // namespace
+
+int RunCommand(const TensorCreateArguments& arguments, const Terminal& terminal) {
+  Tensor content;
+  if (!arguments.file.empty()) {
+    absl::StatusOr<Tensor> read = ReadNpy(arguments.file);
+    if (!read.ok()) return FailFile(terminal, arguments.json, read.status());
+    content = read->Packed();
+  }
+  return WithClient(arguments, terminal, "tensor create", [&](Client& client) {
+    const ResidentOptions options = OptionsOf(arguments);
+    const absl::StatusOr<TensorLease> lease =
+        arguments.file.empty()
+            ? client.CreateTensor(TensorSpec{arguments.type, arguments.shape, {}}, options)
+            : CreateWithProgress(client, content, options, terminal);
+    if (!lease.ok()) return lease.status();
+    if (arguments.json) {
+      terminal.out << Json{{"handle", lease->handle.id},
+                           {"ttl_s", absl::ToInt64Seconds(lease->ttl)},
+                           {"was_known", lease->was_known},
+                           {"device", lease->device}}
+                          .dump(2)
+                   << '\n';
+    } else {
+      terminal.out << lease->handle.id << '\n';
+    }
+    return absl::OkStatus();
+  });
+}
+
+int RunCommand(const TensorWriteArguments& arguments, const Terminal& terminal) {
+  absl::StatusOr<Tensor> read = ReadNpy(arguments.file);
+  if (!read.ok()) return FailFile(terminal, arguments.json, read.status());
+  const Tensor tensor = read->Packed();
+  return WithClient(arguments, terminal, "tensor write", [&](Client& client) {
+    const absl::StatusOr<ResidentTensorInfo> info = FindTensor(client, {arguments.handle});
+    if (!info.ok()) return info.status();
+    absl::Status status = CheckType(*info, tensor, arguments.file);
+    if (!status.ok()) return status;
+    const uint64_t offset = arguments.offset * SizeOf(tensor.data_type());
+    status = WriteWithProgress(client, info->handle, offset, tensor.bytes(), terminal);
+    if (status.ok() && arguments.json) {
+      terminal.out << Json{{"offset", offset}, {"bytes", tensor.bytes().size()}}.dump(2) << '\n';
+    }
+    return status;
+  });
+}
+
+int RunCommand(const TensorReadArguments& arguments, const Terminal& terminal) {
+  Tensor tensor;
+  const int code = WithClient(arguments, terminal, "tensor read", [&](Client& client) {
+    const absl::StatusOr<ResidentTensorInfo> info = FindTensor(client, {arguments.handle});
+    if (!info.ok()) return info.status();
+    absl::StatusOr<Tensor> read = ReadWithProgress(client, *info, terminal);
+    if (read.ok()) tensor = *std::move(read);
+    return read.status();
+  });
+  if (code != kSuccess) return code;
+  if (arguments.output == "-") {
+    terminal.out << FormatNpy(tensor) << std::flush;
+    return kSuccess;
+  }
+  if (!arguments.output.empty()) {
+    const absl::Status written = WriteNpy(arguments.output, tensor);
+    if (!written.ok()) return FailFile(terminal, arguments.json, written);
+  }
+  if (arguments.json) {
+    Json json = ToJson(tensor);
+    if (!arguments.output.empty()) json["file"] = arguments.output;
+    terminal.out << json.dump(2) << '\n';
+  } else if (arguments.output.empty()) {
+    PrintTensor(tensor, terminal);
+  }
+  return kSuccess;
+}
+
+int RunCommand(const TensorListArguments& arguments, const Terminal& terminal) {
+  return WithClient(arguments, terminal, "tensor list", [&](Client& client) {
+    const absl::StatusOr<ResidentTensorList> list = client.ListTensors();
+    if (!list.ok()) return list.status();
+    if (!arguments.json) {
+      PrintTensorTable(*list, terminal);
+      return absl::OkStatus();
+    }
+    Json tensors = Json::array();
+    for (const ResidentTensorInfo& info : list->tensors) {
+      Json json = {{"handle", info.handle.id}};
+      json.update(ToJson(info.spec));
+      json["label"] = info.label;
+      json["ttl_s"] = absl::ToInt64Seconds(info.ttl);
+      json["device"] = info.device;
+      tensors.push_back(std::move(json));
+    }
+    const Json all = {{"tensors", tensors}, {"bytes", list->bytes}, {"max_bytes", list->max_bytes}};
+    // Labels are any text.
+    terminal.out << all.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    return absl::OkStatus();
+  });
+}
+
+int RunCommand(const TensorRenewArguments& arguments, const Terminal& terminal) {
+  return WithClient(arguments, terminal, "tensor renew", [&](Client& client) {
+    const absl::StatusOr<absl::Duration> granted =
+        client.RenewTensors(HandlesOf(arguments.handles), arguments.lease);
+    if (!granted.ok()) return granted.status();
+    if (arguments.json) {
+      terminal.out << Json{{"ttl_s", absl::ToInt64Seconds(*granted)}}.dump(2) << '\n';
+    } else {
+      terminal.out << CountOf(arguments.handles.size()) << " renewed for "
+                   << absl::FormatDuration(*granted) << '\n';
+    }
+    return absl::OkStatus();
+  });
+}
+
+int RunCommand(const TensorDeleteArguments& arguments, const Terminal& terminal) {
+  return WithClient(arguments, terminal, "tensor delete", [&](Client& client) {
+    const absl::StatusOr<uint32_t> deleted = client.DeleteTensors(HandlesOf(arguments.handles));
+    if (!deleted.ok()) return deleted.status();
+    if (*deleted < arguments.handles.size()) {
+      return absl::NotFoundError(absl::StrCat("of ", CountOf(arguments.handles.size()), ", ",
+                                              *deleted, " were there and are deleted"));
+    }
+    if (arguments.json) {
+      terminal.out << Json{{"deleted", *deleted}}.dump(2) << '\n';
+    } else {
+      terminal.out << CountOf(*deleted) << " deleted\n";
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace opserve::cli
