@@ -49,6 +49,10 @@ TEST(PayloadAssemblyTest, PutsPiecesTogether) {
   ASSERT_EQ(payloads.size(), 5u);
   EXPECT_EQ(std::memcmp(payloads[1].data(), "abcde", 5), 0);
   EXPECT_EQ(std::memcmp(payloads[3].data(), "xyz", 3), 0);
+  // A result that took the place of a payload leaves in its buffer.
+  const OutgoingPayload sent = taken.Send(1, 5);
+  EXPECT_EQ(sent.data, payloads[1].data());
+  EXPECT_EQ(sent.bytes, 5u);
 }
 
 TEST(PayloadAssemblyTest, APieceBelongsToOnePayload) {
