@@ -36,6 +36,8 @@ absl::string_view NameOf(DeviceInfo::State state) {
       return "RECREATING";
     case DeviceInfo::State::kQuarantined:
       return "QUARANTINED";
+    case DeviceInfo::State::kStarting:
+      return "STARTING";
     case DeviceInfo::State::kUnknown:
       break;
   }

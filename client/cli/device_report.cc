@@ -71,6 +71,7 @@ Cell ShowState(DeviceInfo::State state) {
     case DeviceInfo::State::kQuarantined:
       return {name, Style::kRed};
     case DeviceInfo::State::kSuspect:
+    case DeviceInfo::State::kStarting:
     case DeviceInfo::State::kUnknown:
       break;
   }

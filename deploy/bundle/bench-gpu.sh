@@ -115,7 +115,7 @@ start_server() {
     >"$scratch/log" 2>&1 &
   server_id=$!
   tries=0
-  # The file appears as a whole, once the server serves. Devices may take a while to open.
+  # The file appears as a whole, once the server serves.
   until [ -s "$scratch/ready" ]; do
     tries=$((tries + 1))
     if [ "$tries" -gt 1200 ] || ! kill -0 "$server_id" 2>/dev/null; then
@@ -125,6 +125,8 @@ start_server() {
     sleep 0.1
   done
   read -r server <"$scratch/ready"
+  # GPUs join a while after the server serves.
+  while measure gpu 100ms 2>&1 | grep -q "still starting"; do sleep 0.2; done
 }
 
 # measure DEVICE DURATION: 4 KiB are 1024 elements of FLOAT32.

@@ -126,6 +126,9 @@ struct DeviceSource {
   DeviceFactory create;
 };
 
+// Finds the GPUs that a server is to use, which may take seconds. Called at most once.
+using GpuFinder = std::function<std::vector<DeviceSource>()>;
+
 }  // namespace opserve
 
 #endif  // OPSERVE_SERVER_DEVICE_COMPUTE_DEVICE_H_

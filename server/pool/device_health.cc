@@ -16,6 +16,8 @@ absl::string_view NameOf(DeviceState state) {
       return "recreating";
     case DeviceState::kQuarantined:
       return "quarantined";
+    case DeviceState::kStarting:
+      return "starting";
   }
   return "unknown";
 }
@@ -54,13 +56,14 @@ void DeviceHealth::OnMismatch(Clock::TimePoint now, absl::string_view why) {
 void DeviceHealth::OnRecreateStarted() {
   if (takes_jobs()) return;
   // The reason stays: it tells why the device is being made anew.
-  state_ = DeviceState::kRecreating;
+  if (state_ != DeviceState::kStarting) state_ = DeviceState::kRecreating;
   next_attempt_ = Clock::kNever;
 }
 
 void DeviceHealth::OnRecreated(Clock::TimePoint now) {
-  if (state_ != DeviceState::kRecreating) return;
+  if (!is_being_made()) return;
   state_ = DeviceState::kReady;
+  next_attempt_ = Clock::kNever;
   reason_.clear();
   ready_since_ = now;
   faults_ = 0;
@@ -68,13 +71,11 @@ void DeviceHealth::OnRecreated(Clock::TimePoint now) {
 }
 
 void DeviceHealth::OnRecreateFailed(Clock::TimePoint now, absl::string_view why) {
-  if (state_ == DeviceState::kRecreating) GoDown(DeviceState::kLost, now, why);
+  if (is_being_made()) GoDown(DeviceState::kLost, now, why);
 }
 
 void DeviceHealth::OnSelfTestFailed(Clock::TimePoint now, absl::string_view why) {
-  if (takes_jobs() || state_ == DeviceState::kRecreating) {
-    GoDown(DeviceState::kQuarantined, now, why);
-  }
+  if (takes_jobs() || is_being_made()) GoDown(DeviceState::kQuarantined, now, why);
 }
 
 void DeviceHealth::GoDown(DeviceState state, Clock::TimePoint now, absl::string_view why) {

@@ -9,6 +9,8 @@
 //     |                                                                                |
 //     +------------------- made anew, and the self-test passed ------------------------+
 //
+// kStarting is what kRecreating is, for a device that is to be made for the first time.
+//
 // Wrong results in numbers lead from kReady or kSuspect to kQuarantined, which is left like kLost:
 // after a back-off, through kRecreating and the self-test.
 
@@ -30,6 +32,7 @@ enum class DeviceState : uint8_t {
   kLost,         // takes none; will be made anew
   kRecreating,   // is being made and tested
   kQuarantined,  // takes none; its results were wrong
+  kStarting,     // has not been made and tested yet
 };
 
 struct HealthOptions {
@@ -48,11 +51,12 @@ constexpr bool TakesJobs(DeviceState state) {
   return state == DeviceState::kReady || state == DeviceState::kSuspect;
 }
 
-// "ready", "suspect", "lost", "recreating", "quarantined".
+// "ready", "suspect", "lost", "recreating", "quarantined", "starting".
 absl::string_view NameOf(DeviceState state);
 
-// Not thread-safe. Starts as kRecreating, because the device is still to be made. Events that do
-// not fit the state, such as a late failure of a device that is lost already, change nothing.
+// Not thread-safe. Starts as kStarting, with the first attempt to make the device due at once.
+// Events that do not fit the state, such as a late failure of a device that is lost already, change
+// nothing.
 class DeviceHealth {
  public:
   explicit DeviceHealth(const HealthOptions& options);
@@ -65,7 +69,7 @@ class DeviceHealth {
   void OnLost(Clock::TimePoint now, absl::string_view why);
   // A result was wrong.
   void OnMismatch(Clock::TimePoint now, absl::string_view why);
-  // The back-off is over, the device is being made anew.
+  // The back-off is over, the device is being made, anew or for the first time.
   void OnRecreateStarted();
   // It was made, and passed the self-test.
   void OnRecreated(Clock::TimePoint now);
@@ -78,16 +82,19 @@ class DeviceHealth {
   // Why it is in a state other than kReady; empty otherwise.
   const std::string& reason() const { return reason_; }
   bool takes_jobs() const { return TakesJobs(state_); }
-  // When it is to be made anew; kNever in states that are not left in that way.
+  // When it is to be made; kNever in states that are not left in that way.
   Clock::TimePoint next_attempt() const { return next_attempt_; }
 
  private:
+  bool is_being_made() const {
+    return state_ == DeviceState::kStarting || state_ == DeviceState::kRecreating;
+  }
   void GoDown(DeviceState state, Clock::TimePoint now, absl::string_view why);
 
   HealthOptions options_;
-  DeviceState state_ = DeviceState::kRecreating;
-  std::string reason_ = "not made yet";
-  Clock::TimePoint next_attempt_ = Clock::kNever;
+  DeviceState state_ = DeviceState::kStarting;
+  std::string reason_ = "not ready yet";
+  Clock::TimePoint next_attempt_ = {};
   Clock::Duration next_backoff_;
   Clock::TimePoint ready_since_ = {};
   int faults_ = 0;

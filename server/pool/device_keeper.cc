@@ -1,31 +1,27 @@
 #include "server/pool/device_keeper.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "server/pool/calibration.h"
+#include "server/pool/stoppable_device.h"
 #include "server/pool/verify/self_test.h"
 
 namespace opserve {
 
-DeviceKeeper::DeviceKeeper(const Slots& slots, Router& router, const Clock& clock)
-    : slots_(slots), router_(router), clock_(clock) {}
-
-void DeviceKeeper::Start() {
-  MutexLock lock(mutex_);
-  for (const std::unique_ptr<DeviceSlot>& slot : slots_) {
-    if (slot->is_gpu()) BringUp(*slot);
-  }
-}
+DeviceKeeper::DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger)
+    : slots_(slots), router_(router), clock_(clock), logger_(logger) {}
 
 Clock::TimePoint DeviceKeeper::Maintain() {
-  MutexLock lock(mutex_);
   Clock::TimePoint next = Clock::kNever;
-  for (const std::unique_ptr<DeviceSlot>& slot : slots_) {
+  for (DeviceSlot* const slot : slots_.get()) {
+    if (is_stopped_) return Clock::kNever;
     if (slot->next_attempt() <= clock_.Now()) BringUp(*slot);
     next = std::min(next, slot->next_attempt());
   }
@@ -33,25 +29,35 @@ Clock::TimePoint DeviceKeeper::Maintain() {
 }
 
 void DeviceKeeper::BringUp(DeviceSlot& slot) {
+  const Clock::TimePoint start = clock_.Now();
   try {
     absl::StatusOr<std::unique_ptr<ComputeDevice>> device = slot.Create();
-    if (!device.ok()) {
+    if (device.ok()) {
+      TestAndInstall(slot, *std::move(device), start);
+    } else {
       slot.OnCreateFailed(device.status());
-      return;
     }
-    absl::Status status = TestDevice(**device).status;
-    if (absl::IsDataLoss(status)) {
-      slot.OnNewDeviceWrong(absl::StrCat("self-test: ", status.message()));
-      return;
-    }
-    if (status.ok()) status = CalibrateSlot(slot, **device);
-    if (!status.ok()) {
-      slot.OnCreateFailed(status);
-      return;
-    }
-    slot.Install(*std::move(device));
   } catch (const std::exception& error) {
     slot.OnCreateFailed(absl::ResourceExhaustedError(error.what()));
+  }
+}
+
+void DeviceKeeper::TestAndInstall(DeviceSlot& slot, std::unique_ptr<ComputeDevice> device,
+                                  Clock::TimePoint start) {
+  StoppableDevice tested(*device, is_stopped_);
+  absl::Status status = TestDevice(tested).status;
+  const bool is_wrong = absl::IsDataLoss(status);
+  if (status.ok()) status = CalibrateSlot(slot, tested);
+  if (is_stopped_) return;
+  if (is_wrong) {
+    slot.OnNewDeviceWrong(absl::StrCat("self-test: ", status.message()));
+  } else if (!status.ok()) {
+    slot.OnCreateFailed(status);
+  } else {
+    slot.Install(std::move(device));
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Now() - start);
+    logger_.Log(LogLevel::kInfo, "GPU joined",
+                {{"device", slot.profile().name}, {"took_ms", took.count()}});
   }
 }
 
@@ -62,7 +68,9 @@ absl::Status DeviceKeeper::CalibrateSlot(DeviceSlot& slot, ComputeDevice& device
   if (slot.profile().is_software) return absl::OkStatus();
   DeviceSlot& processor = router_.processor();
   if (!is_processor_calibrated_) {
-    absl::Status status = Calibrate(*processor.serving(), clock_, processor.costs());
+    const std::shared_ptr<ComputeDevice> serving = processor.serving();
+    StoppableDevice measured(*serving, is_stopped_);
+    absl::Status status = Calibrate(measured, clock_, processor.costs());
     if (!status.ok()) return status;
     is_processor_calibrated_ = true;
   }
@@ -71,9 +79,9 @@ absl::Status DeviceKeeper::CalibrateSlot(DeviceSlot& slot, ComputeDevice& device
 
 absl::StatusOr<std::vector<SelfTestResult>> DeviceKeeper::SelfTest(absl::string_view device) {
   std::vector<DeviceSlot*> chosen;
-  for (const std::unique_ptr<DeviceSlot>& slot : slots_) {
+  for (DeviceSlot* const slot : slots_.get()) {
     if (slot->is_gpu() && (device.empty() || slot->profile().name == device)) {
-      chosen.push_back(slot.get());
+      chosen.push_back(slot);
     }
   }
   if (chosen.empty() && !device.empty()) {

@@ -1,6 +1,6 @@
 // File: server/pool/device_keeper.h
 //
-// Brings devices into service: makes, tests and calibrates them, at start and after each loss.
+// Brings devices into service: makes, tests and calibrates them, while the others serve.
 
 #ifndef OPSERVE_SERVER_POOL_DEVICE_KEEPER_H_
 #define OPSERVE_SERVER_POOL_DEVICE_KEEPER_H_
@@ -12,42 +12,45 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "proto/base/mutex.h"
 #include "server/base/clock.h"
+#include "server/base/log.h"
 #include "server/pool/device_pool.h"
 #include "server/pool/router.h"
 
 namespace opserve {
 
-// Thread-safe.
+// Thread-safe, but Maintain is for one thread at a time. Holds no lock.
 class DeviceKeeper {
  public:
   // All must outlive the keeper.
-  DeviceKeeper(const Slots& slots, Router& router, const Clock& clock);
+  DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger);
 
-  // Brings all GPUs into service, those that can be.
-  void Start();
-
-  // Makes anew what is due. Returns when that is to be done again; kNever: not before a device is
-  // lost.
+  // Makes what is due, one device after the other. Returns when that is to be done again; kNever:
+  // not before a device is lost.
   Clock::TimePoint Maintain();
+
+  // Has Maintain return soon, now and ever after: it begins no device and no run any more. A device
+  // whose test is cut short stays in the state that it was in.
+  void Stop() { is_stopped_ = true; }
 
   // See DevicePool::SelfTest.
   absl::StatusOr<std::vector<SelfTestResult>> SelfTest(absl::string_view device);
 
  private:
-  void BringUp(DeviceSlot& slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CalibrateSlot(DeviceSlot& slot, ComputeDevice& device)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BringUp(DeviceSlot& slot);
+  // `start`: when its making began.
+  void TestAndInstall(DeviceSlot& slot, std::unique_ptr<ComputeDevice> device,
+                      Clock::TimePoint start);
+  absl::Status CalibrateSlot(DeviceSlot& slot, ComputeDevice& device);
   SelfTestResult TestServing(DeviceSlot& slot);
 
   const Slots& slots_;
   Router& router_;
   const Clock& clock_;
-
-  // One device is brought up at a time.
-  Mutex mutex_;
-  bool is_processor_calibrated_ ABSL_GUARDED_BY(mutex_) = false;
+  Logger& logger_;
+  // Of the thread in Maintain.
+  bool is_processor_calibrated_ = false;
+  std::atomic<bool> is_stopped_{false};
   std::atomic<bool> is_testing_{false};
 };
 

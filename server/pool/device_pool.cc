@@ -63,19 +63,20 @@ DeviceStatus StatusOf(const DeviceSlot& slot) {
 }  // namespace
 
 struct DevicePool::Impl {
-  Impl(const PoolOptions& options, const Clock& clock_in, Logger& logger,
-       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus,
+  Impl(const PoolOptions& options, const Clock& clock_in, Logger& logger_in,
+       std::shared_ptr<ComputeDevice> cpu, GpuFinder find_gpus_in,
        std::function<void()> on_change_in);
   ~Impl();
 
-  void AddSlot(DeviceSource source, const BatchLimits& limits, const HealthOptions& health) {
-    slots.push_back(std::make_unique<DeviceSlot>(std::move(source), limits, health, shared));
-  }
   bool SubmitOrThrow(Job& job, absl::FunctionRef<void()> before_queued);
   // Whether the job, which is for the processor, is short enough to run in this thread.
   bool IsForThisThread(const JobTraits& traits);
-  void StartThreads(size_t slot, int count, std::vector<std::thread>& threads);
+  void StartThreads(DeviceSlot& slot, BatchRunner& runner, int count,
+                    std::vector<std::thread>& threads);
   void OnChange(const DeviceHealth& health);
+  Clock::TimePoint Maintain();
+  std::vector<DeviceSource> FindGpus();
+  void AddGpus();
   // The maintenance thread.
   void MaintainUntilStopped();
   void WakeMaintenance();
@@ -83,7 +84,11 @@ struct DevicePool::Impl {
   bool WaitForMaintenance(Clock::TimePoint until);
 
   const Clock& clock;
+  Logger& logger;
   const uint64_t inline_bytes;
+  const BatchLimits gpu_limits;
+  const HealthOptions health_options;
+  const GpuFinder find_gpus;
   const std::function<void()> on_change;
   const std::shared_ptr<ComputeDevice> processor;
   const DeviceSlot::Shared shared;
@@ -91,69 +96,76 @@ struct DevicePool::Impl {
   Router router;
   DeviceKeeper keeper;
   Sampler sampler;
-  std::vector<std::unique_ptr<BatchRunner>> runners;
+  const BatchRunner::Parts runner_parts;
+  BatchRunner processor_runner;
   std::atomic<bool> closed{false};
+  // Whether the GPUs are still to be found and added.
+  std::atomic<bool> is_searching;
 
   Mutex mutex;
   std::condition_variable_any changed;
   bool woken ABSL_GUARDED_BY(mutex) = false;
   bool stopping ABSL_GUARDED_BY(mutex) = false;
 
+  // Of the thread in Maintain, and of the destructor after it.
+  std::vector<std::unique_ptr<BatchRunner>> gpu_runners;
   std::vector<std::thread> gpu_threads;
+
   std::vector<std::thread> cpu_threads;
   std::thread maintenance;
 };
 
-DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger& logger,
-                       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus,
+DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger& logger_in,
+                       std::shared_ptr<ComputeDevice> cpu, GpuFinder find_gpus_in,
                        std::function<void()> on_change_in)
     : clock(clock_in),
+      logger(logger_in),
       inline_bytes(options.inline_bytes),
+      gpu_limits(GpuLimits(options.batch)),
+      health_options(options.health),
+      find_gpus(std::move(find_gpus_in)),
       on_change(std::move(on_change_in)),
       processor(std::move(cpu)),
-      shared{clock_in, logger, [this](const DeviceHealth& health) { OnChange(health); }},
+      shared{clock_in, logger_in, [this](const DeviceHealth& health) { OnChange(health); }},
+      slots(std::make_unique<DeviceSlot>(
+          DeviceSource{.profile = processor->profile(), .create = nullptr},
+          ProcessorLimits(options.cpu_workers), options.health, shared)),
       router(slots),
-      keeper(slots, router, clock_in),
-      sampler(options.verify_rate) {
-  const BatchLimits cpu_limits = ProcessorLimits(options.cpu_workers);
-  const BatchLimits gpu_limits = GpuLimits(options.batch);
-  AddSlot({.profile = processor->profile(), .create = nullptr}, cpu_limits, options.health);
-  slots.front()->Install(processor);
-  for (DeviceSource& gpu : gpus) AddSlot(std::move(gpu), gpu_limits, options.health);
-  keeper.Start();
-
-  const BatchRunner::Parts parts = {clock, logger, router, *processor, sampler};
-  for (const auto& slot : slots) runners.push_back(std::make_unique<BatchRunner>(parts, *slot));
-  StartThreads(0, cpu_limits.max_in_flight, cpu_threads);
-  for (size_t i = 1; i < slots.size(); ++i) {
-    StartThreads(i, gpu_limits.max_in_flight, gpu_threads);
-  }
-  if (options.run_maintenance && slots.size() > 1) {
-    maintenance = std::thread([this] { MaintainUntilStopped(); });
-  }
+      keeper(slots, router, clock_in, logger_in),
+      sampler(options.verify_rate),
+      runner_parts{clock_in, logger_in, router, *processor, sampler},
+      processor_runner(runner_parts, slots.processor()),
+      is_searching(find_gpus != nullptr) {
+  slots.processor().Install(processor);
+  StartThreads(slots.processor(), processor_runner,
+               ProcessorLimits(options.cpu_workers).max_in_flight, cpu_threads);
 }
 
 DevicePool::Impl::~Impl() {
   closed = true;
+  keeper.Stop();
   {
     MutexLock lock(mutex);
     stopping = true;
     changed.notify_all();
   }
-  // GPUs first: what they cannot run goes to the processor.
-  for (size_t i = 1; i < slots.size(); ++i) slots[i]->queue().Close();
-  for (std::thread& thread : gpu_threads) thread.join();
-  slots.front()->queue().Close();
-  for (std::thread& thread : cpu_threads) thread.join();
+  // From here on no GPU is added.
   if (maintenance.joinable()) maintenance.join();
+  // GPUs first: what they cannot run goes to the processor.
+  for (DeviceSlot* const slot : slots.get()) {
+    if (slot->is_gpu()) slot->queue().Close();
+  }
+  for (std::thread& thread : gpu_threads) thread.join();
+  slots.processor().queue().Close();
+  for (std::thread& thread : cpu_threads) thread.join();
 }
 
 bool DevicePool::Impl::SubmitOrThrow(Job& job, absl::FunctionRef<void()> before_queued) {
   DeviceSlot& chosen = router.Choose(job.traits());
-  if (&chosen == slots.front().get() && IsForThisThread(job.traits())) {
+  if (!chosen.is_gpu() && IsForThisThread(job.traits())) {
     Batch batch = {&job};
     if (chosen.queue().TryBegin()) {
-      runners.front()->Run(std::move(batch));
+      processor_runner.Run(std::move(batch));
       chosen.queue().Done();
       return true;
     }
@@ -167,13 +179,15 @@ bool DevicePool::Impl::IsForThisThread(const JobTraits& traits) {
   // The queue refuses what is late.
   if (traits.deadline <= clock.Now()) return false;
   if (traits.bytes <= kShortBytes) return true;
-  return slots.front()->costs().Estimate(traits.lane, traits.bytes).value_or(Clock::Duration()) <=
-         kLongestInline;
+  return slots.processor()
+             .costs()
+             .Estimate(traits.lane, traits.bytes)
+             .value_or(Clock::Duration()) <= kLongestInline;
 }
 
-void DevicePool::Impl::StartThreads(size_t slot, int count, std::vector<std::thread>& threads) {
-  BatchQueue& queue = slots[slot]->queue();
-  BatchRunner& runner = *runners[slot];
+void DevicePool::Impl::StartThreads(DeviceSlot& slot, BatchRunner& runner, int count,
+                                    std::vector<std::thread>& threads) {
+  BatchQueue& queue = slot.queue();
   for (int i = 0; i < count; ++i) {
     threads.emplace_back([&queue, &runner] { RunBatches(queue, runner); });
   }
@@ -190,8 +204,39 @@ void DevicePool::Impl::WakeMaintenance() {
   changed.notify_all();
 }
 
+Clock::TimePoint DevicePool::Impl::Maintain() {
+  if (is_searching) {
+    AddGpus();
+    is_searching = false;
+  }
+  return keeper.Maintain();
+}
+
+std::vector<DeviceSource> DevicePool::Impl::FindGpus() {
+  try {
+    return find_gpus();
+  } catch (const std::exception& error) {
+    logger.Log(LogLevel::kWarn, "cannot look for GPUs", {{"reason", error.what()}});
+    return {};
+  }
+}
+
+void DevicePool::Impl::AddGpus() {
+  std::vector<std::unique_ptr<DeviceSlot>> gpus;
+  for (DeviceSource& source : FindGpus()) {
+    gpus.push_back(
+        std::make_unique<DeviceSlot>(std::move(source), gpu_limits, health_options, shared));
+  }
+  // Nothing is placed on them before they are made.
+  for (const std::unique_ptr<DeviceSlot>& gpu : gpus) {
+    gpu_runners.push_back(std::make_unique<BatchRunner>(runner_parts, *gpu));
+    StartThreads(*gpu, *gpu_runners.back(), gpu_limits.max_in_flight, gpu_threads);
+  }
+  slots.AddGpus(std::move(gpus));
+}
+
 void DevicePool::Impl::MaintainUntilStopped() {
-  while (WaitForMaintenance(keeper.Maintain())) {
+  while (WaitForMaintenance(Maintain())) {
   }
 }
 
@@ -211,9 +256,9 @@ bool DevicePool::Impl::WaitForMaintenance(Clock::TimePoint until) {
 }
 
 DevicePool::DevicePool(const PoolOptions& options, const Clock& clock, Logger& logger,
-                       std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus,
+                       std::shared_ptr<ComputeDevice> cpu, GpuFinder find_gpus,
                        std::function<void()> on_change)
-    : impl_(std::make_unique<Impl>(options, clock, logger, std::move(cpu), std::move(gpus),
+    : impl_(std::make_unique<Impl>(options, clock, logger, std::move(cpu), std::move(find_gpus),
                                    std::move(on_change))) {}
 
 DevicePool::~DevicePool() = default;
@@ -230,36 +275,56 @@ bool DevicePool::Submit(Job& job, absl::FunctionRef<void()> before_queued) {
 }
 
 bool DevicePool::Cancel(Job& job) {
-  return std::any_of(impl_->slots.begin(), impl_->slots.end(),
-                     [&job](const auto& slot) { return slot->queue().Cancel(job); });
+  const std::vector<DeviceSlot*>& slots = impl_->slots.get();
+  return std::any_of(slots.begin(), slots.end(),
+                     [&job](DeviceSlot* slot) { return slot->queue().Cancel(job); });
 }
 
 void DevicePool::Close() { impl_->closed = true; }
 
-bool DevicePool::has_gpus() const { return impl_->slots.size() > 1; }
+void DevicePool::StartMaintenance() {
+  if (!has_gpus()) return;
+  impl_->maintenance = std::thread([impl = impl_.get()] { impl->MaintainUntilStopped(); });
+}
+
+bool DevicePool::has_gpus() const { return impl_->is_searching || impl_->slots.get().size() > 1; }
 
 bool DevicePool::gpu_ready() const {
-  return std::any_of(impl_->slots.begin() + 1, impl_->slots.end(),
-                     [](const auto& slot) { return slot->health().takes_jobs(); });
+  const std::vector<DeviceSlot*>& slots = impl_->slots.get();
+  return std::any_of(slots.begin() + 1, slots.end(),
+                     [](const DeviceSlot* slot) { return TakesJobs(slot->state()); });
+}
+
+GpuPresence DevicePool::gpu_presence() const {
+  if (impl_->is_searching) return GpuPresence::kStarting;
+  const std::vector<DeviceSlot*>& slots = impl_->slots.get();
+  if (slots.size() == 1) return GpuPresence::kNone;
+  bool any_starting = false;
+  for (const DeviceSlot* const slot : slots) {
+    if (!slot->is_gpu()) continue;
+    const DeviceState state = slot->state();
+    if (TakesJobs(state)) return GpuPresence::kThere;
+    any_starting = any_starting || state == DeviceState::kStarting;
+  }
+  return any_starting ? GpuPresence::kStarting : GpuPresence::kThere;
 }
 
 const DeviceProfile* DevicePool::Find(absl::string_view name) const {
-  const Slots& slots = impl_->slots;
-  const auto found = std::find_if(slots.begin(), slots.end(), [name](const auto& slot) {
-    return slot->profile().name == name;
-  });
-  return found == slots.end() ? nullptr : &(*found)->profile();
+  for (const DeviceSlot* const slot : impl_->slots.get()) {
+    if (slot->profile().name == name) return &slot->profile();
+  }
+  return nullptr;
 }
 
 std::vector<DeviceStatus> DevicePool::Status() const {
   std::vector<DeviceStatus> statuses;
-  for (const auto& slot : impl_->slots) statuses.push_back(StatusOf(*slot));
+  for (const DeviceSlot* const slot : impl_->slots.get()) statuses.push_back(StatusOf(*slot));
   return statuses;
 }
 
 std::vector<std::string> DevicePool::DevicesFor(OpId op, DataType lane) const {
   std::vector<std::string> names;
-  for (const auto& slot : impl_->slots) {
+  for (const DeviceSlot* const slot : impl_->slots.get()) {
     if (slot->Supports(op, lane)) names.push_back(slot->profile().name);
   }
   return names;
@@ -269,6 +334,6 @@ absl::StatusOr<std::vector<SelfTestResult>> DevicePool::SelfTest(absl::string_vi
   return impl_->keeper.SelfTest(device);
 }
 
-Clock::TimePoint DevicePool::Maintain() { return impl_->keeper.Maintain(); }
+Clock::TimePoint DevicePool::Maintain() { return impl_->Maintain(); }
 
 }  // namespace opserve

@@ -22,6 +22,7 @@
 #include "server/batch/batch_policy.h"
 #include "server/batch/job.h"
 #include "server/device/compute_device.h"
+#include "server/device/gpu_presence.h"
 #include "server/pool/device_health.h"
 #include "server/pool/slot_counters.h"
 
@@ -39,8 +40,6 @@ struct PoolOptions {
   // Share of the GPU results that is compared with the processor's, 0 to 1.
   double verify_rate = 0;
   HealthOptions health;
-  // Whether a thread makes lost devices anew. Without it, Maintain must be called.
-  bool run_maintenance = true;
 };
 
 // A device as it is now.
@@ -70,16 +69,19 @@ struct SelfTestResult {
 // Thread-safe.
 class DevicePool {
  public:
-  // Makes the devices, tests and calibrates them, and starts the threads. A GPU that cannot be made
-  // is tried again later. `clock` and `logger` must outlive the pool.
+  // Serves with the processor at once. The GPUs that `find_gpus` finds (nullptr: there are none)
+  // join by and by: StartMaintenance and Maintain say how. `clock` and `logger` must outlive the
+  // pool.
   //
   // `on_change`, if given, is called after each change of a device's state, in whichever thread
-  // made it, several at a time perhaps: also before the constructor returns, when there is no pool
-  // to call yet, and until the destructor does. It may call gpu_ready and Status, but not Maintain.
+  // made it, several at a time perhaps, with no lock held: also before the constructor returns,
+  // when there is no pool to call yet, and until the destructor does. It may call gpu_ready and
+  // Status, but not Maintain.
   DevicePool(const PoolOptions& options, const Clock& clock, Logger& logger,
-             std::shared_ptr<ComputeDevice> cpu, std::vector<DeviceSource> gpus,
+             std::shared_ptr<ComputeDevice> cpu, GpuFinder find_gpus,
              std::function<void()> on_change = nullptr);
-  // Close, then waits until every accepted job is answered.
+  // Close, then waits until every accepted job is answered. Tests of devices that are joining are
+  // cut short; a driver's search for GPUs, and its making of a device, are waited for.
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
@@ -98,8 +100,12 @@ class DevicePool {
   // Accepts no more jobs.
   void Close();
 
-  // Whether the server has GPUs, in whatever state.
+  // Starts a thread that calls Maintain whenever there is something to do. At most once.
+  void StartMaintenance();
+
+  // Whether the server has GPUs, in whatever state, or is still to look for them.
   bool has_gpus() const;
+  GpuPresence gpu_presence() const;
   // Whether a GPU takes jobs now.
   bool gpu_ready() const;
 
@@ -118,8 +124,10 @@ class DevicePool {
   // second or so: do not call it from a poller.
   absl::StatusOr<std::vector<SelfTestResult>> SelfTest(absl::string_view device);
 
-  // Makes anew the devices whose back-off is over, in this thread. Returns when to call it again;
-  // kNever: not before another device is lost. The pool's own thread calls it if there is one.
+  // Looks for the GPUs if that has not been done; then makes, tests and calibrates the devices that
+  // are new, and anew those whose back-off is over, all in this thread. One that cannot be made is
+  // tried again later. Returns when to call it again; kNever: not before another device is lost.
+  // Not while the pool's own thread does it, nor from two threads at a time.
   Clock::TimePoint Maintain();
 
  private:

@@ -279,4 +279,9 @@ DeviceHealth DeviceSlot::health() const {
   return health_;
 }
 
+DeviceState DeviceSlot::state() const {
+  MutexLock lock(mutex_);
+  return health_.state();
+}
+
 }  // namespace opserve

@@ -87,9 +87,9 @@ class DeviceSlot {
   // The known-answer test failed while the device served. True as above.
   bool OnSelfTestFailed(const ComputeDevice& device, absl::string_view why);
 
-  // When the device is to be made anew; kNever: not now.
+  // When the device is to be made; kNever: not now.
   Clock::TimePoint next_attempt() const;
-  // Making it anew, by one thread at a time: drops the old device, and makes one.
+  // Making it, by one thread at a time: drops the old device, and makes one.
   absl::StatusOr<std::unique_ptr<ComputeDevice>> Create();
   // It is tested and takes jobs from now on.
   void Install(std::shared_ptr<ComputeDevice> device);
@@ -104,6 +104,7 @@ class DeviceSlot {
   // Of all its devices, as of the last run that succeeded.
   TransferCounters transfers() const;
   DeviceHealth health() const;
+  DeviceState state() const;
 
  private:
   // A batch that the device works on.

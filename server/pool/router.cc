@@ -23,7 +23,8 @@ constexpr uint64_t kProbeInterval = 32;
 Router::Router(const Slots& slots) : slots_(slots), out_of_memory_(OutOfMemoryError()) {}
 
 bool Router::has_hardware_gpu() const {
-  return std::any_of(slots_.begin(), slots_.end(), [](const std::unique_ptr<DeviceSlot>& slot) {
+  const std::vector<DeviceSlot*>& slots = slots_.get();
+  return std::any_of(slots.begin(), slots.end(), [](const DeviceSlot* slot) {
     return slot->is_gpu() && !slot->profile().is_software;
   });
 }
@@ -38,26 +39,27 @@ size_t Router::ChooseOf(std::span<const Candidate> candidates, Placement placeme
 
 DeviceSlot* Router::HomeOf(const JobTraits& traits, const DeviceSlot* except) {
   if (traits.home.empty() || traits.placement == Placement::kCpu) return nullptr;
-  const auto home = std::find_if(
-      slots_.begin(), slots_.end(),
-      [&](const std::unique_ptr<DeviceSlot>& slot) { return slot->profile().name == traits.home; });
-  if (home == slots_.end() || home->get() == except || !(*home)->CanRun(traits)) return nullptr;
-  return home->get();
+  for (DeviceSlot* const slot : slots_.get()) {
+    if (slot->profile().name != traits.home) continue;
+    return slot != except && slot->CanRun(traits) ? slot : nullptr;
+  }
+  return nullptr;
 }
 
 DeviceSlot& Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* except) {
   if (DeviceSlot* const home = HomeOf(traits, except)) return *home;
   size_t chosen = 0;
+  const std::vector<DeviceSlot*>& slots = slots_.get();
   if (traits.placement == Placement::kGpu ||
       (traits.placement == Placement::kAuto && has_hardware_gpu())) {
     absl::InlinedVector<Candidate, 8> candidates;
-    for (const std::unique_ptr<DeviceSlot>& slot : slots_) {
+    for (const DeviceSlot* const slot : slots) {
       Candidate& candidate = candidates.emplace_back(slot->CandidateFor(traits));
-      if (slot.get() == except) candidate.can_run = false;
+      if (slot == except) candidate.can_run = false;
     }
     chosen = ChooseOf(candidates, traits.placement);
   }
-  return *slots_[chosen];
+  return *slots[chosen];
 }
 
 bool Router::Place(Job& job, DeviceSlot& chosen) {

@@ -7,23 +7,20 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "server/batch/job.h"
 #include "server/pool/device_slot.h"
+#include "server/pool/slots.h"
 
 namespace opserve {
-
-// The slots of a pool; the first is the processor's.
-using Slots = std::vector<std::unique_ptr<DeviceSlot>>;
 
 // Thread-safe. A job changes devices at most twice; its last stop is the processor.
 class Router {
  public:
-  // `slots` must outlive the router, and not change once it is used.
+  // `slots` must outlive the router.
   explicit Router(const Slots& slots);
 
   // The device that suits a new job best: its home, if it has one that can run it, and may run
@@ -46,7 +43,7 @@ class Router {
   // Refuses with OUT_OF_MEMORY what is not nullptr.
   void RefuseAll(std::span<Job*> held);
 
-  DeviceSlot& processor() { return *slots_.front(); }
+  DeviceSlot& processor() { return slots_.processor(); }
 
  private:
   // Otherwise `auto` needs no look at the devices: it is the processor.

@@ -55,6 +55,12 @@ DeviceSource MakeSource(const GpuChoice& choice, const Found& found, const GpuOp
   return source;
 }
 
+bool NamesGpus(const GpuOptions& options) {
+  return std::any_of(options.devices.begin(), options.devices.end(), [](const std::string& device) {
+    return device != "none" && device != "auto";
+  });
+}
+
 bool WantsGpus(const GpuOptions& options) {
   return std::any_of(options.devices.begin(), options.devices.end(),
                      [](const std::string& device) { return device != "none"; });
@@ -79,6 +85,20 @@ absl::StatusOr<std::vector<DeviceSource>> FindGpus(const GpuOptions& options, Lo
   if (!choices.ok()) return choices.status();
   for (const GpuChoice& choice : *choices) sources.push_back(MakeSource(choice, found, options));
   return sources;
+}
+
+absl::StatusOr<GpuFinder> MakeGpuFinder(const GpuOptions& options, Logger& logger) {
+  if (!WantsGpus(options)) return GpuFinder();
+  if (!NamesGpus(options)) {
+    // Without names there is nothing that could be missing.
+    return [options, &logger] {
+      return FindGpus(options, logger).value_or(std::vector<DeviceSource>());
+    };
+  }
+  absl::StatusOr<std::vector<DeviceSource>> named = FindGpus(options, logger);
+  if (!named.ok()) return named.status();
+  if (named->empty()) return GpuFinder();
+  return [sources = *std::move(named)] { return sources; };
 }
 
 std::string DescribeAdapters() {

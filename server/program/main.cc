@@ -1,10 +1,13 @@
 // opserve-server: flags, signals, wiring.
 
+#include <chrono>
 #include <cstdlib>
+#include <future>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -26,16 +29,35 @@ constexpr int kExitCannotStart = 1;
 constexpr int kExitDrainTimedOut = 3;
 constexpr int kExitDrainInterrupted = 4;
 
+// Longest wait, after a complete drain, for drivers that are loaded or make a device just then.
+constexpr std::chrono::seconds kDriverGrace{2};
+
 int FailToStart(Logger& logger, const absl::Status& why) {
   logger.Log(LogLevel::kError, "cannot start", {{"reason", why.message()}});
   return kExitCannotStart;
 }
 
+// Ends a drained server. A driver that does not return does not keep the program.
+void Destroy(std::unique_ptr<Server> server, Logger& logger) {
+  std::promise<void> destroyed;
+  std::thread destroyer([&] {
+    server = nullptr;
+    destroyed.set_value();
+  });
+  if (destroyed.get_future().wait_for(kDriverGrace) == std::future_status::ready) {
+    destroyer.join();
+    return;
+  }
+  logger.Log(LogLevel::kWarn, "exit while a driver is busy", {{"code", EXIT_SUCCESS}});
+  std::_Exit(EXIT_SUCCESS);
+}
+
 int Serve(const ProgramOptions& options, Logger& logger) {
   StopSignals signals;
-  absl::StatusOr<std::vector<DeviceSource>> gpus = FindGpus(options.gpu, logger);
-  if (!gpus.ok()) return FailToStart(logger, gpus.status());
-  auto server = Server::Start(options.server, {.logger = &logger, .gpus = *std::move(gpus)});
+  absl::StatusOr<GpuFinder> find_gpus = MakeGpuFinder(options.gpu, logger);
+  if (!find_gpus.ok()) return FailToStart(logger, find_gpus.status());
+  auto server =
+      Server::Start(options.server, {.logger = &logger, .find_gpus = *std::move(find_gpus)});
   if (!server.ok()) return FailToStart(logger, server.status());
   std::optional<ReadyFile> ready_file;
   if (!options.ready_file.empty()) {
@@ -49,6 +71,7 @@ int Serve(const ProgramOptions& options, Logger& logger) {
   const DrainResult result = (*server)->Drain(options.drain_timeout);
   ready_file.reset();
   if (result == DrainResult::kComplete) {
+    Destroy(*std::move(server), logger);
     logger.Log(LogLevel::kInfo, "exit", {{"code", EXIT_SUCCESS}});
     return EXIT_SUCCESS;
   }

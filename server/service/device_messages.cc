@@ -20,6 +20,8 @@ v1::DeviceState StateOf(DeviceState state) {
       return v1::DEVICE_STATE_RECREATING;
     case DeviceState::kQuarantined:
       return v1::DEVICE_STATE_QUARANTINED;
+    case DeviceState::kStarting:
+      return v1::DEVICE_STATE_STARTING;
   }
   return v1::DEVICE_STATE_UNSPECIFIED;
 }

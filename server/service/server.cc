@@ -135,12 +135,12 @@ struct Server::Impl {
         clock(environment.clock != nullptr ? *environment.clock : SteadyClock()),
         logger(environment.logger != nullptr ? *environment.logger : silent_logger),
         validator(options.validation, options.max_message_bytes, options.request_cache_entries,
-                  !environment.gpus.empty()),
+                  [this] { return pool.gpu_presence(); }),
         admission(options.admission),
         pool(MakePoolOptions(options, environment), clock, logger,
              environment.cpu != nullptr ? environment.cpu
                                         : std::make_shared<CpuDevice>(options.cpu_threads),
-             environment.gpus, [this] { gpu_readiness.Update(); }),
+             environment.find_gpus, [this] { gpu_readiness.Update(); }),
         service({clock, pool, validator, admission, logger, options}) {}
   // The devices may change their states for longer than there is a health service.
   ~Impl() { gpu_readiness.Detach(); }
@@ -288,6 +288,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   auto impl = std::make_unique<Impl>(options, environment);
   if (absl::Status status = impl->Listen(); !status.ok()) return status;
   impl->LogStart();
+  // Not before: a server that cannot listen need not wait for a driver.
+  impl->pool.StartMaintenance();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

@@ -37,14 +37,15 @@ struct ServerEnvironment {
   Logger* logger = nullptr;
   // In place of the machine's processor. It may block, so no request runs inline.
   std::shared_ptr<ComputeDevice> cpu = nullptr;
-  // The GPUs.
-  std::vector<DeviceSource> gpus = {};
+  // Finds the GPUs, in a thread of the server.
+  GpuFinder find_gpus = nullptr;
 };
 
 // Thread-safe, except for destruction.
 class Server {
  public:
-  // Starts a server that serves once this returns. Fails with kInvalidArgument for options that
+  // Starts a server that serves once this returns, with the processor; GPUs join when they are made
+  // and tested. Fails with kInvalidArgument for options that
   // make no sense, and otherwise with a code and a message that tell why an address cannot be
   // listened on or a file cannot be read.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,

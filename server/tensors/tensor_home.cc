@@ -65,11 +65,20 @@ absl::StatusOr<absl::string_view> FindHome(const v1::CreateTensorRequest& reques
         {"placement", absl::StrCat("There is no device preference ", request.placement(), ".")});
     return "";
   }
-  if (!request.device().empty()) return NamedDevice(request, pool, violations);
+  const bool is_named = !request.device().empty();
   RequestEnvelope envelope;
   envelope.device = request.placement();
-  absl::Status status = CheckDevice(envelope, pool.has_gpus());
+  // A name that is unknown may be that of a GPU which is not found yet.
+  if (is_named) {
+    const bool may_come = pool.gpu_presence() == GpuPresence::kStarting;
+    if (!may_come || pool.Find(request.device()) != nullptr) {
+      return NamedDevice(request, pool, violations);
+    }
+    envelope.device = v1::DEVICE_PREFERENCE_GPU;
+  }
+  absl::Status status = CheckDevice(envelope, [&pool] { return pool.gpu_presence(); });
   if (!status.ok()) return status;
+  if (is_named) return NamedDevice(request, pool, violations);
   if (request.placement() != v1::DEVICE_PREFERENCE_GPU) return "";
   return LeastUsedGpu(pool, tensors);
 }

@@ -1,5 +1,6 @@
 #include "server/validate/request_validator.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,10 +30,20 @@ std::vector<Violation> CheckEnvelope(const RequestEnvelope& header) {
   return violations;
 }
 
-absl::Status CheckDevice(const RequestEnvelope& envelope, bool has_gpus) {
-  if (envelope.device != v1::DEVICE_PREFERENCE_GPU || has_gpus) return absl::OkStatus();
-  return MakeError(ErrorReason::DEVICE_UNAVAILABLE, "This server has no GPU device.",
-                   {{"device", "gpu"}});
+absl::Status CheckDevice(const RequestEnvelope& envelope, const GpuPresenceSource& gpu_presence) {
+  if (envelope.device != v1::DEVICE_PREFERENCE_GPU) return absl::OkStatus();
+  switch (gpu_presence()) {
+    case GpuPresence::kNone:
+      return MakeError(ErrorReason::DEVICE_UNAVAILABLE, "This server has no GPU device.",
+                       {{"device", "gpu"}});
+    case GpuPresence::kStarting:
+      return MakeRetryableError(ErrorReason::DEVICE_UNAVAILABLE,
+                                "The GPUs of this server are still starting.",
+                                std::chrono::seconds(1), {{"device", "gpu"}});
+    case GpuPresence::kThere:
+      break;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckResponse(uint64_t result_bytes, uint64_t header_bytes,
@@ -49,10 +60,10 @@ absl::Status CheckResponse(uint64_t result_bytes, uint64_t header_bytes,
 }
 
 RequestValidator::RequestValidator(const ValidationLimits& limits, uint64_t max_message_bytes,
-                                   size_t cache_entries, bool has_gpus)
+                                   size_t cache_entries, GpuPresenceSource gpu_presence)
     : limits_(limits),
       max_message_bytes_(max_message_bytes),
-      has_gpus_(has_gpus),
+      gpu_presence_(std::move(gpu_presence)),
       cache_(cache_entries) {}
 
 absl::StatusOr<std::shared_ptr<const Invocation>> RequestValidator::Validate(
@@ -69,7 +80,7 @@ absl::StatusOr<std::shared_ptr<const Invocation>> RequestValidator::Validate(
     if (invocation != nullptr) cache_.Insert(std::move(key), invocation);
   }
   if (!violations.empty()) return MakeViolationError(violations, unknown_operator);
-  absl::Status status = CheckDevice(header, has_gpus_);
+  absl::Status status = CheckDevice(header, gpu_presence_);
   if (status.ok() && header.answers_in_one_message) {
     status = CheckResponse(invocation->output_bytes, kMaxResponseHeaderBytes, max_message_bytes_);
   }

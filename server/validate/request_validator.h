@@ -8,12 +8,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/invocation.h"
 #include "kernels/validate.h"
+#include "server/device/gpu_presence.h"
 #include "server/validate/request_cache.h"
 #include "server/wire/wire.h"
 
@@ -25,8 +27,12 @@ inline constexpr size_t kMaxRequestIdBytes = 128;
 // What is wrong with the parts of a request that describe nothing to compute.
 std::vector<Violation> CheckEnvelope(const RequestEnvelope& envelope);
 
-// OK, or the error of a request that asks for a GPU where there is none: DEVICE_UNAVAILABLE.
-absl::Status CheckDevice(const RequestEnvelope& envelope, bool has_gpus);
+// Tells what a request that asks for a GPU would meet now. Thread-safe.
+using GpuPresenceSource = std::function<GpuPresence()>;
+
+// OK, or the error of a request that asks for a GPU where there is none: DEVICE_UNAVAILABLE, to be
+// tried again where one is starting.
+absl::Status CheckDevice(const RequestEnvelope& envelope, const GpuPresenceSource& gpu_presence);
 
 // OK, or the error of a request whose results are too large for one message: RESPONSE_TOO_LARGE.
 absl::Status CheckResponse(uint64_t result_bytes, uint64_t header_bytes,
@@ -36,9 +42,9 @@ absl::Status CheckResponse(uint64_t result_bytes, uint64_t header_bytes,
 class RequestValidator {
  public:
   // Remembers about `cache_entries` valid calls; 0 validates every request anew.
-  // `max_message_bytes`: largest response. `has_gpus`: whether requests may ask for one.
+  // `max_message_bytes`: largest response. `gpu_presence` is asked only for requests for a GPU.
   RequestValidator(const ValidationLimits& limits, uint64_t max_message_bytes, size_t cache_entries,
-                   bool has_gpus);
+                   GpuPresenceSource gpu_presence);
 
   // The validated call. Fails with INVALID_REQUEST or OPERATOR_NOT_FOUND and every violation, with
   // DEVICE_UNAVAILABLE, or with RESPONSE_TOO_LARGE. Only valid calls are remembered. `violations`:
@@ -52,7 +58,7 @@ class RequestValidator {
  private:
   const ValidationLimits limits_;
   const uint64_t max_message_bytes_;
-  const bool has_gpus_;
+  const GpuPresenceSource gpu_presence_;
   RequestCache cache_;
 };
 

@@ -38,7 +38,7 @@ absl::StatusOr<std::shared_ptr<const SequenceInvocation>> SequenceValidator::Val
   SequenceValidationResult result = ValidateSequence(header.call, limits_);
   violations.insert(violations.end(), result.violations.begin(), result.violations.end());
   if (!violations.empty()) return MakeViolationError(violations, result.unknown_operator);
-  absl::Status status = CheckDevice(header, has_gpus_);
+  absl::Status status = CheckDevice(header, gpu_presence_);
   if (status.ok()) {
     const SequenceInvocation& sequence = *result.sequence;
     status =

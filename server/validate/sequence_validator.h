@@ -10,21 +10,26 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/sequence.h"
 #include "kernels/validate_sequence.h"
 #include "opserve/v1/operator_service.pb.h"
+#include "server/validate/request_validator.h"
 
 namespace opserve {
 
 // Immutable and thread-safe.
 class SequenceValidator {
  public:
-  // `max_message_bytes`: largest response. `has_gpus`: whether requests may ask for one.
-  SequenceValidator(const SequenceLimits& limits, uint64_t max_message_bytes, bool has_gpus)
-      : limits_(limits), max_message_bytes_(max_message_bytes), has_gpus_(has_gpus) {}
+  // `max_message_bytes`: largest response. `gpu_presence` is asked only for requests for a GPU.
+  SequenceValidator(const SequenceLimits& limits, uint64_t max_message_bytes,
+                    GpuPresenceSource gpu_presence)
+      : limits_(limits),
+        max_message_bytes_(max_message_bytes),
+        gpu_presence_(std::move(gpu_presence)) {}
 
   // The validated sequence of `request`, whose inputs have these lengths, at these proto paths.
   // Fails with INVALID_REQUEST or OPERATOR_NOT_FOUND and every violation, `violations` included,
@@ -36,7 +41,7 @@ class SequenceValidator {
  private:
   const SequenceLimits limits_;
   const uint64_t max_message_bytes_;
-  const bool has_gpus_;
+  const GpuPresenceSource gpu_presence_;
 };
 
 }  // namespace opserve

@@ -41,8 +41,12 @@ std::unique_ptr<DevicePool> MakePool(const GpuOptions& gpu, size_t max_batch_req
     absl::FPrintF(stderr, "bench_pool: %s\n", sources.status().message());
     std::exit(2);
   }
-  return std::make_unique<DevicePool>(options, SteadyClock(), Log(), std::make_shared<CpuDevice>(0),
-                                      *std::move(sources));
+  auto pool =
+      std::make_unique<DevicePool>(options, SteadyClock(), Log(), std::make_shared<CpuDevice>(0),
+                                   [found = *std::move(sources)] { return found; });
+  pool->Maintain();
+  pool->StartMaintenance();
+  return pool;
 }
 
 // Medians of what two competitors did in turns.

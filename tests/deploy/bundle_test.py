@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -123,6 +124,14 @@ class Bundle(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         return CleanRoot(folder.name, self.tarball)
 
+    def wait_for_gpu(self, root, address):
+        """Waits until a GPU has joined."""
+        limit = time.monotonic() + LIMIT_S
+        while root.run("/opserve/bin/opserve", "health", "--address", address, "--service",
+                       "opserve.v1.OperatorService/gpu").returncode != 0:
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.1)
+
     def run_operators(self, root, address, placement):
         """Runs all four operators on one kind of device. Returns the names of the devices."""
         devices = set()
@@ -180,6 +189,7 @@ class Bundle(unittest.TestCase):
         root = self.make_root()
         root.add_software_driver()
         with ServerInRoot(root, "--devices", "auto", "--allow-software-adapters") as server:
+            self.wait_for_gpu(root, server.address)
             devices = self.run_operators(root, server.address, "gpu")
             self.assertTrue(devices)
             self.assertEqual([name for name in devices if not name.startswith("d3d12/")], [])

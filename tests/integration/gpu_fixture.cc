@@ -104,7 +104,9 @@ GpuServerTest::~GpuServerTest() {
 
 void GpuServerTest::Start(const ServerOptions& options, int gpus) {
   ServerEnvironment environment;
-  for (int i = 0; i < gpus; ++i) environment.gpus.push_back(factory(i).source());
+  std::vector<DeviceSource> sources;
+  for (int i = 0; i < gpus; ++i) sources.push_back(factory(i).source());
+  if (gpus > 0) environment.find_gpus = [sources] { return sources; };
   server_ = std::make_unique<TestServer>(options, environment);
 }
 

@@ -104,7 +104,7 @@ TEST_F(PosixSharedMemoryTest, KnowsOverlapsThroughTwoRegions) {
 
 TEST_F(PosixSharedMemoryTest, WhatWasCutOffCountsAsZeros) {
   NullDeviceFactory gpu(NullProfile("null/0", /*is_software=*/true));
-  Connect({.gpus = {gpu.source()}});
+  Connect({.find_gpus = gpu.finder()});
   for (const v1::DevicePreference device : {v1::DEVICE_PREFERENCE_CPU, v1::DEVICE_PREFERENCE_GPU}) {
     const TestSegment segment(2 * kBytes);
     Fill(segment);

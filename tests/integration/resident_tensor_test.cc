@@ -213,7 +213,7 @@ TEST_F(ResidentTensorTest, RequestsMustFitTheTensor) {
 // Whatever a GPU does, and whatever becomes of it, tensors stay.
 TEST_F(ResidentTensorTest, TensorsSurviveTheLossOfADevice) {
   NullDeviceFactory gpu(NullProfile("null/0", /*is_software=*/true));
-  Start({.gpus = {gpu.source()}});
+  Start({.find_gpus = gpu.finder()});
   const std::string input = CreateFloats({-1.5f});
   const std::string output = CreateFloats({0});
   v1::ExecuteRequest request = RoundAt(1, InTensor(input), InTensor(output));

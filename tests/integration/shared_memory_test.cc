@@ -315,7 +315,8 @@ TEST_F(SharedMemoryTest, RewritingARegionMakesNoDeviceLookBroken) {
     std::memcpy(memory.data(), values.data(), memory.bytes());
   };
   NullDeviceFactory gpu(NullProfile("null/0", /*is_software=*/true));
-  Connect({.cpu = std::make_shared<HookedProcessor>([&] { fill(7.5f); }), .gpus = {gpu.source()}});
+  Connect(
+      {.cpu = std::make_shared<HookedProcessor>([&] { fill(7.5f); }), .find_gpus = gpu.finder()});
   const std::string region = client_->Register(memory);
   v1::ExecuteRequest request =
       RoundAt(1000, InRegion(region, 0, 4000), InRegion(region, 4096, 4000));

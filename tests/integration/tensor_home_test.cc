@@ -24,9 +24,9 @@ class TensorHomeTest : public ResidentTensorTest {
     options_.pool.health.max_mismatches = 1000;
     options_.pool.health.min_backoff = std::chrono::hours(1);
     options_.pool.health.max_backoff = std::chrono::hours(1);
-    ServerEnvironment environment;
-    for (int i = 0; i < gpus; ++i) environment.gpus.push_back(gpus_[i]->source());
-    Start(environment);
+    std::vector<DeviceSource> sources;
+    for (int i = 0; i < gpus; ++i) sources.push_back(gpus_[i]->source());
+    Start({.find_gpus = [sources] { return sources; }});
   }
   NullScript& script(int gpu) { return *gpus_[gpu]->script(); }
   v1::DeviceInfo InfoOf(int gpu) { return Info().devices(gpu + 1); }

@@ -1,5 +1,6 @@
 #include "tests/integration/test_server.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <thread>
@@ -54,6 +55,17 @@ TestServer::TestServer(ServerOptions options, const ServerEnvironment& environme
   server_ = *std::move(server);
   channel_ = ConnectTo(server_->addresses().front());
   stub_ = v1::OperatorService::NewStub(channel_);
+  while (environment.find_gpus != nullptr && AreGpusStarting()) std::this_thread::yield();
+}
+
+bool TestServer::AreGpusStarting() {
+  grpc::ClientContext context;
+  v1::GetServerInfoResponse info;
+  const grpc::Status status = stub_->GetServerInfo(&context, {}, &info);
+  if (!status.ok() || info.devices_size() == 1) return status.ok();
+  return std::any_of(info.devices().begin(), info.devices().end(), [](const auto& device) {
+    return device.state() == v1::DEVICE_STATE_STARTING;
+  });
 }
 
 bool TestServer::WaitForRequests(uint64_t count) const {

@@ -61,7 +61,8 @@ size_t WaitForAnyAfterFirst(const std::vector<PendingCall>& calls);
 // A server on a free loopback port.
 class TestServer {
  public:
-  // The default address of `options` is replaced. Ends the test program if the server cannot start.
+  // The default address of `options` is replaced. Returns once all GPUs have joined, or could not
+  // be made. Ends the test program if the server cannot start.
   explicit TestServer(ServerOptions options = {}, const ServerEnvironment& environment = {});
 
   Server& server() { return *server_; }
@@ -82,6 +83,8 @@ class TestServer {
   }
 
  private:
+  bool AreGpusStarting();
+
   std::unique_ptr<Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Stub> stub_;

@@ -225,6 +225,10 @@ DeviceSource NullDeviceFactory::source() {
   return {.profile = profile_, .create = [this] { return Create(); }};
 }
 
+GpuFinder NullDeviceFactory::finder() {
+  return [source = source()] { return std::vector<DeviceSource>{source}; };
+}
+
 void NullDeviceFactory::FailCreations(int count, absl::Status status) {
   MutexLock lock(mutex_);
   failures_left_ = count;

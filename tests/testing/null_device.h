@@ -122,6 +122,8 @@ class NullDeviceFactory {
 
   // Refers to the factory, which must outlive the source.
   DeviceSource source();
+  // Finds the one GPU of source().
+  GpuFinder finder();
   // The next `count` creations fail.
   void FailCreations(int count, absl::Status status);
   // Called with the script of each device before the device is made.

@@ -58,6 +58,7 @@ struct DeviceInfo {
     kLost = 3,         // it does not: it is gone, and will be made anew
     kRecreating = 4,   // it does not: it is being made anew and tested
     kQuarantined = 5,  // it does not: its results were wrong; it will be made anew and tested
+    kStarting = 6,     // it does not yet: it is being made and tested for the first time
   };
 
   std::string name;         // as in ExecutionInfo::device

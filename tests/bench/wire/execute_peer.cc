@@ -49,10 +49,10 @@ class Handler {
   const Clock& clock_ = SteadyClock();
   Logger logger_{LogFormat::kText, LogLevel::kOff};
   RequestValidator validator_{options_.validation, options_.max_message_bytes,
-                              options_.request_cache_entries, /*has_gpus=*/false};
+                              options_.request_cache_entries, /*gpu_presence=*/nullptr};
   const SequenceValidator sequence_validator_{{options_.validation, options_.max_sequence_steps},
                                               options_.max_message_bytes,
-                                              /*has_gpus=*/false};
+                                              /*gpu_presence=*/nullptr};
   Admission admission_{options_.admission};
   DevicePool pool_{PoolOptionsOf(options_),
                    clock_,

@@ -56,6 +56,7 @@ class FaultTest : public PoolTest {
 
   void StartLoaded(const PoolOptions& options, int gpus = 2) {
     Start(options, gpus, &SteadyClock());
+    pool_->StartMaintenance();
   }
 
   // Runs all clients' jobs, and `meanwhile` in this thread.

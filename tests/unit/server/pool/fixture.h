@@ -25,29 +25,38 @@ inline constexpr char kCpuName[] = "cpu/null";
 inline constexpr char kGpuName[] = "null/0";
 inline constexpr char kSecondGpuName[] = "null/1";
 
-// One batch at a time, so that tests know what becomes one; no thread makes devices anew.
+// One batch at a time, so that tests know what becomes one.
 inline PoolOptions ManualOptions() {
   PoolOptions options;
   options.batch.max_in_flight = 1;
   options.health.min_backoff = std::chrono::seconds(1);
   options.health.max_backoff = std::chrono::seconds(8);
-  options.run_maintenance = false;
   return options;
 }
 
 class PoolTest : public ::testing::Test {
  protected:
-  // Makes the pool with the first `gpus` of the two GPUs.
+  // Makes the pool with the first `gpus` of the two GPUs, which have joined then if they can. No
+  // thread makes devices anew.
   void Start(const PoolOptions& options = ManualOptions(), int gpus = 1,
              const Clock* clock = nullptr) {
+    StartJoining(options, gpus, clock);
+    pool_->Maintain();
+  }
+
+  // The same, but the GPUs are still to join.
+  void StartJoining(const PoolOptions& options = ManualOptions(), int gpus = 1,
+                    const Clock* clock = nullptr) {
     DeviceProfile cpu = NullProfile(kCpuName, false);
     cpu.kind = DeviceKind::kCpu;
     std::vector<DeviceSource> sources;
     if (gpus > 0) sources.push_back(gpu_->source());
     if (gpus > 1) sources.push_back(second_gpu_.source());
+    GpuFinder find_gpus = nullptr;
+    if (gpus > 0) find_gpus = [sources] { return sources; };
     pool_ = std::make_unique<DevicePool>(options, clock != nullptr ? *clock : clock_, logger_,
                                          std::make_unique<NullDevice>(cpu, cpu_),
-                                         std::move(sources), on_change_);
+                                         std::move(find_gpus), on_change_);
   }
 
   // The first GPU is hardware, as far as anyone can tell.

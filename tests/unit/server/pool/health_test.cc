@@ -19,10 +19,26 @@ DeviceHealth Ready() {
 }
 
 TEST(DeviceHealthTest, StartsWithoutADevice) {
-  const DeviceHealth health(kOptions);
-  EXPECT_EQ(health.state(), DeviceState::kRecreating);
+  DeviceHealth health(kOptions);
+  EXPECT_EQ(health.state(), DeviceState::kStarting);
   EXPECT_FALSE(health.takes_jobs());
+  EXPECT_LE(health.next_attempt(), kStart);
+  health.OnRecreateStarted();
+  EXPECT_EQ(health.state(), DeviceState::kStarting);
   EXPECT_EQ(health.next_attempt(), Clock::kNever);
+  health.OnRecreated(kStart);
+  EXPECT_EQ(health.state(), DeviceState::kReady);
+  EXPECT_EQ(health.next_attempt(), Clock::kNever);
+}
+
+// Once an attempt has failed, a device is as one that was lost.
+TEST(DeviceHealthTest, ADeviceStartsOnlyOnce) {
+  DeviceHealth health(kOptions);
+  health.OnRecreateStarted();
+  health.OnRecreateFailed(kStart, "no driver");
+  EXPECT_EQ(health.state(), DeviceState::kLost);
+  health.OnRecreateStarted();
+  EXPECT_EQ(health.state(), DeviceState::kRecreating);
 }
 
 TEST(DeviceHealthTest, FaultsInARowMakeItLost) {

@@ -2,6 +2,7 @@
 
 #include "server/service/gpu_readiness.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <thread>
@@ -88,7 +89,8 @@ TEST_F(GpuReadinessTest, FollowsTheDevice) {
   EXPECT_FALSE(health_.serving());
 }
 
-// The device is lost while health is still being told that it is ready.
+// The device is lost while health is still being told that it is ready. The thread that lost it
+// does not wait for the one that tells.
 TEST_F(GpuReadinessTest, TheLastChangeIsToldLast) {
   StartBroken();
   health_.Hold(true);
@@ -97,11 +99,38 @@ TEST_F(GpuReadinessTest, TheLastChangeIsToldLast) {
   gpu_script().LoseAtRun(1);
   PoolJob job(Placement::kGpu, 1);
   ASSERT_TRUE(pool_->Submit(job));
-  while (pool_->gpu_ready()) std::this_thread::yield();
+  ExpectAnswered(job, kCpuName);
+  EXPECT_FALSE(pool_->gpu_ready());
   health_.Release();
   maintenance.join();
-  ExpectAnswered(job, kCpuName);
   EXPECT_FALSE(health_.serving());
+  EXPECT_EQ(health_.calls(), 3);
+}
+
+TEST_F(GpuReadinessTest, DetachWaitsForTheCallUnderWay) {
+  StartBroken();
+  health_.Hold(true);
+  std::thread maintenance([this] { pool_->Maintain(); });
+  health_.WaitForHeld();
+  std::atomic<bool> is_detached{false};
+  std::thread detacher([&] {
+    readiness_.Detach();
+    is_detached = true;
+  });
+  EXPECT_FALSE(is_detached);
+  health_.Release();
+  detacher.join();
+  EXPECT_TRUE(health_.serving());
+  maintenance.join();
+}
+
+TEST_F(GpuReadinessTest, IsNotReadyBeforeAGpuHasJoined) {
+  on_change_ = [this] { readiness_.Update(); };
+  StartJoining();
+  readiness_.Attach(health_, *pool_);
+  EXPECT_FALSE(health_.serving());
+  pool_->Maintain();
+  EXPECT_TRUE(health_.serving());
 }
 
 // Failed runs and failed attempts change states, but not whether a GPU takes requests.

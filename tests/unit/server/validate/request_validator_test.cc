@@ -35,7 +35,9 @@ class RequestValidatorTest : public ::testing::Test {
     return detail ? detail->field_violations_size() : 0;
   }
 
-  RequestValidator validator_{ValidationLimits(), kMaxMessageBytes, 64, false};
+  RequestValidator validator_{ValidationLimits(), kMaxMessageBytes, 64,
+                              [this] { return gpu_presence_; }};
+  GpuPresence gpu_presence_ = GpuPresence::kNone;
 };
 
 TEST_F(RequestValidatorTest, MakesTheCall) {
@@ -58,10 +60,22 @@ TEST_F(RequestValidatorTest, RemembersCallsWhateverTheirIds) {
 }
 
 TEST_F(RequestValidatorTest, AGpuMayBeAskedForWhereThereIsOne) {
-  RequestValidator with_gpus(ValidationLimits(), kMaxMessageBytes, 0, true);
+  gpu_presence_ = GpuPresence::kThere;
   v1::ExecuteRequest request = Round(3);
   request.set_device(v1::DEVICE_PREFERENCE_GPU);
-  EXPECT_TRUE(with_gpus.Validate(HeaderOf(request, PayloadBytesOf(request))).ok());
+  EXPECT_TRUE(Validate(request).ok());
+}
+
+TEST_F(RequestValidatorTest, AGpuMayBeAskedForAgainWhileItStarts) {
+  gpu_presence_ = GpuPresence::kStarting;
+  v1::ExecuteRequest request = Round(3);
+  EXPECT_TRUE(Validate(request).ok());
+  request.set_device(v1::DEVICE_PREFERENCE_GPU);
+  const absl::Status status = Validate(request).status();
+  EXPECT_EQ(ReasonOf(status), "DEVICE_UNAVAILABLE");
+  EXPECT_TRUE(MayRetry(status));
+  gpu_presence_ = GpuPresence::kNone;
+  EXPECT_FALSE(MayRetry(Validate(request).status()));
 }
 
 TEST_F(RequestValidatorTest, UnknownPrioritiesAreNamed) {
@@ -131,7 +145,7 @@ TEST(WireTest, MapsPayloadsToTheOperatorsInputs) {
     input.add_sizes(1);
     request.add_payloads("x");
   }
-  RequestValidator validator(ValidationLimits(), kMaxMessageBytes, 0, false);
+  RequestValidator validator(ValidationLimits(), kMaxMessageBytes, 0, nullptr);
   const auto invocation = validator.Validate(HeaderOf(request, PayloadBytesOf(request)));
   ASSERT_TRUE(invocation.ok());
   const auto inputs = InputsOf(PayloadsOf(request), **invocation);
@@ -147,7 +161,7 @@ TEST(WireTest, HeadersStayBelowTheirBound) {
   v1::TensorDesc& output = *request.mutable_output();
   output.mutable_sizes()->Resize(8, 1);
   output.mutable_strides()->Resize(8, UINT32_MAX);
-  RequestValidator validator(ValidationLimits(), kMaxMessageBytes, 0, false);
+  RequestValidator validator(ValidationLimits(), kMaxMessageBytes, 0, nullptr);
   const auto invocation = validator.Validate(HeaderOf(request, PayloadBytesOf(request)));
   ASSERT_TRUE(invocation.ok()) << invocation.status();
   v1::ExecuteResponse response;

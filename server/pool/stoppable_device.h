@@ -1,0 +1,36 @@
+// File: server/pool/stoppable_device.h
+//
+// A device whose test or measurement ends early when the pool does.
+
+#ifndef OPSERVE_SERVER_POOL_STOPPABLE_DEVICE_H_
+#define OPSERVE_SERVER_POOL_STOPPABLE_DEVICE_H_
+
+#include <atomic>
+
+#include "server/device/compute_device.h"
+
+namespace opserve {
+
+// Passes everything on to `device`; once `is_stopped`, runs fail with CANCELLED instead. Both must
+// outlive it. Thread-safe.
+class StoppableDevice final : public ComputeDevice {
+ public:
+  StoppableDevice(ComputeDevice& device, const std::atomic<bool>& is_stopped)
+      : device_(device), is_stopped_(is_stopped) {}
+
+  const DeviceProfile& profile() const override { return device_.profile(); }
+  bool Supports(OpId op, DataType lane) const override { return device_.Supports(op, lane); }
+  absl::Status Run(std::span<const DeviceCall> calls) override {
+    if (is_stopped_) return absl::CancelledError("The server stops.");
+    return device_.Run(calls);
+  }
+  TransferCounters transfers() const override { return device_.transfers(); }
+
+ private:
+  ComputeDevice& device_;
+  const std::atomic<bool>& is_stopped_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_POOL_STOPPABLE_DEVICE_H_
