@@ -126,7 +126,13 @@ def run_case(program, address, folder, case, device):
 
 
 def has_gpu(program, address):
-    """Whether the server at `address` has a GPU."""
+    """Whether the server at `address` has a GPU, once those that are starting have joined."""
+    probe = [program, "bench", "--address", address, "--device", "gpu", "--shape", "8",
+             "--duration", "100ms"]
+    while "still starting" in subprocess.run(probe, capture_output=True, text=True,
+                                             timeout=CALL_LIMIT_S, check=False,
+                                             stdin=subprocess.DEVNULL).stderr:
+        pass
     done = subprocess.run([program, "info", "--address", address, "--json"], capture_output=True,
                           text=True, timeout=CALL_LIMIT_S, check=True, stdin=subprocess.DEVNULL)
     return any(device["name"].startswith("d3d12/") for device in json.loads(done.stdout)["devices"])

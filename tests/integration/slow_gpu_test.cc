@@ -89,6 +89,35 @@ TEST_F(SlowGpuTest, ServesBeforeTheDriverIsLoaded) {
   EXPECT_EQ(server.WaitExit(), 0) << server.Output();
 }
 
+// Also by the name of a GPU that the server has not found yet.
+TEST_F(SlowGpuTest, TensorsArePlacedOnceTheGpuHasJoined) {
+  ServerProcess server(Serving("auto"));
+  const std::vector<std::string> addresses = server.WaitReady(folder_.path());
+  ASSERT_THAT(addresses, SizeIs(1)) << server.Output();
+  const auto stub = v1::OperatorService::NewStub(ConnectTo(addresses[0]));
+  const auto create = [&stub](const std::string& device, v1::DevicePreference placement) {
+    v1::CreateTensorRequest request;
+    request.mutable_desc()->set_data_type(v1::DATA_TYPE_FLOAT32);
+    request.mutable_desc()->add_sizes(1);
+    request.set_device(device);
+    request.set_placement(placement);
+    grpc::ClientContext context;
+    v1::CreateTensorResponse response;
+    return stub->CreateTensor(&context, request, &response);
+  };
+  for (const char* device : {"d3d12/slow", "d3d12/none", ""}) {
+    const grpc::Status refused = create(device, v1::DEVICE_PREFERENCE_GPU);
+    EXPECT_EQ(ReasonOf(refused), "DEVICE_UNAVAILABLE") << device;
+    EXPECT_THAT(refused.error_details(), HasSubstr("google.rpc.RetryInfo")) << device;
+  }
+  EXPECT_TRUE(create("", v1::DEVICE_PREFERENCE_CPU).ok());
+  OpenGate();
+  ASSERT_TRUE(server.WaitOutput("GPU joined"));
+  EXPECT_TRUE(create("d3d12/slow", v1::DEVICE_PREFERENCE_GPU).ok());
+  EXPECT_TRUE(create("", v1::DEVICE_PREFERENCE_GPU).ok());
+  EXPECT_EQ(ReasonOf(create("d3d12/none", v1::DEVICE_PREFERENCE_GPU)), "INVALID_REQUEST");
+}
+
 TEST_F(SlowGpuTest, ADriverThatNeverLoadsDoesNotHoldUpTheEnd) {
   ServerProcess server(Serving("auto"));
   ASSERT_THAT(server.WaitReady(folder_.path()), SizeIs(1)) << server.Output();
