@@ -1,53 +1,18 @@
 // File: kernels/data_type.h
 //
-// Element types of tensors: the numbers of DML_TENSOR_DATA_TYPE, their sizes and names, and sets of
-// them. Everything here is constexpr, stateless and safe to use from any thread.
+// What operators need of element types beyond opserve/data_type.h: sets of them, and types of the
+// same size. Everything here is constexpr, stateless and safe to use from any thread.
 
 #ifndef OPSERVE_KERNELS_DATA_TYPE_H_
 #define OPSERVE_KERNELS_DATA_TYPE_H_
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <optional>
 #include <string>
 
-#include "absl/strings/string_view.h"
+#include "opserve/data_type.h"
 
 namespace opserve {
-
-// Element type of a tensor. Values equal DML_TENSOR_DATA_TYPE and the proto's DataType.
-enum class DataType : uint8_t {
-  kUnknown = 0,
-  kFloat32 = 1,
-  kFloat16 = 2,
-  kUint32 = 3,
-  kUint16 = 4,
-  kUint8 = 5,
-  kInt32 = 6,
-  kInt16 = 7,
-  kInt8 = 8,
-  kFloat64 = 9,
-  kUint64 = 10,
-  kInt64 = 11,
-};
-
-// Number of enumerators, kUnknown included; valid types are 1 .. kDataTypeCount - 1.
-inline constexpr int kDataTypeCount = 12;
-
-// All valid types in the order of the operator tables of DirectML's documentation.
-inline constexpr std::array<DataType, 11> kAllDataTypes = {
-    DataType::kFloat64, DataType::kFloat32, DataType::kFloat16, DataType::kInt64,
-    DataType::kInt32,   DataType::kInt16,   DataType::kInt8,    DataType::kUint64,
-    DataType::kUint32,  DataType::kUint16,  DataType::kUint8,
-};
-
-// Bytes of one element; 0 for kUnknown.
-constexpr size_t SizeOf(DataType type) {
-  constexpr std::array<uint8_t, kDataTypeCount> kSizes = {0, 4, 2, 4, 2, 1, 4, 2, 1, 8, 8, 8};
-  return kSizes[static_cast<size_t>(type)];
-}
 
 // The unsigned integer type of as many bytes, whose moves serve every type of that size. kUnknown
 // for kUnknown.
@@ -65,20 +30,6 @@ constexpr DataType UnsignedOfSameSize(DataType type) {
       return DataType::kUnknown;
   }
 }
-
-// DirectML's name without its prefix, such as "FLOAT32"; "UNKNOWN" for kUnknown.
-constexpr absl::string_view NameOf(DataType type) {
-  constexpr std::array<absl::string_view, kDataTypeCount> kNames = {
-      "UNKNOWN", "FLOAT32", "FLOAT16", "UINT32",  "UINT16", "UINT8",
-      "INT32",   "INT16",   "INT8",    "FLOAT64", "UINT64", "INT64"};
-  return kNames[static_cast<size_t>(type)];
-}
-
-// The type with the given number, or nullopt for 0 (unknown) and numbers out of range.
-std::optional<DataType> DataTypeFromNumber(int number);
-
-// The type with the given name, in upper or lower case, or nullopt.
-std::optional<DataType> DataTypeFromName(absl::string_view name);
 
 // A set of element types.
 class DataTypeSet {

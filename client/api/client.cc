@@ -51,78 +51,130 @@ Client::~Client() = default;
 
 absl::StatusOr<Tensor> Client::Execute(const OperatorCall& call, const CallOptions& options,
                                        ExecutionInfo* info) {
-  return impl_->Execute(call, options, info);
+  return impl_->Run(impl_->Execute(call, options), info);
+}
+
+Call<Tensor> Client::StartExecute(const OperatorCall& call, const CallOptions& options) {
+  return impl_->Start(impl_->Execute(call, options));
 }
 
 absl::StatusOr<TensorSpec> Client::ExecuteInto(const OperatorCall& call,
                                                std::span<std::byte> output,
                                                const CallOptions& options, ExecutionInfo* info) {
-  return impl_->ExecuteInto(call, output, options, info);
+  return impl_->Run(impl_->ExecuteInto(call, output, options), info);
+}
+
+Call<TensorSpec> Client::StartExecuteInto(const OperatorCall& call, std::span<std::byte> output,
+                                          const CallOptions& options) {
+  return impl_->Start(impl_->ExecuteInto(call, output, options));
 }
 
 absl::StatusOr<TensorSpec> Client::ExecuteTo(const OperatorCall& call, const TensorPlace& output,
                                              const CallOptions& options, ExecutionInfo* info) {
-  return impl_->ExecuteTo(call, output, options, info);
+  return impl_->Run(impl_->ExecuteTo(call, output, options), info);
+}
+
+Call<TensorSpec> Client::StartExecuteTo(const OperatorCall& call, const TensorPlace& output,
+                                        const CallOptions& options) {
+  return impl_->Start(impl_->ExecuteTo(call, output, options));
+}
+
+absl::StatusOr<std::vector<SequenceResult>> Client::ExecuteSequence(
+    const OperatorSequence& sequence, const CallOptions& options, ExecutionInfo* info) {
+  return impl_->Run(client_internal::ExecuteSequence(*impl_, sequence, options), info);
+}
+
+Call<std::vector<SequenceResult>> Client::StartExecuteSequence(const OperatorSequence& sequence,
+                                                               const CallOptions& options) {
+  return impl_->Start(client_internal::ExecuteSequence(*impl_, sequence, options));
+}
+
+absl::StatusOr<TensorLease> Client::CreateTensor(const TensorView& content,
+                                                 const ResidentOptions& resident,
+                                                 const CallOptions& options) {
+  return impl_->Run(client_internal::CreateTensor(*impl_, content, resident, options));
+}
+
+Call<TensorLease> Client::StartCreateTensor(const TensorView& content,
+                                            const ResidentOptions& resident,
+                                            const CallOptions& options) {
+  return impl_->Start(client_internal::CreateTensor(*impl_, content, resident, options));
+}
+
+absl::StatusOr<TensorLease> Client::CreateTensor(const TensorSpec& spec,
+                                                 const ResidentOptions& resident,
+                                                 const CallOptions& options) {
+  return impl_->Run(client_internal::CreateTensor(*impl_, spec, resident, options));
+}
+
+Call<TensorLease> Client::StartCreateTensor(const TensorSpec& spec, const ResidentOptions& resident,
+                                            const CallOptions& options) {
+  return impl_->Start(client_internal::CreateTensor(*impl_, spec, resident, options));
+}
+
+absl::Status Client::WriteTensor(const TensorHandle& tensor, uint64_t offset,
+                                 std::span<const std::byte> bytes, const CallOptions& options) {
+  return impl_->Run(client_internal::WriteTensor(*impl_, tensor, offset, bytes, options));
+}
+
+Call<void> Client::StartWriteTensor(const TensorHandle& tensor, uint64_t offset,
+                                    std::span<const std::byte> bytes, const CallOptions& options) {
+  return impl_->Start(client_internal::WriteTensor(*impl_, tensor, offset, bytes, options));
+}
+
+absl::StatusOr<Tensor> Client::ReadTensor(const TensorHandle& tensor, const CallOptions& options) {
+  return impl_->Run(client_internal::ReadTensor(*impl_, tensor, options));
+}
+
+Call<Tensor> Client::StartReadTensor(const TensorHandle& tensor, const CallOptions& options) {
+  return impl_->Start(client_internal::ReadTensor(*impl_, tensor, options));
+}
+
+absl::Status Client::ReadTensorInto(const TensorHandle& tensor, uint64_t offset,
+                                    std::span<std::byte> target, const CallOptions& options) {
+  return impl_->Run(client_internal::ReadTensorInto(*impl_, tensor, offset, target, options));
+}
+
+Call<void> Client::StartReadTensorInto(const TensorHandle& tensor, uint64_t offset,
+                                       std::span<std::byte> target, const CallOptions& options) {
+  return impl_->Start(client_internal::ReadTensorInto(*impl_, tensor, offset, target, options));
+}
+
+absl::StatusOr<absl::Duration> Client::RenewTensors(const std::vector<TensorHandle>& tensors,
+                                                    absl::Duration ttl,
+                                                    const CallOptions& options) {
+  return impl_->Run(client_internal::RenewTensors(*impl_, tensors, ttl, options));
+}
+
+Call<absl::Duration> Client::StartRenewTensors(const std::vector<TensorHandle>& tensors,
+                                               absl::Duration ttl, const CallOptions& options) {
+  return impl_->Start(client_internal::RenewTensors(*impl_, tensors, ttl, options));
+}
+
+absl::StatusOr<uint32_t> Client::DeleteTensors(const std::vector<TensorHandle>& tensors,
+                                               const CallOptions& options) {
+  return impl_->Run(client_internal::DeleteTensors(*impl_, tensors, options));
+}
+
+Call<uint32_t> Client::StartDeleteTensors(const std::vector<TensorHandle>& tensors,
+                                          const CallOptions& options) {
+  return impl_->Start(client_internal::DeleteTensors(*impl_, tensors, options));
 }
 
 void Client::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
                           const CallOptions& options) {
-  impl_->ExecuteAsync(call, std::move(done), options);
+  StartExecute(call, options).Then(std::move(done));
 }
 
 std::future<absl::StatusOr<Tensor>> Client::ExecuteFuture(const OperatorCall& call,
                                                           const CallOptions& options) {
-  auto [done, future] = client_internal::MakeFuture();
-  ExecuteAsync(call, std::move(done), options);
-  return std::move(future);
+  return client_internal::ToFuture(StartExecute(call, options));
 }
 
 absl::StatusOr<std::unique_ptr<ExecuteStream>> Client::OpenStream(const StreamOptions& options) {
   absl::StatusOr<std::shared_ptr<client_internal::StreamCore>> core = impl_->OpenStream(options);
   if (!core.ok()) return core.status();
   return std::unique_ptr<ExecuteStream>(new ExecuteStream(*std::move(core), options));
-}
-
-absl::StatusOr<std::vector<SequenceResult>> Client::ExecuteSequence(
-    const OperatorSequence& sequence, const CallOptions& options, ExecutionInfo* info) {
-  return client_internal::ExecuteSequence(*impl_, sequence, options, info);
-}
-
-absl::StatusOr<TensorLease> Client::CreateTensor(const TensorView& content,
-                                                 const ResidentOptions& resident,
-                                                 const CallOptions& options) {
-  return client_internal::CreateTensor(*impl_, content, resident, options);
-}
-
-absl::StatusOr<TensorLease> Client::CreateTensor(const TensorSpec& spec,
-                                                 const ResidentOptions& resident,
-                                                 const CallOptions& options) {
-  return client_internal::CreateTensor(*impl_, spec, resident, options);
-}
-
-absl::Status Client::WriteTensor(const TensorHandle& tensor, uint64_t offset,
-                                 std::span<const std::byte> bytes, const CallOptions& options) {
-  return client_internal::WriteTensor(*impl_, tensor, offset, bytes, options);
-}
-
-absl::StatusOr<Tensor> Client::ReadTensor(const TensorHandle& tensor, const CallOptions& options) {
-  return client_internal::ReadTensor(*impl_, tensor, options);
-}
-
-absl::Status Client::ReadTensorInto(const TensorHandle& tensor, uint64_t offset,
-                                    std::span<std::byte> target, const CallOptions& options) {
-  return client_internal::ReadTensorInto(*impl_, tensor, offset, target, options);
-}
-
-absl::StatusOr<absl::Duration> Client::RenewTensors(const std::vector<TensorHandle>& tensors,
-                                                    absl::Duration ttl,
-                                                    const CallOptions& options) {
-  return client_internal::RenewTensors(*impl_, tensors, ttl, options);
-}
-
-absl::StatusOr<uint32_t> Client::DeleteTensors(const std::vector<TensorHandle>& tensors,
-                                               const CallOptions& options) {
-  return client_internal::DeleteTensors(*impl_, tensors, options);
 }
 
 absl::StatusOr<ResidentTensorList> Client::ListTensors(const CallOptions& options) {

@@ -20,7 +20,6 @@ double Random() {
 constexpr char kExecute[] = "/opserve.v1.OperatorService/Execute";
 constexpr char kExecuteStream[] = "/opserve.v1.OperatorService/ExecuteStream";
 constexpr char kListOperators[] = "/opserve.v1.OperatorService/ListOperators";
-constexpr char kGetServerInfo[] = "/opserve.v1.OperatorService/GetServerInfo";
 constexpr char kSelfTestDevices[] = "/opserve.v1.OperatorService/SelfTestDevices";
 constexpr char kCheckHealth[] = "/grpc.health.v1.Health/Check";
 
@@ -32,36 +31,26 @@ constexpr uint64_t kMinPieceBytes = 1024;
 using HealthRequest = google::protobuf::StringValue;
 using HealthResponse = google::protobuf::Int32Value;
 
-ExecutionInfo InfoOf(const v1::ExecuteResponse& header, const RetryState& retries) {
-  ExecutionInfo info = DecodeExecution(header.execution());
-  info.sends = retries.attempts();
-  return info;
-}
-
-absl::StatusOr<OutputPlace> DecodeIfOk(const absl::Status& status, const ReceivedMessage& response,
-                                       v1::ExecuteResponse& header) {
-  if (!status.ok()) return status;
-  return DecodeOutput(response, header);
+// Where the output is in the answer to an Execute.
+absl::StatusOr<ReceivedOutput> TakeOutput(Answer& answer) {
+  if (!answer.status.ok()) return answer.status;
+  v1::ExecuteResponse header;
+  absl::StatusOr<ReceivedOutput> output = DecodeOutput(answer.message, header);
+  AddExecution(header.execution(), answer.info);
+  return output;
 }
 
 }  // namespace
 
-struct ClientImpl::AsyncCall {
-  OutgoingMessage request;
-  ReceivedMessage response;
-  RetryState retries;
-  ExecuteCallback done;
-};
-
 ClientImpl::~ClientImpl() {
-  std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return in_flight_ == 0; });
+  const MutexLock lock(mutex_);
+  while (in_flight_ > 0) idle_.Wait(mutex_);
 }
 
 absl::Status ClientImpl::WaitForServer() {
   if (options_.connect_timeout <= absl::ZeroDuration()) return absl::OkStatus();
   // Any answer proves that there is a server, also one that has no health service.
-  ReceivedMessage response;
+  ResponseMessage response;
   absl::Status status = transport_->Call(kCheckHealth, {}, options_.connect_timeout, response);
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) return status;
   return absl::OkStatus();
@@ -78,66 +67,50 @@ std::optional<absl::Duration> ClientImpl::OnFailure(RetryState& retries,
   return retries.OnFailure(status, clock_->Now(), Random());
 }
 
-absl::Status ClientImpl::Call(const char* method, const OutgoingMessage& request,
-                              RetryState& retries, ReceivedMessage& response) {
+Answer ClientImpl::Invoke(const char* method, const OutgoingMessage& request, RetryState& retries) {
+  Answer answer;
   while (true) {
-    absl::Status status =
-        transport_->Call(method, request, retries.TimeLeft(clock_->Now()), response);
-    if (status.ok()) return status;
-    const std::optional<absl::Duration> wait = OnFailure(retries, status);
-    if (!wait) return status;
+    answer.status =
+        transport_->Call(method, request, retries.TimeLeft(clock_->Now()), answer.message);
+    answer.info.sends = retries.attempts();
+    if (answer.status.ok()) return answer;
+    const std::optional<absl::Duration> wait = OnFailure(retries, answer.status);
+    if (!wait) return answer;
     clock_->SleepFor(*wait);
   }
 }
 
-absl::Status ClientImpl::Call(const char* method, const google::protobuf::Message& request,
-                              RetryState& retries, google::protobuf::Message& response) {
-  ReceivedMessage received;
-  const absl::Status status = Call(method, {request.SerializeAsString()}, retries, received);
-  return status.ok() ? Parse(received, response) : status;
+absl::Status ClientImpl::Invoke(const char* method, const google::protobuf::Message& request,
+                                RetryState& retries, google::protobuf::Message& response) {
+  const Answer answer = Invoke(method, {request.SerializeAsString()}, retries);
+  return answer.status.ok() ? Parse(answer.message, response) : answer.status;
 }
 
-absl::Status ClientImpl::Call(const char* method, const google::protobuf::Message& request,
-                              const CallOptions& options, google::protobuf::Message& response) {
+absl::Status ClientImpl::Invoke(const char* method, const google::protobuf::Message& request,
+                                const CallOptions& options, google::protobuf::Message& response) {
   RetryState retries = StartRetries(options);
-  return Call(method, request, retries, response);
+  return Invoke(method, request, retries, response);
 }
 
-absl::StatusOr<OutputPlace> ClientImpl::Run(const OperatorCall& call, const CallOptions& options,
-                                            ExecutionInfo* info, ReceivedMessage& response) {
-  RetryState retries = StartRetries(options);
-  v1::ExecuteResponse header;
-  const absl::Status status = Call(kExecute, MakeRequest(call), retries, response);
-  absl::StatusOr<OutputPlace> output = DecodeIfOk(status, response, header);
-  if (info != nullptr) *info = InfoOf(header, retries);
-  return output;
-}
-
-absl::StatusOr<Tensor> ClientImpl::MakeTensor(
-    TensorSpec spec, absl::FunctionRef<absl::Status(std::span<std::byte>)> fill) {
+absl::StatusOr<std::shared_ptr<const HostBuffer>> ClientImpl::TakeBuffer(const TensorSpec& spec) {
   const absl::StatusOr<uint64_t> bytes = ByteSize(spec);
   if (!bytes.ok()) return bytes.status();
-  absl::StatusOr<std::shared_ptr<const HostBuffer>> buffer = TakeResultBuffer(buffers_, *bytes);
+  return TakeResultBuffer(buffers_, *bytes);
+}
+
+absl::StatusOr<Tensor> ClientImpl::Gather(const ResponseMessage& response, ReceivedOutput output) {
+  absl::StatusOr<std::shared_ptr<const HostBuffer>> buffer = TakeBuffer(output.spec);
   if (!buffer.ok()) return buffer.status();
-  const std::span<std::byte> target((*buffer)->data(), *bytes);
-  absl::Status filled = fill(target);
-  if (!filled.ok()) return filled;
-  return Tensor::FromShared(std::move(spec), target, *std::move(buffer));
+  const std::span<std::byte> target((*buffer)->data(), output.bytes);
+  response.CopyPayload(output.payload, target.data());
+  return Tensor::FromShared(std::move(output.spec), target, *std::move(buffer));
 }
 
-absl::StatusOr<Tensor> ClientImpl::Gather(const ReceivedMessage& response, OutputPlace output) {
-  return MakeTensor(std::move(output.spec), [&](std::span<std::byte> target) {
-    response.CopyPayload(output.payload, target.data());
-    return absl::OkStatus();
-  });
-}
-
-absl::StatusOr<uint64_t> ClientImpl::MaxPayloadBytes(RetryState& retries) {
-  if (const uint64_t known = max_payload_bytes_; known > 0) return known;
+absl::StatusOr<uint64_t> ClientImpl::LearnMaxPayload(const Answer& answer) {
+  if (!answer.status.ok()) return answer.status;
   v1::GetServerInfoResponse info;
-  retries.StartOver();
-  const absl::Status status = Call(kGetServerInfo, v1::GetServerInfoRequest(), retries, info);
-  if (!status.ok()) return status;
+  absl::Status parsed = Parse(answer.message, info);
+  if (!parsed.ok()) return parsed;
   // More than the rest of a message about one tensor takes.
   constexpr uint64_t kHeaderBytes = 1024;
   uint64_t limit = info.limits().max_message_bytes();
@@ -145,85 +118,102 @@ absl::StatusOr<uint64_t> ClientImpl::MaxPayloadBytes(RetryState& retries) {
     limit = std::min(limit, static_cast<uint64_t>(options_.max_message_bytes));
   }
   limit = std::min(limit - std::min(limit, kHeaderBytes), info.limits().max_queued_bytes());
-  max_payload_bytes_ = std::max<uint64_t>(limit, 1);
-  return max_payload_bytes_;
+  limit = std::max<uint64_t>(limit, 1);
+  max_payload_bytes_ = limit;
+  return limit;
 }
 
-absl::StatusOr<Tensor> ClientImpl::Execute(const OperatorCall& call, const CallOptions& options,
-                                           ExecutionInfo* info) {
-  ReceivedMessage response;
-  absl::StatusOr<OutputPlace> output = Run(call, options, info, response);
-  if (!output.ok()) return output.status();
-  return Gather(response, *std::move(output));
+Operation<Tensor> ClientImpl::Execute(const OperatorCall& call, const CallOptions& options) {
+  return {StartRetries(options),
+          Step<Tensor>{kExecute, MakeRequest(call), [this](Answer& answer) -> Next<Tensor> {
+                         absl::StatusOr<ReceivedOutput> output = TakeOutput(answer);
+                         if (!output.ok()) return output.status();
+                         return Gather(answer.message, *std::move(output));
+                       }}};
 }
 
-absl::StatusOr<TensorSpec> ClientImpl::ExecuteInto(const OperatorCall& call,
-                                                   std::span<std::byte> target,
-                                                   const CallOptions& options,
-                                                   ExecutionInfo* info) {
-  ReceivedMessage response;
-  absl::StatusOr<OutputPlace> output = Run(call, options, info, response);
-  if (!output.ok()) return output.status();
-  if (output->bytes != target.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the result, ", ToString(output->spec), ", has ",
-                                                   output->bytes, " bytes; there is room for ",
-                                                   target.size()));
-  }
-  response.CopyPayload(output->payload, target.data());
-  return std::move(output->spec);
+Operation<TensorSpec> ClientImpl::ExecuteInto(const OperatorCall& call, std::span<std::byte> target,
+                                              const CallOptions& options) {
+  const auto copy = [target](Answer& answer) -> Next<TensorSpec> {
+    absl::StatusOr<ReceivedOutput> output = TakeOutput(answer);
+    if (!output.ok()) return output.status();
+    if (output->bytes != target.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("the result, ", ToString(output->spec),
+                                                     ", has ", output->bytes,
+                                                     " bytes; there is room for ", target.size()));
+    }
+    answer.message.CopyPayload(output->payload, target.data());
+    return std::move(output->spec);
+  };
+  return {StartRetries(options), Step<TensorSpec>{kExecute, MakeRequest(call), copy}};
 }
 
-absl::StatusOr<TensorSpec> ClientImpl::ExecuteTo(const OperatorCall& call,
-                                                 const TensorPlace& output,
-                                                 const CallOptions& options, ExecutionInfo* info) {
-  RetryState retries = StartRetries(options, !Overlaps(output, call.inputs));
-  ReceivedMessage response;
-  v1::ExecuteResponse header;
-  const absl::Status status = Call(kExecute, MakeRequest(call, output), retries, response);
-  absl::StatusOr<TensorSpec> spec =
-      status.ok() ? DecodePlacedOutput(response, header) : absl::StatusOr<TensorSpec>(status);
-  if (info != nullptr) *info = InfoOf(header, retries);
-  return spec;
+Operation<TensorSpec> ClientImpl::ExecuteTo(const OperatorCall& call, const TensorPlace& output,
+                                            const CallOptions& options) {
+  const auto read_spec = [](Answer& answer) -> Next<TensorSpec> {
+    if (!answer.status.ok()) return answer.status;
+    v1::ExecuteResponse header;
+    absl::StatusOr<TensorSpec> spec = DecodePlacedOutput(answer.message, header);
+    AddExecution(header.execution(), answer.info);
+    return spec;
+  };
+  return {StartRetries(options, !Overlaps(output, call.inputs)),
+          Step<TensorSpec>{kExecute, MakeRequest(call, output), read_spec}};
 }
 
-void ClientImpl::ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
-                              const CallOptions& options) {
-  {
-    const std::lock_guard lock(mutex_);
-    ++in_flight_;
-  }
-  StartAttempt(std::make_shared<AsyncCall>(
-      AsyncCall{MakeRequest(call), {}, StartRetries(options), std::move(done)}));
+void ClientImpl::BeginAsync() {
+  const MutexLock lock(mutex_);
+  ++in_flight_;
 }
 
-void ClientImpl::StartAttempt(std::shared_ptr<AsyncCall> call) {
-  AsyncCall& attempt = *call;
-  transport_->CallAsync(
-      kExecute, attempt.request, attempt.retries.TimeLeft(clock_->Now()), attempt.response,
-      [this, call = std::move(call)](const absl::Status& status) { OnAttemptDone(call, status); });
+void ClientImpl::EndAsync() {
+  const MutexLock lock(mutex_);
+  // Still under the lock: without it the destructor could end before notify_all does.
+  if (--in_flight_ == 0) idle_.NotifyAll();
 }
 
-void ClientImpl::OnAttemptDone(std::shared_ptr<AsyncCall> call, const absl::Status& status) {
+void ClientImpl::StartAttempt(std::shared_ptr<AsyncStep> step) {
+  AsyncStep& attempt = *step;
+  transport_->CallAsync(attempt.method, attempt.request, attempt.retries.TimeLeft(clock_->Now()),
+                        attempt.answer.message, *attempt.cancellation,
+                        [this, step = std::move(step)](absl::Status status) {
+                          OnAttemptDone(step, std::move(status));
+                        });
+}
+
+void ClientImpl::OnAttemptDone(const std::shared_ptr<AsyncStep>& step, absl::Status status) {
+  step->answer.info.sends = step->retries.attempts();
   if (!status.ok()) {
-    if (const std::optional<absl::Duration> wait = OnFailure(call->retries, status)) {
-      // This is a thread of gRPC, which must not sleep.
-      clock_->RunAfter(*wait, [this, call = std::move(call)] { StartAttempt(call); });
-      return;
+    if (const std::optional<absl::Duration> wait = OnFailure(step->retries, status)) {
+      return WaitForAttempt(step, *wait);
     }
   }
-  v1::ExecuteResponse header;
-  absl::StatusOr<OutputPlace> output = DecodeIfOk(status, call->response, header);
-  absl::StatusOr<Tensor> result =
-      output.ok() ? Gather(call->response, *std::move(output)) : output.status();
-  const ExecutionInfo info = InfoOf(header, call->retries);
-  {
-    // What the callback holds goes before the call counts as done: the destructor waits for that.
-    ExecuteCallback done = std::move(call->done);
-    std::move(done)(std::move(result), info);
-  }
-  const std::lock_guard lock(mutex_);
-  // Still under the lock: without it the destructor could end before notify_all does.
-  if (--in_flight_ == 0) idle_.notify_all();
+  OnAnswer(*step, std::move(status));
+}
+
+void ClientImpl::WaitForAttempt(const std::shared_ptr<AsyncStep>& step, absl::Duration wait) {
+  // The call may end, and the client with it, as soon as somebody can cancel it.
+  BeginAsync();
+  // Whoever comes first goes on: the clock or the user, who cancels.
+  const auto has_ended = std::make_shared<std::atomic<bool>>(false);
+  const auto end = [this, step, has_ended] {
+    if (has_ended->exchange(true)) return;
+    if (step->cancellation->is_cancelled()) {
+      return OnAnswer(*step, absl::CancelledError("the call was cancelled"));
+    }
+    StartAttempt(step);
+  };
+  step->cancellation->OnCancel(end);
+  // This is a thread of gRPC, which must not sleep.
+  if (!*has_ended) clock_->RunAfter(wait, end);
+  EndAsync();
+}
+
+void ClientImpl::OnAnswer(AsyncStep& step, absl::Status status) {
+  step.answer.status = std::move(status);
+  // It may end the client, which waits for the call, and nothing of the step is needed any more.
+  const std::function<void(AsyncStep&)> then = std::move(step.then);
+  then(step);
 }
 
 absl::StatusOr<std::shared_ptr<StreamCore>> ClientImpl::OpenStream(const StreamOptions& options) {
@@ -245,14 +235,14 @@ absl::StatusOr<Catalogue> ClientImpl::ListOperators(absl::string_view name,
   request.set_name(std::string(name));
   request.set_feature_level(std::string(feature_level));
   v1::ListOperatorsResponse response;
-  const absl::Status status = Call(kListOperators, request, options, response);
+  const absl::Status status = Invoke(kListOperators, request, options, response);
   if (!status.ok()) return status;
   return DecodeCatalogue(response);
 }
 
 absl::StatusOr<ServerInfo> ClientImpl::GetServerInfo(const CallOptions& options) {
   v1::GetServerInfoResponse response;
-  const absl::Status status = Call(kGetServerInfo, v1::GetServerInfoRequest(), options, response);
+  const absl::Status status = Invoke(kGetServerInfo, v1::GetServerInfoRequest(), options, response);
   if (!status.ok()) return status;
   return DecodeServerInfo(response);
 }
@@ -262,7 +252,7 @@ absl::StatusOr<std::vector<SelfTestReport>> ClientImpl::SelfTestDevices(
   v1::SelfTestDevicesRequest request;
   request.set_device(std::string(name));
   v1::SelfTestDevicesResponse response;
-  const absl::Status status = Call(kSelfTestDevices, request, options, response);
+  const absl::Status status = Invoke(kSelfTestDevices, request, options, response);
   if (!status.ok()) return status;
   return DecodeSelfTests(response);
 }
@@ -271,7 +261,7 @@ absl::StatusOr<SharedRegion> ClientImpl::CreateRegion(uint64_t bytes, const Call
   RetryState retries = StartRetries(options);
   const auto find_socket = [&]() -> absl::StatusOr<SharedMemoryInfo> {
     v1::GetServerInfoResponse response;
-    absl::Status status = Call(kGetServerInfo, v1::GetServerInfoRequest(), retries, response);
+    absl::Status status = Invoke(kGetServerInfo, v1::GetServerInfoRequest(), retries, response);
     if (!status.ok()) return status;
     std::optional<SharedMemoryInfo> info = DecodeServerInfo(response).shared_memory;
     if (info) return *std::move(info);
@@ -285,7 +275,7 @@ absl::StatusOr<HealthStatus> ClientImpl::CheckHealth(absl::string_view service,
   HealthRequest request;
   request.set_value(std::string(service));
   HealthResponse response;
-  const absl::Status status = Call(kCheckHealth, request, options, response);
+  const absl::Status status = Invoke(kCheckHealth, request, options, response);
   if (!status.ok()) return status;
   const bool is_known = response.value() == 1 || response.value() == 2;
   return is_known ? static_cast<HealthStatus>(response.value()) : HealthStatus::kUnknown;

@@ -6,14 +6,15 @@
 #define OPSERVE_CLIENT_API_CLIENT_IMPL_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
+#include <variant>
 
-#include "absl/functional/function_ref.h"
+#include "client/api/operation.h"
 #include "client/base/clock.h"
 #include "client/memory/shared_memory.h"
 #include "client/rpc/retry.h"
@@ -23,13 +24,14 @@
 #include "google/protobuf/message.h"
 #include "opserve/client.h"
 #include "proto/base/host_buffers.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::client_internal {
 
 class ClientImpl {
  public:
   ClientImpl(const ClientOptions& options, std::unique_ptr<Transport> transport,
-             std::unique_ptr<Clock> clock)
+             std::unique_ptr<ClientClock> clock)
       : options_(options),
         buffers_(options.idle_buffer_bytes),
         clock_(std::move(clock)),
@@ -40,13 +42,36 @@ class ClientImpl {
   // Waits until the server answers anything at all, for at most options.connect_timeout.
   absl::Status WaitForServer();
 
-  absl::StatusOr<Tensor> Execute(const OperatorCall& call, const CallOptions& options,
-                                 ExecutionInfo* info);
-  absl::StatusOr<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
-                                         const CallOptions& options, ExecutionInfo* info);
-  absl::StatusOr<TensorSpec> ExecuteTo(const OperatorCall& call, const TensorPlace& output,
-                                       const CallOptions& options, ExecutionInfo* info);
-  void ExecuteAsync(const OperatorCall& call, ExecuteCallback done, const CallOptions& options);
+  // Operations as the functions of Client of the same names; Run or Start makes calls of them.
+  Operation<Tensor> Execute(const OperatorCall& call, const CallOptions& options);
+  Operation<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
+                                    const CallOptions& options);
+  Operation<TensorSpec> ExecuteTo(const OperatorCall& call, const TensorPlace& output,
+                                  const CallOptions& options);
+
+  // Runs an operation on this thread. Where `info` is given it tells how it was run.
+  template <class T>
+  CallResult<T> Run(Operation<T> operation, ExecutionInfo* info = nullptr) {
+    Answer answer;
+    while (auto* const step = std::get_if<Step<T>>(&operation.next)) {
+      operation.retries.StartOver();
+      answer = Invoke(step->method, step->message, operation.retries);
+      Next<T> next = step->then(answer);
+      operation.next = std::move(next);
+    }
+    if (info != nullptr) *info = std::move(answer.info);
+    return std::get<CallResult<T>>(std::move(operation.next));
+  }
+
+  // Starts an operation, which goes on, on threads of the client, when the handle is gone.
+  template <class T>
+  opserve::Call<T> Start(Operation<T> operation) {
+    auto state = std::make_shared<CallState<T>>();
+    BeginAsync();
+    Continue<T>(std::move(operation.next), operation.retries, state, {});
+    return opserve::Call<T>(std::move(state));
+  }
+
   // A stream that has begun.
   absl::StatusOr<std::shared_ptr<StreamCore>> OpenStream(const StreamOptions& options);
   absl::StatusOr<Catalogue> ListOperators(absl::string_view name, absl::string_view feature_level,
@@ -61,42 +86,79 @@ class ClientImpl {
 
   RetryState StartRetries(const CallOptions& options, bool is_idempotent = true);
   // Makes attempts on this thread until one succeeds or a failure is final.
-  absl::Status Call(const char* method, const OutgoingMessage& request, RetryState& retries,
-                    ReceivedMessage& response);
+  Answer Invoke(const char* method, const OutgoingMessage& request, RetryState& retries);
   // The same for methods without payloads. DATA_LOSS where the response is no such message.
-  absl::Status Call(const char* method, const google::protobuf::Message& request,
-                    RetryState& retries, google::protobuf::Message& response);
-  absl::Status Call(const char* method, const google::protobuf::Message& request,
-                    const CallOptions& options, google::protobuf::Message& response);
-  // A tensor whose bytes `fill` writes. RESOURCE_EXHAUSTED where there is no memory for it.
-  absl::StatusOr<Tensor> MakeTensor(TensorSpec spec,
-                                    absl::FunctionRef<absl::Status(std::span<std::byte>)> fill);
+  absl::Status Invoke(const char* method, const google::protobuf::Message& request,
+                      RetryState& retries, google::protobuf::Message& response);
+  absl::Status Invoke(const char* method, const google::protobuf::Message& request,
+                      const CallOptions& options, google::protobuf::Message& response);
+  // Memory for a tensor. RESOURCE_EXHAUSTED where there is none.
+  absl::StatusOr<std::shared_ptr<const HostBuffer>> TakeBuffer(const TensorSpec& spec);
   // The output of a response as a tensor of its own.
-  absl::StatusOr<Tensor> Gather(const ReceivedMessage& response, OutputPlace output);
-  // Most bytes of a payload that fit into a message beside the rest. Asks the server once.
-  absl::StatusOr<uint64_t> MaxPayloadBytes(RetryState& retries);
+  absl::StatusOr<Tensor> Gather(const ResponseMessage& response, ReceivedOutput output);
+  // Goes on with the most bytes of a payload that fit into a message beside the rest. Asks the
+  // server once.
+  template <class T>
+  Next<T> WithMaxPayload(std::function<Next<T>(uint64_t bytes)> then) {
+    if (const uint64_t known = max_payload_bytes_; known > 0) return then(known);
+    return Step<T>{kGetServerInfo, {}, [this, then](Answer& answer) -> Next<T> {
+                     const absl::StatusOr<uint64_t> learned = LearnMaxPayload(answer);
+                     if (!learned.ok()) return learned.status();
+                     return then(*learned);
+                   }};
+  }
 
  private:
-  struct AsyncCall;
+  static constexpr char kGetServerInfo[] = "/opserve.v1.OperatorService/GetServerInfo";
+
+  // A message that is sent asynchronously, and what to do with its answer.
+  struct AsyncStep {
+    const char* method;
+    OutgoingMessage request;
+    RetryState retries;
+    std::shared_ptr<Cancellation> cancellation;
+    std::function<void(AsyncStep&)> then;
+    Answer answer = {};
+  };
 
   // Time to wait after a failed attempt, or nullopt where the failure is final.
   std::optional<absl::Duration> OnFailure(RetryState& retries, const absl::Status& status);
-  // Runs `call` and finds its output in the response.
-  absl::StatusOr<OutputPlace> Run(const OperatorCall& call, const CallOptions& options,
-                                  ExecutionInfo* info, ReceivedMessage& response);
-  void StartAttempt(std::shared_ptr<AsyncCall> call);
-  void OnAttemptDone(std::shared_ptr<AsyncCall> call, const absl::Status& status);
+  absl::StatusOr<uint64_t> LearnMaxPayload(const Answer& answer);
+
+  template <class T>
+  void Continue(Next<T> next, RetryState retries, std::shared_ptr<CallState<T>> state,
+                const ExecutionInfo& info) {
+    auto* const step = std::get_if<Step<T>>(&next);
+    if (step == nullptr) {
+      state->Finish(std::get<CallResult<T>>(std::move(next)), info);
+      return EndAsync();
+    }
+    retries.StartOver();
+    StartAttempt(std::make_shared<AsyncStep>(
+        AsyncStep{step->method, std::move(step->message), retries, state,
+                  [this, state, then = std::move(step->then)](AsyncStep& done) {
+                    Next<T> following = then(done.answer);
+                    Continue<T>(std::move(following), done.retries, state, done.answer.info);
+                  }}));
+  }
+  void StartAttempt(std::shared_ptr<AsyncStep> step);
+  void OnAttemptDone(const std::shared_ptr<AsyncStep>& step, absl::Status status);
+  // Starts the next attempt after `wait`, or gives up once the call is cancelled.
+  void WaitForAttempt(const std::shared_ptr<AsyncStep>& step, absl::Duration wait);
+  static void OnAnswer(AsyncStep& step, absl::Status status);
+  void BeginAsync();
+  void EndAsync();
 
   const ClientOptions options_;
   HostBufferPool buffers_;
-  const std::unique_ptr<Clock> clock_;
+  const std::unique_ptr<ClientClock> clock_;
   const std::unique_ptr<Transport> transport_;
   SharedMemory shared_memory_;
   std::atomic<uint64_t> max_payload_bytes_ = 0;  // 0: not known yet
-  // std::mutex, which ThreadSanitizer understands; the distributed Abseil is not instrumented.
-  std::mutex mutex_;
-  std::condition_variable idle_;
-  int in_flight_ = 0;  // asynchronous calls; guarded by mutex_
+  Mutex mutex_;
+  CondVar idle_;
+  // Calls of Start.
+  int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace opserve::client_internal

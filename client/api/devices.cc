@@ -1,5 +1,7 @@
 #include "opserve/devices.h"
 
+#include "opserve/catalogue.h"
+
 namespace opserve {
 
 double DeviceCounters::AverageBatch() const {
@@ -42,6 +44,20 @@ absl::string_view NameOf(DeviceInfo::State state) {
       break;
   }
   return "UNKNOWN";
+}
+
+absl::string_view NameOf(AttributeValueKind kind) {
+  switch (kind) {
+    case AttributeValueKind::kEnum:
+      return "enum";
+    case AttributeValueKind::kInt:
+      return "int";
+    case AttributeValueKind::kFloat:
+      return "float";
+    case AttributeValueKind::kUnknown:
+      break;
+  }
+  return "unknown";
 }
 
 }  // namespace opserve

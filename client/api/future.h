@@ -1,6 +1,6 @@
 // File: client/api/future.h
 //
-// A callback that sets a future. Stateless and safe to use from any thread.
+// The future result of a call. Stateless and safe to use from any thread.
 
 #ifndef OPSERVE_CLIENT_API_FUTURE_H_
 #define OPSERVE_CLIENT_API_FUTURE_H_
@@ -8,23 +8,18 @@
 #include <future>
 #include <utility>
 
-#include "opserve/client.h"
+#include "opserve/call_handle.h"
 
 namespace opserve::client_internal {
 
-struct FutureResult {
-  ExecuteCallback done;
-  std::future<absl::StatusOr<Tensor>> future;
-};
-
-inline FutureResult MakeFuture() {
-  std::promise<absl::StatusOr<Tensor>> promise;
-  std::future<absl::StatusOr<Tensor>> future = promise.get_future();
-  return {
-      [promise = std::move(promise)](absl::StatusOr<Tensor> output, const ExecutionInfo&) mutable {
-        promise.set_value(std::move(output));
-      },
-      std::move(future)};
+template <class T>
+std::future<CallResult<T>> ToFuture(const Call<T>& call) {
+  std::promise<CallResult<T>> promise;
+  std::future<CallResult<T>> future = promise.get_future();
+  call.Then([promise = std::move(promise)](CallResult<T> result, const ExecutionInfo&) mutable {
+    promise.set_value(std::move(result));
+  });
+  return future;
 }
 
 }  // namespace opserve::client_internal

@@ -1,7 +1,9 @@
 #include "client/api/resident.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -56,81 +58,101 @@ v1::CreateTensorRequest RequestFor(const TensorSpec& spec, const ResidentOptions
   return request;
 }
 
-// Creates a tensor with what `message` holds of it.
-absl::StatusOr<TensorLease> Create(ClientImpl& client, const OutgoingMessage& message,
-                                   RetryState& retries) {
-  ReceivedMessage received;
-  v1::CreateTensorResponse response;
-  retries.StartOver();
-  absl::Status status = client.Call(kCreate, message, retries, received);
-  if (status.ok()) status = Parse(received, response);
-  if (!status.ok()) return status;
-  return TensorLease{TensorHandle{response.tensor()}, absl::Seconds(response.ttl_s()),
-                     response.has_content(), response.device()};
+// Creates a tensor with what `message` holds of it, then goes on with `then`.
+Step<TensorLease> Create(OutgoingMessage message,
+                         std::function<Next<TensorLease>(TensorLease lease)> then) {
+  return {kCreate, std::move(message), [then](Answer& answer) -> Next<TensorLease> {
+            if (!answer.status.ok()) return answer.status;
+            v1::CreateTensorResponse response;
+            absl::Status parsed = Parse(answer.message, response);
+            if (!parsed.ok()) return parsed;
+            return then({TensorHandle{response.tensor()}, absl::Seconds(response.ttl_s()),
+                         response.has_content(), response.device()});
+          }};
 }
 
-absl::Status Write(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
-                   std::span<const std::byte> bytes, uint64_t piece_bytes, RetryState& retries) {
+// Sends `bytes` in pieces of `piece_bytes`, then goes on with what became of it.
+template <class T>
+Next<T> Write(const TensorHandle& tensor, uint64_t offset, std::span<const std::byte> bytes,
+              uint64_t piece_bytes, std::function<Next<T>(const absl::Status& written)> then) {
+  const auto piece = bytes.first(std::min<uint64_t>(bytes.size(), piece_bytes));
+  const auto rest = bytes.subspan(piece.size());
   v1::WriteTensorRequest header;
   header.set_tensor(tensor.id);
-  absl::Status status;
-  do {
-    const auto piece = bytes.first(std::min<uint64_t>(bytes.size(), piece_bytes));
-    header.set_offset(offset);
-    ReceivedMessage response;
-    retries.StartOver();
-    status = client.Call(kWrite, {header.SerializeAsString(), {piece}}, retries, response);
-    offset += piece.size();
-    bytes = bytes.subspan(piece.size());
-  } while (status.ok() && !bytes.empty());
-  return status;
+  header.set_offset(offset);
+  const uint64_t end = offset + piece.size();
+  return Step<T>{kWrite,
+                 {header.SerializeAsString(), {piece}},
+                 [tensor, end, rest, piece_bytes, then](Answer& answer) -> Next<T> {
+                   if (!answer.status.ok() || rest.empty()) return then(answer.status);
+                   return Write<T>(tensor, end, rest, piece_bytes, then);
+                 }};
 }
 
 // Asks for `bytes` bytes; 0: all from `offset` on.
-absl::Status Read(ClientImpl& client, const TensorHandle& tensor, uint64_t offset, uint64_t bytes,
-                  RetryState& retries, ReceivedMessage& response, v1::ReadTensorResponse& header) {
+OutgoingMessage ReadRequest(const TensorHandle& tensor, uint64_t offset, uint64_t bytes) {
   v1::ReadTensorRequest request;
   request.set_tensor(tensor.id);
   request.set_offset(offset);
   request.set_bytes(bytes);
-  retries.StartOver();
-  absl::Status status = client.Call(kRead, {request.SerializeAsString()}, retries, response);
-  return status.ok() ? Parse(response, header) : status;
+  return {request.SerializeAsString()};
 }
 
-absl::Status ReadInto(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
-                      std::span<std::byte> target, RetryState& retries) {
-  const absl::StatusOr<uint64_t> piece_bytes = client.MaxPayloadBytes(retries);
-  if (!piece_bytes.ok()) return piece_bytes.status();
-  while (!target.empty()) {
-    const uint64_t bytes = std::min<uint64_t>(target.size(), *piece_bytes);
-    ReceivedMessage response;
-    v1::ReadTensorResponse header;
-    absl::Status status = Read(client, tensor, offset, bytes, retries, response, header);
-    if (!status.ok()) return status;
-    const size_t count = response.payload_count();
-    if (count == 0 || response.payload_bytes(count - 1) != bytes) {
-      return absl::DataLossError("the server's response has not the bytes that were asked for");
-    }
-    response.CopyPayload(count - 1, target.data());
-    offset += bytes;
-    target = target.subspan(bytes);
+// Copies the bytes that were asked for.
+absl::Status CopyRange(const Answer& answer, std::span<std::byte> target) {
+  if (!answer.status.ok()) return answer.status;
+  v1::ReadTensorResponse header;
+  absl::Status parsed = Parse(answer.message, header);
+  if (!parsed.ok()) return parsed;
+  const size_t count = answer.message.payload_count();
+  if (count == 0 || answer.message.payload_bytes(count - 1) != target.size()) {
+    return absl::DataLossError("the server's response has not the bytes that were asked for");
   }
+  answer.message.CopyPayload(count - 1, target.data());
   return absl::OkStatus();
 }
 
-// A tensor that does not fit into one message.
-absl::StatusOr<Tensor> ReadInPieces(ClientImpl& client, const TensorHandle& tensor,
-                                    RetryState& retries) {
-  ReceivedMessage first_byte;
-  v1::ReadTensorResponse header;
-  absl::Status status = Read(client, tensor, 0, 1, retries, first_byte, header);
-  if (!status.ok()) return status;
-  absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(header.desc());
-  if (!spec.ok()) return spec.status();
-  return client.MakeTensor(*std::move(spec), [&](std::span<std::byte> target) {
-    return ReadInto(client, tensor, 0, target, retries);
+// Fills `target` in pieces of `piece_bytes`, then goes on with `then`.
+template <class T>
+Next<T> ReadInto(const TensorHandle& tensor, uint64_t offset, std::span<std::byte> target,
+                 uint64_t piece_bytes, std::function<Next<T>()> then) {
+  if (target.empty()) return then();
+  const auto piece = target.first(std::min<uint64_t>(target.size(), piece_bytes));
+  const auto rest = target.subspan(piece.size());
+  const uint64_t end = offset + piece.size();
+  return Step<T>{kRead, ReadRequest(tensor, offset, piece.size()),
+                 [tensor, end, piece, rest, piece_bytes, then](Answer& answer) -> Next<T> {
+                   absl::Status copied = CopyRange(answer, piece);
+                   if (!copied.ok()) return copied;
+                   return ReadInto<T>(tensor, end, rest, piece_bytes, then);
+                 }};
+}
+
+// Reads a tensor of this layout, which does not fit into one message.
+Next<Tensor> ReadInPieces(ClientImpl& client, const TensorHandle& tensor, TensorSpec spec) {
+  absl::StatusOr<std::shared_ptr<const HostBuffer>> taken = client.TakeBuffer(spec);
+  if (!taken.ok()) return taken.status();
+  const std::shared_ptr<const HostBuffer> buffer = *std::move(taken);
+  const std::span<std::byte> target(buffer->data(), *ByteSize(spec));
+  const std::function<Next<Tensor>()> finish = [spec, buffer, target]() -> Next<Tensor> {
+    return Tensor::FromShared(spec, target, buffer);
+  };
+  return client.WithMaxPayload<Tensor>([tensor, target, finish](uint64_t piece_bytes) {
+    return ReadInto<Tensor>(tensor, 0, target, piece_bytes, finish);
   });
+}
+
+// Asks for the layout of a tensor with its first byte, then reads it in pieces.
+Step<Tensor> ReadLarge(ClientImpl& client, const TensorHandle& tensor) {
+  return {kRead, ReadRequest(tensor, 0, 1), [&client, tensor](Answer& answer) -> Next<Tensor> {
+            if (!answer.status.ok()) return answer.status;
+            v1::ReadTensorResponse header;
+            absl::Status parsed = Parse(answer.message, header);
+            if (!parsed.ok()) return parsed;
+            absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(header.desc());
+            if (!spec.ok()) return spec.status();
+            return ReadInPieces(client, tensor, *std::move(spec));
+          }};
 }
 
 template <class Request>
@@ -140,104 +162,132 @@ Request RequestFor(const std::vector<TensorHandle>& tensors) {
   return request;
 }
 
-}  // namespace
+// A message without payloads, and what of its answer, a Response, is wanted.
+template <class Response, class T, class Request>
+Operation<T> Ask(ClientImpl& client, const char* method, const Request& request,
+                 const CallOptions& options, T (*wanted)(const Response&)) {
+  return {client.StartRetries(options),
+          Step<T>{method, {request.SerializeAsString()}, [wanted](Answer& answer) -> Next<T> {
+                    if (!answer.status.ok()) return answer.status;
+                    Response response;
+                    absl::Status parsed = Parse(answer.message, response);
+                    if (!parsed.ok()) return parsed;
+                    return wanted(response);
+                  }}};
+}
 
-absl::StatusOr<TensorLease> CreateTensor(ClientImpl& client, const TensorView& content,
-                                         const ResidentOptions& resident,
-                                         const CallOptions& options) {
-  absl::Status status = CheckContent(content);
-  if (!status.ok()) return status;
-  RetryState retries = client.StartRetries(options);
-  const absl::StatusOr<uint64_t> piece_bytes = client.MaxPayloadBytes(retries);
-  if (!piece_bytes.ok()) return piece_bytes.status();
+// Gives up a tensor that could not be filled. Where that fails too, or the deadline has passed, its
+// lease ends it.
+Step<TensorLease> GiveUp(const TensorHandle& tensor, const absl::Status& why) {
+  return {kDelete,
+          {RequestFor<v1::DeleteTensorsRequest>({tensor}).SerializeAsString()},
+          [why](Answer&) -> Next<TensorLease> { return why; }};
+}
 
-  v1::CreateTensorRequest request = RequestFor(content.spec(), resident);
-  if (resident.skip_if_known) {
-    absl::StatusOr<std::string> digest = DigestOf(content.bytes());
+// Creates a tensor with its content, in one message where that holds it.
+Next<TensorLease> CreateWith(std::span<const std::byte> bytes, v1::CreateTensorRequest request,
+                             bool skip_if_known, uint64_t piece_bytes) {
+  if (skip_if_known) {
+    absl::StatusOr<std::string> digest = DigestOf(bytes);
     if (!digest.ok()) return digest.status();
     request.set_sha256(*std::move(digest));
   }
   OutgoingMessage message = {request.SerializeAsString()};
-  const bool is_whole = !resident.skip_if_known && content.bytes().size() <= *piece_bytes;
-  if (is_whole) message.payloads = {content.bytes()};
-  absl::StatusOr<TensorLease> lease = Create(client, message, retries);
-  if (!lease.ok()) return lease;
-  lease->was_known = resident.skip_if_known && lease->was_known;
-  if (is_whole || lease->was_known) return lease;
-  status = Write(client, lease->handle, 0, content.bytes(), *piece_bytes, retries);
-  if (status.ok()) return lease;
-  // Where that fails too, or the deadline has passed, its lease ends it.
-  v1::DeleteTensorsResponse deleted;
-  retries.StartOver();
-  client.Call(kDelete, RequestFor<v1::DeleteTensorsRequest>({lease->handle}), retries, deleted)
-      .IgnoreError();
-  return status;
+  const bool is_whole = !skip_if_known && bytes.size() <= piece_bytes;
+  if (is_whole) message.payloads = {bytes};
+  const auto fill = [=](TensorLease lease) -> Next<TensorLease> {
+    lease.was_known = skip_if_known && lease.was_known;
+    if (is_whole || lease.was_known) return lease;
+    return Write<TensorLease>(lease.handle, 0, bytes, piece_bytes,
+                              [lease](const absl::Status& written) -> Next<TensorLease> {
+                                if (!written.ok()) return GiveUp(lease.handle, written);
+                                return lease;
+                              });
+  };
+  return Create(std::move(message), fill);
 }
 
-absl::StatusOr<TensorLease> CreateTensor(ClientImpl& client, const TensorSpec& spec,
-                                         const ResidentOptions& resident,
-                                         const CallOptions& options) {
+}  // namespace
+
+Operation<TensorLease> CreateTensor(ClientImpl& client, const TensorView& content,
+                                    const ResidentOptions& resident, const CallOptions& options) {
   RetryState retries = client.StartRetries(options);
-  absl::StatusOr<TensorLease> lease =
-      Create(client, {RequestFor(spec, resident).SerializeAsString()}, retries);
-  if (lease.ok()) lease->was_known = false;
-  return lease;
+  absl::Status checked = CheckContent(content);
+  if (!checked.ok()) return {retries, checked};
+  const v1::CreateTensorRequest request = RequestFor(content.spec(), resident);
+  return {retries, client.WithMaxPayload<TensorLease>(
+                       [bytes = content.bytes(), request,
+                        skip_if_known = resident.skip_if_known](uint64_t piece_bytes) {
+                         return CreateWith(bytes, request, skip_if_known, piece_bytes);
+                       })};
 }
 
-absl::Status WriteTensor(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
-                         std::span<const std::byte> bytes, const CallOptions& options) {
-  RetryState retries = client.StartRetries(options);
-  const absl::StatusOr<uint64_t> piece_bytes = client.MaxPayloadBytes(retries);
-  if (!piece_bytes.ok()) return piece_bytes.status();
-  return Write(client, tensor, offset, bytes, *piece_bytes, retries);
+Operation<TensorLease> CreateTensor(ClientImpl& client, const TensorSpec& spec,
+                                    const ResidentOptions& resident, const CallOptions& options) {
+  const auto finish = [](TensorLease lease) -> Next<TensorLease> {
+    lease.was_known = false;
+    return lease;
+  };
+  return {client.StartRetries(options),
+          Create({RequestFor(spec, resident).SerializeAsString()}, finish)};
 }
 
-absl::StatusOr<Tensor> ReadTensor(ClientImpl& client, const TensorHandle& tensor,
-                                  const CallOptions& options) {
-  RetryState retries = client.StartRetries(options);
-  ReceivedMessage response;
-  v1::ReadTensorResponse header;
-  const absl::Status status = Read(client, tensor, 0, 0, retries, response, header);
-  // What is too large for a message stays so; anything else comes with a delay.
-  if (absl::IsResourceExhausted(status) && !GetRetryDelay(status)) {
-    return ReadInPieces(client, tensor, retries);
-  }
-  if (!status.ok()) return status;
-  absl::StatusOr<OutputPlace> output =
-      FindOutput(header.desc(), response, response.payload_count() - 1);
-  if (!output.ok()) return output.status();
-  return client.Gather(response, *std::move(output));
+Operation<void> WriteTensor(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
+                            std::span<const std::byte> bytes, const CallOptions& options) {
+  const auto write = [=](uint64_t piece_bytes) {
+    return Write<void>(tensor, offset, bytes, piece_bytes,
+                       [](const absl::Status& written) -> Next<void> { return written; });
+  };
+  return {client.StartRetries(options), client.WithMaxPayload<void>(write)};
 }
 
-absl::Status ReadTensorInto(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
-                            std::span<std::byte> target, const CallOptions& options) {
-  RetryState retries = client.StartRetries(options);
-  return ReadInto(client, tensor, offset, target, retries);
+Operation<Tensor> ReadTensor(ClientImpl& client, const TensorHandle& tensor,
+                             const CallOptions& options) {
+  const auto gather = [&client, tensor](Answer& answer) -> Next<Tensor> {
+    // What is too large for a message stays so; anything else comes with a delay.
+    if (absl::IsResourceExhausted(answer.status) && !GetRetryDelay(answer.status)) {
+      return ReadLarge(client, tensor);
+    }
+    if (!answer.status.ok()) return answer.status;
+    v1::ReadTensorResponse header;
+    absl::Status parsed = Parse(answer.message, header);
+    if (!parsed.ok()) return parsed;
+    absl::StatusOr<ReceivedOutput> output =
+        FindOutput(header.desc(), answer.message, answer.message.payload_count() - 1);
+    if (!output.ok()) return output.status();
+    return client.Gather(answer.message, *std::move(output));
+  };
+  return {client.StartRetries(options), Step<Tensor>{kRead, ReadRequest(tensor, 0, 0), gather}};
 }
 
-absl::StatusOr<absl::Duration> RenewTensors(ClientImpl& client,
-                                            const std::vector<TensorHandle>& tensors,
-                                            absl::Duration ttl, const CallOptions& options) {
+Operation<void> ReadTensorInto(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
+                               std::span<std::byte> target, const CallOptions& options) {
+  const auto read = [=](uint64_t piece_bytes) {
+    return ReadInto<void>(tensor, offset, target, piece_bytes,
+                          []() -> Next<void> { return absl::OkStatus(); });
+  };
+  return {client.StartRetries(options), client.WithMaxPayload<void>(read)};
+}
+
+Operation<absl::Duration> RenewTensors(ClientImpl& client, const std::vector<TensorHandle>& tensors,
+                                       absl::Duration ttl, const CallOptions& options) {
   auto request = RequestFor<v1::RenewTensorsRequest>(tensors);
   request.set_ttl_s(SecondsOf(ttl));
-  v1::RenewTensorsResponse response;
-  const absl::Status status = client.Call(kRenew, request, options, response);
-  if (!status.ok()) return status;
-  return absl::Seconds(response.ttl_s());
+  return Ask<v1::RenewTensorsResponse, absl::Duration>(
+      client, kRenew, request, options,
+      [](const v1::RenewTensorsResponse& response) { return absl::Seconds(response.ttl_s()); });
 }
 
-absl::StatusOr<uint32_t> DeleteTensors(ClientImpl& client, const std::vector<TensorHandle>& tensors,
-                                       const CallOptions& options) {
-  v1::DeleteTensorsResponse response;
-  const absl::Status status =
-      client.Call(kDelete, RequestFor<v1::DeleteTensorsRequest>(tensors), options, response);
-  if (!status.ok()) return status;
-  return response.deleted();
+Operation<uint32_t> DeleteTensors(ClientImpl& client, const std::vector<TensorHandle>& tensors,
+                                  const CallOptions& options) {
+  return Ask<v1::DeleteTensorsResponse, uint32_t>(
+      client, kDelete, RequestFor<v1::DeleteTensorsRequest>(tensors), options,
+      [](const v1::DeleteTensorsResponse& response) { return response.deleted(); });
 }
 
 absl::StatusOr<ResidentTensorList> ListTensors(ClientImpl& client, const CallOptions& options) {
   v1::ListTensorsResponse response;
-  const absl::Status status = client.Call(kList, v1::ListTensorsRequest(), options, response);
+  const absl::Status status = client.Invoke(kList, v1::ListTensorsRequest(), options, response);
   if (!status.ok()) return status;
   ResidentTensorList list;
   for (const v1::ResidentTensorInfo& tensor : response.tensors()) {

@@ -1,6 +1,6 @@
 // File: client/api/resident.h
 //
-// Calls about tensors that stay at the server; see the functions of the same names in
+// Operations about tensors that stay at the server; see the functions of the same names in
 // opserve/client.h. What does not fit into a message travels in pieces, under one deadline.
 // Thread-safe.
 
@@ -15,29 +15,26 @@
 
 namespace opserve::client_internal {
 
-absl::StatusOr<TensorLease> CreateTensor(ClientImpl& client, const TensorView& content,
-                                         const ResidentOptions& resident,
-                                         const CallOptions& options);
+Operation<TensorLease> CreateTensor(ClientImpl& client, const TensorView& content,
+                                    const ResidentOptions& resident, const CallOptions& options);
 
-absl::StatusOr<TensorLease> CreateTensor(ClientImpl& client, const TensorSpec& spec,
-                                         const ResidentOptions& resident,
-                                         const CallOptions& options);
+Operation<TensorLease> CreateTensor(ClientImpl& client, const TensorSpec& spec,
+                                    const ResidentOptions& resident, const CallOptions& options);
 
-absl::Status WriteTensor(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
-                         std::span<const std::byte> bytes, const CallOptions& options);
+Operation<void> WriteTensor(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
+                            std::span<const std::byte> bytes, const CallOptions& options);
 
-absl::StatusOr<Tensor> ReadTensor(ClientImpl& client, const TensorHandle& tensor,
+Operation<Tensor> ReadTensor(ClientImpl& client, const TensorHandle& tensor,
+                             const CallOptions& options);
+
+Operation<void> ReadTensorInto(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
+                               std::span<std::byte> target, const CallOptions& options);
+
+Operation<absl::Duration> RenewTensors(ClientImpl& client, const std::vector<TensorHandle>& tensors,
+                                       absl::Duration ttl, const CallOptions& options);
+
+Operation<uint32_t> DeleteTensors(ClientImpl& client, const std::vector<TensorHandle>& tensors,
                                   const CallOptions& options);
-
-absl::Status ReadTensorInto(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
-                            std::span<std::byte> target, const CallOptions& options);
-
-absl::StatusOr<absl::Duration> RenewTensors(ClientImpl& client,
-                                            const std::vector<TensorHandle>& tensors,
-                                            absl::Duration ttl, const CallOptions& options);
-
-absl::StatusOr<uint32_t> DeleteTensors(ClientImpl& client, const std::vector<TensorHandle>& tensors,
-                                       const CallOptions& options);
 
 absl::StatusOr<ResidentTensorList> ListTensors(ClientImpl& client, const CallOptions& options);
 

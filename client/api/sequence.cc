@@ -46,7 +46,7 @@ std::vector<SequenceOutput> OutputsOf(const OperatorSequence& sequence) {
 
 absl::Status CheckCounts(const std::vector<SequenceOutput>& outputs,
                          const v1::ExecuteSequenceResponse& header,
-                         const ReceivedMessage& response) {
+                         const ResponseMessage& response) {
   const auto payloads = static_cast<size_t>(std::count_if(
       outputs.begin(), outputs.end(), [](const SequenceOutput& output) { return !output.place; }));
   if (static_cast<size_t>(header.outputs_size()) == outputs.size() &&
@@ -61,7 +61,7 @@ absl::Status CheckCounts(const std::vector<SequenceOutput>& outputs,
 absl::StatusOr<std::vector<SequenceResult>> TakeResults(ClientImpl& client,
                                                         const std::vector<SequenceOutput>& outputs,
                                                         const v1::ExecuteSequenceResponse& header,
-                                                        const ReceivedMessage& response) {
+                                                        const ResponseMessage& response) {
   absl::Status checked = CheckCounts(outputs, header, response);
   if (!checked.ok()) return checked;
   std::vector<SequenceResult> results;
@@ -74,7 +74,7 @@ absl::StatusOr<std::vector<SequenceResult>> TakeResults(ClientImpl& client,
       results.push_back({*std::move(spec), {}});
       continue;
     }
-    absl::StatusOr<OutputPlace> output = FindOutput(desc, response, payload++);
+    absl::StatusOr<ReceivedOutput> output = FindOutput(desc, response, payload++);
     if (!output.ok()) return output.status();
     absl::StatusOr<Tensor> tensor = client.Gather(response, *std::move(output));
     if (!tensor.ok()) return tensor.status();
@@ -100,21 +100,20 @@ OutgoingMessage MakeRequest(const OperatorSequence& sequence) {
   return request;
 }
 
-absl::StatusOr<std::vector<SequenceResult>> ExecuteSequence(ClientImpl& client,
-                                                            const OperatorSequence& sequence,
-                                                            const CallOptions& options,
-                                                            ExecutionInfo* info) {
-  RetryState retries = client.StartRetries(options, !ChangesItsInputs(sequence));
-  ReceivedMessage response;
-  v1::ExecuteSequenceResponse header;
-  absl::Status status = client.Call(kExecuteSequence, MakeRequest(sequence), retries, response);
-  if (status.ok()) status = Parse(response, header);
-  if (info != nullptr) {
-    *info = DecodeExecution(header.execution());
-    info->sends = retries.attempts();
-  }
-  if (!status.ok()) return status;
-  return TakeResults(client, OutputsOf(sequence), header, response);
+Operation<std::vector<SequenceResult>> ExecuteSequence(ClientImpl& client,
+                                                       const OperatorSequence& sequence,
+                                                       const CallOptions& options) {
+  using Results = std::vector<SequenceResult>;
+  const auto take = [&client, outputs = OutputsOf(sequence)](Answer& answer) -> Next<Results> {
+    if (!answer.status.ok()) return answer.status;
+    v1::ExecuteSequenceResponse header;
+    absl::Status parsed = Parse(answer.message, header);
+    AddExecution(header.execution(), answer.info);
+    if (!parsed.ok()) return parsed;
+    return TakeResults(client, outputs, header, answer.message);
+  };
+  return {client.StartRetries(options, !ChangesItsInputs(sequence)),
+          Step<Results>{kExecuteSequence, MakeRequest(sequence), take}};
 }
 
 }  // namespace opserve::client_internal

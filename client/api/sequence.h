@@ -16,11 +16,10 @@ namespace opserve::client_internal {
 // The request for `sequence`; its payloads are the memory behind the inputs.
 OutgoingMessage MakeRequest(const OperatorSequence& sequence);
 
-// As Client::ExecuteSequence.
-absl::StatusOr<std::vector<SequenceResult>> ExecuteSequence(ClientImpl& client,
-                                                            const OperatorSequence& sequence,
-                                                            const CallOptions& options,
-                                                            ExecutionInfo* info);
+// The operation of Client::ExecuteSequence.
+Operation<std::vector<SequenceResult>> ExecuteSequence(ClientImpl& client,
+                                                       const OperatorSequence& sequence,
+                                                       const CallOptions& options);
 
 }  // namespace opserve::client_internal
 

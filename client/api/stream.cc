@@ -18,11 +18,23 @@ uint64_t ExecuteStream::Submit(const OperatorCall& call, ExecuteCallback done,
   return core_->Submit(call, std::move(done), timeout);
 }
 
+Call<Tensor> ExecuteStream::Start(const OperatorCall& call, std::optional<absl::Duration> timeout) {
+  auto state = std::make_shared<client_internal::CallState<Tensor>>();
+  const uint64_t id = Submit(
+      call,
+      [state](absl::StatusOr<Tensor> output, const ExecutionInfo& info) {
+        state->Finish(std::move(output), info);
+      },
+      timeout);
+  state->OnCancel([weak = std::weak_ptr(core_), id] {
+    if (const auto core = weak.lock()) core->Cancel(id);
+  });
+  return Call<Tensor>(std::move(state));
+}
+
 std::future<absl::StatusOr<Tensor>> ExecuteStream::SubmitFuture(
     const OperatorCall& call, std::optional<absl::Duration> timeout) {
-  auto [done, future] = client_internal::MakeFuture();
-  Submit(call, std::move(done), timeout);
-  return std::move(future);
+  return client_internal::ToFuture(Start(call, timeout));
 }
 
 void ExecuteStream::Cancel(uint64_t id) { core_->Cancel(id); }

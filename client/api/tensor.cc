@@ -124,6 +124,23 @@ Tensor::Tensor(TensorSpec spec, std::string bytes) : spec_(std::move(spec)) {
   size_ = owned->size();
 }
 
+absl::Status Tensor::WrongType(absl::string_view wanted) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the tensor is ", ToString(spec_), ", not ", wanted));
+}
+
+absl::StatusOr<std::vector<float>> Tensor::ToFloats() const {
+  if (data_type() == DataType::kFloat16) {
+    std::vector<float> floats;
+    floats.reserve(size_ / sizeof(Half));
+    for (const Half value : ElementsAs<Half>()) floats.push_back(static_cast<float>(value));
+    return floats;
+  }
+  if (data_type() != DataType::kFloat32) return WrongType("FLOAT32 or FLOAT16");
+  const std::span<const float> floats = ElementsAs<float>();
+  return std::vector<float>(floats.begin(), floats.end());
+}
+
 Tensor Tensor::Packed() const {
   if (spec_.strides.empty()) return *this;
   const size_t element_size = SizeOf(data_type());

@@ -9,7 +9,7 @@
 namespace opserve::client_internal {
 namespace {
 
-class SteadyClock final : public Clock {
+class SteadyClock final : public ClientClock {
  public:
   ~SteadyClock() override {
     {
@@ -68,6 +68,6 @@ class SteadyClock final : public Clock {
 
 }  // namespace
 
-std::unique_ptr<Clock> MakeSteadyClock() { return std::make_unique<SteadyClock>(); }
+std::unique_ptr<ClientClock> MakeSteadyClock() { return std::make_unique<SteadyClock>(); }
 
 }  // namespace opserve::client_internal

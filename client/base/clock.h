@@ -12,9 +12,9 @@
 
 namespace opserve::client_internal {
 
-class Clock {
+class ClientClock {
  public:
-  virtual ~Clock() = default;
+  virtual ~ClientClock() = default;
   // Monotonic; only differences mean anything.
   virtual absl::Time Now() = 0;
   virtual void SleepFor(absl::Duration duration) = 0;
@@ -23,7 +23,7 @@ class Clock {
 };
 
 // The clock of this machine. Its destructor runs what is still pending at once.
-std::unique_ptr<Clock> MakeSteadyClock();
+std::unique_ptr<ClientClock> MakeSteadyClock();
 
 }  // namespace opserve::client_internal
 

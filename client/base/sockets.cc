@@ -44,7 +44,7 @@ std::shared_ptr<Sockets> Sockets::Watch(bool is_local, grpc::ChannelArguments& a
 
 bool Sockets::CanWatch() { return CanUseSocketMutators(); }
 
-bool Sockets::IsStill(const Socket& socket, int fd) {
+bool Sockets::IsStill(const KnownSocket& socket, int fd) {
   struct stat found;
   return fstat(fd, &found) == 0 && found.st_dev == socket.device && found.st_ino == socket.inode;
 }
@@ -56,13 +56,13 @@ void Sockets::Add(int fd) {
   struct stat found;
   if (fstat(fd, &found) != 0) return;
   const MutexLock lock(mutex_);
-  std::erase_if(sockets_, [](const Socket& socket) { return !IsStill(socket, socket.fd); });
+  std::erase_if(sockets_, [](const KnownSocket& socket) { return !IsStill(socket, socket.fd); });
   sockets_.push_back({fd, found.st_dev, found.st_ino});
 }
 
 void Sockets::ShutDown() {
   const MutexLock lock(mutex_);
-  for (const Socket& socket : sockets_) {
+  for (const KnownSocket& socket : sockets_) {
     // A copy stays what it is, whatever becomes of the descriptor.
     const int copy = fcntl(socket.fd, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) continue;

@@ -41,16 +41,16 @@ class Sockets {
  private:
   // A descriptor and what it stood for: gRPC closes it without telling, and others reuse its
   // number.
-  struct Socket {
+  struct KnownSocket {
     int fd;
     dev_t device;
     ino_t inode;
   };
-  static bool IsStill(const Socket& socket, int fd);
+  static bool IsStill(const KnownSocket& socket, int fd);
 
   const bool is_local_;
   Mutex mutex_;
-  std::vector<Socket> sockets_ ABSL_GUARDED_BY(mutex_);
+  std::vector<KnownSocket> sockets_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace opserve::client_internal

@@ -36,8 +36,9 @@ Json ToJson(const TensorInfo& tensor) {
 }
 
 Json ToJson(const AttributeInfo& attribute) {
-  Json json = {
-      {"name", attribute.name}, {"kind", attribute.kind}, {"optional", attribute.optional}};
+  Json json = {{"name", attribute.name},
+               {"kind", std::string(NameOf(attribute.value_kind))},
+               {"optional", attribute.optional}};
   for (const EnumValueInfo& value : attribute.values) {
     json["values"].push_back(
         {{"name", value.name}, {"number", value.number}, {"meaning", value.meaning}});
@@ -112,7 +113,8 @@ void PrintAttributes(const OperatorInfo& op, const Terminal& terminal) {
   Table table({"attribute", "value", "number", "meaning"});
   for (const AttributeInfo& attribute : op.attributes) {
     const std::string name = absl::StrCat(attribute.name, attribute.optional ? " (optional)" : "");
-    if (attribute.values.empty()) table.AddRow({name, attribute.kind, "", ""});
+    if (attribute.values.empty())
+      table.AddRow({name, std::string(NameOf(attribute.value_kind)), "", ""});
     for (const EnumValueInfo& value : attribute.values) {
       table.AddRow({&value == &attribute.values.front() ? name : "", value.name,
                     absl::StrCat(value.number), value.meaning});

@@ -1,10 +1,11 @@
-// Rounds numbers on an opserve server in several ways: waiting for the result, with a future, with
-// a callback, with many calls over one stream, and in a tensor that stays at the server. Then asks
-// for something that cannot work and prints why.
+// Rounds numbers on an opserve server in several ways: waiting for the result, with a handle of a
+// call under way, with a callback, with many calls over one stream, and in a tensor that stays at
+// the server as long as it is needed. Then asks for something that cannot work and prints why.
 //
 //   example 127.0.0.1:50051
 
 #include <opserve/client.h>
+#include <opserve/owned_tensor.h>
 #include <opserve/stream.h>
 
 #include <future>
@@ -14,12 +15,13 @@
 namespace {
 
 void Print(const char* how, const absl::StatusOr<opserve::Tensor>& output) {
-  if (!output.ok()) {
-    std::cout << how << ": " << output.status().message() << '\n';
+  const auto values = output.ok() ? output->Elements<float>() : output.status();
+  if (!values.ok()) {
+    std::cout << how << ": " << values.status().message() << '\n';
     return;
   }
   std::cout << how << ":";
-  for (float value : output->values<float>()) std::cout << ' ' << value;
+  for (float value : *values) std::cout << ' ' << value;
   std::cout << '\n';
 }
 
@@ -28,23 +30,23 @@ absl::Status RunOverAStream(opserve::Client& client,
                             const std::vector<opserve::OperatorCall>& calls) {
   auto stream = client.OpenStream({.request_timeout = absl::Seconds(5)});
   if (!stream.ok()) return stream.status();
-  std::vector<std::future<absl::StatusOr<opserve::Tensor>>> results;
-  for (const opserve::OperatorCall& call : calls) {
-    results.push_back((*stream)->SubmitFuture(call));
-  }
-  for (auto& result : results) Print("from a stream", result.get());
+  std::vector<opserve::Call<opserve::Tensor>> results;
+  for (const opserve::OperatorCall& call : calls) results.push_back((*stream)->Start(call));
+  for (const auto& result : results) Print("from a stream", result.Wait());
   return (*stream)->Finish();
 }
 
-// Keeps a tensor at the server, has it rounded there, and reads it back.
+// Keeps a tensor at the server, has it rounded there, and reads it back. The server gives it up
+// when `x` ends, on every way out of here.
 absl::StatusOr<opserve::Tensor> RoundAtTheServer(opserve::Client& client,
                                                  opserve::OperatorCall call) {
-  auto lease = client.CreateTensor(call.inputs[0], {.ttl = absl::Minutes(1)});
-  if (!lease.ok()) return lease.status();
-  call.inputs[0] = opserve::TensorView::At(lease->handle);
-  auto layout = client.ExecuteTo(call, lease->handle);
+  auto x = opserve::OwnedTensor::Create(client, call.inputs[0], {.ttl = absl::Minutes(1)},
+                                        opserve::LeaseRenewal::kBackground);
+  if (!x.ok()) return x.status();
+  call.inputs[0] = x->view();
+  auto layout = client.ExecuteTo(call, x->handle());
   if (!layout.ok()) return layout.status();
-  return client.ReadTensor(lease->handle);
+  return client.ReadTensor(x->handle());
 }
 
 void RunAll(opserve::Client& client) {
@@ -59,14 +61,16 @@ void RunAll(opserve::Client& client) {
   Print("rounded", client.Execute(call, {.timeout = absl::Seconds(10)}, &info));
   std::cout << "ran on " << info.device << '\n';
 
-  // Start the call now, take the result later. `x` must stay as it is until then.
-  std::future<absl::StatusOr<opserve::Tensor>> future = client.ExecuteFuture(call);
-  Print("from a future", future.get());
+  // Start the call now, take the result later, or cancel where that takes too long. `x` must stay
+  // as it is until the call is over.
+  const opserve::Call<opserve::Tensor> started = client.StartExecute(call);
+  if (!started.WaitFor(absl::Seconds(10))) started.Cancel();
+  Print("from a handle", started.Wait());
 
-  // The callback runs on a thread of the client.
+  // The callback runs on a thread of the client, or on this one if the call is over already.
   std::promise<void> called;
-  client.ExecuteAsync(
-      call, [&called](absl::StatusOr<opserve::Tensor> output, const opserve::ExecutionInfo&) {
+  client.StartExecute(call).Then(
+      [&called](const absl::StatusOr<opserve::Tensor>& output, const opserve::ExecutionInfo&) {
         Print("from a callback", output);
         called.set_value();
       });

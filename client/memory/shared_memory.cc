@@ -61,8 +61,8 @@ class Memory {
 };
 
 // What all who use a region share.
-struct Region {
-  ~Region() { connection->Unregister(id); }
+struct RegisteredRegion {
+  ~RegisteredRegion() { connection->Unregister(id); }
 
   std::unique_ptr<const Memory> memory;
   std::shared_ptr<RegionConnection> connection;
@@ -108,8 +108,8 @@ absl::StatusOr<SharedRegion> SharedMemory::Create(uint64_t bytes, FindSocket fin
   }
   if (!id.ok()) return id.status();
   const std::span<std::byte> mapped = (*memory)->bytes();
-  const std::shared_ptr<const Region> region(
-      new Region{*std::move(memory), std::move(connection), *std::move(id)});
+  const std::shared_ptr<const RegisteredRegion> region(
+      new RegisteredRegion{*std::move(memory), std::move(connection), *std::move(id)});
   return SharedRegion({region, &region->id}, mapped);
 }
 

@@ -81,8 +81,9 @@ absl::Status CheckOptions(absl::string_view target, const ClientOptions& options
   return CheckClientName(options.client_name);
 }
 
-std::vector<Connection> MakeConnections(absl::string_view target, const ClientOptions& options) {
-  std::vector<Connection> connections;
+std::vector<ClientConnection> MakeConnections(absl::string_view target,
+                                              const ClientOptions& options) {
+  std::vector<ClientConnection> connections;
   for (int i = 0; i < options.channels; ++i) {
     grpc::ChannelArguments arguments = MakeArguments(target, options);
     std::shared_ptr<Sockets> sockets = Sockets::Watch(IsLocal(target), arguments);

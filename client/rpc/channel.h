@@ -21,7 +21,8 @@ inline constexpr int kMaxChannels = 64;
 absl::Status CheckOptions(absl::string_view target, const ClientOptions& options);
 
 // options.channels connections, each made with its first call.
-std::vector<Connection> MakeConnections(absl::string_view target, const ClientOptions& options);
+std::vector<ClientConnection> MakeConnections(absl::string_view target,
+                                              const ClientOptions& options);
 
 }  // namespace opserve::client_internal
 

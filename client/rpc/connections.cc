@@ -5,11 +5,11 @@
 
 namespace opserve::client_internal {
 
-Connections::Connections(std::vector<Connection> connections) {
-  for (Connection& connection : connections) connections_.push_back({std::move(connection)});
+Connections::Connections(std::vector<ClientConnection> connections) {
+  for (ClientConnection& connection : connections) connections_.push_back({std::move(connection)});
 }
 
-const Connection& Connections::Begin() {
+const ClientConnection& Connections::Begin() {
   const MutexLock lock(mutex_);
   // The first of several: it is the warmest.
   Counted& connection =
@@ -19,7 +19,7 @@ const Connection& Connections::Begin() {
   return connection;
 }
 
-void Connections::End(const Connection& connection) {
+void Connections::End(const ClientConnection& connection) {
   const MutexLock lock(mutex_);
   const auto found = std::find_if(connections_.begin(), connections_.end(),
                                   [&](const Counted& known) { return &known == &connection; });

@@ -16,7 +16,7 @@
 namespace opserve::client_internal {
 
 // A channel, which has one connection at a time, and its sockets.
-struct Connection {
+struct ClientConnection {
   std::shared_ptr<grpc::Channel> channel;
   std::shared_ptr<Sockets> sockets;
 };
@@ -24,16 +24,16 @@ struct Connection {
 // Thread-safe. All calls must have ended when it is destroyed.
 class Connections {
  public:
-  explicit Connections(std::vector<Connection> connections);
+  explicit Connections(std::vector<ClientConnection> connections);
 
   // Begins a call on the connection that has the fewest of them.
-  const Connection& Begin();
+  const ClientConnection& Begin();
 
   // Ends a call. The connection lives on.
-  void End(const Connection& connection);
+  void End(const ClientConnection& connection);
 
  private:
-  struct Counted : Connection {
+  struct Counted : ClientConnection {
     int calls = 0;
   };
 

@@ -20,13 +20,13 @@ bool WorkUntilReleased(PayloadHold& hold, absl::Duration limit) {
   return hold.IsReleased();
 }
 
-bool ForceRelease(PayloadHold& hold, const Connection& connection) {
+bool ForceRelease(PayloadHold& hold, const ClientConnection& connection) {
   connection.sockets->ShutDown();
   return WorkUntilReleased(hold, kGrace);
 }
 
 void ForceReleaseLater(Watchdog& watchdog, const std::shared_ptr<PayloadHold>& hold,
-                       const Connection& connection) {
+                       const ClientConnection& connection) {
   watchdog.RunAfter(kGrace, [&watchdog, hold, &connection] {
     if (hold->IsReleased() || ForceRelease(*hold, connection)) return;
     ForceReleaseLater(watchdog, hold, connection);

@@ -25,12 +25,12 @@ bool WorkUntilReleased(PayloadHold& hold, absl::Duration limit);
 
 // Shuts the connection down, since it does not move. Returns whether gRPC has released the
 // payloads.
-bool ForceRelease(PayloadHold& hold, const Connection& connection);
+bool ForceRelease(PayloadHold& hold, const ClientConnection& connection);
 
 // Does so after kGrace, and again until they are released. The connection must outlive that, as the
 // watchdog does.
 void ForceReleaseLater(Watchdog& watchdog, const std::shared_ptr<PayloadHold>& hold,
-                       const Connection& connection);
+                       const ClientConnection& connection);
 
 }  // namespace opserve::client_internal
 

@@ -96,7 +96,7 @@ class GrpcStream final : public RawStream,
   const char* const method_;
   Connections& connections_;
   Watchdog& watchdog_;
-  const Connection& connection_;
+  const ClientConnection& connection_;
   std::shared_ptr<Observer> observer_;
   grpc::ByteBuffer sent_;
   grpc::ByteBuffer received_;

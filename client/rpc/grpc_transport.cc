@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "client/rpc/channel.h"
 #include "client/rpc/client_name.h"
@@ -16,6 +18,7 @@
 #include "client/rpc/grpc_stream.h"
 #include "client/rpc/transport.h"
 #include "client/rpc/watchdog.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::client_internal {
 namespace {
@@ -33,9 +36,9 @@ class GrpcTransport final : public Transport {
   }
 
   absl::Status Call(const char* method, const OutgoingMessage& request, absl::Duration timeout,
-                    ReceivedMessage& response) override {
+                    ResponseMessage& response) override {
     PayloadHold hold;
-    const Connection& connection = connections_.Begin();
+    const ClientConnection& connection = connections_.Begin();
     absl::Status status = CallOnce(method, request, timeout, connection, hold, response);
     connections_.End(connection);
     // Most calls end here.
@@ -47,16 +50,16 @@ class GrpcTransport final : public Transport {
   }
 
   void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
-                 ReceivedMessage& response, std::function<void(absl::Status)> done) override {
-    const auto attempt = std::make_shared<Attempt>(
-        Attempt{.connection = connections_.Begin(), .response = response, .done = std::move(done)});
-    attempt->context = MakeContext(timeout);
-    attempt->hold = std::make_shared<PayloadHold>();
+                 ResponseMessage& response, Cancellation& cancellation,
+                 std::function<void(absl::Status)> done) override {
+    const auto attempt = std::make_shared<Attempt>(connections_.Begin(), response, std::move(done));
     attempt->sent = Compose(request, *attempt->hold);
-    attempt->watch = Watch(*attempt->hold, timeout, attempt->connection);
+    grpc::ClientContext* const context = attempt->Begin(MakeContext(timeout), watchdog_, timeout);
+    // Before the start: once that is made, the attempt may be over, and another one be under way.
+    cancellation.OnCancel([this, attempt] { attempt->Cancel(watchdog_); });
     grpc::internal::CallbackUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-        attempt->connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC),
-        attempt->context.get(), &attempt->sent, &attempt->received,
+        attempt->connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC), context,
+        &attempt->sent, &attempt->received,
         [this, attempt](const grpc::Status& status) { OnEnd(*attempt, status); });
   }
 
@@ -67,19 +70,56 @@ class GrpcTransport final : public Transport {
  private:
   // An asynchronous attempt in progress.
   struct Attempt {
-    const Connection& connection;
-    ReceivedMessage& response;
+    Attempt(const ClientConnection& on, ResponseMessage& answer,
+            std::function<void(absl::Status)> then)
+        : connection(on), response(answer), done(std::move(then)) {}
+
+    grpc::ClientContext* Begin(std::unique_ptr<grpc::ClientContext> made, Watchdog& watchdog,
+                               absl::Duration timeout) {
+      const MutexLock lock(mutex);
+      context = std::move(made);
+      Watch(watchdog, timeout);
+      return context.get();
+    }
+
+    // Shuts the connection down after `timeout`, and some more, where that keeps the payloads.
+    void Watch(Watchdog& watchdog, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      if (hold->IsReleased()) return;
+      watches.push_back(watchdog.RunAfter(
+          timeout + kGrace, [&connection = connection] { connection.sockets->ShutDown(); }));
+    }
+
+    void Cancel(Watchdog& watchdog) {
+      const MutexLock lock(mutex);
+      if (context == nullptr) return;
+      context->TryCancel();
+      Watch(watchdog, absl::ZeroDuration());
+    }
+
+    // It is over: gives the context up and calls the watches off.
+    void End(Watchdog& watchdog) {
+      const MutexLock lock(mutex);
+      for (const Watchdog::Key& watch : watches) watchdog.Cancel(watch);
+      // It has a share of the channel. Were that the last one, because the caller gives the client
+      // up as soon as it has its answer, gRPC would join the thread that this runs in.
+      context.reset();
+    }
+
+    const ClientConnection& connection;
+    ResponseMessage& response;
     std::function<void(absl::Status)> done;
-    std::unique_ptr<grpc::ClientContext> context = {};
-    std::shared_ptr<PayloadHold> hold = {};
-    std::optional<Watchdog::Key> watch = {};
-    grpc::ByteBuffer sent = {};
-    grpc::ByteBuffer received = {};
+    std::shared_ptr<PayloadHold> hold = std::make_shared<PayloadHold>();
+    grpc::ByteBuffer sent;
+    grpc::ByteBuffer received;
+    Mutex mutex;
+    // Until the end.
+    std::unique_ptr<grpc::ClientContext> context ABSL_GUARDED_BY(mutex);
+    std::vector<Watchdog::Key> watches ABSL_GUARDED_BY(mutex);
   };
 
   absl::Status CallOnce(const char* method, const OutgoingMessage& request, absl::Duration timeout,
-                        const Connection& connection, PayloadHold& hold,
-                        ReceivedMessage& response) {
+                        const ClientConnection& connection, PayloadHold& hold,
+                        ResponseMessage& response) {
     const grpc::ByteBuffer sent = Compose(request, hold);
     grpc::ByteBuffer received;
     const std::unique_ptr<grpc::ClientContext> context = MakeContext(timeout);
@@ -95,19 +135,16 @@ class GrpcTransport final : public Transport {
   // gRPC ends no call, not even one whose deadline has passed, while it waits for the socket to
   // take what it is writing. Shutting the connection down ends that.
   std::optional<Watchdog::Key> Watch(PayloadHold& hold, absl::Duration timeout,
-                                     const Connection& connection) {
+                                     const ClientConnection& connection) {
     if (hold.IsReleased()) return std::nullopt;
     return watchdog_.RunAfter(timeout + kGrace, [&connection] { connection.sockets->ShutDown(); });
   }
 
   // On a thread of gRPC, which must not block.
   void OnEnd(Attempt& attempt, const grpc::Status& status) {
-    if (attempt.watch) watchdog_.Cancel(*attempt.watch);
     attempt.sent.Clear();
-    // It has a share of the channel. Were that the last one, because the caller gives the client up
-    // as soon as it has its answer, gRPC would join the thread that this runs in.
-    attempt.context.reset();
-    const Connection& connection = attempt.connection;
+    attempt.End(watchdog_);
+    const ClientConnection& connection = attempt.connection;
     connections_.End(connection);
     absl::Status outcome = status.ok() ? attempt.response.Read(attempt.received) : ToAbsl(status);
     const std::shared_ptr<PayloadHold> hold = std::move(attempt.hold);

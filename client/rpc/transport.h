@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "client/rpc/raw_stream.h"
 #include "client/wire/message.h"
+#include "opserve/call_handle.h"
 #include "opserve/options.h"
 
 namespace opserve::client_internal {
@@ -28,12 +29,15 @@ class Transport {
   // When it returns, nothing refers to the payloads of `request` any more, whatever the outcome.
   // For that it may take a little longer than `timeout`.
   virtual absl::Status Call(const char* method, const OutgoingMessage& request,
-                            absl::Duration timeout, ReceivedMessage& response) = 0;
+                            absl::Duration timeout, ResponseMessage& response) = 0;
 
   // Calls `done` once, on a thread of the transport, or on this one before it returns. The messages
-  // must live until then; nothing refers to the payloads of `request` from then on.
+  // must live until then; nothing refers to the payloads of `request` from then on. A cancelled
+  // attempt fails with CANCELLED, unless it is over; it sets what `cancellation` does, and leaves
+  // it to its user to set something else afterwards.
   virtual void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
-                         ReceivedMessage& response, std::function<void(absl::Status)> done) = 0;
+                         ResponseMessage& response, Cancellation& cancellation,
+                         std::function<void(absl::Status)> done) = 0;
 
   // A stream of `method`, to be started, which fails with DEADLINE_EXCEEDED where it is not over
   // after `timeout`. It must be over before the transport goes.

@@ -51,7 +51,7 @@ absl::Status AnswerAssembly::Begin(const v1::ExecuteStreamResponse& header,
 }
 
 absl::Status AnswerAssembly::Add(const v1::ExecuteStreamResponse& header,
-                                 const ReceivedMessage& message, HostBufferPool* buffers) {
+                                 const ResponseMessage& message, HostBufferPool* buffers) {
   if (!has_begun_) {
     if (absl::Status status = Begin(header, buffers); !status.ok()) return status;
   } else if (header.has_response() || !header.error().empty()) {

@@ -22,7 +22,7 @@ class AnswerAssembly {
   // Takes the next message of the answer: `header`, and the payload of `message`. Memory for the
   // result is of `buffers`; nullptr: nobody wants it. DATA_LOSS where the message contradicts
   // itself or those before, so that nobody can tell what else comes.
-  absl::Status Add(const v1::ExecuteStreamResponse& header, const ReceivedMessage& message,
+  absl::Status Add(const v1::ExecuteStreamResponse& header, const ResponseMessage& message,
                    HostBufferPool* buffers);
 
   bool is_complete() const { return has_begun_ && received_ == bytes_; }

@@ -106,7 +106,7 @@ void StreamCore::OnMessage(grpc::ByteBuffer& message) {
 }
 
 absl::Status StreamCore::Take(grpc::ByteBuffer& bytes) {
-  ReceivedMessage message;
+  ResponseMessage message;
   if (absl::Status status = message.Read(bytes); !status.ok()) return status;
   v1::ExecuteStreamResponse header;
   if (!header.ParseFromString(message.header())) {

@@ -27,7 +27,7 @@ class StreamCore final : public RawStream::Observer,
                          public std::enable_shared_from_this<StreamCore> {
  public:
   StreamCore(const StreamOptions& options, absl::Duration request_timeout, HostBufferPool& buffers,
-             Clock& clock, std::unique_ptr<RawStream> raw)
+             ClientClock& clock, std::unique_ptr<RawStream> raw)
       : piece_bytes_(options.piece_bytes),
         request_timeout_(request_timeout),
         buffers_(buffers),
@@ -81,7 +81,7 @@ class StreamCore final : public RawStream::Observer,
   const uint64_t piece_bytes_;
   const absl::Duration request_timeout_;
   HostBufferPool& buffers_;
-  Clock& clock_;
+  ClientClock& clock_;
   const std::unique_ptr<RawStream> raw_;
 
   mutable Mutex mutex_;

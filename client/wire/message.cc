@@ -66,7 +66,7 @@ grpc::ByteBuffer Compose(const OutgoingMessage& message, PayloadHold& hold) {
   return {slices.data(), slices.size()};
 }
 
-absl::Status ReceivedMessage::Read(grpc::ByteBuffer& bytes) {
+absl::Status ResponseMessage::Read(grpc::ByteBuffer& bytes) {
   *this = {};
   const bool is_there = bytes.Dump(&slices_).ok();
   bytes.Clear();
@@ -83,7 +83,7 @@ absl::Status ReceivedMessage::Read(grpc::ByteBuffer& bytes) {
   return absl::DataLossError("the server's response is no message");
 }
 
-void ReceivedMessage::CopyPayload(size_t payload, std::byte* target) const {
+void ResponseMessage::CopyPayload(size_t payload, std::byte* target) const {
   Gather(views_, parts_.payloads[payload], target);
 }
 

@@ -38,12 +38,12 @@ inline constexpr size_t kLeastLentBytes = size_t{16} << 10;
 grpc::ByteBuffer Compose(const OutgoingMessage& message, PayloadHold& hold);
 
 // A message as gRPC received it. Not thread-safe.
-class ReceivedMessage {
+class ResponseMessage {
  public:
   // A message without any field.
-  ReceivedMessage() = default;
-  ReceivedMessage(ReceivedMessage&&) = default;
-  ReceivedMessage& operator=(ReceivedMessage&&) = default;
+  ResponseMessage() = default;
+  ResponseMessage(ResponseMessage&&) = default;
+  ResponseMessage& operator=(ResponseMessage&&) = default;
 
   // Takes over the slices of `bytes`, which is empty afterwards. DATA_LOSS where they are no
   // message; nothing is left then.

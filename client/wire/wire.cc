@@ -17,8 +17,19 @@ std::vector<std::string> Strings(const google::protobuf::RepeatedPtrField<std::s
 
 TensorInfo Decode(const v1::TensorInfo& tensor) { return {tensor.name(), tensor.optional()}; }
 
+AttributeValueKind AttributeValueKindFrom(absl::string_view name) {
+  if (name == "enum") return AttributeValueKind::kEnum;
+  if (name == "int") return AttributeValueKind::kInt;
+  if (name == "float") return AttributeValueKind::kFloat;
+  return AttributeValueKind::kUnknown;
+}
+
 AttributeInfo Decode(const v1::AttributeInfo& attribute) {
-  AttributeInfo info{attribute.name(), attribute.kind(), attribute.optional(), {}};
+  AttributeInfo info{attribute.name(),
+                     attribute.kind(),
+                     attribute.optional(),
+                     {},
+                     AttributeValueKindFrom(attribute.kind())};
   for (const v1::EnumValueInfo& value : attribute.values()) {
     info.values.push_back({value.name(), value.number(), value.meaning()});
   }
@@ -155,7 +166,7 @@ OutgoingMessage MakeRequest(const OperatorCall& call, const std::optional<Tensor
   return request;
 }
 
-absl::Status Parse(const ReceivedMessage& received, google::protobuf::Message& message) {
+absl::Status Parse(const ResponseMessage& received, google::protobuf::Message& message) {
   if (message.ParseFromString(received.header())) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("the server's response is no ", message.GetTypeName()));
 }
@@ -175,17 +186,17 @@ absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output, uint64
   return Contradiction(absl::StrCat(ToString(*spec), " needs ", needed, " bytes, not ", received));
 }
 
-absl::StatusOr<OutputPlace> FindOutput(const v1::TensorDesc& desc, const ReceivedMessage& response,
-                                       size_t payload) {
+absl::StatusOr<ReceivedOutput> FindOutput(const v1::TensorDesc& desc,
+                                          const ResponseMessage& response, size_t payload) {
   const uint64_t received =
       payload < response.payload_count() ? response.payload_bytes(payload) : 0;
   absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(desc, received);
   if (!spec.ok()) return spec.status();
-  return OutputPlace{*std::move(spec), received, payload};
+  return ReceivedOutput{*std::move(spec), received, payload};
 }
 
-absl::StatusOr<OutputPlace> DecodeOutput(const ReceivedMessage& response,
-                                         v1::ExecuteResponse& header) {
+absl::StatusOr<ReceivedOutput> DecodeOutput(const ResponseMessage& response,
+                                            v1::ExecuteResponse& header) {
   absl::Status parsed = Parse(response, header);
   if (!parsed.ok()) return parsed;
   // A field that is not repeated has the last value that was sent; no payload has no bytes, which
@@ -193,7 +204,7 @@ absl::StatusOr<OutputPlace> DecodeOutput(const ReceivedMessage& response,
   return FindOutput(header.output(), response, response.payload_count() - 1);
 }
 
-absl::StatusOr<TensorSpec> DecodePlacedOutput(const ReceivedMessage& response,
+absl::StatusOr<TensorSpec> DecodePlacedOutput(const ResponseMessage& response,
                                               v1::ExecuteResponse& header) {
   absl::Status parsed = Parse(response, header);
   if (!parsed.ok()) return parsed;
@@ -209,6 +220,12 @@ ExecutionInfo DecodeExecution(const v1::ExecutionInfo& info) {
           info.attempts(),
           info.verified(),
           /*sends=*/0};
+}
+
+void AddExecution(const v1::ExecutionInfo& execution, ExecutionInfo& info) {
+  const int sends = info.sends;
+  info = DecodeExecution(execution);
+  info.sends = sends;
 }
 
 std::vector<SelfTestReport> DecodeSelfTests(const v1::SelfTestDevicesResponse& response) {

@@ -26,10 +26,10 @@ OutgoingMessage MakeRequest(const OperatorCall& call,
 
 // Parses the header of a response. DATA_LOSS unless it is such a message; what was understood of it
 // is there all the same.
-absl::Status Parse(const ReceivedMessage& received, google::protobuf::Message& message);
+absl::Status Parse(const ResponseMessage& received, google::protobuf::Message& message);
 
 // An output that is in a response.
-struct OutputPlace {
+struct ReceivedOutput {
   TensorSpec spec;
   uint64_t bytes = 0;  // what `spec` needs
   size_t payload = 0;  // number of the payload that holds them
@@ -43,18 +43,20 @@ absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output);
 absl::StatusOr<TensorSpec> DecodeOutputSpec(const v1::TensorDesc& output, uint64_t received);
 
 // The output that `desc` describes and payload number `payload` holds. DATA_LOSS as above.
-absl::StatusOr<OutputPlace> FindOutput(const v1::TensorDesc& desc, const ReceivedMessage& response,
-                                       size_t payload);
+absl::StatusOr<ReceivedOutput> FindOutput(const v1::TensorDesc& desc,
+                                          const ResponseMessage& response, size_t payload);
 
 // Parses the header of a response and finds the output in it. DATA_LOSS as above.
-absl::StatusOr<OutputPlace> DecodeOutput(const ReceivedMessage& response,
-                                         v1::ExecuteResponse& header);
+absl::StatusOr<ReceivedOutput> DecodeOutput(const ResponseMessage& response,
+                                            v1::ExecuteResponse& header);
 
 // The same where the output went to a place of its own: DATA_LOSS also where there is a payload.
-absl::StatusOr<TensorSpec> DecodePlacedOutput(const ReceivedMessage& response,
+absl::StatusOr<TensorSpec> DecodePlacedOutput(const ResponseMessage& response,
                                               v1::ExecuteResponse& header);
 
 ExecutionInfo DecodeExecution(const v1::ExecutionInfo& info);
+// The same, added to what the client knows itself.
+void AddExecution(const v1::ExecutionInfo& execution, ExecutionInfo& info);
 Catalogue DecodeCatalogue(const v1::ListOperatorsResponse& response);
 std::vector<SelfTestReport> DecodeSelfTests(const v1::SelfTestDevicesResponse& response);
 ServerInfo DecodeServerInfo(const v1::GetServerInfoResponse& response);

@@ -75,7 +75,7 @@ class ClientFixture : public ::testing::Test {
     const auto read = client_->ReadTensor(tensor);
     EXPECT_TRUE(read.ok()) << read.status();
     if (!read.ok()) return {};
-    return {read->values<float>().begin(), read->values<float>().end()};
+    return *read->ToFloats();
   }
 
   const std::string& folder() const { return folder_; }

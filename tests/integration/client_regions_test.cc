@@ -62,7 +62,7 @@ TEST_F(ClientRegionsTest, CallsWorkInTheMemoryOfTheCaller) {
   EXPECT_THAT(y.values<float>(), ElementsAre(-2, 0, 2));
   const auto copied = client_->Execute(Round(x));
   ASSERT_TRUE(copied.ok()) << copied.status();
-  EXPECT_THAT(copied->values<float>(), ElementsAre(-2, 0, 2));
+  EXPECT_THAT(*copied->Elements<float>(), ElementsAre(-2, 0, 2));
 }
 
 TEST_F(ClientRegionsTest, CallsWorkInPlaceAndBetweenPlaces) {
@@ -103,7 +103,7 @@ TEST_F(ClientRegionsTest, ARegionLivesAsLongAsACallThatUsesIt) {
   }
   const auto result = output.get();
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_THAT(result->values<float>(), ElementsAre(2));
+  EXPECT_THAT(*result->Elements<float>(), ElementsAre(2));
 }
 
 TEST_F(ClientRegionsTest, ARegionLivesAsLongAsItsRangesAndIsThereForAll) {
@@ -214,7 +214,7 @@ TEST_F(ClientRegionsTest, ThreadsShareTheClient) {
         const SharedRegion region = NewRegion(4096);
         const auto output =
             client_->Execute(Round(Fill(region.range(0, 4), {static_cast<float>(t) + 0.25f})));
-        if (output.ok() && output->values<float>()[0] == static_cast<float>(t)) ++right;
+        if (output.ok() && (*output->Elements<float>())[0] == static_cast<float>(t)) ++right;
       }
     });
   }

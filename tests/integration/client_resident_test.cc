@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <thread>
 
 #include "gmock/gmock.h"
+#include "opserve/owned_tensor.h"
 #include "tests/integration/client_fixture.h"
 #include "tests/unit/server/base/simulated_clock.h"
 
@@ -41,7 +43,7 @@ TEST_F(ClientResidentTest, KeepsWhatIsWritten) {
   const auto read = client_->ReadTensor(lease->handle);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->spec(), FloatsSpec(3));
-  EXPECT_THAT(read->values<float>(), ElementsAre(1, 7, 3));
+  EXPECT_THAT(*read->Elements<float>(), ElementsAre(1, 7, 3));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(read->bytes().data()) % 64, 0u);
   Floats part(2);
   EXPECT_TRUE(
@@ -83,7 +85,7 @@ TEST_F(ClientResidentTest, AClientMayTakeSmallerMessagesThanTheServer) {
   ASSERT_TRUE(lease.ok()) << lease.status();
   const auto read = small->ReadTensor(lease->handle);
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_TRUE(std::ranges::equal(read->values<float>(), values));
+  EXPECT_TRUE(std::ranges::equal(*read->Elements<float>(), values));
 }
 
 TEST_F(ClientResidentTest, KnownContentIsNotSentAgain) {
@@ -144,7 +146,7 @@ TEST_F(ClientResidentTest, InputsOfAsynchronousCallsMayBeResident) {
                                                      TensorView::At(tensor), ViewOf(values)}});
   const auto output = selected.get();
   ASSERT_TRUE(output.ok()) << output.status();
-  EXPECT_THAT(output->values<float>(), ElementsAre(0.5f, 8, 2.5f));
+  EXPECT_THAT(*output->Elements<float>(), ElementsAre(0.5f, 8, 2.5f));
 }
 
 TEST_F(ClientResidentTest, AResultMustFitItsTensor) {
@@ -188,6 +190,55 @@ TEST_F(ClientResidentTest, LeasesEndAndAreRenewed) {
   EXPECT_EQ(ValuesOf(kept), Floats{1});
   EXPECT_EQ(GetErrorReason(client_->ReadTensor(lost).status()), "TENSOR_NOT_FOUND");
   EXPECT_EQ(GetErrorReason(client_->RenewTensors({lost}).status()), "TENSOR_NOT_FOUND");
+}
+
+TEST_F(ClientResidentTest, AnOwnedTensorIsGivenUpUnlessItIsReleased) {
+  Start();
+  TensorHandle released;
+  {
+    auto first = OwnedTensor::Create(*client_, ViewOf({1, 2}));
+    auto second = OwnedTensor::Create(*client_, FloatsSpec(3));
+    ASSERT_TRUE(first.ok() && second.ok());
+    EXPECT_EQ(ValuesOf(second->handle()), Floats({0, 0, 0}));
+    const auto rounded = client_->Execute(Round(first->view()));
+    EXPECT_THAT(*rounded->Elements<float>(), ElementsAre(1, 2));
+    OwnedTensor moved = *std::move(first);
+    EXPECT_EQ(client_->ListTensors()->tensors.size(), 2u);
+    released = moved.Release().handle;
+  }
+  // Nobody waits for the end of the other one.
+  while (client_->ListTensors()->tensors.size() > 1) std::this_thread::yield();
+  EXPECT_EQ(ValuesOf(released), Floats({1, 2}));
+}
+
+TEST_F(ClientResidentTest, TheLeaseOfAnOwnedTensorIsRenewed) {
+  Start({.clock = &clock_});
+  const auto tensor = OwnedTensor::Create(*client_, ViewOf({1}), {.ttl = absl::Seconds(2)},
+                                          LeaseRenewal::kBackground);
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  clock_.Advance(std::chrono::seconds(1));
+  while (client_->ListTensors()->tensors.at(0).ttl < absl::Seconds(2)) std::this_thread::yield();
+}
+
+TEST_F(ClientResidentTest, PiecesOfStartedCallsArriveWhole) {
+  options_.max_message_bytes = 1 << 20;
+  Start();
+  Floats values(1 << 20);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const auto lease = client_->StartCreateTensor(ViewOf(values)).Wait();
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  std::ranges::reverse(values);
+  const auto bytes = std::as_bytes(std::span(values));
+  EXPECT_TRUE(client_->StartWriteTensor(lease->handle, 0, bytes).Wait().ok());
+  const auto read = client_->StartReadTensor(lease->handle).Wait();
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(std::ranges::equal(*read->Elements<float>(), values));
+  Floats part(300'000);
+  const auto target = std::as_writable_bytes(std::span(part));
+  EXPECT_TRUE(client_->StartReadTensorInto(lease->handle, 4, target).Wait().ok());
+  EXPECT_EQ(part.front(), values[1]);
+  EXPECT_TRUE(client_->StartRenewTensors({lease->handle}).Wait().ok());
+  EXPECT_EQ(*client_->StartDeleteTensors({lease->handle}).Wait(), 1u);
 }
 
 TEST_F(ClientResidentTest, OthersHaveNoAccess) {

@@ -8,6 +8,7 @@
 namespace opserve::testing {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -39,7 +40,7 @@ TEST_F(ClientSequenceTest, ReturnsTheResultOfTheLastStep) {
   ASSERT_TRUE(results.ok()) << results.status();
   ASSERT_THAT(*results, SizeIs(1));
   EXPECT_EQ(results->front().spec, FloatsSpec(3));
-  EXPECT_THAT(results->front().tensor->values<float>(), ElementsAre(0, -2, kInfinity));
+  EXPECT_THAT(*results->front().tensor->Elements<float>(), ElementsAre(0, -2, kInfinity));
   EXPECT_THAT(info.device, HasSubstr("cpu"));
   EXPECT_EQ(info.sends, 1);
 }
@@ -51,8 +52,8 @@ TEST_F(ClientSequenceTest, ReturnsWhatIsAskedForInThatOrder) {
   const auto results = client_->ExecuteSequence(sequence);
   ASSERT_TRUE(results.ok()) << results.status();
   ASSERT_THAT(*results, SizeIs(2));
-  EXPECT_THAT((*results)[0].tensor->values<float>(), ElementsAre(2, -kInfinity));
-  EXPECT_THAT((*results)[1].tensor->values<uint8_t>(), ElementsAre(0, 1));
+  EXPECT_THAT(*(*results)[0].tensor->Elements<float>(), ElementsAre(2, -kInfinity));
+  EXPECT_THAT(*(*results)[1].tensor->Elements<uint8_t>(), ElementsAre(0, 1));
 }
 
 TEST_F(ClientSequenceTest, ViewsBroadcastAndTranspose) {
@@ -69,14 +70,14 @@ TEST_F(ClientSequenceTest, ViewsBroadcastAndTranspose) {
                   .inputs = {FromStep(0, transposed), FromInput(1, broadcast)}}}});
   ASSERT_TRUE(results.ok()) << results.status();
   EXPECT_EQ(results->front().spec.sizes, (std::vector<uint32_t>{3, 2}));
-  EXPECT_THAT(results->front().tensor->values<float>(), ElementsAre(3, 5, 6, 1, 2, 4));
+  EXPECT_THAT(*results->front().tensor->Elements<float>(), ElementsAre(3, 5, 6, 1, 2, 4));
 }
 
 TEST_F(ClientSequenceTest, LargeTensorsTravelWhole) {
   const Floats x(1 << 20, 2.5f);
   const auto results = client_->ExecuteSequence(Choice(ViewOf(x)));
   ASSERT_TRUE(results.ok()) << results.status();
-  for (const float value : results->front().tensor->values<float>()) ASSERT_EQ(value, 2);
+  ASSERT_THAT(*results->front().tensor->Elements<float>(), Each(2));
 }
 
 TEST_F(ClientSequenceTest, TensorsMayStayWhereTheyAre) {
@@ -89,7 +90,7 @@ TEST_F(ClientSequenceTest, TensorsMayStayWhereTheyAre) {
   const auto results = client_->ExecuteSequence(sequence);
   ASSERT_TRUE(results.ok()) << results.status();
   ASSERT_THAT(*results, SizeIs(3));
-  EXPECT_THAT((*results)[0].tensor->values<float>(), ElementsAre(0, -2, kInfinity));
+  EXPECT_THAT(*(*results)[0].tensor->Elements<float>(), ElementsAre(0, -2, kInfinity));
   EXPECT_FALSE((*results)[1].tensor.has_value());
   EXPECT_EQ((*results)[1].spec, (TensorSpec{DataType::kUint8, {3}, {}}));
   EXPECT_THAT(infinite.values<uint8_t>(), ElementsAre(0, 0, 1));

@@ -55,7 +55,7 @@ std::vector<float> Ramp(size_t count, float first = 0) {
 
 void ExpectRounded(const absl::StatusOr<Tensor>& output, const std::vector<float>& values) {
   ASSERT_TRUE(output.ok()) << output.status();
-  const auto rounded = output->values<float>();
+  const auto rounded = *output->Elements<float>();
   ASSERT_EQ(rounded.size(), values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     ASSERT_EQ(rounded[i], std::nearbyint(values[i])) << "element " << i;
@@ -193,6 +193,31 @@ TEST_F(ClientStreamTest, CancellingARequestLeavesTheOthersAlone) {
   ExpectRounded(running.get(), values);
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_EQ(device_.runs(), 1);
+}
+
+TEST_F(ClientStreamTest, HandlesCancelRequestsAndCallsOfTheirOwn) {
+  StartGated();
+  const auto stream = Open(*client_);
+  const std::vector<float> values = Ramp(100'000);
+  Result running;
+  {
+    const GateCloser closer(device_);
+    running = SubmitAndHold(*stream, values);
+    const Call<Tensor> request = stream->Start(Round(values));
+    const Call<Tensor> call = client_->StartExecute(Round(values));
+    WaitForRequests(3);
+    EXPECT_FALSE(request.WaitFor(absl::ZeroDuration()));
+    request.Cancel();
+    EXPECT_TRUE(absl::IsCancelled(request.Wait().status()));
+    call.Cancel();
+    EXPECT_TRUE(absl::IsCancelled(call.Wait().status()));
+    WaitForRequests(1);
+  }
+  ExpectRounded(running.get(), values);
+  ExpectRounded(stream->Start(Round(values)).Wait(), values);
+  ExpectRounded(client_->StartExecute(Round(values)).Wait(), values);
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(device_.runs(), 3);
 }
 
 TEST_F(ClientStreamTest, ARequestWhoseTimeIsUpLeavesTheOthersAlone) {

@@ -20,6 +20,7 @@
 namespace opserve {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -65,7 +66,7 @@ TEST_F(ClientTest, ExecuteReturnsTheResultAndHowItWasRun) {
   const auto output = client_->Execute(Round(kValues), {}, &info);
   ASSERT_TRUE(output.ok()) << output.status();
   EXPECT_EQ(output->spec(), (TensorSpec{DataType::kFloat32, {3}, {}}));
-  EXPECT_THAT(output->values<float>(), ElementsAre(-2, 0, 2));
+  EXPECT_THAT(*output->Elements<float>(), ElementsAre(-2, 0, 2));
   EXPECT_THAT(info.device, HasSubstr("cpu"));
   EXPECT_EQ(info.batch_size, 1u);
   EXPECT_EQ(info.attempts, 1u);
@@ -83,13 +84,13 @@ TEST_F(ClientTest, TheOtherOperators) {
                         .inputs = {TensorView::Of<uint8_t>(condition, {3}),
                                    TensorView::Of<Half>(a, {3}), TensorView::Of<Half>(b, {3})}});
   ASSERT_TRUE(selected.ok()) << selected.status();
-  EXPECT_THAT(selected->values<Half>(), ElementsAre(Half(-1), Half(2), Half(3)));
+  EXPECT_THAT(*selected->Elements<Half>(), ElementsAre(Half(-1), Half(2), Half(3)));
 
   const auto infinite = client_->Execute({.operator_name = "ELEMENT_WISE_IS_INFINITY",
                                           .attributes = {{"InfinityMode", int64_t{2}}},
                                           .inputs = {TensorView::Of<Half>(b, {3})}});
   ASSERT_TRUE(infinite.ok()) << infinite.status();
-  EXPECT_THAT(infinite->values<uint8_t>(), ElementsAre(0, 0, 1));
+  EXPECT_THAT(*infinite->Elements<uint8_t>(), ElementsAre(0, 0, 1));
 
   const std::vector<int32_t> dividend = {7, -7, INT32_MIN};
   const std::vector<int32_t> divisor = {4, 4, -1};
@@ -97,7 +98,7 @@ TEST_F(ClientTest, TheOtherOperators) {
       {.operator_name = "ELEMENT_WISE_MODULUS_TRUNCATE",
        .inputs = {TensorView::Of<int32_t>(dividend, {3}), TensorView::Of<int32_t>(divisor, {3})}});
   ASSERT_TRUE(rest.ok()) << rest.status();
-  EXPECT_THAT(rest->values<int32_t>(), ElementsAre(3, -3, 0));
+  EXPECT_THAT(*rest->Elements<int32_t>(), ElementsAre(3, -3, 0));
 }
 
 TEST_F(ClientTest, StridesGoBothWays) {
@@ -107,8 +108,8 @@ TEST_F(ClientTest, StridesGoBothWays) {
   const auto output = client_->Execute(call);
   ASSERT_TRUE(output.ok()) << output.status();
   EXPECT_EQ(output->spec(), (TensorSpec{DataType::kFloat32, {2, 3}, {4, 1}}));
-  EXPECT_THAT(output->values<float>(), ElementsAre(-2, 0, 2, 0, -2, 0, 2));
-  EXPECT_THAT(output->Packed().values<float>(), ElementsAre(-2, 0, 2, -2, 0, 2));
+  EXPECT_THAT(*output->Elements<float>(), ElementsAre(-2, 0, 2, 0, -2, 0, 2));
+  EXPECT_THAT(*output->Packed().Elements<float>(), ElementsAre(-2, 0, 2, -2, 0, 2));
 }
 
 TEST_F(ClientTest, ManyCallsInFlightEachGetTheirOwnAnswer) {
@@ -122,8 +123,8 @@ TEST_F(ClientTest, ManyCallsInFlightEachGetTheirOwnAnswer) {
   for (int i = 0; i < kCalls; ++i) {
     const auto output = futures[i].get();
     ASSERT_TRUE(output.ok()) << output.status();
-    ASSERT_THAT(output->values<float>(), SizeIs(1 + i % 50));
-    for (float value : output->values<float>()) ASSERT_EQ(value, static_cast<float>(i));
+    ASSERT_THAT(*output->Elements<float>(), SizeIs(1 + i % 50));
+    ASSERT_THAT(*output->ToFloats(), Each(static_cast<float>(i)));
   }
 }
 
@@ -135,7 +136,7 @@ TEST_F(ClientTest, OneClientServesManyThreads) {
       const std::vector<float> input(100, static_cast<float>(t) + 0.75f);
       for (int i = 0; i < 25; ++i) {
         const auto output = client_->Execute(Round(input));
-        if (output.ok() && output->values<float>()[99] == static_cast<float>(t) + 1) ++right;
+        if (output.ok() && (*output->Elements<float>())[99] == static_cast<float>(t) + 1) ++right;
       }
     });
   }
@@ -160,7 +161,7 @@ TEST_F(ClientTest, LargeTensorsTravelWhole) {
   for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<float>(i) + 0.125f;
   const auto output = client_->Execute(Round(large));
   ASSERT_TRUE(output.ok()) << output.status();
-  const std::span<const float> values = output->values<float>();
+  const std::span<const float> values = *output->Elements<float>();
   ASSERT_EQ(values.size(), large.size());
   for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], std::nearbyint(large[i]));
 }
@@ -188,7 +189,7 @@ TEST_F(ClientTest, ResultsAreAlignedAndOutliveTheClient) {
   server_.reset();
   ASSERT_TRUE(output.ok()) << output.status();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(output->bytes().data()) % 64, 0u);
-  for (float value : output->values<float>()) ASSERT_EQ(value, 2);
+  ASSERT_THAT(*output->ToFloats(), Each(2));
 }
 
 TEST_F(ClientTest, CallsAreSpreadOverSeveralConnections) {
@@ -200,7 +201,7 @@ TEST_F(ClientTest, CallsAreSpreadOverSeveralConnections) {
   for (size_t i = 0; i < futures.size(); ++i) {
     const auto output = futures[i].get();
     ASSERT_TRUE(output.ok()) << output.status();
-    for (float value : output->values<float>()) ASSERT_EQ(value, static_cast<float>(i));
+    ASSERT_THAT(*output->ToFloats(), Each(static_cast<float>(i)));
   }
 }
 
@@ -245,7 +246,7 @@ TEST_F(ClientTest, EveryPriorityIsServedAndTheProcessorNeedsNoVerification) {
     ExecutionInfo info;
     const auto output = client_->Execute(call, {}, &info);
     ASSERT_TRUE(output.ok()) << output.status();
-    EXPECT_THAT(output->values<float>(), ElementsAre(-2, 0, 2));
+    EXPECT_THAT(*output->Elements<float>(), ElementsAre(-2, 0, 2));
     EXPECT_FALSE(info.verified);
   }
 }
@@ -287,7 +288,7 @@ TEST_F(ClientTest, UnixSockets) {
   const std::vector<float> large(1 << 20, 1.75f);
   const auto output = client->Execute(Round(large));
   ASSERT_TRUE(output.ok()) << output.status();
-  for (float value : output->values<float>()) ASSERT_EQ(value, 2);
+  ASSERT_THAT(*output->ToFloats(), Each(2));
 }
 
 TEST_F(ClientTest, TlsTrustsTheGivenAuthorityOnly) {

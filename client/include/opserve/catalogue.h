@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "kernels/data_type.h"
+#include "opserve/data_type.h"
 #include "opserve/devices.h"
 
 namespace opserve {
@@ -29,12 +30,21 @@ struct EnumValueInfo {
   std::string meaning;
 };
 
+// What values an attribute takes. kUnknown: the server is newer than this client.
+enum class AttributeValueKind : uint8_t { kUnknown = 0, kEnum = 1, kInt = 2, kFloat = 3 };
+
+// "enum", "int", "float"; "unknown" for any other number.
+absl::string_view NameOf(AttributeValueKind kind);
+
 // An attribute of an operator.
 struct AttributeInfo {
   std::string name;  // DirectML's member name
-  std::string kind;  // "enum", "int" or "float"
+  // Deprecated: value_kind says it as an enum. "enum", "int" or "float", as the server calls it.
+  // Without the attribute, which would make every copy of the struct a warning.
+  std::string kind;
   bool optional = false;
-  std::vector<EnumValueInfo> values;  // where kind is "enum"
+  std::vector<EnumValueInfo> values;  // of kEnum
+  AttributeValueKind value_kind = AttributeValueKind::kUnknown;
 };
 
 // What one tensor may be.

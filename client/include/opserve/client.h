@@ -9,7 +9,9 @@
 //                                .attributes = {{"RoundingMode", "HALVES_TO_NEAREST_EVEN"}},
 //                                .inputs = {TensorView::Of<float>(x, {3})}});
 //   if (!y.ok()) return y.status();
-//   for (float value : y->values<float>()) std::cout << value << '\n';  // -2 0 2
+//   const auto values = y->Elements<float>();
+//   if (!values.ok()) return values.status();
+//   for (float value : *values) std::cout << value << '\n';  // -2 0 2
 //
 // No header of gRPC or protobuf is needed to use it.
 
@@ -23,12 +25,12 @@
 #include <span>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "opserve/call.h"
+#include "opserve/call_handle.h"
 #include "opserve/catalogue.h"
 #include "opserve/devices.h"
 #include "opserve/errors.h"
@@ -47,23 +49,23 @@ class ClientImpl;
 
 class ExecuteStream;
 
-// Receives the outcome of an asynchronous call; `info` lives until it returns.
-using ExecuteCallback =
-    absl::AnyInvocable<void(absl::StatusOr<Tensor> output, const ExecutionInfo& info) &&>;
+// Receives the outcome of a call of one operator.
+using ExecuteCallback = CallCallback<Tensor>;
 
 // A connection to one server. Thread-safe; one client serves a whole program, and any number of
 // calls may be in flight.
 //
 // Errors keep the server's code and message; errors.h decodes the rest. Beside those of the server,
-// calls fail with DEADLINE_EXCEEDED when their time is up, UNAVAILABLE when the server cannot be
+// calls fail with DEADLINE_EXCEEDED when their time is up, CANCELLED where Call::Cancel gave them
+// up, UNAVAILABLE when the server cannot be
 // reached, and DATA_LOSS when a response contradicts itself.
 //
 // Memory. Inputs are sent from where they lie. When a call is over, by its return, its callback or
-// its future, nothing refers to their memory any more, whatever the outcome; until then it must
-// stay valid and unchanged. So a call may outlive its deadline: where the socket has not taken what
-// is being written 100 ms later, the connection is shut down and made anew, and other calls in
-// flight on it fail with UNAVAILABLE, which is retried. Threads of gRPC may take seconds to notice,
-// usually at most 10, before such a call is over.
+// its handle, nothing refers to their memory any more, whatever the outcome; until then it must
+// stay valid and unchanged. So a call may outlive its deadline, or its being cancelled: where the
+// socket has not taken what is being written 100 ms later, the connection is shut down and made
+// anew, and other calls in flight on it fail with UNAVAILABLE, which is retried. Threads of gRPC
+// may take seconds to notice, usually at most 10, before such a call is over.
 class Client {
  public:
   // Connects to "host:port" or "unix:/path". INVALID_ARGUMENT for a malformed target or options,
@@ -101,14 +103,40 @@ class Client {
                                        const CallOptions& options = {},
                                        ExecutionInfo* info = nullptr);
 
-  // Starts `call`. `done` runs exactly once, on a thread of the client, possibly before this
-  // returns; it must not block. The memory behind the inputs must stay valid and unchanged until
-  // it runs; `call` itself need not.
+  // The Start... functions start a call and return its handle, see call_handle.h: it waits for the
+  // call, cancels it, or runs a callback at its end. The memory behind tensors must stay valid and
+  // unchanged until the call is over; other arguments need not. All else is as with the functions
+  // without Start.
+  Call<Tensor> StartExecute(const OperatorCall& call, const CallOptions& options = {});
+  Call<TensorSpec> StartExecuteInto(const OperatorCall& call, std::span<std::byte> output,
+                                    const CallOptions& options = {});
+  Call<TensorSpec> StartExecuteTo(const OperatorCall& call, const TensorPlace& output,
+                                  const CallOptions& options = {});
+  Call<std::vector<SequenceResult>> StartExecuteSequence(const OperatorSequence& sequence,
+                                                         const CallOptions& options = {});
+  // A creation that is cancelled may leave a tensor that nobody knows, until its lease ends.
+  Call<TensorLease> StartCreateTensor(const TensorView& content,
+                                      const ResidentOptions& resident = {},
+                                      const CallOptions& options = {});
+  Call<TensorLease> StartCreateTensor(const TensorSpec& spec, const ResidentOptions& resident = {},
+                                      const CallOptions& options = {});
+  Call<void> StartWriteTensor(const TensorHandle& tensor, uint64_t offset,
+                              std::span<const std::byte> bytes, const CallOptions& options = {});
+  Call<Tensor> StartReadTensor(const TensorHandle& tensor, const CallOptions& options = {});
+  Call<void> StartReadTensorInto(const TensorHandle& tensor, uint64_t offset,
+                                 std::span<std::byte> target, const CallOptions& options = {});
+  Call<absl::Duration> StartRenewTensors(const std::vector<TensorHandle>& tensors,
+                                         absl::Duration ttl = absl::ZeroDuration(),
+                                         const CallOptions& options = {});
+  Call<uint32_t> StartDeleteTensors(const std::vector<TensorHandle>& tensors,
+                                    const CallOptions& options = {});
+
+  // StartExecute, with `done` at its end: it runs exactly once, on a thread of the client or, where
+  // the call is over already, on this one; it must not block.
   void ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
                     const CallOptions& options = {});
 
-  // Starts `call` and returns its future result. The memory behind the inputs must stay valid and
-  // unchanged until the future is ready.
+  // Deprecated: StartExecute returns a handle that can do more. Its future result.
   std::future<absl::StatusOr<Tensor>> ExecuteFuture(const OperatorCall& call,
                                                     const CallOptions& options = {});
 

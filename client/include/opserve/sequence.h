@@ -15,7 +15,9 @@
 //                  {.operator_name = "ELEMENT_WISE_IF",
 //                   .inputs = {FromStep(0), FromInput(0), FromStep(1)}}}});
 //   if (!y.ok()) return y.status();
-//   for (float value : y->front().tensor->values<float>()) std::cout << value << '\n';
+//   const auto values = y->front().tensor->Elements<float>();
+//   if (!values.ok()) return values.status();
+//   for (float value : *values) std::cout << value << '\n';
 
 #ifndef OPSERVE_SEQUENCE_H_
 #define OPSERVE_SEQUENCE_H_

@@ -6,11 +6,9 @@
 //
 //   auto stream = client->OpenStream();
 //   if (!stream.ok()) return stream.status();
-//   std::vector<std::future<absl::StatusOr<opserve::Tensor>>> results;
-//   for (const opserve::OperatorCall& call : calls) {
-//     results.push_back((*stream)->SubmitFuture(call));
-//   }
-//   for (auto& result : results) Use(result.get());
+//   std::vector<opserve::Call<opserve::Tensor>> results;
+//   for (const opserve::OperatorCall& call : calls) results.push_back((*stream)->Start(call));
+//   for (const auto& result : results) Use(result.Wait());
 //   return (*stream)->Finish();
 
 #ifndef OPSERVE_STREAM_H_
@@ -45,8 +43,8 @@ class StreamCore;
 // caller may.
 //
 // Memory. Inputs are sent from where they lie and must stay valid and unchanged until the callback
-// runs or the future is ready, whatever the outcome; then nothing refers to them any more. So a
-// request that is cancelled, or whose time is up, may last longer while the connection takes what
+// runs or the handle's wait is over, whatever the outcome; then nothing refers to them any more. So
+// a request that is cancelled, or whose time is up, may last longer while the connection takes what
 // is being written of it. Where that takes 1 s beyond its time, the stream is given up: all fail
 // with UNAVAILABLE.
 class ExecuteStream {
@@ -65,7 +63,11 @@ class ExecuteStream {
   uint64_t Submit(const OperatorCall& call, ExecuteCallback done,
                   std::optional<absl::Duration> timeout = {});
 
-  // The same with a future result.
+  // The same with a handle, which may outlive the stream: it waits for the request, cancels it, or
+  // runs a callback at its end.
+  Call<Tensor> Start(const OperatorCall& call, std::optional<absl::Duration> timeout = {});
+
+  // Deprecated: Start returns a handle that can do more. Submit with a future result.
   std::future<absl::StatusOr<Tensor>> SubmitFuture(const OperatorCall& call,
                                                    std::optional<absl::Duration> timeout = {});
 

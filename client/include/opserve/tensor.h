@@ -11,19 +11,23 @@
 #ifndef OPSERVE_TENSOR_H_
 #define OPSERVE_TENSOR_H_
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/data_type.h"
+#include "absl/strings/string_view.h"
+#include "opserve/data_type.h"
 #include "opserve/half.h"
 #include "opserve/place.h"
 
@@ -59,6 +63,12 @@ inline constexpr DataType kDataTypeOf<int64_t> = DataType::kInt64;
 template <class T>
 concept TensorElement = kDataTypeOf<T>
 != DataType::kUnknown;
+
+// A container of elements that ends with the expression that made it; a span of them does not.
+template <class Values, class T>
+concept TemporaryValues =
+    !std::is_lvalue_reference_v<Values> && !std::ranges::borrowed_range<Values> &&
+    std::convertible_to<Values, std::span<const T>>;
 
 // Element type and layout of a tensor.
 struct TensorSpec {
@@ -102,6 +112,10 @@ class TensorView {
     return TensorView({kDataTypeOf<T>, std::move(sizes), std::move(strides)},
                       std::as_bytes(values));
   }
+  // Refuses temporaries that own their values: those would be gone before the call begins.
+  template <TensorElement T, TemporaryValues<T> Values>
+  static TensorView Of(Values&& values, std::vector<uint32_t> sizes,
+                       std::vector<uint32_t> strides = {}) = delete;
 
   // A tensor at `place`, which does not travel with the call. A resident tensor has its own type
   // and layout where `spec` is empty. In a region, `spec` must need exactly the bytes of the range.
@@ -157,14 +171,25 @@ class Tensor {
     return {bytes_.get(), size_};
   }
 
-  // The elements in memory order, padding included; they live as long as the tensor or a copy of
-  // it. Empty if T is not the element type: see data_type(). Of its own type, a tensor has at least
-  // one element.
+  // The elements in memory order, padding included, at least one; they live as long as the tensor
+  // or a copy of it. INVALID_ARGUMENT unless T is the element type.
   template <TensorElement T>
-  std::span<const T> values() const {
-    if (data_type() != kDataTypeOf<T>) return {};
-    return {reinterpret_cast<const T*>(bytes().data()), bytes().size() / sizeof(T)};
+  absl::StatusOr<std::span<const T>> Elements() const {
+    if (data_type() != kDataTypeOf<T>) return WrongType(NameOf(kDataTypeOf<T>));
+    return ElementsAs<T>();
   }
+
+  // The same, but empty where T is not the element type.
+  template <TensorElement T>
+  [[deprecated("Elements() tells a wrong type from no elements")]] std::span<const T> values()
+      const {
+    if (data_type() != kDataTypeOf<T>) return {};
+    return ElementsAs<T>();
+  }
+
+  // A copy of the elements in memory order, padding included, as float: exact. INVALID_ARGUMENT
+  // unless the element type is FLOAT32 or FLOAT16.
+  absl::StatusOr<std::vector<float>> ToFloats() const;
 
   // The same elements in the packed layout; itself if it has no strides.
   Tensor Packed() const;
@@ -176,6 +201,13 @@ class Tensor {
   Tensor(TensorSpec spec, std::string bytes);
   Tensor(TensorSpec spec, std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
       : spec_(std::move(spec)), bytes_(std::move(owner), bytes.data()), size_(bytes.size()) {}
+
+  // The error of who takes the elements for `wanted`.
+  absl::Status WrongType(absl::string_view wanted) const;
+  template <class T>
+  std::span<const T> ElementsAs() const {
+    return {reinterpret_cast<const T*>(bytes_.get()), size_ / sizeof(T)};
+  }
 
   TensorSpec spec_;
   std::shared_ptr<const std::byte> bytes_;  // shares what holds them

@@ -55,7 +55,7 @@ TEST(NpyTest, ReadsHeadersAsPythonWouldWriteThem) {
        }) {
     const auto tensor = ParseNpy(File(1, header, "abc"));
     ASSERT_TRUE(tensor.ok()) << header << tensor.status();
-    EXPECT_THAT(tensor->values<uint8_t>(), ElementsAre('a', 'b', 'c'));
+    EXPECT_THAT(*tensor->Elements<uint8_t>(), ElementsAre('a', 'b', 'c'));
   }
 }
 
@@ -70,7 +70,7 @@ TEST(NpyTest, FortranOrderBecomesStrides) {
       ParseNpy(File(1, Header("|u1", "(2, 3)", "True"), absl::string_view("\0\3\1\4\2\5", 6)));
   ASSERT_TRUE(tensor.ok()) << tensor.status();
   EXPECT_EQ(tensor->spec(), (TensorSpec{DataType::kUint8, {2, 3}, {1, 2}}));
-  EXPECT_THAT(tensor->Packed().values<uint8_t>(), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(*tensor->Packed().Elements<uint8_t>(), ElementsAre(0, 1, 2, 3, 4, 5));
   // One dimension has one order.
   EXPECT_TRUE(ParseNpy(File(1, Header("|u1", "(2,)", "True"), "ab"))->spec().strides.empty());
 }
@@ -79,7 +79,7 @@ TEST(NpyTest, BigEndianFilesAreConverted) {
   const auto tensor =
       ParseNpy(File(1, Header(">i4", "(2,)"), absl::string_view("\0\0\1\2\xff\xff\xff\xff", 8)));
   ASSERT_TRUE(tensor.ok()) << tensor.status();
-  EXPECT_THAT(tensor->values<int32_t>(), ElementsAre(258, -1));
+  EXPECT_THAT(*tensor->Elements<int32_t>(), ElementsAre(258, -1));
 }
 
 TEST(NpyTest, WritesWhatItReads) {
@@ -180,7 +180,7 @@ TEST(NpyFileTest, ReadsWhatItWrote) {
   ASSERT_TRUE(WriteNpy(path, tensor).ok());
   const auto again = ReadNpy(path);
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_THAT(again->values<uint8_t>(), ElementsAre('a', 'b', 'c', 'd'));
+  EXPECT_THAT(*again->Elements<uint8_t>(), ElementsAre('a', 'b', 'c', 'd'));
 }
 
 }  // namespace

@@ -83,9 +83,13 @@ class ResidentTest : public ::testing::Test {
   }
 
   ClientImpl& client() { return *fixture_->impl; }
+  template <class T>
+  CallResult<T> Run(Operation<T> operation) {
+    return client().Run(std::move(operation));
+  }
   absl::StatusOr<TensorLease> Create(const std::string& bytes,
                                      const ResidentOptions& resident = {}) {
-    return CreateTensor(client(), ViewOf(bytes), resident, {});
+    return Run(CreateTensor(client(), ViewOf(bytes), resident, {}));
   }
 
   std::unique_ptr<Fixture> fixture_;
@@ -128,14 +132,33 @@ TEST_F(ResidentTest, LargerContentFollowsInPieces) {
   EXPECT_THAT(writes_, ElementsAre("t012345678", "t8abcdefgh", "t16X"));
 }
 
+TEST_F(ResidentTest, PiecesFollowOneAnotherAlsoWithoutAThreadThatWaits) {
+  const Call<TensorLease> created =
+      client().Start(CreateTensor(client(), ViewOf("12345678abcdefghX"), {}, {}));
+  EXPECT_EQ(created.Wait()->handle, TensorHandle{"t"});
+  EXPECT_THAT(writes_, ElementsAre("t012345678", "t8abcdefgh", "t16X"));
+}
+
+TEST_F(ResidentTest, NoPieceFollowsOnceTheCallIsCancelled) {
+  const std::string content = "12345678abcdefghX";
+  fixture_->transport->answers_late = true;
+  const Call<void> write =
+      client().Start(WriteTensor(client(), {"t"}, 0, ViewOf(content).bytes(), {}));
+  fixture_->transport->AnswerLate();  // what the server's limit is
+  fixture_->transport->AnswerLate();  // to the first piece
+  write.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(write.Wait()));
+  EXPECT_THAT(writes_, ElementsAre("t012345678", "t8abcdefgh"));
+}
+
 TEST_F(ResidentTest, TheServerIsAskedForItsLimitOnce) {
   EXPECT_TRUE(Create("1").ok());
-  EXPECT_TRUE(WriteTensor(client(), {"t"}, 0, ViewOf("2").bytes(), {}).ok());
+  EXPECT_TRUE(Run(WriteTensor(client(), {"t"}, 0, ViewOf("2").bytes(), {})).ok());
   EXPECT_EQ(infos_, 1);
 }
 
 TEST_F(ResidentTest, ZerosDoNotTravel) {
-  const auto lease = CreateTensor(client(), TensorSpec{DataType::kInt16, {3}}, {}, {});
+  const auto lease = Run(CreateTensor(client(), TensorSpec{DataType::kInt16, {3}}, {}, {}));
   ASSERT_TRUE(lease.ok()) << lease.status();
   EXPECT_FALSE(lease->was_known);
   EXPECT_FALSE(created_.has_payload());
@@ -171,7 +194,7 @@ TEST_F(ResidentTest, ContentMustFitItsDescription) {
   const TensorView views[] = {TensorView({DataType::kUint8, {2}}, ViewOf("abc").bytes()),
                               TensorView::At(TensorHandle{"t"}, {DataType::kUint8, {2}})};
   for (const TensorView& view : views) {
-    const absl::Status status = CreateTensor(client(), view, {}, {}).status();
+    const absl::Status status = Run(CreateTensor(client(), view, {}, {})).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status));
     EXPECT_THAT(std::string(status.message()), HasSubstr("UINT8 {2} needs 2 bytes, not "));
   }
@@ -195,14 +218,14 @@ TEST_F(ResidentTest, ATensorThatCannotBeFilledIsGivenUp) {
 TEST_F(ResidentTest, EachPieceHasItsAttemptsAndAllHaveOneDeadline) {
   SetUpServer({absl::OkStatus(), kGone, kGone, absl::OkStatus(), kGone, kGone}, 8);
   fixture_->transport->time_per_attempt = absl::Seconds(1);
-  EXPECT_TRUE(WriteTensor(client(), {"t"}, 0, ViewOf("12345678abcd").bytes(), {}).ok());
+  EXPECT_TRUE(Run(WriteTensor(client(), {"t"}, 0, ViewOf("12345678abcd").bytes(), {})).ok());
   EXPECT_THAT(writes_, ElementsAre("t012345678", "t8abcd"));
   EXPECT_EQ(fixture_->transport->timeouts.size(), 7u);
   EXPECT_EQ(fixture_->transport->timeouts.back(), absl::Seconds(10 - 6) - absl::Milliseconds(600));
 }
 
 TEST_F(ResidentTest, ReadsInOneMessageWhereThatHoldsIt) {
-  const auto tensor = ReadTensor(client(), {"t"}, {});
+  const auto tensor = Run(ReadTensor(client(), {"t"}, {}));
   ASSERT_TRUE(tensor.ok()) << tensor.status();
   EXPECT_EQ(Text(*tensor), content_);
   EXPECT_THAT(reads_, ElementsAre(std::pair(0, 0)));
@@ -211,7 +234,7 @@ TEST_F(ResidentTest, ReadsInOneMessageWhereThatHoldsIt) {
 
 TEST_F(ResidentTest, ReadsInPiecesWhatIsTooLargeForAMessage) {
   SetUpServer({kTooLarge}, 4);
-  const auto tensor = ReadTensor(client(), {"t"}, {});
+  const auto tensor = Run(ReadTensor(client(), {"t"}, {}));
   ASSERT_TRUE(tensor.ok()) << tensor.status();
   EXPECT_EQ(tensor->spec(), (TensorSpec{DataType::kUint8, {10}, {}}));
   EXPECT_EQ(Text(*tensor), content_);
@@ -222,26 +245,26 @@ TEST_F(ResidentTest, ReadsInPiecesWhatIsTooLargeForAMessage) {
 TEST_F(ResidentTest, ABusyServerIsNotTakenForASmallMessage) {
   const absl::Status busy = Exhausted(absl::Seconds(1));
   SetUpServer({busy, busy, busy}, 4);
-  EXPECT_EQ(ReadTensor(client(), {"t"}, {}).status(), busy);
+  EXPECT_EQ(Run(ReadTensor(client(), {"t"}, {})).status(), busy);
   EXPECT_THAT(reads_, IsEmpty());
 }
 
 TEST_F(ResidentTest, ReadsRangesIntoTheCallersMemory) {
   SetUpServer({}, 4);
   std::byte target[6];
-  EXPECT_TRUE(ReadTensorInto(client(), {"t"}, 3, target, {}).ok());
+  EXPECT_TRUE(Run(ReadTensorInto(client(), {"t"}, 3, target, {})).ok());
   EXPECT_EQ(std::string(reinterpret_cast<char*>(target), 6), "345678");
   EXPECT_THAT(reads_, ElementsAre(std::pair(3, 4), std::pair(7, 2)));
-  EXPECT_TRUE(ReadTensorInto(client(), {"t"}, 3, {}, {}).ok()) << "nothing to read";
+  EXPECT_TRUE(Run(ReadTensorInto(client(), {"t"}, 3, {}, {})).ok()) << "nothing to read";
   EXPECT_EQ(reads_.size(), 2u);
 }
 
 TEST_F(ResidentTest, OtherBytesThanThoseAskedForAreDataLoss) {
   std::byte target[11];
-  EXPECT_TRUE(absl::IsDataLoss(ReadTensorInto(client(), {"t"}, 5, target, {})));
+  EXPECT_TRUE(absl::IsDataLoss(Run(ReadTensorInto(client(), {"t"}, 5, target, {}))));
   fixture_->transport->answer = "";
-  EXPECT_TRUE(absl::IsDataLoss(ReadTensorInto(client(), {"t"}, 0, target, {})));
-  EXPECT_TRUE(absl::IsDataLoss(ReadTensor(client(), {"t"}, {}).status()));
+  EXPECT_TRUE(absl::IsDataLoss(Run(ReadTensorInto(client(), {"t"}, 0, target, {}))));
+  EXPECT_TRUE(absl::IsDataLoss(Run(ReadTensor(client(), {"t"}, {})).status()));
 }
 
 TEST_F(ResidentTest, ListsRenewsAndDeletes) {
@@ -279,14 +302,14 @@ TEST_F(ResidentTest, ListsRenewsAndDeletes) {
     response.set_ttl_s(request.ttl_s() - 1);
     return response.SerializeAsString();
   };
-  EXPECT_EQ(*RenewTensors(client(), {{"a"}, {"b"}}, absl::Seconds(9), {}), absl::Seconds(8));
+  EXPECT_EQ(*Run(RenewTensors(client(), {{"a"}, {"b"}}, absl::Seconds(9), {})), absl::Seconds(8));
 
   methods["DeleteTensors"] = [](const OutgoingMessage& message) {
     v1::DeleteTensorsResponse response;
     response.set_deleted(Parsed<v1::DeleteTensorsRequest>(message).tensors_size());
     return response.SerializeAsString();
   };
-  EXPECT_EQ(*DeleteTensors(client(), {{"a"}, {"b"}}, {}), 2u);
+  EXPECT_EQ(*Run(DeleteTensors(client(), {{"a"}, {"b"}}, {})), 2u);
 }
 
 }  // namespace

@@ -23,15 +23,16 @@
 
 namespace opserve::testing {
 
+using client_internal::Cancellation;
+using client_internal::ClientClock;
 using client_internal::ClientImpl;
-using client_internal::Clock;
 using client_internal::OutgoingMessage;
 using client_internal::RawStream;
-using client_internal::ReceivedMessage;
+using client_internal::ResponseMessage;
 using client_internal::Transport;
 
 // Time passes only while somebody waits for it.
-class AutoAdvancingClock final : public Clock {
+class AutoAdvancingClock final : public ClientClock {
  public:
   absl::Time Now() override { return now_; }
   void SleepFor(absl::Duration duration) override {
@@ -61,7 +62,7 @@ inline v1::ExecuteResponse GoodResponse() {
 }
 
 // What a method answers, with something of the request in it.
-inline ReceivedMessage GoodAnswer(std::string_view method, const OutgoingMessage& request) {
+inline ResponseMessage GoodAnswer(std::string_view method, const OutgoingMessage& request) {
   if (method == "/opserve.v1.OperatorService/ListOperators") {
     v1::ListOperatorsRequest parsed;
     parsed.ParseFromString(request.header);
@@ -93,17 +94,19 @@ class ScriptedTransport final : public Transport {
       : clock_(clock), script_(std::move(script)) {}
 
   absl::Status Call(const char* method, const OutgoingMessage& request, absl::Duration timeout,
-                    ReceivedMessage& response) override {
+                    ResponseMessage& response) override {
     absl::Status status = Next(timeout);
     if (!status.ok()) return status;
-    response = Answer(method, request);
+    response = AnswerTo(method, request);
     return status;
   }
   void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
-                 ReceivedMessage& response, std::function<void(absl::Status)> done) override {
+                 ResponseMessage& response, Cancellation& cancellation,
+                 std::function<void(absl::Status)> done) override {
     if (!answers_late) return done(Call(method, request, timeout, response));
-    response = Answer(method, request);
+    response = AnswerTo(method, request);
     late_.push_back(std::move(done));
+    cancellation.OnCancel([this] { AnswerLate(absl::CancelledError("cancelled")); });
   }
 
   std::unique_ptr<RawStream> OpenStream(const char* method, absl::Duration timeout) override {
@@ -115,9 +118,9 @@ class ScriptedTransport final : public Transport {
   }
 
   // Answers what was left unanswered. The transport may be gone after the last answer.
-  void AnswerLate() {
-    const auto late = std::move(late_);
-    for (const auto& done : late) done(absl::OkStatus());
+  void AnswerLate(const absl::Status& status = absl::OkStatus()) {
+    const auto late = std::exchange(late_, {});
+    for (const auto& done : late) done(status);
   }
 
   // The stream that was opened last, which the test has to end.
@@ -130,7 +133,7 @@ class ScriptedTransport final : public Transport {
   std::map<std::string, std::function<std::string(const OutgoingMessage&)>> methods;
 
  private:
-  ReceivedMessage Answer(const std::string& method, const OutgoingMessage& request) {
+  ResponseMessage AnswerTo(const std::string& method, const OutgoingMessage& request) {
     if (answer) return ReceivedFrom(*answer);
     const auto found = methods.find(method.substr(method.rfind('/') + 1));
     return found == methods.end() ? GoodAnswer(method, request)
@@ -165,6 +168,23 @@ struct Fixture {
                      .jitter = 0};
     impl =
         std::make_unique<ClientImpl>(options, std::move(owned_transport), std::move(owned_clock));
+  }
+
+  absl::StatusOr<Tensor> Execute(const OperatorCall& call, const CallOptions& options,
+                                 ExecutionInfo* info) const {
+    return impl->Run(impl->Execute(call, options), info);
+  }
+  absl::StatusOr<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
+                                         const CallOptions& options, ExecutionInfo* info) const {
+    return impl->Run(impl->ExecuteInto(call, output, options), info);
+  }
+  absl::StatusOr<TensorSpec> ExecuteTo(const OperatorCall& call, const TensorPlace& output,
+                                       const CallOptions& options, ExecutionInfo* info) const {
+    return impl->Run(impl->ExecuteTo(call, output, options), info);
+  }
+  void ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
+                    const CallOptions& options) const {
+    impl->Start(impl->Execute(call, options)).Then(std::move(done));
   }
 
   AutoAdvancingClock* clock;

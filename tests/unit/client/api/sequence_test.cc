@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<SequenceResult>> Execute(const OperatorSequence& sequ
                                                     ExecutionInfo* info = nullptr) {
   Fixture f(std::move(script));
   f.transport->answer = response.SerializeAsString();
-  return ExecuteSequence(*f.impl, sequence, {}, info);
+  return f.impl->Run(ExecuteSequence(*f.impl, sequence, {}), info);
 }
 
 TEST(ClientSequenceTest, ResultsComeInTheOrderOfTheOutputs) {
@@ -110,11 +110,11 @@ TEST(ClientSequenceTest, ResultsComeInTheOrderOfTheOutputs) {
                                Response({"abc", "-", "de"}), {kGone}, &info);
   ASSERT_TRUE(results.ok()) << results.status();
   ASSERT_EQ(results->size(), 3u);
-  EXPECT_THAT((*results)[0].tensor->values<uint8_t>(), ElementsAre('a', 'b', 'c'));
+  EXPECT_THAT(*(*results)[0].tensor->Elements<uint8_t>(), ElementsAre('a', 'b', 'c'));
   EXPECT_EQ((*results)[0].spec, (TensorSpec{DataType::kUint8, {3}, {}}));
   EXPECT_FALSE((*results)[1].tensor.has_value());
   EXPECT_EQ((*results)[1].spec, (TensorSpec{DataType::kUint8, {1}, {}}));
-  EXPECT_THAT((*results)[2].tensor->values<uint8_t>(), ElementsAre('d', 'e'));
+  EXPECT_THAT(*(*results)[2].tensor->Elements<uint8_t>(), ElementsAre('d', 'e'));
   EXPECT_EQ(info.device, "cpu");
   EXPECT_EQ(info.sends, 2);
 }
@@ -123,7 +123,7 @@ TEST(ClientSequenceTest, WhoAsksForNothingGetsTheLastResult) {
   const auto results = Execute({}, Response({"abc"}));
   ASSERT_TRUE(results.ok()) << results.status();
   ASSERT_EQ(results->size(), 1u);
-  EXPECT_THAT(results->front().tensor->values<uint8_t>(), ElementsAre('a', 'b', 'c'));
+  EXPECT_THAT(*results->front().tensor->Elements<uint8_t>(), ElementsAre('a', 'b', 'c'));
 }
 
 TEST(ClientSequenceTest, AResponseThatContradictsItselfIsDataLoss) {

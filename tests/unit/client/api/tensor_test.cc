@@ -2,9 +2,11 @@
 
 #include "opserve/tensor.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -97,9 +99,36 @@ TEST(TensorTest, GivesTypedValuesOfItsOwnTypeOnly) {
   const auto tensor = Tensor::FromBytes({DataType::kFloat32, {2}, {}},
                                         std::string(reinterpret_cast<const char*>(values), 8));
   ASSERT_TRUE(tensor.ok());
-  EXPECT_THAT(tensor->values<float>(), ElementsAre(1.5f, -2.0f));
-  EXPECT_TRUE(tensor->values<int32_t>().empty());
-  EXPECT_TRUE(Tensor().values<float>().empty());
+  EXPECT_THAT(*tensor->Elements<float>(), ElementsAre(1.5f, -2.0f));
+  EXPECT_EQ(tensor->Elements<int32_t>().status(),
+            absl::InvalidArgumentError("the tensor is FLOAT32 {2}, not INT32"));
+  EXPECT_TRUE(absl::IsInvalidArgument(Tensor().Elements<float>().status()));
+}
+
+TEST(TensorTest, TheOldNameGivesNoValuesOfAWrongType) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  const auto tensor = Tensor::FromBytes({DataType::kUint8, {2}, {}}, "ab");
+  ASSERT_TRUE(tensor.ok());
+  EXPECT_THAT(tensor->values<uint8_t>(), ElementsAre('a', 'b'));
+  EXPECT_TRUE(tensor->values<int8_t>().empty());
+#pragma GCC diagnostic pop
+}
+
+TEST(TensorTest, GivesFloatsOfBothFloatTypesThatTheyHold) {
+  const Half halves[] = {Half(0.5f), Half::FromBits(0x7c00), Half(-65504.0f)};
+  const auto half = Tensor::FromBytes({DataType::kFloat16, {3}, {}},
+                                      std::string(reinterpret_cast<const char*>(halves), 6));
+  ASSERT_TRUE(half.ok());
+  EXPECT_THAT(*half->ToFloats(),
+              ElementsAre(0.5f, std::numeric_limits<float>::infinity(), -65504.0f));
+  const float floats[] = {1.5f, -2.0f};
+  const auto single = Tensor::FromBytes({DataType::kFloat32, {2}, {}},
+                                        std::string(reinterpret_cast<const char*>(floats), 8));
+  EXPECT_THAT(*single->ToFloats(), ElementsAre(1.5f, -2.0f));
+  const auto bytes = Tensor::FromBytes({DataType::kUint8, {2}, {}}, "ab");
+  EXPECT_EQ(bytes->ToFloats().status(),
+            absl::InvalidArgumentError("the tensor is UINT8 {2}, not FLOAT32 or FLOAT16"));
 }
 
 TEST(TensorTest, CopiesShareTheBytesAndOutliveTheOriginal) {
@@ -112,7 +141,7 @@ TEST(TensorTest, CopiesShareTheBytesAndOutliveTheOriginal) {
     data = tensor->bytes().data();
   }
   EXPECT_EQ(copy.bytes().data(), data);
-  EXPECT_EQ(copy.values<uint8_t>()[99], 'x');
+  EXPECT_EQ(copy.Elements<uint8_t>()->back(), 'x');
 }
 
 TEST(TensorTest, SharesMemoryWithItsOwner) {
@@ -121,7 +150,7 @@ TEST(TensorTest, SharesMemoryWithItsOwner) {
   const auto bytes = std::as_bytes(std::span(*values));
   Tensor tensor = *Tensor::FromShared(spec, bytes.subspan(4), values);
   EXPECT_EQ(tensor.bytes().data(), bytes.data() + 4);
-  EXPECT_THAT(tensor.values<float>(), ElementsAre(2, 3));
+  EXPECT_THAT(*tensor.Elements<float>(), ElementsAre(2, 3));
   EXPECT_EQ(values.use_count(), 2);
   const Tensor moved = std::move(tensor);
   EXPECT_TRUE(tensor.bytes().empty());  // NOLINT(bugprone-use-after-move)
@@ -139,8 +168,19 @@ TEST(TensorTest, PackedFollowsStrides) {
   ASSERT_TRUE(tensor.ok());
   const Tensor packed = tensor->Packed();
   EXPECT_EQ(packed.spec(), (TensorSpec{DataType::kUint8, {2, 3}, {}}));
-  EXPECT_THAT(packed.values<uint8_t>(), ElementsAre(0, 3, 6, 1, 4, 7));
+  EXPECT_THAT(*packed.Elements<uint8_t>(), ElementsAre(0, 3, 6, 1, 4, 7));
 }
+
+template <class Values>
+concept HasView = requires(Values&& values) {
+  TensorView::Of<float>(std::forward<Values>(values), {2});
+};
+static_assert(HasView<std::vector<float>&> && HasView<const std::vector<float>&>);
+static_assert(HasView<std::span<float>> && HasView<std::span<const float>>);
+static_assert(HasView<float (&)[2]> && HasView<std::array<float, 2>&>);
+static_assert(!HasView<std::vector<float>> && !HasView<const std::vector<float>>,
+              "its values would be gone before they are used");
+static_assert(!HasView<std::array<float, 2>> && !HasView<float[2]>);
 
 TEST(TensorViewTest, PointsAtTheCallersMemory) {
   const std::vector<Half> values(6);

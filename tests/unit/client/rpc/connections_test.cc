@@ -17,21 +17,21 @@ namespace opserve::client_internal {
 namespace {
 
 TEST(ConnectionsTest, CallsTakeTheConnectionWithTheFewest) {
-  Connections connections(std::vector<Connection>(3));
-  const Connection* const a = &connections.Begin();
-  const Connection* const b = &connections.Begin();
-  const Connection* const c = &connections.Begin();
+  Connections connections(std::vector<ClientConnection>(3));
+  const ClientConnection* const a = &connections.Begin();
+  const ClientConnection* const b = &connections.Begin();
+  const ClientConnection* const c = &connections.Begin();
   EXPECT_EQ((std::set{a, b, c}).size(), 3u);
   connections.End(*b);
   EXPECT_EQ(&connections.Begin(), b);
 }
 
 TEST(ConnectionsTest, CallsOneAfterTheOtherKeepOneConnectionWarm) {
-  Connections connections(std::vector<Connection>(4));
-  const Connection* const first = &connections.Begin();
+  Connections connections(std::vector<ClientConnection>(4));
+  const ClientConnection* const first = &connections.Begin();
   connections.End(*first);
   for (int i = 0; i < 5; ++i) {
-    const Connection& connection = connections.Begin();
+    const ClientConnection& connection = connections.Begin();
     EXPECT_EQ(&connection, first);
     connections.End(connection);
   }

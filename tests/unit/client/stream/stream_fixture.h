@@ -24,7 +24,7 @@
 namespace opserve::testing {
 
 // Time passes when a test says so. Thread-safe. What is due runs then, on the thread of the test.
-class ManualClock final : public client_internal::Clock {
+class ManualClock final : public client_internal::ClientClock {
  public:
   absl::Time Now() override {
     const std::lock_guard lock(mutex_);

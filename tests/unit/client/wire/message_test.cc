@@ -104,8 +104,8 @@ TEST(ReceivedMessageTest, FindsThePayloadInAnySlices) {
   response.set_payload("some payload that spans slices");
   const std::string bytes = response.SerializeAsString();
   for (size_t slice_bytes = 1; slice_bytes <= bytes.size(); ++slice_bytes) {
-    ReceivedMessage moved = testing::ReceivedFrom(bytes, slice_bytes);
-    const ReceivedMessage received = std::move(moved);
+    ResponseMessage moved = testing::ReceivedFrom(bytes, slice_bytes);
+    const ResponseMessage received = std::move(moved);
     EXPECT_EQ(received.header(), header);
     ASSERT_EQ(received.payload_count(), 1u);
     std::string payload(received.payload_bytes(0), '\0');
@@ -116,7 +116,7 @@ TEST(ReceivedMessageTest, FindsThePayloadInAnySlices) {
 
 TEST(ReceivedMessageTest, TakesTheBytesOver) {
   grpc::ByteBuffer buffer = BufferOf("\x0a\x01x", 3);
-  ReceivedMessage received;
+  ResponseMessage received;
   ASSERT_TRUE(received.Read(buffer).ok());
   EXPECT_FALSE(buffer.Valid());
 }
@@ -125,7 +125,7 @@ TEST(ReceivedMessageTest, WhatIsNoMessageIsDataLossAndLeavesNothing) {
   v1::ExecuteResponse response;
   response.set_payload(std::string(1000, 'p'));
   const std::string good = response.SerializeAsString();
-  ReceivedMessage received = testing::ReceivedFrom(good);
+  ResponseMessage received = testing::ReceivedFrom(good);
   for (const std::string& bad : {good.substr(0, 500), good + "\x07", std::string(1, '\0')}) {
     grpc::ByteBuffer buffer = BufferOf(bad, 64);
     EXPECT_EQ(received.Read(buffer).code(), absl::StatusCode::kDataLoss);

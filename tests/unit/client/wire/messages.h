@@ -32,15 +32,15 @@ inline std::string BytesOf(const grpc::ByteBuffer& buffer) {
 }
 
 // `message` as received in slices of `slice_bytes`; empty where its bytes are none.
-inline client_internal::ReceivedMessage ReceivedFrom(std::string_view bytes,
+inline client_internal::ResponseMessage ReceivedFrom(std::string_view bytes,
                                                      size_t slice_bytes = 7) {
   grpc::ByteBuffer buffer = BufferOf(bytes, slice_bytes);
-  client_internal::ReceivedMessage received;
+  client_internal::ResponseMessage received;
   received.Read(buffer).IgnoreError();
   return received;
 }
 
-inline client_internal::ReceivedMessage ReceivedFrom(const google::protobuf::Message& message) {
+inline client_internal::ResponseMessage ReceivedFrom(const google::protobuf::Message& message) {
   return ReceivedFrom(message.SerializeAsString());
 }
 

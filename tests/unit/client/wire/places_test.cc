@@ -107,7 +107,7 @@ absl::StatusOr<TensorSpec> ExecuteTo(Fixture& f, const TensorPlace& output, Tens
   v1::ExecuteResponse placed = GoodResponse();
   placed.clear_payload();
   f.transport->answer = placed.SerializeAsString();
-  return f.impl->ExecuteTo({.operator_name = "X", .inputs = {std::move(input)}}, output, {}, info);
+  return f.ExecuteTo({.operator_name = "X", .inputs = {std::move(input)}}, output, {}, info);
 }
 
 TEST(ClientPlacesTest, ReturnsTheLayoutOfAPlacedResult) {
@@ -123,11 +123,11 @@ TEST(ClientPlacesTest, ReturnsTheLayoutOfAPlacedResult) {
 TEST(ClientPlacesTest, APlacedResultThatIsInTheResponseIsDataLoss) {
   Fixture f({});
   f.transport->answer = GoodResponse().SerializeAsString();
-  EXPECT_TRUE(absl::IsDataLoss(f.impl->ExecuteTo({}, TensorHandle{"b"}, {}, nullptr).status()));
+  EXPECT_TRUE(absl::IsDataLoss(f.ExecuteTo({}, TensorHandle{"b"}, {}, nullptr).status()));
   v1::ExecuteResponse bare;
   bare.set_request_id("no output");
   f.transport->answer = bare.SerializeAsString();
-  EXPECT_TRUE(absl::IsDataLoss(f.impl->ExecuteTo({}, TensorHandle{"b"}, {}, nullptr).status()));
+  EXPECT_TRUE(absl::IsDataLoss(f.ExecuteTo({}, TensorHandle{"b"}, {}, nullptr).status()));
 }
 
 TEST(ClientPlacesTest, ACallThatChangesItsInputIsNotRepeatedBlindly) {
@@ -179,7 +179,7 @@ TEST(ClientPlacesTest, AsynchronousCallsReadFromPlaces) {
     return GoodResponse().SerializeAsString();
   };
   bool done = false;
-  f.impl->ExecuteAsync(
+  f.ExecuteAsync(
       call, [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo&) { done = output.ok(); },
       {});
   EXPECT_TRUE(done);

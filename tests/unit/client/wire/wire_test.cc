@@ -163,7 +163,7 @@ std::optional<std::string> GeneratedOutput(const std::string& bytes) {
 
 std::optional<std::string> DecodedOutput(const std::string& bytes, size_t slice_bytes) {
   const google::protobuf::LogSilencer quiet;
-  const ReceivedMessage received = ReceivedFrom(bytes, slice_bytes);
+  const ResponseMessage received = ReceivedFrom(bytes, slice_bytes);
   v1::ExecuteResponse header;
   const auto output = DecodeOutput(received, header);
   if (!output.ok()) return std::nullopt;
