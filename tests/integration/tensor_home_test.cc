@@ -26,7 +26,9 @@ class TensorHomeTest : public ResidentTensorTest {
     options_.pool.health.max_backoff = std::chrono::hours(1);
     std::vector<DeviceSource> sources;
     for (int i = 0; i < gpus; ++i) sources.push_back(gpus_[i]->source());
-    Start({.find_gpus = [sources] { return sources; }});
+    ServerEnvironment environment;
+    if (gpus > 0) environment.find_gpus = [sources] { return sources; };
+    Start(environment);
   }
   NullScript& script(int gpu) { return *gpus_[gpu]->script(); }
   v1::DeviceInfo InfoOf(int gpu) { return Info().devices(gpu + 1); }
