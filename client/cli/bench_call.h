@@ -6,7 +6,7 @@
 #define OPSERVE_CLIENT_CLI_BENCH_CALL_H_
 
 #include "absl/status/statusor.h"
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
 #include "client/cli/calls.h"
 
 namespace opserve::cli {

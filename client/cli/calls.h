@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
 #include "opserve/client.h"
 
 namespace opserve::cli {

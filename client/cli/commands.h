@@ -6,7 +6,7 @@
 #ifndef OPSERVE_CLIENT_CLI_COMMANDS_H_
 #define OPSERVE_CLIENT_CLI_COMMANDS_H_
 
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
 #include "client/cli/terminal.h"
 
 namespace opserve::cli {

@@ -1,6 +1,6 @@
 // The `opserve` command.
 
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
 #include "client/cli/commands.h"
 #include "client/cli/terminal.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
 #include "opserve/errors.h"
 
 namespace opserve::cli {

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "client/cli/exit_code.h"
+#include "client/cli/arguments/exit_code.h"
 #include "client/cli/terminal.h"
 
 namespace opserve::cli {

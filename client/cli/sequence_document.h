@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
 #include "opserve/call.h"
 
 namespace opserve::cli {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
 #include "client/cli/sequence_document.h"
 #include "opserve/sequence.h"
 

@@ -71,7 +71,7 @@ class Documentation(unittest.TestCase):
         self.assertEqual(documented, known)
 
     def test_every_exit_code_of_the_command_is_listed(self):
-        codes = re.findall(r" k\w+ = (\d+), +// (.+)$", read("client/cli/exit_code.h"), re.M)
+        codes = re.findall(r" k\w+ = (\d+), +// (.+)$", read("client/cli/arguments/exit_code.h"), re.M)
         tables = [re.findall(r"^\| (\d+) \| (.+) \|$", section, re.M)
                   for page in ROOT.glob("docs/*.md")
                   for section in re.split(r"^#+ ", page.read_text(encoding="utf-8"), flags=re.M)]

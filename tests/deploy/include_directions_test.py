@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = "docs/ARCHITECTURE.md"
 # Where sources are, and where the compiler looks for what they include.
 SOURCE_ROOTS = ("proto", "kernels", "server", "client")
-INCLUDE_ROOTS = (".", "proto", "client/include")
+INCLUDE_ROOTS = (".", "proto", "client/include", "kernels/include")
 SUFFIXES = {".h", ".cc", ".def", ".inc", ".proto"}
 INCLUDE = re.compile(r'\s*#\s*include\s*["<]([^">]+)[">]')
 IMPORT = re.compile(r'\s*import\s+(?:public\s+)?"([^"]+)"')

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "client/cli/arguments/exit_code.h"
 #include "client/cli/commands.h"
-#include "client/cli/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "opserve/client.h"

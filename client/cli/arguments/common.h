@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
 #include "client/cli/arguments/verb.h"
 
 namespace opserve::cli {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/exit_code.h"
+#include "client/cli/arguments/exit_code.h"
 
 namespace opserve::cli {
 namespace {

@@ -6,7 +6,7 @@
 #ifndef OPSERVE_CLIENT_CLI_ARGUMENTS_VERBS_H_
 #define OPSERVE_CLIENT_CLI_ARGUMENTS_VERBS_H_
 
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
 #include "client/cli/arguments/verb.h"
 
 namespace opserve::cli {

@@ -1,11 +1,11 @@
 // The command line: every option, what is refused, and with which exit code.
 
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
 
 #include <cstdlib>
 #include <sstream>
 
-#include "client/cli/exit_code.h"
+#include "client/cli/arguments/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

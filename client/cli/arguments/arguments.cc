@@ -1,12 +1,12 @@
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
 
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "client/cli/arguments/exit_code.h"
 #include "client/cli/arguments/verb.h"
 #include "client/cli/arguments/verbs.h"
-#include "client/cli/exit_code.h"
 #include "client/cli/help/bash_completion.h"
 #include "client/cli/help/man_page.h"
 #include "client/cli/help/zsh_completion.h"

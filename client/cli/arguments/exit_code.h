@@ -1,9 +1,9 @@
-// File: client/cli/exit_code.h
+// File: client/cli/arguments/exit_code.h
 //
 // Exit codes of the `opserve` command; part of its interface, listed by --help.
 
-#ifndef OPSERVE_CLIENT_CLI_EXIT_CODE_H_
-#define OPSERVE_CLIENT_CLI_EXIT_CODE_H_
+#ifndef OPSERVE_CLIENT_CLI_ARGUMENTS_EXIT_CODE_H_
+#define OPSERVE_CLIENT_CLI_ARGUMENTS_EXIT_CODE_H_
 
 namespace opserve::cli {
 
@@ -18,4 +18,4 @@ enum ExitCode {
 
 }  // namespace opserve::cli
 
-#endif  // OPSERVE_CLIENT_CLI_EXIT_CODE_H_
+#endif  // OPSERVE_CLIENT_CLI_ARGUMENTS_EXIT_CODE_H_

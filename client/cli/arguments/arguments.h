@@ -1,10 +1,10 @@
-// File: client/cli/arguments.h
+// File: client/cli/arguments/arguments.h
 //
 // The command line of `opserve`, parsed into plain structs. Stateless and safe to use from any
 // thread.
 
-#ifndef OPSERVE_CLIENT_CLI_ARGUMENTS_H_
-#define OPSERVE_CLIENT_CLI_ARGUMENTS_H_
+#ifndef OPSERVE_CLIENT_CLI_ARGUMENTS_ARGUMENTS_H_
+#define OPSERVE_CLIENT_CLI_ARGUMENTS_ARGUMENTS_H_
 
 #include <cstdint>
 #include <iosfwd>
@@ -176,4 +176,4 @@ std::variant<Command, int> ParseArguments(const std::vector<std::string>& argume
 
 }  // namespace opserve::cli
 
-#endif  // OPSERVE_CLIENT_CLI_ARGUMENTS_H_
+#endif  // OPSERVE_CLIENT_CLI_ARGUMENTS_ARGUMENTS_H_
