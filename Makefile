@@ -123,7 +123,7 @@ bundle: bundle-programs ## Pack programs and libraries into build/opserve-VERSIO
 .PHONY: lint
 lint: packages ## Check format, run clang-tidy on changed files (ALL=1: on all) and shellcheck
 	@deploy/setup.sh lint
-	@$(MAKE) $(RELEASE)/build.ninja
+	@$(MAKE) $(RELEASE)/build.ninja build/lint/build.ninja
 	@deploy/lint.sh $(if $(ALL),--all)
 
 .PHONY: format

@@ -5,11 +5,12 @@
 #   deploy/lint.sh [--all]
 #
 # clang-tidy looks at the .cc files that differ from the branch's fork point with origin/main, or at
-# all of them with --all or where there is no such point. Needs a configured build/release.
+# all of them with --all or where there is no such point. Needs a configured build/release, and for all
+# files build/lint, where CMake puts up to 16 files of a library into one, so that the headers which
+# they share are read once.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-build=build/release
 jobs=${JOBS:-$(nproc)}
 failed=()
 
@@ -17,15 +18,28 @@ stage() { printf 'lint: %s\n' "$*"; }
 
 tracked() { git ls-files --cached --others --exclude-standard -- "$@"; }
 
-# The .cc files to look at, one per line.
-tidy_files() {
+# The .cc files that changed, one per line; fails where that cannot be told.
+changed_files() {
   local base
-  if [[ ${1:-} != --all ]] && base=$(git merge-base HEAD origin/main 2>/dev/null) &&
-    [[ $base != "$(git rev-parse HEAD)" || -n $(git status --porcelain -- '*.cc') ]]; then
-    { git diff --name-only --diff-filter=d "$base" -- '*.cc' && tracked --others '*.cc'; } | sort -u
-  else
-    tracked '*.cc'
-  fi
+  base=$(git merge-base HEAD origin/main 2>/dev/null) || return
+  [[ $base != "$(git rev-parse HEAD)" || -n $(git status --porcelain -- '*.cc') ]] || return
+  { git diff --name-only --diff-filter=d "$base" -- '*.cc' && tracked --others '*.cc'; } | sort -u |
+    while read -r file; do
+      # Only what the release build compiles has a command line that clang-tidy can use.
+      if grep -q "/$file\"" build/release/compile_commands.json; then printf '%s\n' "$file"; fi
+    done
+}
+
+# What build/lint compiles, one per line: generated sources excepted.
+united_files() {
+  local file
+  sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build/lint/compile_commands.json | sort -u |
+    while read -r file; do
+      if [[ $file != "$PWD/build/"* ]] ||
+        grep "^#include \"$PWD/" "$file" | grep -qv "\"$PWD/build/"; then
+        printf '%s\n' "$file"
+      fi
+    done
 }
 
 check_format() {
@@ -55,17 +69,19 @@ check_named_files() {
 }
 
 check_tidy() {
-  local files
-  # Only what the release build compiles has a command line that clang-tidy can use.
-  mapfile -t files < <(tidy_files "$@" | while read -r file; do
-    grep -q "/$file\"" "$build/compile_commands.json" && printf '%s\n' "$file"
-  done)
-  stage "clang-tidy: ${#files[@]} files"
-  ((${#files[@]})) || return 0
+  local build=build/release list files
+  if [[ ${1:-} == --all ]] || ! list=$(changed_files); then
+    build=build/lint
+  fi
   # The generated headers must exist; nothing else needs to be compiled.
   ninja -C "$build" proto/all tests/bench/wire/echo.pb.h >/dev/null
+  [[ $build == build/release ]] || list=$(united_files)
+  mapfile -t files < <(printf '%s' "${list:+$list$'\n'}")
+  stage "clang-tidy: ${#files[@]} files"
+  ((${#files[@]})) || return 0
   printf '%s\0' "${files[@]}" |
     xargs -0 -P "$jobs" -n 1 clang-tidy-14 --quiet -p "$build" \
+      --header-filter='/(client|kernels|proto|server|tests)/.*\.(h|cc)$' \
       --extra-arg=-Wno-unknown-warning-option 2>&1 |
     grep --line-buffered -vE '^[0-9]+ warnings? (generated|and)|^Suppressed|^Use -header-filter' ||
     ((PIPESTATUS[1] == 0)) || failed+=(clang-tidy)

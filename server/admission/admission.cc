@@ -57,7 +57,7 @@ void Admission::Release(uint64_t bytes) {
   --usage_.requests;
   usage_.bytes -= bytes;
   // Under the lock: once it is free, a drain may go on to destroy this object.
-  if (usage_.requests == 0) changed_.notify_all();
+  if (usage_.requests == 0) changed_.NotifyAll();
 }
 
 void Admission::Close() {
@@ -69,7 +69,7 @@ Admission::Wait Admission::WaitIdle(milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   MutexLock lock(mutex_);
   while (usage_.requests > 0 && !interrupted_) {
-    if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) break;
+    if (!changed_.WaitUntil(mutex_, deadline)) break;
   }
   if (usage_.requests == 0) return Wait::kIdle;
   return interrupted_ ? Wait::kInterrupted : Wait::kTimedOut;
@@ -83,7 +83,7 @@ void Admission::WaitQuiet(milliseconds quiet, milliseconds timeout) {
   while (!interrupted_) {
     const auto wake_up = std::min(quiet_since + quiet, deadline);
     if (std::chrono::steady_clock::now() >= wake_up) return;
-    changed_.wait_until(mutex_, wake_up);
+    changed_.WaitUntil(mutex_, wake_up);
     if (refused_while_closed_ == seen) continue;
     seen = refused_while_closed_;
     quiet_since = std::chrono::steady_clock::now();
@@ -93,7 +93,7 @@ void Admission::WaitQuiet(milliseconds quiet, milliseconds timeout) {
 void Admission::Interrupt() {
   MutexLock lock(mutex_);
   interrupted_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 Admission::Usage Admission::usage() const {

@@ -7,7 +7,6 @@
 #define OPSERVE_SERVER_ADMISSION_ADMISSION_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <utility>
 
@@ -86,7 +85,7 @@ class Admission {
 
   const AdmissionLimits limits_;
   mutable Mutex mutex_;
-  std::condition_variable_any changed_;
+  CondVar changed_;
   Usage usage_ ABSL_GUARDED_BY(mutex_);
   uint64_t refused_while_closed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

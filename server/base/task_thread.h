@@ -6,7 +6,6 @@
 #define OPSERVE_SERVER_BASE_TASK_THREAD_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <thread>
@@ -27,7 +26,7 @@ class TaskThread {
       MutexLock lock(mutex_);
       is_stopping_ = true;
     }
-    changed_.notify_one();
+    changed_.NotifyOne();
     thread_.join();
   }
   TaskThread(const TaskThread&) = delete;
@@ -38,7 +37,7 @@ class TaskThread {
       MutexLock lock(mutex_);
       tasks_.push_back(std::move(task));
     }
-    changed_.notify_one();
+    changed_.NotifyOne();
   }
 
  private:
@@ -47,7 +46,7 @@ class TaskThread {
       std::function<void()> task;
       {
         MutexLock lock(mutex_);
-        if (tasks_.empty() && !is_stopping_) changed_.wait_for(mutex_, period_);
+        if (tasks_.empty() && !is_stopping_) changed_.WaitFor(mutex_, period_);
         if (tasks_.empty() && is_stopping_) return;
         if (tasks_.empty()) {
           task = at_rest_;
@@ -63,7 +62,7 @@ class TaskThread {
   const std::chrono::milliseconds period_;
   const std::function<void()> at_rest_;
   Mutex mutex_;
-  std::condition_variable_any changed_;
+  CondVar changed_;
   std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

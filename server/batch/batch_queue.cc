@@ -22,7 +22,7 @@ bool BatchQueue::Enqueue(Job& job) {
   if (is_closed_) return false;
   pending_.Add(job, clock_.Now());
   // One thread is enough: it sees all that waits, and wakes the next when it leaves.
-  changed_.notify_one();
+  changed_.NotifyOne();
   return true;
 }
 
@@ -87,7 +87,7 @@ std::vector<Job*> BatchQueue::Flush() {
 void BatchQueue::Close() {
   MutexLock lock(mutex_);
   is_closed_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 BatchQueue::Load BatchQueue::load() const {
@@ -129,17 +129,17 @@ bool BatchQueue::TakeIfDue(const PendingJobs::Selection& selection, Round& round
 
 void BatchQueue::WaitUntil(Clock::TimePoint wake_at) {
   if (wake_at == Clock::kNever) {
-    changed_.wait(mutex_);
+    changed_.Wait(mutex_);
   } else {
-    changed_.wait_for(mutex_, std::min<Clock::Duration>(wake_at - clock_.Now(), kLongestSleep));
+    changed_.WaitFor(mutex_, std::min<Clock::Duration>(wake_at - clock_.Now(), kLongestSleep));
   }
 }
 
 void BatchQueue::WakeNext() {
   if (!pending_.empty()) {
-    changed_.notify_one();
+    changed_.NotifyOne();
   } else if (is_closed_) {
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 }
 

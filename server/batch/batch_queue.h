@@ -6,7 +6,6 @@
 #ifndef OPSERVE_SERVER_BATCH_BATCH_QUEUE_H_
 #define OPSERVE_SERVER_BATCH_BATCH_QUEUE_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -118,7 +117,7 @@ class BatchQueue {
   const Clock& clock_;
   const BatchLimits limits_;
   mutable Mutex mutex_;
-  std::condition_variable_any changed_;
+  CondVar changed_;
   PendingJobs pending_ ABSL_GUARDED_BY(mutex_);
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;

@@ -72,7 +72,7 @@ std::optional<uint64_t> StagingRing::WaitForRoom(uint64_t bytes, std::chrono::na
   MutexLock lock(mutex_);
   std::optional<uint64_t> offset = allocator_.Allocate(bytes);
   while (!offset) {
-    const bool is_late = released_.wait_until(mutex_, deadline) == std::cv_status::timeout;
+    const bool is_late = !released_.WaitUntil(mutex_, deadline);
     offset = allocator_.Allocate(bytes);
     if (is_late) break;
   }
@@ -84,7 +84,7 @@ void StagingRing::Release(uint64_t offset) {
     MutexLock lock(mutex_);
     allocator_.Release(offset);
   }
-  released_.notify_all();
+  released_.NotifyAll();
 }
 
 }  // namespace opserve::d3d12

@@ -7,7 +7,6 @@
 #define OPSERVE_SERVER_D3D12_STAGING_RING_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -88,7 +87,7 @@ class StagingRing {
   Mapped whole_;              // the ring's memory
   BufferPool<Mapped> large_;  // for what does not fit into it
   Mutex mutex_;
-  std::condition_variable_any released_;
+  CondVar released_;
   RingAllocator allocator_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -103,7 +102,7 @@ struct DevicePool::Impl {
   std::atomic<bool> is_searching;
 
   Mutex mutex;
-  std::condition_variable_any changed;
+  CondVar changed;
   bool woken ABSL_GUARDED_BY(mutex) = false;
   bool stopping ABSL_GUARDED_BY(mutex) = false;
 
@@ -147,7 +146,7 @@ DevicePool::Impl::~Impl() {
   {
     MutexLock lock(mutex);
     stopping = true;
-    changed.notify_all();
+    changed.NotifyAll();
   }
   // From here on no GPU is added.
   if (maintenance.joinable()) maintenance.join();
@@ -201,7 +200,7 @@ void DevicePool::Impl::OnChange(const DeviceHealth& health) {
 void DevicePool::Impl::WakeMaintenance() {
   MutexLock lock(mutex);
   woken = true;
-  changed.notify_all();
+  changed.NotifyAll();
 }
 
 Clock::TimePoint DevicePool::Impl::Maintain() {
@@ -246,9 +245,9 @@ bool DevicePool::Impl::WaitForMaintenance(Clock::TimePoint until) {
     const Clock::Duration wait = until - clock.Now();
     if (wait <= Clock::Duration::zero()) break;
     if (until == Clock::kNever) {
-      changed.wait(mutex);
+      changed.Wait(mutex);
     } else {
-      changed.wait_for(mutex, wait);
+      changed.WaitFor(mutex, wait);
     }
   }
   woken = false;

@@ -5,7 +5,6 @@
 #ifndef OPSERVE_SERVER_SERVICE_GPU_READINESS_H_
 #define OPSERVE_SERVER_SERVICE_GPU_READINESS_H_
 
-#include <condition_variable>
 #include <optional>
 
 #include "grpcpp/health_check_service_interface.h"
@@ -55,7 +54,7 @@ class GpuReadiness {
     MutexLock lock(mutex_);
     health_ = nullptr;
     pool_ = nullptr;
-    while (is_telling_) idle_.wait(mutex_);
+    while (is_telling_) idle_.Wait(mutex_);
   }
 
  private:
@@ -69,7 +68,7 @@ class GpuReadiness {
     MutexLock lock(mutex_);
     if (!has_news_ || health_ == nullptr) {
       is_telling_ = false;
-      idle_.notify_all();
+      idle_.NotifyAll();
       return std::nullopt;
     }
     has_news_ = false;
@@ -77,7 +76,7 @@ class GpuReadiness {
   }
 
   Mutex mutex_;
-  std::condition_variable_any idle_;
+  CondVar idle_;
   grpc::HealthCheckServiceInterface* health_ ABSL_GUARDED_BY(mutex_) = nullptr;
   const DevicePool* pool_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool has_news_ ABSL_GUARDED_BY(mutex_) = false;

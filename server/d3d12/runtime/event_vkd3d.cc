@@ -1,7 +1,6 @@
 // Events for libvkd3d, which takes the function that sets an event from its user: they can be our
 // own.
 
-#include <condition_variable>
 
 #include "proto/base/mutex.h"
 #include "server/d3d12/runtime/event.h"
@@ -10,7 +9,7 @@ namespace opserve::d3d12 {
 
 struct Event::State {
   Mutex mutex;
-  std::condition_variable_any changed;
+  CondVar changed;
   bool is_set ABSL_GUARDED_BY(mutex) = false;
 };
 
@@ -24,7 +23,7 @@ void Event::Set() {
   MutexLock lock(state_->mutex);
   state_->is_set = true;
   // Under the lock: the waiter may destroy the event as soon as it can lock.
-  state_->changed.notify_all();
+  state_->changed.NotifyAll();
 }
 
 void Event::Reset() {
@@ -36,7 +35,7 @@ bool Event::WaitFor(std::chrono::nanoseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   MutexLock lock(state_->mutex);
   while (!state_->is_set) {
-    if (state_->changed.wait_until(state_->mutex, deadline) == std::cv_status::timeout) break;
+    if (!state_->changed.WaitUntil(state_->mutex, deadline)) break;
   }
   return state_->is_set;
 }
