@@ -20,6 +20,7 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "testing"))
+from gpu_probe import has_gpu  # pylint: disable=wrong-import-position
 from required import skip_without  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
 
@@ -123,19 +124,6 @@ def run_case(program, address, folder, case, device):
            f"{report['run_time_ns'] / 1e3:.1f} us",
            " ".join(f"{value:g}" for value in result.reshape(-1)[:6]), "WRONG" if fault else "ok"]
     return row, fault
-
-
-def has_gpu(program, address):
-    """Whether the server at `address` has a GPU, once those that are starting have joined."""
-    probe = [program, "bench", "--address", address, "--device", "gpu", "--shape", "8",
-             "--duration", "100ms"]
-    while "still starting" in subprocess.run(probe, capture_output=True, text=True,
-                                             timeout=CALL_LIMIT_S, check=False,
-                                             stdin=subprocess.DEVNULL).stderr:
-        pass
-    done = subprocess.run([program, "info", "--address", address, "--json"], capture_output=True,
-                          text=True, timeout=CALL_LIMIT_S, check=True, stdin=subprocess.DEVNULL)
-    return any(device["name"].startswith("d3d12/") for device in json.loads(done.stdout)["devices"])
 
 
 def print_table(rows):

@@ -79,8 +79,10 @@ class Documentation(unittest.TestCase):
         self.assertIn([("0", "success"), *codes], tables)
 
     def test_operations_lists_every_event_of_the_log(self):
-        sources = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("server/**/*.cc")))
-        events = set(re.findall(r'\bLog\([^";]*?"([^"]+)"', sources))
+        paths = [*ROOT.glob("server/**/*.cc"), *ROOT.glob("server/**/*.h")]
+        sources = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+        events = set(re.findall(r'\bLog\([^";{]*?"([^"]+)"', sources))
+        events |= set(re.findall(r'\bk\w+Event = "([^"]+)"', sources))
         section = read("docs/operations.md").split("## Logs")[1].split("\n## ")[0]
         rows = re.findall(r"^\| (`.+?`) \| [a-z, ]+ \|", section, re.M)
         self.assertTrue(events)

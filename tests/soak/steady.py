@@ -10,7 +10,6 @@ Exits with 0 if all was as it should be, with 1 if not.
 """
 
 import argparse
-import json
 import mmap
 import pathlib
 import random
@@ -23,6 +22,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
 import growth  # noqa: E402  (the path is set above)
+from gpu_probe import has_gpu  # noqa: E402
 from required import is_required  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 
@@ -145,12 +145,6 @@ def measure(server, run_round, rounds):
     return samples
 
 
-def has_gpu(programs, address):
-    done = subprocess.run([programs / "opserve", "info", "--address", address, "--json"],
-                          capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
-    return any(device["name"].startswith("d3d12/") for device in json.loads(done.stdout)["devices"])
-
-
 def rounds_of(server, arguments, with_gpu):
     """Yields the name of each kind and the function that runs one round of it."""
     rng = random.Random(arguments.seed)
@@ -190,7 +184,7 @@ def run(arguments, folder):
          "--placement", "cpu", "--log-level", "error"), preload(arguments, folder))
     wrong = []
     with process:
-        with_gpu = has_gpu(arguments.bin, process.address)
+        with_gpu = has_gpu(arguments.bin / "opserve", process.address)
         if not with_gpu:
             print("gpu: skipped, this machine has no Direct3D 12 device")
             wrong += ["OPSERVE_REQUIRE names gpu, and there is none"] if is_required("gpu") else []

@@ -47,13 +47,13 @@ TEST(OpTableTest, TypesOfTensorsFollowTheLane) {
   const OpTraits& select = TraitsOf(OpId::ELEMENT_WISE_IF);
   const OpTraits& is_infinity = TraitsOf(OpId::ELEMENT_WISE_IS_INFINITY);
   const DataType lane = DataType::kFloat16;
-  const auto types = [lane](const OpTraits& op) {
+  const auto types = [](const OpTraits& op, DataType of_lane) {
     std::vector<DataType> found;
-    for (int t = 0; t < op.tensor_count(); ++t) found.push_back(op.TensorType(t, lane));
+    for (int t = 0; t < op.tensor_count(); ++t) found.push_back(op.TensorType(t, of_lane));
     return found;
   };
-  EXPECT_THAT(types(select), ElementsAre(DataType::kUint8, lane, lane, lane));
-  EXPECT_THAT(types(is_infinity), ElementsAre(lane, DataType::kUint8));
+  EXPECT_THAT(types(select, lane), ElementsAre(DataType::kUint8, lane, lane, lane));
+  EXPECT_THAT(types(is_infinity, lane), ElementsAre(lane, DataType::kUint8));
 }
 
 // What the shape says of a tensor is what DirectML supports.
