@@ -52,7 +52,7 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
 }
 
 template <class Work>
-absl::Status RequestJob<Work>::FindPlaces(std::vector<uint64_t> payload_bytes,
+absl::Status RequestJob<Work>::FindPlaces(std::vector<uint64_t>&& payload_bytes,
                                           std::vector<Violation>& violations) {
   const bool has_places = request_.input_places_size() > 0 || work_.has_output_places();
   const std::string client = has_places ? reply_.client() : "";

@@ -143,7 +143,8 @@ class RequestJob final : public Job {
   void Refuse(const absl::Status& why) override;
 
  private:
-  absl::Status FindPlaces(std::vector<uint64_t> payload_bytes, std::vector<Violation>& violations);
+  absl::Status FindPlaces(std::vector<uint64_t>&& payload_bytes,
+                          std::vector<Violation>& violations);
   void LogRefusal(const absl::Status& status) const;
 
   const ExecuteParts& parts_;
