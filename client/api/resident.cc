@@ -61,7 +61,8 @@ v1::CreateTensorRequest RequestFor(const TensorSpec& spec, const ResidentOptions
 // Creates a tensor with what `message` holds of it, then goes on with `then`.
 Step<TensorLease> Create(OutgoingMessage message,
                          std::function<Next<TensorLease>(TensorLease lease)> then) {
-  return {kCreate, std::move(message), [then](Answer& answer) -> Next<TensorLease> {
+  return {kCreate, std::move(message),
+          [then = std::move(then)](Answer& answer) -> Next<TensorLease> {
             if (!answer.status.ok()) return answer.status;
             v1::CreateTensorResponse response;
             absl::Status parsed = Parse(answer.message, response);
@@ -129,7 +130,7 @@ Next<T> ReadInto(const TensorHandle& tensor, uint64_t offset, std::span<std::byt
 }
 
 // Reads a tensor of this layout, which does not fit into one message.
-Next<Tensor> ReadInPieces(ClientImpl& client, const TensorHandle& tensor, TensorSpec spec) {
+Next<Tensor> ReadInPieces(ClientImpl& client, const TensorHandle& tensor, const TensorSpec& spec) {
   absl::StatusOr<std::shared_ptr<const HostBuffer>> taken = client.TakeBuffer(spec);
   if (!taken.ok()) return taken.status();
   const std::shared_ptr<const HostBuffer> buffer = *std::move(taken);

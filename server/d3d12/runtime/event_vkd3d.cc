@@ -1,7 +1,6 @@
 // Events for libvkd3d, which takes the function that sets an event from its user: they can be our
 // own.
 
-
 #include "proto/base/mutex.h"
 #include "server/d3d12/runtime/event.h"
 

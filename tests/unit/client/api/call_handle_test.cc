@@ -9,10 +9,10 @@
 namespace opserve::client_internal {
 namespace {
 
+using testing::AutoAdvancingClock;
 using testing::Fixture;
 using testing::ManualClock;
 using testing::ScriptedTransport;
-using testing::AutoAdvancingClock;
 
 const absl::Status kGone = absl::UnavailableError("gone");
 const OperatorCall kCall = {.operator_name = "X"};
