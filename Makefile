@@ -32,6 +32,7 @@ UNSANITIZED_LABELS := slow|bench|fuzz|ghz|package|demo|soak
 UNTHREADED_TESTS := ^install_test$$
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
+export LSAN_OPTIONS ?= suppressions=$(CURDIR)/deploy/sanitizers/lsan.supp:print_suppressions=0
 # Calls that uninstrumented libraries make are not looked at: each of their copies would be a report to
 # suppress, byte by byte. Their callbacks into our code are.
 export TSAN_OPTIONS ?= suppressions=$(CURDIR)/deploy/sanitizers/tsan.supp:second_deadlock_stack=1:ignore_noninstrumented_modules=1

@@ -37,7 +37,7 @@ class GpuResidentTest : public ResidentTensorTest {
     const auto create = [this, device_options]() -> absl::StatusOr<std::unique_ptr<ComputeDevice>> {
       return d3d12::D3D12Device::Create(*TestRuntime(), adapter_, device_options);
     };
-    const std::vector<DeviceSource> gpus = {{.profile = profile_, .create = create}};
+    std::vector<DeviceSource> gpus = {{.profile = profile_, .create = create}};
     Start({.find_gpus = [gpus] { return gpus; }});
   }
   v1::DeviceInfo Gpu() { return Info().devices(1); }

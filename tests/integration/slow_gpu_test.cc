@@ -48,7 +48,7 @@ class SlowGpuTest : public ::testing::Test {
     v1::ExecuteRequest request = RoundRequest({1.5f});
     request.set_device(v1::DEVICE_PREFERENCE_GPU);
     v1::ExecuteResponse response;
-    const grpc::Status status = stub.Execute(&context, request, &response);
+    grpc::Status status = stub.Execute(&context, request, &response);
     device = response.execution().device();
     return status;
   }
