@@ -15,6 +15,7 @@
 #include "server/d3d12/content_transfers.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch.h"
+#include "server/d3d12/intended_leak.h"
 #include "server/d3d12/pipeline_cache.h"
 #include "server/d3d12/queue.h"
 #include "server/d3d12/recording.h"
@@ -294,7 +295,7 @@ D3D12Device::~D3D12Device() {
       impl_->device->status().ok() ? impl_->TimeLimit() : std::chrono::nanoseconds(0);
   const bool is_idle = timeline.Wait(timeline.last(), limit).ok();
   // Freeing what a hung device uses would be worse than leaking it.
-  if (!is_idle) static_cast<void>(impl_.release());
+  if (!is_idle) LeakOnPurpose(std::move(impl_));
 }
 
 const DeviceProfile& D3D12Device::profile() const { return impl_->profile; }
