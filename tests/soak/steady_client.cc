@@ -110,7 +110,7 @@ absl::Status SteadyClient::Refused() {
 }
 
 absl::Status SteadyClient::Late() {
-  const absl::Status status = Check(client_->Execute(Round(Input()), {.timeout = kHardlyEnough}));
+  absl::Status status = Check(client_->Execute(Round(Input()), {.timeout = kHardlyEnough}));
   if (!status.ok() && !absl::IsDeadlineExceeded(status)) return status;
   return Plain();
 }
