@@ -135,11 +135,12 @@ absl::Status ParseInputs(const Json& json, const std::string& path, size_t numbe
 
 absl::Status ParseOutput(const Json& json, const std::string& path, StepText& step) {
   absl::StatusOr<std::string> text = TextOf(json, path, "\"FILE.npy\" or \"tensor:HANDLE\"");
-  if (text.ok() && absl::StartsWith(*text, "step:")) {
+  if (!text.ok()) return text.status();
+  if (absl::StartsWith(*text, "step:")) {
     return Wrong(path, json, "\"FILE.npy\" or \"tensor:HANDLE\"");
   }
-  if (text.ok()) step.output = *std::move(text);
-  return text.status();
+  step.output = *std::move(text);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<StepText> ParseStep(const Json& json, size_t number) {

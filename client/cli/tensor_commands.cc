@@ -116,8 +116,9 @@ int RunCommand(const TensorReadArguments& arguments, const Terminal& terminal) {
     const absl::StatusOr<ResidentTensorInfo> info = FindTensor(client, {arguments.handle});
     if (!info.ok()) return info.status();
     absl::StatusOr<Tensor> read = ReadWithProgress(client, *info, terminal);
-    if (read.ok()) tensor = *std::move(read);
-    return read.status();
+    if (!read.ok()) return read.status();
+    tensor = *std::move(read);
+    return absl::OkStatus();
   });
   if (code != kSuccess) return code;
   if (arguments.output == "-") {

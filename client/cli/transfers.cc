@@ -45,7 +45,7 @@ absl::Status MovePieces(uint64_t total, const Terminal& terminal, const Move& mo
   for (uint64_t done = 0; done < total;) {
     progress.Show(done);
     const uint64_t bytes = std::min(kPieceBytes, total - done);
-    const absl::Status moved = move(done, bytes);
+    absl::Status moved = move(done, bytes);
     if (!moved.ok()) return moved;
     done += bytes;
   }
