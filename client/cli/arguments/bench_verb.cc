@@ -28,9 +28,7 @@ void AddBench(Verb root, Command& command) {
   verb.AddOption("--rate", "N", TakeNumber(0.001, 1e7, bench->rate),
                  "Start so many calls per second, whether or not answers come, and count latency "
                  "from the planned start [as fast as answers come]");
-  AddServer(verb, bench->server);
-  AddJson(verb, bench->json);
-  Choose(verb, command, bench);
+  ChooseAtServer(verb, command, bench);
 }
 
 }  // namespace opserve::cli

@@ -26,15 +26,30 @@ void AddJson(Verb verb, bool& json);
 // The choices among all element types.
 std::string TypeChoices();
 
+// What is wrong with arguments that are right one by one; empty: nothing.
+template <class Arguments>
+using CheckArguments = std::function<std::string(const Arguments&)>;
+
 // Has `command` become `arguments` where `verb` is chosen; they live as long as the verb.
 template <class Arguments>
 void Choose(
     Verb verb, Command& command, std::shared_ptr<Arguments> arguments,
-    std::function<std::string(const Arguments&)> check = [](const Arguments&) { return ""; }) {
+    CheckArguments<Arguments> check = [](const Arguments&) { return ""; }) {
   verb.OnChosen([&command, arguments = std::move(arguments), check = std::move(check)] {
     command = *arguments;
     return check(*arguments);
   });
+}
+
+// The same for a verb that asks a server: it takes, after all others, the options for reaching one,
+// and --json.
+template <class Arguments>
+void ChooseAtServer(
+    Verb verb, Command& command, std::shared_ptr<Arguments> arguments,
+    CheckArguments<Arguments> check = [](const Arguments&) { return ""; }) {
+  AddServer(verb, arguments->server);
+  AddJson(verb, arguments->json);
+  Choose(verb, command, std::move(arguments), std::move(check));
 }
 
 }  // namespace opserve::cli

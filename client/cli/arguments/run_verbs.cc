@@ -50,9 +50,7 @@ void AddRun(Verb root, Command& command) {
                "Pass tensors through memory shared with the server, which must be on this machine");
   verb.AddFlag("--stream", run->stream,
                "Send the call over a stream, which takes tensors larger than a message");
-  AddServer(verb, run->server);
-  AddJson(verb, run->json);
-  Choose<RunArguments>(verb, command, run, CheckRun);
+  ChooseAtServer<RunArguments>(verb, command, run, CheckRun);
 }
 
 void AddPack(Verb root, Command& command) {

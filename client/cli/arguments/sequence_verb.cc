@@ -52,9 +52,7 @@ void AddSequence(Verb root, Command& command) {
                  {.repeated = true});
   AddCallLabels(verb, sequence->feature_level, sequence->request_id);
   AddPlacement(verb, sequence->device, sequence->priority, sequence->verify);
-  AddServer(verb, sequence->server);
-  AddJson(verb, sequence->json);
-  Choose<SequenceArguments>(verb, command, sequence, CheckSequence);
+  ChooseAtServer<SequenceArguments>(verb, command, sequence, CheckSequence);
 }
 
 }  // namespace opserve::cli

@@ -12,17 +12,13 @@ void AddOperators(Verb root, Command& command) {
   verb.AddOption("NAME", "OPERATOR", TakeAny(operators->name), "Operator to explain");
   verb.AddOption("--feature-level", "LEVEL", TakeAny(operators->feature_level),
                  "Show only what this feature level offers, such as 3_0");
-  AddServer(verb, operators->server);
-  AddJson(verb, operators->json);
-  Choose(verb, command, operators);
+  ChooseAtServer(verb, command, operators);
 }
 
 void AddInfo(Verb root, Command& command) {
   const auto info = std::make_shared<InfoArguments>();
   const Verb verb = root.AddVerb("info", "Tell version, devices and limits of the server");
-  AddServer(verb, info->server);
-  AddJson(verb, info->json);
-  Choose(verb, command, info);
+  ChooseAtServer(verb, command, info);
 }
 
 void AddDevices(Verb root, Command& command) {
@@ -31,9 +27,7 @@ void AddDevices(Verb root, Command& command) {
   verb.AddOption("NAME", "DEVICE", TakeAny(devices->name), "Only this device");
   verb.AddFlag("--self-test", devices->self_test,
                "Test the GPUs with known answers, while they serve; exit code 5 if one fails");
-  AddServer(verb, devices->server);
-  AddJson(verb, devices->json);
-  Choose(verb, command, devices);
+  ChooseAtServer(verb, command, devices);
 }
 
 void AddHealth(Verb root, Command& command) {
@@ -41,9 +35,7 @@ void AddHealth(Verb root, Command& command) {
   Verb verb = root.AddVerb("health", "Tell whether the server is serving");
   verb.AddOption("--service", "SERVICE", TakeAny(health->service),
                  "Service to ask about [the whole server]");
-  AddServer(verb, health->server);
-  AddJson(verb, health->json);
-  Choose(verb, command, health);
+  ChooseAtServer(verb, command, health);
 }
 
 }  // namespace opserve::cli

@@ -59,9 +59,7 @@ void AddCreate(Verb tensor, Command& command) {
                  "`opserve devices` shows [cpu]");
   verb.AddFlag("--skip-if-known", create->skip_if_known,
                "Send the content only if the server has it in no tensor of this client");
-  AddServer(verb, create->server);
-  AddJson(verb, create->json);
-  Choose<TensorCreateArguments>(verb, command, create, CheckCreate);
+  ChooseAtServer<TensorCreateArguments>(verb, command, create, CheckCreate);
 }
 
 void AddWrite(Verb tensor, Command& command) {
@@ -73,9 +71,7 @@ void AddWrite(Verb tensor, Command& command) {
                  {.required = true});
   verb.AddOption("--offset", "N", TakeNumber<uint64_t>(0, uint64_t{1} << 53, write->offset),
                  "First element to replace", {.default_value = "0"});
-  AddServer(verb, write->server);
-  AddJson(verb, write->json);
-  Choose(verb, command, write);
+  ChooseAtServer(verb, command, write);
 }
 
 void AddRead(Verb tensor, Command& command) {
@@ -84,20 +80,17 @@ void AddRead(Verb tensor, Command& command) {
   AddHandle(verb, read->handle);
   verb.AddOption("--output", "FILE", TakeAny(read->output),
                  ".npy file to write, or - for standard output [shown only]");
-  AddServer(verb, read->server);
-  AddJson(verb, read->json);
-  Choose<TensorReadArguments>(verb, command, read, [](const TensorReadArguments& arguments) {
-    const bool both = arguments.json && arguments.output == "-";
-    return both ? "--json and --output - both write to standard output" : "";
-  });
+  ChooseAtServer<TensorReadArguments>(
+      verb, command, read, [](const TensorReadArguments& arguments) {
+        const bool both = arguments.json && arguments.output == "-";
+        return both ? "--json and --output - both write to standard output" : "";
+      });
 }
 
 void AddList(Verb tensor, Command& command) {
   const auto list = std::make_shared<TensorListArguments>();
   const Verb verb = tensor.AddVerb("list", "List the tensors of this client, oldest first");
-  AddServer(verb, list->server);
-  AddJson(verb, list->json);
-  Choose(verb, command, list);
+  ChooseAtServer(verb, command, list);
 }
 
 void AddRenew(Verb tensor, Command& command) {
@@ -105,9 +98,7 @@ void AddRenew(Verb tensor, Command& command) {
   const Verb verb = tensor.AddVerb("renew", "Have the leases of tensors start again");
   AddHandles(verb, renew->handles);
   AddLease(verb, renew->lease);
-  AddServer(verb, renew->server);
-  AddJson(verb, renew->json);
-  Choose(verb, command, renew);
+  ChooseAtServer(verb, command, renew);
 }
 
 void AddDelete(Verb tensor, Command& command) {
@@ -115,9 +106,7 @@ void AddDelete(Verb tensor, Command& command) {
   const Verb verb =
       tensor.AddVerb("delete", "Give tensors up; exit code 1 if there were not all of them");
   AddHandles(verb, remove->handles);
-  AddServer(verb, remove->server);
-  AddJson(verb, remove->json);
-  Choose(verb, command, remove);
+  ChooseAtServer(verb, command, remove);
 }
 
 }  // namespace
