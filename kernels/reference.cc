@@ -81,7 +81,7 @@ void RunOperator(const Invocation& call, std::span<const std::byte* const> input
     return RunMode<Op, DataType::TYPE, T>(call, inputs, output, kModes);
     OPSERVE_CASE(kFloat64, double)
     OPSERVE_CASE(kFloat32, float)
-    OPSERVE_CASE(kFloat16, Half)
+    OPSERVE_CASE(kFloat16, Float16)
     OPSERVE_CASE(kInt64, int64_t)
     OPSERVE_CASE(kInt32, int32_t)
     OPSERVE_CASE(kInt16, int16_t)

@@ -16,12 +16,12 @@
 namespace opserve::reference {
 
 // FLOAT16 in memory.
-struct Half {
+struct Float16 {
   uint16_t bits = 0;
 };
 
 // The value of a FLOAT16.
-inline float ToFloat(Half half) {
+inline float ToFloat(Float16 half) {
   const bool is_negative = (half.bits & 0x8000) != 0;
   const int exponent = (half.bits >> 10) & 0x1F;
   const int mantissa = half.bits & 0x3FF;
@@ -38,7 +38,7 @@ inline float ToFloat(Half half) {
 }
 
 // The nearest FLOAT16, to even where two are equally near.
-inline Half ToHalf(float value) {
+inline Float16 ToHalf(float value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const float magnitude = std::fabs(value);
   uint16_t bits;
@@ -56,7 +56,7 @@ inline Half ToHalf(float value) {
     // A mantissa of 2048 carries into the exponent.
     bits = static_cast<uint16_t>(((exponent + 14) << 10) + mantissa - 0x400);
   }
-  return Half{static_cast<uint16_t>(sign | bits)};
+  return Float16{static_cast<uint16_t>(sign | bits)};
 }
 
 // By InfinityMode: 0 either, 1 positive, 2 negative.

@@ -29,7 +29,7 @@ T Read(const std::byte* from) {
   std::memcpy(&value, from, sizeof(T));
   return value;
 }
-inline float ReadNumber(const std::byte* from, Half) { return ToFloat(Read<Half>(from)); }
+inline float ReadNumber(const std::byte* from, Float16) { return ToFloat(Read<Float16>(from)); }
 template <class T>
 T ReadNumber(const std::byte* from, T) {
   return Read<T>(from);
@@ -39,7 +39,7 @@ template <class T>
 void Write(T value, std::byte* to) {
   std::memcpy(to, &value, sizeof(T));
 }
-inline void WriteNumber(float value, std::byte* to, Half) { Write(ToHalf(value), to); }
+inline void WriteNumber(float value, std::byte* to, Float16) { Write(ToHalf(value), to); }
 // Integers of fewer than 32 bits are computed as int, and wrap when they are written.
 template <class TResult, class T>
 void WriteNumber(TResult value, std::byte* to, T) {

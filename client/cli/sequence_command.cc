@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<StepText>> ReadSteps(const SequenceArguments& argumen
                                                  ": ", steps.status().message()));
 }
 
-absl::Status WriteFiles(const SequencePlan& plan, const std::vector<SequenceResult>& results) {
+absl::Status WriteFiles(const PlannedSequence& plan, const std::vector<SequenceResult>& results) {
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].tensor || plan.outputs[i].empty()) continue;
     absl::Status written = WriteNpy(plan.outputs[i], *results[i].tensor);
@@ -51,7 +51,8 @@ absl::Status WriteFiles(const SequencePlan& plan, const std::vector<SequenceResu
   return absl::OkStatus();
 }
 
-void PrintJson(const SequencePlan& plan, const SequenceAnswer& answer, const Terminal& terminal) {
+void PrintJson(const PlannedSequence& plan, const SequenceAnswer& answer,
+               const Terminal& terminal) {
   Json json = {{"steps", plan.sequence.steps.size()}};
   json.update(ToJson(answer.info, answer.round_trip));
   for (size_t i = 0; i < answer.results.size(); ++i) {
@@ -69,7 +70,8 @@ void PrintJson(const SequencePlan& plan, const SequenceAnswer& answer, const Ter
   terminal.out << json.dump(2) << '\n';
 }
 
-void PrintText(const SequencePlan& plan, const SequenceAnswer& answer, const Terminal& terminal) {
+void PrintText(const PlannedSequence& plan, const SequenceAnswer& answer,
+               const Terminal& terminal) {
   const size_t count = plan.sequence.steps.size();
   terminal.out << terminal.Styled(Style::kBold,
                                   absl::StrCat(count, count == 1 ? " step " : " steps "))
@@ -95,7 +97,7 @@ int RunCommand(const SequenceArguments& arguments, const Terminal& terminal) {
     const int code = FailFile(terminal, arguments.json, steps.status());
     return arguments.steps.empty() ? code : kUsage;
   }
-  const absl::StatusOr<SequencePlan> plan = PlanSequence(*steps, arguments);
+  const absl::StatusOr<PlannedSequence> plan = PlanSequence(*steps, arguments);
   if (!plan.ok()) return FailFile(terminal, arguments.json, plan.status());
   const absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
   if (!options.ok()) return FailFile(terminal, arguments.json, options.status());

@@ -9,7 +9,7 @@ namespace opserve::cli {
 namespace {
 
 // The number of the input `from`, which is added to the plan where it has it not yet.
-absl::StatusOr<uint32_t> NumberOf(const std::string& from, SequencePlan& plan) {
+absl::StatusOr<uint32_t> NumberOf(const std::string& from, PlannedSequence& plan) {
   const auto known = std::find(plan.inputs.begin(), plan.inputs.end(), from);
   const auto number = static_cast<uint32_t>(known - plan.inputs.begin());
   if (known != plan.inputs.end()) return number;
@@ -26,7 +26,7 @@ absl::StatusOr<uint32_t> NumberOf(const std::string& from, SequencePlan& plan) {
   return number;
 }
 
-absl::StatusOr<StepInput> MakeInput(const InputText& text, SequencePlan& plan) {
+absl::StatusOr<StepInput> MakeInput(const InputText& text, PlannedSequence& plan) {
   std::optional<TensorSpec> view;
   if (!text.sizes.empty()) view = TensorSpec{DataType::kUnknown, text.sizes, text.strides};
   if (text.step) return FromStep(*text.step, std::move(view));
@@ -35,7 +35,7 @@ absl::StatusOr<StepInput> MakeInput(const InputText& text, SequencePlan& plan) {
   return FromInput(*number, std::move(view));
 }
 
-void AddOutput(uint32_t step, const std::string& output, SequencePlan& plan) {
+void AddOutput(uint32_t step, const std::string& output, PlannedSequence& plan) {
   const std::optional<TensorHandle> handle = HandleOf(output);
   SequenceOutput wanted{step, {}};
   if (handle) wanted.place = *handle;
@@ -43,7 +43,7 @@ void AddOutput(uint32_t step, const std::string& output, SequencePlan& plan) {
   plan.outputs.push_back(output);
 }
 
-absl::Status AddStep(const StepText& text, SequencePlan& plan) {
+absl::Status AddStep(const StepText& text, PlannedSequence& plan) {
   OperatorStep step{.operator_name = text.operator_name, .attributes = text.attributes};
   for (const InputText& input : text.inputs) {
     absl::StatusOr<StepInput> made = MakeInput(input, plan);
@@ -59,9 +59,9 @@ absl::Status AddStep(const StepText& text, SequencePlan& plan) {
 
 }  // namespace
 
-absl::StatusOr<SequencePlan> PlanSequence(const std::vector<StepText>& steps,
-                                          const SequenceArguments& arguments) {
-  SequencePlan plan;
+absl::StatusOr<PlannedSequence> PlanSequence(const std::vector<StepText>& steps,
+                                             const SequenceArguments& arguments) {
+  PlannedSequence plan;
   for (const StepText& step : steps) {
     absl::Status added = AddStep(step, plan);
     if (!added.ok()) return added;

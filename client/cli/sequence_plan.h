@@ -16,7 +16,7 @@
 namespace opserve::cli {
 
 // A call, the tensors that its inputs view, and what its inputs and outputs are called.
-struct SequencePlan {
+struct PlannedSequence {
   std::vector<Tensor> tensors;
   OperatorSequence sequence;
   std::vector<std::string> inputs;   // per input: a file, or "tensor:HANDLE"
@@ -24,8 +24,8 @@ struct SequencePlan {
 };
 
 // Reads the files, each once, and makes the call; there must be a step. Errors name the file.
-absl::StatusOr<SequencePlan> PlanSequence(const std::vector<StepText>& steps,
-                                          const SequenceArguments& arguments);
+absl::StatusOr<PlannedSequence> PlanSequence(const std::vector<StepText>& steps,
+                                             const SequenceArguments& arguments);
 
 }  // namespace opserve::cli
 

@@ -12,7 +12,7 @@ namespace {
 
 // A unary call and its job, which is an ExecuteJob or a SequenceJob.
 template <class AnyJob>
-class UnaryExecute final : public CallState, private AnyJob::Reply {
+class UnaryExecute final : public CallHandler, private AnyJob::Reply {
  public:
   UnaryExecute(UnaryCall& call, const ExecuteParts& parts) : call_(call), job_(parts, *this) {}
 

@@ -29,7 +29,8 @@ void Poller::Start() {
 
 void Poller::Stop() {
   if (!thread_.joinable()) return;
-  stop_alarm_.Set(queue_.get(), std::chrono::system_clock::now(), static_cast<Event*>(&stop_));
+  stop_alarm_.Set(queue_.get(), std::chrono::system_clock::now(),
+                  static_cast<CompletionTag*>(&stop_));
   thread_.join();
 }
 
@@ -37,7 +38,7 @@ void Poller::OnStop(bool) { is_stopping_ = true; }
 
 void Poller::SetTickAlarm() {
   tick_alarm_.Set(queue_.get(), std::chrono::system_clock::now() + tick_,
-                  static_cast<Event*>(&ticked_));
+                  static_cast<CompletionTag*>(&ticked_));
 }
 
 void Poller::OnTick(bool ok) {
@@ -53,12 +54,12 @@ void Poller::Run() {
   void* tag = nullptr;
   bool ok = false;
   while (!(is_stopping_ && calls_ == nullptr) && queue_->Next(&tag, &ok)) {
-    static_cast<Event*>(tag)->OnEvent(ok);
+    static_cast<CompletionTag*>(tag)->OnEvent(ok);
   }
   // What is left are calls that were asked for and never came.
   tick_alarm_.Cancel();
   queue_->Shutdown();
-  while (queue_->Next(&tag, &ok)) static_cast<Event*>(tag)->OnEvent(ok);
+  while (queue_->Next(&tag, &ok)) static_cast<CompletionTag*>(tag)->OnEvent(ok);
 }
 
 }  // namespace opserve

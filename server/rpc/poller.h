@@ -11,7 +11,7 @@
 
 #include "grpcpp/alarm.h"
 #include "grpcpp/completion_queue.h"
-#include "server/rpc/event.h"
+#include "server/rpc/completion_tag.h"
 #include "server/rpc/polled_call.h"
 
 namespace opserve {
@@ -56,10 +56,10 @@ class Poller {
   std::thread thread_;
   std::thread::id thread_id_;  // set before the first call
   grpc::Alarm stop_alarm_;
-  MemberEvent<Poller, &Poller::OnStop> stop_{*this};
+  MemberTag<Poller, &Poller::OnStop> stop_{*this};
 
   grpc::Alarm tick_alarm_;
-  MemberEvent<Poller, &Poller::OnTick> ticked_{*this};
+  MemberTag<Poller, &Poller::OnTick> ticked_{*this};
 
   // The calls, the newest first; like the flag they belong to the thread.
   PolledCall* calls_ = nullptr;

@@ -10,10 +10,10 @@ namespace opserve {
 
 void StreamCall::Expect(RpcService::Method& method, Poller& poller) {
   auto* const call = new StreamCall(method, poller);
-  call->context_.AsyncNotifyWhenDone(static_cast<Event*>(&call->over_));
+  call->context_.AsyncNotifyWhenDone(static_cast<CompletionTag*>(&call->over_));
   method.service.RequestAsyncBidiStreaming(method.index, &call->context_, &call->stream_,
                                            &poller.queue(), &poller.queue(),
-                                           static_cast<Event*>(&call->start_));
+                                           static_cast<CompletionTag*>(&call->start_));
 }
 
 std::string StreamCall::client() const { return ClientOf(context_); }
@@ -22,7 +22,7 @@ Clock::TimePoint StreamCall::deadline() const { return DeadlineOf(context_); }
 
 void StreamCall::Read() {
   Hold();
-  stream_.Read(&incoming_, static_cast<Event*>(&read_));
+  stream_.Read(&incoming_, static_cast<CompletionTag*>(&read_));
 }
 
 void StreamCall::Write(grpc::ByteBuffer message) {
@@ -44,12 +44,12 @@ void StreamCall::SendNext() {
   if (!outbox_.empty()) {
     is_writing_ = true;
     Hold();
-    stream_.Write(outbox_.front(), static_cast<Event*>(&written_));
+    stream_.Write(outbox_.front(), static_cast<CompletionTag*>(&written_));
     outbox_.pop_front();
   } else if (end_) {
     is_finished_ = true;
     Hold();
-    stream_.Finish(*end_, static_cast<Event*>(&finished_));
+    stream_.Finish(*end_, static_cast<CompletionTag*>(&finished_));
   }
 }
 
@@ -113,7 +113,7 @@ void StreamCall::Release() {
   // The last events of the stream are behind it; only its thread may remove it.
   references_ = 1;
   release_alarm_.Set(&poller_.queue(), std::chrono::system_clock::now(),
-                     static_cast<Event*>(&released_));
+                     static_cast<CompletionTag*>(&released_));
 }
 
 void StreamCall::OnReleased(bool) { Unreference(); }

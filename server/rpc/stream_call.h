@@ -19,7 +19,7 @@
 #include "grpcpp/support/async_stream.h"
 #include "proto/base/mutex.h"
 #include "server/base/clock.h"
-#include "server/rpc/event.h"
+#include "server/rpc/completion_tag.h"
 #include "server/rpc/polled_call.h"
 #include "server/rpc/poller.h"
 #include "server/rpc/rpc_service.h"
@@ -97,12 +97,12 @@ class StreamCall final : private PolledCall {
 
   RpcService::Method& method_;
   Poller& poller_;
-  MemberEvent<StreamCall, &StreamCall::OnStart> start_{*this};
-  MemberEvent<StreamCall, &StreamCall::OnRead> read_{*this};
-  MemberEvent<StreamCall, &StreamCall::OnWritten> written_{*this};
-  MemberEvent<StreamCall, &StreamCall::OnFinished> finished_{*this};
-  MemberEvent<StreamCall, &StreamCall::OnOver> over_{*this};
-  MemberEvent<StreamCall, &StreamCall::OnReleased> released_{*this};
+  MemberTag<StreamCall, &StreamCall::OnStart> start_{*this};
+  MemberTag<StreamCall, &StreamCall::OnRead> read_{*this};
+  MemberTag<StreamCall, &StreamCall::OnWritten> written_{*this};
+  MemberTag<StreamCall, &StreamCall::OnFinished> finished_{*this};
+  MemberTag<StreamCall, &StreamCall::OnOver> over_{*this};
+  MemberTag<StreamCall, &StreamCall::OnReleased> released_{*this};
   grpc::ServerContext context_;
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   grpc::ByteBuffer incoming_;

@@ -26,10 +26,10 @@ uint64_t ExtraTicks(uint64_t bytes, std::chrono::milliseconds tick) {
 
 void UnaryCall::Expect(RpcService::Method& method, Poller& poller) {
   auto* const call = new UnaryCall(method, poller);
-  call->context_.AsyncNotifyWhenDone(static_cast<Event*>(&call->over_));
+  call->context_.AsyncNotifyWhenDone(static_cast<CompletionTag*>(&call->over_));
   method.service.RequestAsyncUnary(method.index, &call->context_, &call->request_,
                                    &call->responder_, &poller.queue(), &poller.queue(),
-                                   static_cast<Event*>(&call->start_));
+                                   static_cast<CompletionTag*>(&call->start_));
 }
 
 std::string UnaryCall::client() const { return ClientOf(context_); }
@@ -46,12 +46,12 @@ void UnaryCall::Finish(const grpc::ByteBuffer& response) {
   send_alarm_.emplace();
   hand_over_.Give();
   send_alarm_->Set(&poller_.queue(), gpr_inf_past(GPR_CLOCK_MONOTONIC),
-                   static_cast<Event*>(&send_));
+                   static_cast<CompletionTag*>(&send_));
 }
 
 void UnaryCall::Finish(const absl::Status& status) {
   hand_over_.Give();
-  responder_.FinishWithError(ToGrpcStatus(status), static_cast<Event*>(&finished_));
+  responder_.FinishWithError(ToGrpcStatus(status), static_cast<CompletionTag*>(&finished_));
 }
 
 void UnaryCall::Finish(const absl::Status& status, const google::protobuf::Message& answer) {
@@ -88,7 +88,7 @@ void UnaryCall::OnSend(bool) {
 
 void UnaryCall::Send(const grpc::ByteBuffer& response) {
   hand_over_.Give();
-  responder_.Finish(response, grpc::Status::OK, static_cast<Event*>(&finished_));
+  responder_.Finish(response, grpc::Status::OK, static_cast<CompletionTag*>(&finished_));
 }
 
 void UnaryCall::OnFinished(bool) {
@@ -97,7 +97,7 @@ void UnaryCall::OnFinished(bool) {
 }
 
 void UnaryCall::OnOver(bool) {
-  if (state_ != nullptr && context_.IsCancelled()) state_->OnCancel();
+  if (handler_ != nullptr && context_.IsCancelled()) handler_->OnCancel();
   RemoveOne();
 }
 

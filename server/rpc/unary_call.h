@@ -17,22 +17,22 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/support/async_unary_call.h"
 #include "server/base/clock.h"
-#include "server/rpc/event.h"
+#include "server/rpc/completion_tag.h"
 #include "server/rpc/polled_call.h"
 #include "server/rpc/poller.h"
 #include "server/rpc/rpc_service.h"
 
 namespace opserve {
 
-// What a handler keeps with its call. Destroyed in the poller's thread, once the call is over: its
-// answer has been sent, or cannot be.
-class CallState {
+// Works on a call, and is kept with it. Destroyed in the thread of the poller, once the call is
+// over: its answer has been sent, or cannot be.
+class CallHandler {
  public:
-  virtual ~CallState() = default;
+  virtual ~CallHandler() = default;
 
   // The client has gone, gave the call up, or its deadline has passed. In the poller's thread,
-  // once the handler has returned; the call may be finished already, or just then. It is to be
-  // finished all the same, so where that is soon there is nothing to do here.
+  // once the method's function has returned; the call may be finished already, or just then. It is
+  // to be finished all the same, so where that is soon there is nothing to do here.
   virtual void OnCancel() {}
 };
 
@@ -52,13 +52,13 @@ class UnaryCall final : private PolledCall {
   // When it must be done, by SteadyClock(); kNever if it has no deadline.
   Clock::TimePoint deadline() const;
 
-  // Makes a `State`, which is a CallState, of this call and `args`, and keeps it until the call is
-  // over. At most once.
-  template <class State, class... Args>
-  State& Keep(Args&&... args) {
-    auto state = std::make_unique<State>(*this, std::forward<Args>(args)...);
-    State& kept = *state;
-    state_ = std::move(state);
+  // Makes a `Handler`, which is a CallHandler, of this call and `args`, and keeps it until the call
+  // is over. At most once.
+  template <class Handler, class... Args>
+  Handler& Keep(Args&&... args) {
+    auto handler = std::make_unique<Handler>(*this, std::forward<Args>(args)...);
+    Handler& kept = *handler;
+    handler_ = std::move(handler);
     return kept;
   }
 
@@ -89,14 +89,14 @@ class UnaryCall final : private PolledCall {
 
   RpcService::Method& method_;
   Poller& poller_;
-  MemberEvent<UnaryCall, &UnaryCall::OnStart> start_{*this};
-  MemberEvent<UnaryCall, &UnaryCall::OnSend> send_{*this};
-  MemberEvent<UnaryCall, &UnaryCall::OnFinished> finished_{*this};
-  MemberEvent<UnaryCall, &UnaryCall::OnOver> over_{*this};
+  MemberTag<UnaryCall, &UnaryCall::OnStart> start_{*this};
+  MemberTag<UnaryCall, &UnaryCall::OnSend> send_{*this};
+  MemberTag<UnaryCall, &UnaryCall::OnFinished> finished_{*this};
+  MemberTag<UnaryCall, &UnaryCall::OnOver> over_{*this};
   grpc::ServerContext context_;
   grpc::ByteBuffer request_;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder_{&context_};
-  std::unique_ptr<CallState> state_;
+  std::unique_ptr<CallHandler> handler_;
   // The response while it waits for the poller's thread.
   grpc::ByteBuffer response_;
   std::optional<grpc::Alarm> send_alarm_;

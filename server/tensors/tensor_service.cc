@@ -31,7 +31,7 @@ constexpr seconds kSweepPeriod{1};
 // A call whose request may have a payload. What it has under way is soon done, so cancelling it
 // changes nothing.
 template <class Request>
-struct TensorCall final : CallState {
+struct TensorCall final : CallHandler {
   explicit TensorCall(UnaryCall& unary) : call(unary), client(unary.client()) {}
 
   // Reads the request; admits what is held while it is under way.

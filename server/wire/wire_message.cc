@@ -10,7 +10,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/wire_format_lite.h"
 #include "grpc/slice.h"
-#include "server/rpc/event.h"
+#include "server/rpc/completion_tag.h"
 
 namespace opserve {
 namespace {

@@ -25,7 +25,7 @@ void StoreValue(DataType type, uint64_t bits, bool is_divisor, std::byte* to) {
     const float value = UsualFloat(bits, is_divisor);
     std::memcpy(to, &value, sizeof(value));
   } else if (type == DataType::kFloat16) {
-    const reference::Half value = reference::ToHalf(UsualFloat(bits, is_divisor));
+    const reference::Float16 value = reference::ToHalf(UsualFloat(bits, is_divisor));
     std::memcpy(to, &value, sizeof(value));
   } else {
     const uint64_t value = is_divisor ? bits % 100 + 1 : bits;

@@ -1,9 +1,9 @@
-// File: server/rpc/event.h
+// File: server/rpc/completion_tag.h
 //
-// What comes out of a completion queue.
+// What operations are known by on a completion queue.
 
-#ifndef OPSERVE_SERVER_RPC_EVENT_H_
-#define OPSERVE_SERVER_RPC_EVENT_H_
+#ifndef OPSERVE_SERVER_RPC_COMPLETION_TAG_H_
+#define OPSERVE_SERVER_RPC_COMPLETION_TAG_H_
 
 #include <atomic>
 
@@ -11,20 +11,20 @@ namespace opserve {
 
 // The tag of an operation that was started on a queue. The queue's poller calls OnEvent once for
 // each operation, in its own thread.
-class Event {
+class CompletionTag {
  public:
   // `ok`: as gRPC defines it for the operation.
   virtual void OnEvent(bool ok) = 0;
 
  protected:
-  ~Event() = default;
+  ~CompletionTag() = default;
 };
 
-// An event that calls a member function of its owner, which must outlive the operation.
+// A tag that calls a member function of its owner, which must outlive the operation.
 template <class Owner, void (Owner::*kHandle)(bool ok)>
-class MemberEvent final : public Event {
+class MemberTag final : public CompletionTag {
  public:
-  explicit MemberEvent(Owner& owner) : owner_(owner) {}
+  explicit MemberTag(Owner& owner) : owner_(owner) {}
   void OnEvent(bool ok) override { (owner_.*kHandle)(ok); }
 
  private:
@@ -45,4 +45,4 @@ class HandOver {
 
 }  // namespace opserve
 
-#endif  // OPSERVE_SERVER_RPC_EVENT_H_
+#endif  // OPSERVE_SERVER_RPC_COMPLETION_TAG_H_
