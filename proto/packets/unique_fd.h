@@ -28,6 +28,8 @@ class UniqueFd {
 
   // -1 where there is none.
   int get() const { return fd_; }
+  // Gives it up: closing it is the caller's business.
+  int Release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
 
  private:

@@ -37,16 +37,15 @@ bool IsThisMachine(const std::string& host) {
   return host == "localhost" || host == "[::1]";
 }
 
+void UseCubic(int fd) {
+  setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kCongestionControl.data(), kCongestionControl.size());
+}
+
 // Always true: a connection without it works, too.
 bool Mutate(const grpc_mutate_socket_info* info, grpc_socket_mutator*) {
   // Sockets of clients are not connected yet; they are ours only where the target is this machine.
-  const bool is_ours =
-      info->usage == GRPC_FD_CLIENT_CONNECTION_USAGE ||
-      (info->usage == GRPC_FD_SERVER_CONNECTION_USAGE && IsConnectedToLoopback(info->fd));
-  if (is_ours) {
-    setsockopt(info->fd, IPPROTO_TCP, TCP_CONGESTION, kCongestionControl.data(),
-               kCongestionControl.size());
-  }
+  if (info->usage == GRPC_FD_CLIENT_CONNECTION_USAGE) UseCubic(info->fd);
+  if (info->usage == GRPC_FD_SERVER_CONNECTION_USAGE) TuneAcceptedLoopback(info->fd);
   return true;
 }
 
@@ -67,6 +66,10 @@ void Tune(grpc::ChannelArguments& arguments) {
 }  // namespace
 
 bool CanTuneLoopback() { return CanUseSocketMutators(); }
+
+void TuneAcceptedLoopback(int fd) {
+  if (IsConnectedToLoopback(fd)) UseCubic(fd);
+}
 
 void TuneServerLoopback(grpc::ChannelArguments& arguments) { Tune(arguments); }
 

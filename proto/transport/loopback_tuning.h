@@ -15,9 +15,13 @@ namespace opserve {
 // part of its interface and known for one version only.
 bool CanTuneLoopback();
 
-// TCP connections that the server accepts from this very machine use CUBIC for what the server
-// sends, where the kernel has it: BBR, which many systems set as default, paces what needs no
-// pacing. All others stay as they are. Does nothing where CanTuneLoopback() is false. Thread-safe.
+// `fd`, a TCP connection that was accepted from this very machine, uses CUBIC for what is sent,
+// where the kernel has it: BBR, which many systems set as default, paces what needs no pacing. All
+// other sockets stay as they are. Thread-safe.
+void TuneAcceptedLoopback(int fd);
+
+// The same for all connections that a gRPC server accepts by itself. Does nothing where
+// CanTuneLoopback() is false. Thread-safe.
 void TuneServerLoopback(grpc::ChannelArguments& arguments);
 
 // The same for what a client sends over its channel to `target`. Does nothing unless the target

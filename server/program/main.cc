@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "server/base/log.h"
+#include "server/edge/descriptor_limit.h"
 #include "server/program/gpu_sources.h"
 #include "server/program/process_tuning.h"
 #include "server/program/program_options.h"
@@ -99,6 +100,7 @@ int main(int argc, char** argv) {
   }
   opserve::KeepHeap(options.keep_heap_bytes);
   opserve::StopDeadlockSearch();
+  opserve::RaiseDescriptorLimit();
   static opserve::Logger logger(options.log_format, options.log_level);
   opserve::RouteLibraryLogs(logger);
   return opserve::Serve(options, logger);

@@ -10,7 +10,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "server/rpc/listen_address.h"
+#include "server/edge/listen_address.h"
 
 namespace opserve {
 namespace {
@@ -78,6 +78,16 @@ void AddNetworkOptions(CLI::App& app, ServerOptions& server) {
           ->type_name("FILE")
           ->needs(certificate);
   certificate->needs(key);
+  app.add_option("--max-connections", server.edge.max_connections,
+                 "Most connections at a time, up to 500000; fewer where the limit on open files "
+                 "has no room for two files each")
+      ->capture_default_str()
+      ->check(Between(size_t{1}, size_t{500000}));
+  app.add_option("--max-connections-per-client", server.edge.max_connections_per_client,
+                 "Most connections of one address, or of one user of a socket file, up to 500000; "
+                 "0: half of all")
+      ->capture_default_str()
+      ->check(Between(size_t{0}, size_t{500000}));
 }
 
 // The bytes that a text such as "64MiB" means; an error text goes to `error`.

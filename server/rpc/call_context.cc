@@ -1,27 +1,27 @@
 #include "server/rpc/call_context.h"
 
 #include <chrono>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "grpc/support/time.h"
+#include "server/edge/peer_identity.h"
 
 namespace opserve {
 namespace {
 
-// "10.0.0.7" of "ipv4:10.0.0.7:41234". Anything but an internet address stays as it is.
-absl::string_view HostOf(absl::string_view peer) {
-  const size_t scheme = peer.find(':');
-  const absl::string_view kind = peer.substr(0, scheme);
-  if (kind != "ipv4" && kind != "ipv6") return peer;
-  const size_t port = peer.rfind(':');
-  return peer.substr(scheme + 1, port > scheme ? port - scheme - 1 : absl::string_view::npos);
+// "10.0.0.7" of "ipv4:10.0.0.7:41234", or the user behind a socket file. Anything else stays as it
+// is.
+std::string HostOf(absl::string_view peer) {
+  const std::optional<PeerIdentity> identity = IdentityOf(peer);
+  return identity ? identity->Host() : std::string(peer);
 }
 
 }  // namespace
 
 std::string ClientIdentity(absl::string_view peer, absl::string_view name) {
-  const absl::string_view host = HostOf(peer);
-  if (name.empty()) return std::string(host);
+  std::string host = HostOf(peer);
+  if (name.empty()) return host;
   return absl::StrCat(host, "/", name.substr(0, kMaxClientNameBytes));
 }
 

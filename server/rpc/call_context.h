@@ -20,10 +20,11 @@ inline constexpr char kClientNameKey[] = "opserve-client";
 // What of a name is used, in bytes.
 inline constexpr size_t kMaxClientNameBytes = 128;
 
-// The client behind a call: its host, and the name it gives itself if any ("10.0.0.7/runner-3").
-// All connections of one host without a name are one client. `peer`: as gRPC tells it, such as
-// "ipv4:10.0.0.7:41234". A name is no credential: whoever takes many gets many shares and quotas,
-// and whoever takes that of another program of the host has its resident tensors.
+// The client behind a call: its host, and the name it gives itself if any ("10.0.0.7/runner-3"). On
+// a socket file the user takes the place of the host ("uid:1000/runner-3"). All connections of one
+// host without a name are one client. `peer`: as gRPC tells it, such as "ipv4:10.0.0.7:41234". A
+// name is no credential: whoever takes many gets many shares and quotas, and whoever takes that of
+// another program of the host has its resident tensors.
 std::string ClientIdentity(absl::string_view peer, absl::string_view name);
 
 // The same for the caller.

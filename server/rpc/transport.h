@@ -1,6 +1,6 @@
 // File: server/rpc/transport.h
 //
-// How the server's connections are set up.
+// How gRPC is set up for the server's connections.
 
 #ifndef OPSERVE_SERVER_RPC_TRANSPORT_H_
 #define OPSERVE_SERVER_RPC_TRANSPORT_H_
@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "grpcpp/server_builder.h"
-#include "server/base/log.h"
 
 namespace opserve {
 
@@ -19,8 +18,8 @@ struct TransportLimits {
   uint64_t held_bytes = uint64_t{2} << 30;
 };
 
-// Sets limits and tunes connections. docs/adr/0014-transport.md has the reasons.
-void SetUpTransport(const TransportLimits& limits, Logger& logger, grpc::ServerBuilder& builder);
+// Sets limits. docs/adr/0014-transport.md has the reasons.
+void SetUpTransport(const TransportLimits& limits, grpc::ServerBuilder& builder);
 
 }  // namespace opserve
 

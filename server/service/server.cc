@@ -1,7 +1,6 @@
 #include "server/service/server.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -17,9 +16,11 @@
 #include "grpcpp/grpcpp.h"
 #include "server/admission/admission.h"
 #include "server/device/cpu/cpu_device.h"
+#include "server/edge/edge.h"
+#include "server/edge/listen_address.h"
+#include "server/edge/tls_pair.h"
 #include "server/regions/region_socket.h"
 #include "server/rpc/health_service.h"
-#include "server/rpc/listen_address.h"
 #include "server/rpc/poller.h"
 #include "server/rpc/transport.h"
 #include "server/service/gpu_readiness.h"
@@ -83,6 +84,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
   if (!certificate.ok()) return certificate.status();
   absl::StatusOr<std::string> key = ReadFile(options.tls_key);
   if (!key.ok()) return key.status();
+  if (absl::Status status = CheckTlsPair(*certificate, *key); !status.ok()) return status;
   grpc::SslServerCredentialsOptions tls;
   tls.pem_key_cert_pairs.push_back({*std::move(key), *std::move(certificate)});
   return grpc::SslServerCredentials(tls);
@@ -113,17 +115,6 @@ absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerOptions& o
     addresses.push_back(*std::move(address));
   }
   return addresses;
-}
-
-absl::Status CannotListen(const ListenAddress& address, const ServerOptions& options) {
-  absl::Status why = DiagnoseListen(address);
-  if (why.ok()) {
-    why = options.tls_key.empty()
-              ? absl::UnavailableError("the address was taken a moment ago")
-              : absl::InvalidArgumentError("the TLS certificate and key are not a usable pair");
-  }
-  return absl::Status(why.code(),
-                      absl::StrCat("cannot listen on ", address.ToString(), ": ", why.message()));
 }
 
 }  // namespace
@@ -165,6 +156,7 @@ struct Server::Impl {
   HealthService health;
   std::vector<std::unique_ptr<Poller>> pollers;
   std::unique_ptr<RegionSocket> region_socket;
+  std::unique_ptr<Edge> edge;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::string> addresses;
   std::vector<std::string> socket_files;
@@ -175,45 +167,33 @@ absl::Status Server::Impl::Listen() {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   absl::StatusOr<std::vector<ListenAddress>> listen = ParseAddresses(options);
   if (!listen.ok()) return listen.status();
-  for (const ListenAddress& address : *listen) {
-    if (!address.is_unix()) continue;
-    if (absl::Status status = RemoveStaleSocket(address.unix_path); !status.ok()) {
-      return absl::Status(status.code(), absl::StrCat("cannot listen on ", address.ToString(), ": ",
-                                                      status.message()));
-    }
-  }
   return BuildServer(*listen);
 }
 
 absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen) {
   const auto credentials = MakeCredentials(options);
   if (!credentials.ok()) return credentials.status();
+  auto edge_or = Edge::Listen(listen, options.edge, !options.tls_key.empty(), logger);
+  if (!edge_or.ok()) return edge_or.status();
+  edge = *std::move(edge_or);
   InstallReflection();
   grpc::ServerBuilder builder;
   SetUpTransport(
       {.message_bytes = options.max_message_bytes, .held_bytes = options.max_transport_bytes},
-      logger, builder);
+      builder);
   builder.RegisterService(&service.rpc());
   builder.RegisterService(&health.rpc());
   for (int i = 0; i < PollersOf(options); ++i) {
     pollers.push_back(std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit));
   }
-  std::vector<int> ports(listen.size(), 0);
-  for (size_t i = 0; i < listen.size(); ++i) {
-    builder.AddListeningPort(listen[i].ToString(), *credentials, &ports[i]);
-  }
+  edge->AddTo(builder, *credentials);
   server = builder.BuildAndStart();
-  for (size_t i = 0; i < listen.size(); ++i) {
-    if (ports[i] <= 0) return CannotListen(listen[i], options);
-  }
   if (server == nullptr) return absl::InternalError("the gRPC server does not start");
-  for (size_t i = 0; i < listen.size(); ++i) {
-    ListenAddress bound = listen[i];
+  for (const ListenAddress& bound : edge->addresses()) {
     if (bound.is_unix()) {
       socket_files.push_back(bound.unix_path);
-    } else {
-      bound.port = ports[i];
-      if (port == 0) port = bound.port;
+    } else if (port == 0) {
+      port = bound.port;
     }
     addresses.push_back(bound.ToString());
   }
@@ -225,6 +205,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
     health.rpc().Accept(*poller);
     poller->Start();
   }
+  edge->Start(*server);
   return absl::OkStatus();
 }
 
@@ -272,6 +253,7 @@ void Server::Impl::LogStart() const {
 }
 
 void Server::Impl::StopListening() {
+  edge->StopAccepting();
   server->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
   for (const std::unique_ptr<Poller>& poller : pollers) poller->Stop();
   RemoveSocketFiles();
@@ -279,8 +261,7 @@ void Server::Impl::StopListening() {
 
 void Server::Impl::RemoveSocketFiles() {
   region_socket.reset();
-  for (const std::string& path : socket_files) unlink(path.c_str());
-  socket_files.clear();
+  edge->RemoveSocketFiles();
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
@@ -304,6 +285,8 @@ Server::~Server() {
 const std::vector<std::string>& Server::addresses() const { return impl_->addresses; }
 
 int Server::port() const { return impl_->port; }
+
+EdgeCounters Server::connections() const { return impl_->edge->counters(); }
 
 Admission::Usage Server::usage() const { return impl_->admission.usage(); }
 

@@ -19,6 +19,7 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/device/compute_device.h"
+#include "server/edge/edge.h"
 #include "server/service/server_options.h"
 
 namespace opserve {
@@ -61,6 +62,9 @@ class Server {
 
   // Port of the first TCP address; 0 if there is none.
   int port() const;
+
+  // What became of the connections so far.
+  EdgeCounters connections() const;
 
   // What the server holds now: requests accepted and not yet answered, and the bytes of their
   // tensors. A request leaves a moment after its answer has been sent.

@@ -14,6 +14,7 @@
 #include "kernels/validate.h"
 #include "server/admission/admission.h"
 #include "server/batch/job.h"
+#include "server/edge/edge.h"
 #include "server/pool/device_pool.h"
 #include "server/regions/region_table.h"
 #include "server/resident/tensor_store.h"
@@ -32,11 +33,14 @@ struct RegionOptions {
 };
 
 struct ServerOptions {
-  // Addresses to listen on, each as server/rpc/listen_address.h describes; at least one.
+  // Addresses to listen on, each as server/edge/listen_address.h describes; at least one.
   std::vector<std::string> listen = {"127.0.0.1:50051"};
   // PEM files; both or none. With them all addresses speak TLS only.
   std::string tls_certificate;
   std::string tls_key;
+
+  // How many connections are taken, and what they may do.
+  EdgeOptions edge;
 
   // Threads that read and answer calls, each with connections of its own; 0: chosen by the number
   // of processors.

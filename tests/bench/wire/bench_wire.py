@@ -23,6 +23,8 @@ from server_process import ServerProcess  # noqa: E402
 from wire_rows import MIB, OPSERVE, ROWS, SIZES, concurrencies, size_text  # noqa: E402
 
 CALL_LIMIT_S = 300
+# What a server needs beside its connections.
+OTHER_FILES = 1024
 
 
 class Servers:
@@ -101,6 +103,8 @@ def measure_idle(programs, folder, connections):
     # The servers inherit the limit.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # The server needs two for each connection.
+    connections = min(connections, (most - OTHER_FILES) // 2)
     idle = {}
     for name, unix in (("TCP", False), ("unix socket", True)):
         show_progress(f"{connections} idle connections, {name}")

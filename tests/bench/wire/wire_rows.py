@@ -21,7 +21,9 @@ class Server:
     arguments: tuple = ()
 
 
-OPSERVE = Server("opserve-server", ("--devices", "none", "--log-level", "warn"))
+OPSERVE = Server("opserve-server", ("--devices", "none", "--log-level", "warn",
+                                    "--max-connections", "100000",
+                                    "--max-connections-per-client", "100000"))
 
 # What makes loopback transport of large messages fast, for both ends.
 TUNED = ("--cubic", "--keep-pages")

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "proto/transport/loopback_tuning.h"
 #include "proto/transport/socket_mutator_abi.h"
-#include "server/rpc/transport.h"
+#include "server/edge/edge.h"
 #include "tests/unit/proto/transport/sockets.h"
 
 namespace opserve::testing {
@@ -53,10 +53,15 @@ class LoopbackTuningTest : public ::testing::Test {
     }
   }
 
-  // What the server's end uses after gRPC got it.
+  // What the server's end uses after the edge or gRPC accepted it, who must agree.
   static std::string AfterAccept(const std::optional<Connection>& connection) {
-    EXPECT_TRUE(UseCongestionControl(connection->server.get(), kOther));
-    return AfterTuning(connection->server.get(), GRPC_FD_SERVER_CONNECTION_USAGE);
+    const int fd = connection->server.get();
+    EXPECT_TRUE(UseCongestionControl(fd, kOther));
+    TuneAcceptedLoopback(fd);
+    std::string by_edge = CongestionControlOf(fd);
+    EXPECT_TRUE(UseCongestionControl(fd, kOther));
+    EXPECT_EQ(AfterTuning(fd, GRPC_FD_SERVER_CONNECTION_USAGE), by_edge);
+    return by_edge;
   }
 };
 
@@ -121,17 +126,20 @@ TEST_F(LoopbackTuningTest, ClientsTuneWhereTheTargetIsThisMachine) {
 
 // Where CUBIC is the default anyway, this only shows that nothing breaks.
 TEST_F(LoopbackTuningTest, BothEndsOfAConnectionToTheServerUseCubic) {
-  int port = 0;
   // Without a service there is no server.
   grpc::CallbackGenericService service;
   Logger logger(LogFormat::kText, LogLevel::kError);
   grpc::ServerBuilder builder;
   builder.RegisterCallbackGenericService(&service);
-  SetUpTransport({}, logger, builder);
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  ListenAddress address;
+  address.host = "127.0.0.1";
+  const auto edge = Edge::Listen({address}, {}, false, logger);
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  (*edge)->AddTo(builder, grpc::InsecureServerCredentials());
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   ASSERT_NE(server, nullptr);
-  const std::string target = "127.0.0.1:" + std::to_string(port);
+  (*edge)->Start(*server);
+  const std::string target = (*edge)->addresses().front().ToString();
   grpc::ChannelArguments arguments;
   TuneClientLoopback(target, arguments);
   const auto channel =
@@ -139,7 +147,9 @@ TEST_F(LoopbackTuningTest, BothEndsOfAConnectionToTheServerUseCubic) {
   // Connected is who has seen the other end's settings, so both ends are there.
   ASSERT_TRUE(
       channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(30)));
-  EXPECT_EQ(CongestionControls(), (std::multiset<std::string>{"cubic", "cubic"}));
+  // The edge has a duplicate of its end.
+  EXPECT_EQ(CongestionControls(), (std::multiset<std::string>{"cubic", "cubic", "cubic"}));
+  (*edge)->StopAccepting();
   server->Shutdown();
 }
 

@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/program/ready_file.h"
-#include "server/rpc/listen_address.h"
+#include "server/edge/listen_address.h"
 
 namespace opserve::testing {
 namespace {

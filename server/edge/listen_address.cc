@@ -1,6 +1,5 @@
-#include "server/rpc/listen_address.h"
+#include "server/edge/listen_address.h"
 
-#include <netdb.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -8,43 +7,21 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "proto/packets/unique_fd.h"
 
 namespace opserve {
 namespace {
 
 constexpr absl::string_view kUnixPrefix = "unix:";
 
-// A socket that closes itself.
-class Socket {
- public:
-  Socket(int family, int protocol) : fd_(socket(family, SOCK_STREAM | SOCK_CLOEXEC, protocol)) {}
-  ~Socket() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
 absl::Status Malformed(absl::string_view text, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(
       "\"", text, "\" ", why, "; use host:port, [::1]:port (port 0: any free one) or unix:/path"));
-}
-
-sockaddr_un UnixAddress(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
 }
 
 absl::StatusOr<ListenAddress> ParseUnix(absl::string_view text, absl::string_view path) {
@@ -58,16 +35,14 @@ absl::StatusOr<ListenAddress> ParseUnix(absl::string_view text, absl::string_vie
   return address;
 }
 
-absl::Status TryBind(const addrinfo& candidate) {
-  const Socket probe(candidate.ai_family, candidate.ai_protocol);
-  const int on = 1;
-  // gRPC sets it, too: connections of an earlier server that still linger are no obstacle.
-  setsockopt(probe.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (bind(probe.fd(), candidate.ai_addr, candidate.ai_addrlen) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, "bind");
-}
-
 }  // namespace
+
+sockaddr_un UnixAddress(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
 
 std::string ListenAddress::ToString() const {
   return is_unix() ? absl::StrCat(kUnixPrefix, unix_path) : absl::StrCat(host, ":", port);
@@ -98,36 +73,13 @@ absl::Status RemoveStaleSocket(const std::string& path) {
   if (!S_ISSOCK(status.st_mode)) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists and is not a socket"));
   }
-  const Socket probe(AF_UNIX, 0);
+  const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_un address = UnixAddress(path);
-  if (connect(probe.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
     return absl::AlreadyExistsError(absl::StrCat("another server listens on ", path));
   }
   if (errno != ECONNREFUSED) return absl::ErrnoToStatus(errno, path);
   if (unlink(path.c_str()) != 0) return absl::ErrnoToStatus(errno, path);
-  return absl::OkStatus();
-}
-
-absl::Status DiagnoseListen(const ListenAddress& address) {
-  if (address.is_unix()) {
-    const std::string folder = address.unix_path.substr(0, address.unix_path.rfind('/') + 1);
-    if (access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return absl::OkStatus();
-    return absl::ErrnoToStatus(errno, folder);
-  }
-  absl::string_view host = address.host;
-  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(std::string(host).c_str(), absl::StrCat(address.port).c_str(), &hints, &found);
-  if (error != 0) return absl::NotFoundError(gai_strerror(error));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
-  for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
-    absl::Status status = TryBind(*candidate);
-    if (!status.ok()) return status;
-  }
   return absl::OkStatus();
 }
 

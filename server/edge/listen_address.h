@@ -1,9 +1,11 @@
-// File: server/rpc/listen_address.h
+// File: server/edge/listen_address.h
 //
 // Addresses that a server listens on: "host:port", "[::1]:port" and "unix:/path".
 
-#ifndef OPSERVE_SERVER_RPC_LISTEN_ADDRESS_H_
-#define OPSERVE_SERVER_RPC_LISTEN_ADDRESS_H_
+#ifndef OPSERVE_SERVER_EDGE_LISTEN_ADDRESS_H_
+#define OPSERVE_SERVER_EDGE_LISTEN_ADDRESS_H_
+
+#include <sys/un.h>
 
 #include <string>
 
@@ -19,7 +21,7 @@ struct ListenAddress {
   std::string unix_path;  // empty for TCP
 
   bool is_unix() const { return !unix_path.empty(); }
-  // The address in the form that ParseListenAddress and gRPC read.
+  // The address in the form that ParseListenAddress and gRPC's clients read.
   std::string ToString() const;
 };
 
@@ -30,10 +32,9 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 // kAlreadyExists if a server answers there, or if the file is something else.
 absl::Status RemoveStaleSocket(const std::string& path);
 
-// Why `address` cannot be listened on, in the words of the operating system; OK if it can. Binds it
-// for a moment.
-absl::Status DiagnoseListen(const ListenAddress& address);
+// The system's form of a path, which must be shorter than sun_path.
+sockaddr_un UnixAddress(const std::string& path);
 
 }  // namespace opserve
 
-#endif  // OPSERVE_SERVER_RPC_LISTEN_ADDRESS_H_
+#endif  // OPSERVE_SERVER_EDGE_LISTEN_ADDRESS_H_

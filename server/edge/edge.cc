@@ -1,0 +1,386 @@
+#include "server/edge/edge.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_posix.h"
+#include "proto/transport/loopback_tuning.h"
+#include "server/edge/descriptor_limit.h"
+#include "server/edge/received_bytes.h"
+
+namespace opserve {
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long new connections wait where the process has no descriptors left.
+constexpr milliseconds kAcceptPause{100};
+// How often silent connections are looked at.
+constexpr milliseconds kTick{250};
+// Connections accepted in a row, so that those that end are noticed in time.
+constexpr int kMostAccepts = 64;
+// Calls that one connection may have at a time; gRPC refuses others.
+constexpr int kMaxStreams = 2048;
+// So many connections of a client are ended for what they did before the client is kept out, ...
+constexpr double kMisdeeds = 8;
+// ... until this time has passed for one of them.
+constexpr double kForgivenMisdeedsPerSecond = 1;
+constexpr std::chrono::seconds kMisdeedsForgotten{16};
+constexpr std::chrono::seconds kLogInterval{1};
+
+// The address of a TCP peer as gRPC's clients write it, and the part that limits apply to.
+struct TcpPeer {
+  std::string address;
+  std::string client;
+};
+
+TcpPeer NameOf(const sockaddr_storage& from) {
+  char text[INET6_ADDRSTRLEN] = {};
+  if (from.ss_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(from).sin_addr, text, sizeof(text));
+    return {text, text};
+  }
+  in6_addr ipv6 = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&ipv6)) {
+    inet_ntop(AF_INET, &ipv6.s6_addr[12], text, sizeof(text));
+    return {text, text};
+  }
+  inet_ntop(AF_INET6, &ipv6, text, sizeof(text));
+  TcpPeer peer = {absl::StrCat("[", text, "]"), ""};
+  // Whoever has one address of these has all of them.
+  std::fill(ipv6.s6_addr + 8, ipv6.s6_addr + 16, uint8_t{0});
+  inet_ntop(AF_INET6, &ipv6, text, sizeof(text));
+  peer.client = absl::StrCat("[", text, "]/64");
+  return peer;
+}
+
+// nullopt where the peer is gone already.
+std::optional<PeerIdentity> UnixPeerOf(int fd) {
+  ucred credentials = {};
+  socklen_t length = sizeof(credentials);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return std::nullopt;
+  PeerIdentity peer;
+  peer.transport = PeerTransport::kUnixSocket;
+  peer.uid = credentials.uid;
+  peer.pid = credentials.pid;
+  return peer;
+}
+
+EdgeOptions WithinLimits(EdgeOptions options) {
+  options.max_connections = std::min(options.max_connections, ConnectionsWithinDescriptorLimit());
+  if (options.max_connections_per_client == 0) {
+    options.max_connections_per_client = std::max<size_t>(1, options.max_connections / 2);
+  }
+  return options;
+}
+
+bool PollFor(int poller, int operation, int fd, uint32_t events) {
+  epoll_event event = {};
+  event.events = events;
+  event.data.fd = fd;
+  return epoll_ctl(poller, operation, fd, &event) == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(const std::vector<ListenAddress>& addresses,
+                                                   const EdgeOptions& options, bool with_tls,
+                                                   Logger& logger) {
+  if (!SeesReceivedBytes()) {
+    return absl::InternalError("gRPC does not call this program's recvmsg and SSL_read");
+  }
+  std::unique_ptr<Edge> edge(new Edge(options, with_tls, logger));
+  for (const ListenAddress& address : addresses) {
+    auto listening = ListenAt(address);
+    if (!listening.ok()) {
+      return absl::Status(listening.status().code(),
+                          absl::StrCat("cannot listen on ", address.ToString(), ": ",
+                                       listening.status().message()));
+    }
+    if (address.is_unix()) edge->socket_files_.push_back(address.unix_path);
+    edge->listening_.push_back(*std::move(listening));
+  }
+  if (absl::Status status = edge->SetUp(); !status.ok()) return status;
+  return edge;
+}
+
+Edge::Edge(const EdgeOptions& options, bool with_tls, Logger& logger)
+    : options_(WithinLimits(options)),
+      with_tls_(with_tls),
+      logger_(logger),
+      refusals_(SteadyClock(), kLogInterval),
+      ends_(SteadyClock(), kLogInterval) {}
+
+absl::Status Edge::SetUp() {
+  wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_) return absl::ErrnoToStatus(errno, "eventfd");
+  poller_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  if (!poller_) return absl::ErrnoToStatus(errno, "epoll_create1");
+  bool is_polled = PollFor(poller_.get(), EPOLL_CTL_ADD, wake_.get(), EPOLLIN);
+  for (const ListeningSockets& listening : listening_) {
+    for (const UniqueFd& socket : listening.sockets) {
+      is_polled &= PollFor(poller_.get(), EPOLL_CTL_ADD, socket.get(), EPOLLIN);
+    }
+  }
+  return is_polled ? absl::OkStatus() : absl::ErrnoToStatus(errno, "epoll_ctl");
+}
+
+Edge::~Edge() {
+  RemoveSocketFiles();
+  if (!thread_.joinable()) return;
+  is_over_ = true;
+  eventfd_write(wake_.get(), 1);
+  thread_.join();
+}
+
+void Edge::AddTo(grpc::ServerBuilder& builder,
+                 std::shared_ptr<grpc::ServerCredentials> credentials) {
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(options_.handshake_limit.count()));
+  using Builder = grpc::ServerBuilder::experimental_type;
+  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      Builder::ExternalConnectionType::FROM_FD, std::move(credentials));
+}
+
+void Edge::Start(grpc::Server& server) {
+  server_ = &server;
+  thread_ = std::thread([this] { Serve(); });
+}
+
+void Edge::StopAccepting() {
+  RemoveSocketFiles();
+  if (!thread_.joinable() || is_stopping_.exchange(true)) return;
+  eventfd_write(wake_.get(), 1);
+  listeners_closed_.get_future().wait();
+}
+
+void Edge::RemoveSocketFiles() {
+  for (const std::string& path : std::exchange(socket_files_, {})) unlink(path.c_str());
+}
+
+std::vector<ListenAddress> Edge::addresses() const {
+  std::vector<ListenAddress> addresses;
+  for (const ListeningSockets& listening : listening_) addresses.push_back(listening.address);
+  return addresses;
+}
+
+EdgeCounters Edge::counters() const {
+  MutexLock lock(mutex_);
+  return counters_;
+}
+
+void Edge::Serve() {
+  while (!is_over_) {
+    int timeout_ms = -1;
+    if (!watched_.empty() || !clients_.empty()) timeout_ms = kTick.count();
+    if (is_paused_) timeout_ms = kAcceptPause.count();
+    OnEvents(timeout_ms);
+    if (is_stopping_ && accepts_) CloseListeners();
+    const Clock::TimePoint now = SteadyClock().Now();
+    if (now < next_tick_) continue;
+    next_tick_ = now + kTick;
+    OnTick();
+  }
+}
+
+void Edge::OnEvents(int timeout_ms) {
+  std::array<epoll_event, 128> events;
+  const int count = epoll_wait(poller_.get(), events.data(), events.size(), timeout_ms);
+  // Connections that have ended make room for new ones.
+  std::vector<int> listeners;
+  for (int i = 0; i < count; ++i) {
+    const int fd = events[static_cast<size_t>(i)].data.fd;
+    if (fd == wake_.get()) {
+      eventfd_t value = 0;
+      eventfd_read(wake_.get(), &value);
+    } else if (watched_.contains(fd)) {
+      EndConnection(fd);
+    } else {
+      listeners.push_back(fd);
+    }
+  }
+  if (is_stopping_ || !accepts_) return;
+  if (is_paused_) PollListeners(true);
+  for (const int listener : listeners) AcceptSome(listener);
+}
+
+void Edge::AcceptSome(int listener) {
+  for (int i = 0; i < kMostAccepts; ++i) {
+    if (!AcceptOne(listener)) return;
+  }
+}
+
+bool Edge::AcceptOne(int listener) {
+  UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket) {
+    TakeConnection(std::move(socket), listener);
+    return true;
+  }
+  switch (errno) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+      // They wait in the backlog; asking again and again would only take time.
+      PollListeners(false);
+      Refuse("", CloseReason::kNotAccepted);
+      return false;
+    case EAGAIN:
+      return false;
+    default:
+      // What went wrong with this one says nothing of the next.
+      return true;
+  }
+}
+
+void Edge::TakeConnection(UniqueFd socket, int listener) {
+  sockaddr_storage from = {};
+  socklen_t length = sizeof(from);
+  // Gone already.
+  if (getpeername(socket.get(), reinterpret_cast<sockaddr*>(&from), &length) != 0) return;
+  const bool is_unix = from.ss_family == AF_UNIX;
+  PeerIdentity peer;
+  std::string client;
+  if (is_unix) {
+    auto identity = UnixPeerOf(socket.get());
+    if (!identity) return;
+    peer = *std::move(identity);
+    client = peer.Host();
+  } else {
+    TcpPeer name = NameOf(from);
+    peer.address = std::move(name.address);
+    client = std::move(name.client);
+    TuneAcceptedLoopback(socket.get());
+  }
+  const Clock::TimePoint now = SteadyClock().Now();
+  const CloseReason why_not = WhyNot(client, now);
+  if (why_not != CloseReason::kNone) return Refuse(client, why_not);
+  UniqueFd duplicate(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+  // It ends when both directions are shut, which gRPC does before it closes its own descriptor.
+  if (!duplicate || socket.get() >= kMaxDescriptor ||
+      !PollFor(poller_.get(), EPOLL_CTL_ADD, duplicate.get(), EPOLLHUP)) {
+    return Refuse(client, CloseReason::kNotAccepted);
+  }
+  ClientShare& share =
+      clients_.try_emplace(client, ClientShare{.misdeeds = {kMisdeeds, kForgivenMisdeedsPerSecond}})
+          .first->second;
+  ++share.connections;
+  auto connection = std::make_shared<EdgeConnection>(
+      std::move(peer), CookieOf(socket.get()), with_tls_, options_.frames, share.waiting_calls);
+  PutConnection(socket.get(), connection);
+  const int key = duplicate.get();
+  watched_[key] = {std::move(duplicate), std::move(connection), std::move(client), now};
+  {
+    MutexLock lock(mutex_);
+    ++counters_.accepted;
+    counters_.open = watched_.size();
+  }
+  HandOver(std::move(socket), listener, is_unix);
+}
+
+CloseReason Edge::WhyNot(const std::string& client, Clock::TimePoint now) {
+  if (watched_.size() >= options_.max_connections) return CloseReason::kTooMany;
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return CloseReason::kNone;
+  ClientShare& share = found->second;
+  if (share.connections >= options_.max_connections_per_client) return CloseReason::kTooManyOfOne;
+  return share.misdeeds.has_any(now) ? CloseReason::kNone : CloseReason::kPenalty;
+}
+
+void Edge::HandOver(UniqueFd socket, int listener, bool is_unix) {
+  if (is_unix && !with_tls_) {
+    // So each has a name of its own in gRPC; by way of the acceptor all are called "unix:".
+    grpc::AddInsecureChannelFromFd(server_, socket.Release());
+    return;
+  }
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+  parameters.listener_fd = listener;
+  parameters.fd = socket.Release();
+  acceptor_->HandleNewConnection(&parameters);
+}
+
+void Edge::Refuse(const std::string& client, CloseReason reason) {
+  {
+    MutexLock lock(mutex_);
+    ++counters_.closed[static_cast<size_t>(reason)];
+  }
+  if (const auto not_logged = refusals_.Pass()) {
+    logger_.Log(LogLevel::kWarn, "connection refused",
+                {{"client", client}, {"reason", NameOf(reason)}, {"not_logged", *not_logged}});
+  }
+}
+
+void Edge::OnTick() {
+  const Clock::TimePoint now = SteadyClock().Now();
+  for (auto& [fd, watched] : watched_) {
+    if (watched.reason != CloseReason::kNone) continue;
+    FrameMeter& meter = watched.connection->meter;
+    watched.reason = meter.OnTick(now);
+    if (!meter.has_begun() && now - watched.accepted > options_.handshake_limit) {
+      watched.reason = CloseReason::kHandshake;
+    }
+    if (watched.reason != CloseReason::kNone) shutdown(fd, SHUT_RDWR);
+  }
+  absl::erase_if(clients_, [now](const auto& client) {
+    const ClientShare& share = client.second;
+    return share.connections == 0 && now - kMisdeedsForgotten > share.last_misdeed;
+  });
+}
+
+void Edge::EndConnection(int duplicate) {
+  // gRPC may have its descriptor still, and with it the socket would stay polled.
+  PollFor(poller_.get(), EPOLL_CTL_DEL, duplicate, 0);
+  auto node = watched_.extract(duplicate);
+  Watched& ended = node.mapped();
+  const Clock::TimePoint now = SteadyClock().Now();
+  FrameMeter& meter = ended.connection->meter;
+  const CloseReason reason = ended.reason != CloseReason::kNone ? ended.reason : meter.OnTick(now);
+  meter.Stop();
+  ClientShare& share = clients_.at(ended.client);
+  --share.connections;
+  if (reason > CloseReason::kHandshake) {
+    share.misdeeds.Take(1, now);
+    share.last_misdeed = now;
+  }
+  {
+    MutexLock lock(mutex_);
+    ++counters_.closed[static_cast<size_t>(reason)];
+    counters_.open = watched_.size();
+  }
+  if (reason == CloseReason::kNone) return;
+  if (const auto not_logged = ends_.Pass()) {
+    logger_.Log(
+        LogLevel::kWarn, "connection ended",
+        {{"client", ended.client}, {"reason", NameOf(reason)}, {"not_logged", *not_logged}});
+  }
+}
+
+void Edge::PollListeners(bool are_polled) {
+  is_paused_ = !are_polled;
+  for (const ListeningSockets& listening : listening_) {
+    for (const UniqueFd& socket : listening.sockets) {
+      PollFor(poller_.get(), EPOLL_CTL_MOD, socket.get(), are_polled ? uint32_t{EPOLLIN} : 0);
+    }
+  }
+}
+
+void Edge::CloseListeners() {
+  accepts_ = false;
+  for (ListeningSockets& listening : listening_) listening.sockets.clear();
+  listeners_closed_.set_value();
+}
+
+}  // namespace opserve

@@ -1,0 +1,198 @@
+#include "server/edge/frame_meter.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace opserve {
+namespace {
+
+// The first bytes of a client, which the version that gRPC speaks prescribes.
+constexpr size_t kPrefaceBytes = 24;
+
+// RFC 9113, section 6.
+constexpr uint8_t kData = 0;
+constexpr uint8_t kHeaders = 1;
+constexpr uint8_t kRstStream = 3;
+constexpr uint8_t kSettings = 4;
+constexpr uint8_t kPing = 6;
+constexpr uint8_t kWindowUpdate = 8;
+constexpr uint8_t kContinuation = 9;
+constexpr uint8_t kEndStream = 1;
+constexpr uint8_t kAck = 1;
+
+// gRPC's flag and length in front of each message.
+constexpr uint8_t kMessagePrefixBytes = 5;
+
+// Data in frames below this size costs gRPC more for the frames than for the bytes.
+constexpr uint32_t kSmallDataBytes = 1024;
+
+// What frames cost, in tokens. gRPC takes 20 us and up to 9 KB for a call that is begun and taken
+// back, and a fiftieth of the time for a ping.
+constexpr double kLostCallCost = 10;
+constexpr double kSettingsCost = 5;
+constexpr double kOtherCost = 1;
+constexpr double kWindowUpdateCost = 0.1;
+// What a message brings back: clients acknowledge answers and end calls with frames of their own.
+constexpr double kMessageGain = 2;
+
+// How often silent calls are looked for, and every how many seconds one more is forgiven.
+constexpr std::chrono::seconds kLookInterval{1};
+constexpr double kForgivenPerSecond = 0.1;
+
+}  // namespace
+
+FrameMeter::FrameMeter(const FrameLimits& limits, std::shared_ptr<WaitingCalls> waiting_calls)
+    : limits_(limits),
+      client_waiting_(std::move(waiting_calls)),
+      frames_(limits.burst, limits.per_second),
+      forgiven_(limits.forgiven_calls, kForgivenPerSecond) {}
+
+CloseReason FrameMeter::Take(absl::string_view bytes, Clock::TimePoint now) {
+  MutexLock lock(mutex_);
+  if (is_stopped_) return CloseReason::kNone;
+  TakeFrames(bytes, now);
+  LookForSilentCalls(now);
+  return reason_;
+}
+
+void FrameMeter::Stop() {
+  MutexLock lock(mutex_);
+  is_stopped_ = true;
+  *client_waiting_ -= static_cast<int64_t>(waiting_.size());
+  waiting_.clear();
+}
+
+void FrameMeter::TakeFrames(absl::string_view bytes, Clock::TimePoint now) {
+  // gRPC itself ends connections that begin with anything else.
+  const size_t preface = std::min(kPrefaceBytes - preface_bytes_, bytes.size());
+  preface_bytes_ += preface;
+  bytes.remove_prefix(preface);
+  while (!bytes.empty() && reason_ == CloseReason::kNone) {
+    if (header_bytes_ < header_.size()) {
+      const size_t count = std::min(header_.size() - header_bytes_, bytes.size());
+      std::copy_n(bytes.begin(), count, header_.begin() + header_bytes_);
+      header_bytes_ += count;
+      bytes.remove_prefix(count);
+      if (header_bytes_ < header_.size()) return;
+      OnFrameHeader(now);
+    } else {
+      const size_t count = std::min<size_t>(frame_.missing_bytes, bytes.size());
+      OnPayload(bytes.substr(0, count), now);
+      frame_.missing_bytes -= static_cast<uint32_t>(count);
+      bytes.remove_prefix(count);
+    }
+    if (frame_.missing_bytes == 0) OnFrameEnd(now);
+  }
+}
+
+void FrameMeter::OnFrameHeader(Clock::TimePoint now) {
+  has_begun_.store(true, std::memory_order_relaxed);
+  const uint32_t length = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
+  const uint32_t stream = (uint32_t{header_[5]} & 0x7f) << 24 | uint32_t{header_[6]} << 16 |
+                          uint32_t{header_[7]} << 8 | header_[8];
+  frame_ = {header_[3], header_[4], stream, length};
+  switch (frame_.type) {
+    case kHeaders:
+      OnHeaders(length, now);
+      break;
+    case kContinuation:
+      OnHeaderBytes(length);
+      Charge(kOtherCost, now);
+      break;
+    case kData:
+      if (length < kSmallDataBytes) {
+        Charge(length < kMessagePrefixBytes ? kOtherCost : kWindowUpdateCost, now);
+      }
+      break;
+    case kRstStream:
+      Forget(stream);
+      Charge(kLostCallCost, now);
+      break;
+    case kSettings:
+      Charge((frame_.flags & kAck) != 0 ? kOtherCost : kSettingsCost, now);
+      break;
+    case kPing:
+      // An answer to one of the server's, which are few.
+      Charge((frame_.flags & kAck) != 0 ? kWindowUpdateCost : kOtherCost, now);
+      break;
+    case kWindowUpdate:
+      Charge(kWindowUpdateCost, now);
+      break;
+    default:
+      Charge(kOtherCost, now);
+  }
+}
+
+void FrameMeter::OnHeaders(uint32_t length, Clock::TimePoint now) {
+  block_bytes_ = 0;
+  OnHeaderBytes(length);
+  if (frame_.stream <= last_stream_ || (frame_.flags & kEndStream) != 0) {
+    // No client of gRPC sends headers at the end, nor a call without a message.
+    last_stream_ = std::max(last_stream_, frame_.stream);
+    Charge(kLostCallCost, now);
+    return;
+  }
+  last_stream_ = frame_.stream;
+  waiting_[frame_.stream].last_data = now;
+  if (++*client_waiting_ > limits_.max_waiting_calls) Violate(CloseReason::kWaitingCalls);
+}
+
+void FrameMeter::OnHeaderBytes(uint32_t length) {
+  block_bytes_ += length;
+  if (block_bytes_ > limits_.max_header_block_bytes) Violate(CloseReason::kHeaders);
+}
+
+void FrameMeter::OnPayload(absl::string_view piece, Clock::TimePoint now) {
+  if (frame_.type != kData) return;
+  const auto found = waiting_.find(frame_.stream);
+  if (found == waiting_.end()) return;
+  WaitingCall& call = found->second;
+  call.last_data = now;
+  while (!piece.empty() && call.prefix_bytes < kMessagePrefixBytes) {
+    // The first byte is a flag and shifted out.
+    call.length = call.length << 8 | static_cast<uint8_t>(piece.front());
+    ++call.prefix_bytes;
+    piece.remove_prefix(1);
+    if (call.prefix_bytes == kMessagePrefixBytes) call.missing_bytes = call.length;
+  }
+  if (call.prefix_bytes < kMessagePrefixBytes) return;
+  call.missing_bytes -= std::min<uint64_t>(call.missing_bytes, piece.size());
+  if (call.missing_bytes > 0) return;
+  Forget(frame_.stream);
+  frames_.Give(kMessageGain);
+}
+
+void FrameMeter::OnFrameEnd(Clock::TimePoint now) {
+  header_bytes_ = 0;
+  if (frame_.type == kData && (frame_.flags & kEndStream) != 0 &&
+      waiting_.contains(frame_.stream)) {
+    Forget(frame_.stream);
+    Charge(kLostCallCost, now);
+  }
+}
+
+void FrameMeter::Forget(uint32_t stream) {
+  if (waiting_.erase(stream) > 0) --*client_waiting_;
+}
+
+void FrameMeter::LookForSilentCalls(Clock::TimePoint now) {
+  if (waiting_.empty() || now < last_look_ + kLookInterval) return;
+  last_look_ = now;
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    const auto call = it++;
+    if (now - call->second.last_data < limits_.message_limit) continue;
+    waiting_.erase(call);
+    --*client_waiting_;
+    if (!forgiven_.Take(1, now)) return Violate(CloseReason::kSilentCalls);
+  }
+}
+
+void FrameMeter::Charge(double cost, Clock::TimePoint now) {
+  if (!frames_.Take(cost, now)) Violate(CloseReason::kFrames);
+}
+
+void FrameMeter::Violate(CloseReason reason) {
+  if (reason_ == CloseReason::kNone) reason_ = reason;
+}
+
+}  // namespace opserve

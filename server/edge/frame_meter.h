@@ -1,0 +1,121 @@
+// File: server/edge/frame_meter.h
+//
+// Looks at the HTTP/2 frames of one connection before gRPC does, and tells when there are more of a
+// kind than an honest client sends.
+
+#ifndef OPSERVE_SERVER_EDGE_FRAME_METER_H_
+#define OPSERVE_SERVER_EDGE_FRAME_METER_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "proto/base/mutex.h"
+#include "server/base/clock.h"
+#include "server/edge/close_reason.h"
+#include "server/edge/token_bucket.h"
+
+namespace opserve {
+
+// Calls of one client, over all its connections, that have not sent their first message.
+// Thread-safe.
+using WaitingCalls = std::atomic<int64_t>;
+
+// What one connection may do.
+struct FrameLimits {
+  // Encoded bytes of one block of headers, with all that continues it. gRPC refuses calls with more
+  // than 8 KiB of headers, so nobody needs more.
+  uint64_t max_header_block_bytes = 64 << 10;
+  // Frames that ask for work and bring no message. A ping counts 1; FrameMeter has the others. So
+  // many at once, ...
+  double burst = 40000;
+  // ... and so many per second.
+  double per_second = 10000;
+  // Calls of one client that have not sent their first message.
+  int64_t max_waiting_calls = 4096;
+  // How long such a call may send nothing. So many such calls are forgiven, as the server may have
+  // ended them, and one more every ten seconds.
+  Clock::Duration message_limit = std::chrono::minutes(2);
+  double forgiven_calls = 64;
+};
+
+// Reads the client's bytes of a connection in plain text, in the order in which they come. It
+// trusts nothing and keeps no payload. Thread-safe.
+class FrameMeter {
+ public:
+  // `waiting_calls`: those of the client.
+  FrameMeter(const FrameLimits& limits, std::shared_ptr<WaitingCalls> waiting_calls);
+  ~FrameMeter() { Stop(); }
+  FrameMeter(const FrameMeter&) = delete;
+  FrameMeter& operator=(const FrameMeter&) = delete;
+
+  // The next bytes. kNone while the connection may go on; otherwise nothing of `bytes` may reach
+  // gRPC, nor anything after them: the reason stays the same for ever.
+  CloseReason Take(absl::string_view bytes, Clock::TimePoint now);
+
+  // The same without bytes: time has passed.
+  CloseReason OnTick(Clock::TimePoint now) { return Take({}, now); }
+
+  // The connection has ended: its calls no longer count for the client, and nothing is looked at
+  // any more.
+  void Stop();
+
+  // Whether the client has sent the preface of HTTP/2 and its first frame.
+  bool has_begun() const { return has_begun_.load(std::memory_order_relaxed); }
+
+ private:
+  // A call that has not sent its first message.
+  struct WaitingCall {
+    Clock::TimePoint last_data;
+    uint64_t missing_bytes = 0;  // of the message, once its prefix is there
+    uint8_t prefix_bytes = 0;    // that are there
+    uint32_t length = 0;         // what they tell so far
+  };
+  // A frame whose payload is coming.
+  struct Frame {
+    uint8_t type = 0;
+    uint8_t flags = 0;
+    uint32_t stream = 0;
+    uint32_t missing_bytes = 0;
+  };
+
+  void TakeFrames(absl::string_view bytes, Clock::TimePoint now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnFrameHeader(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnHeaders(uint32_t length, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnPayload(absl::string_view piece, Clock::TimePoint now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnFrameEnd(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnHeaderBytes(uint32_t length) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(uint32_t stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LookForSilentCalls(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Charge(double cost, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Violate(CloseReason reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const FrameLimits limits_;
+  const std::shared_ptr<WaitingCalls> client_waiting_;
+  std::atomic<bool> has_begun_ = false;
+
+  Mutex mutex_;
+  CloseReason reason_ ABSL_GUARDED_BY(mutex_) = CloseReason::kNone;
+  bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  size_t preface_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::array<uint8_t, 9> header_ ABSL_GUARDED_BY(mutex_) = {};
+  size_t header_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  Frame frame_ ABSL_GUARDED_BY(mutex_);
+  uint64_t block_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t last_stream_ ABSL_GUARDED_BY(mutex_) = 0;
+  TokenBucket frames_ ABSL_GUARDED_BY(mutex_);
+  TokenBucket forgiven_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint32_t, WaitingCall> waiting_ ABSL_GUARDED_BY(mutex_);
+  Clock::TimePoint last_look_ ABSL_GUARDED_BY(mutex_) = Clock::TimePoint::min();
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_EDGE_FRAME_METER_H_

@@ -1,0 +1,116 @@
+#include "server/edge/listening_socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace opserve {
+namespace {
+
+using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+void Set(int fd, int level, int option, int value) {
+  setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+absl::StatusOr<UniqueFd> BindAndListen(const sockaddr* address, socklen_t length) {
+  UniqueFd fd(socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return absl::ErrnoToStatus(errno, "socket");
+  if (address->sa_family != AF_UNIX) {
+    // Connections of an earlier server that still linger are no obstacle.
+    Set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+    // Accepted sockets have it from here.
+    Set(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+  }
+  if (address->sa_family == AF_INET6) Set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (bind(fd.get(), address, length) != 0) return absl::ErrnoToStatus(errno, "bind");
+  if (listen(fd.get(), SOMAXCONN) != 0) return absl::ErrnoToStatus(errno, "listen");
+  return fd;
+}
+
+absl::StatusOr<ListeningSockets> ListenAtFile(const ListenAddress& address) {
+  if (absl::Status status = RemoveStaleSocket(address.unix_path); !status.ok()) return status;
+  const sockaddr_un file = UnixAddress(address.unix_path);
+  auto fd = BindAndListen(reinterpret_cast<const sockaddr*>(&file), sizeof(file));
+  if (!fd.ok()) {
+    return absl::Status(fd.status().code(),
+                        absl::StrCat(address.unix_path, ": ", fd.status().message()));
+  }
+  ListeningSockets listening;
+  listening.address = address;
+  listening.sockets.push_back(*std::move(fd));
+  return listening;
+}
+
+absl::StatusOr<AddressList> Resolve(absl::string_view host, int port) {
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int error =
+      getaddrinfo(std::string(host).c_str(), absl::StrCat(port).c_str(), &hints, &found);
+  if (error != 0) return absl::NotFoundError(gai_strerror(error));
+  return AddressList(found, freeaddrinfo);
+}
+
+in_port_t& PortIn(sockaddr* address) {
+  return address->sa_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(address)->sin6_port
+                                        : reinterpret_cast<sockaddr_in*>(address)->sin_port;
+}
+
+int PortOf(int fd) {
+  sockaddr_storage bound = {};
+  socklen_t length = sizeof(bound);
+  auto* const address = reinterpret_cast<sockaddr*>(&bound);
+  return getsockname(fd, address, &length) == 0 ? ntohs(PortIn(address)) : 0;
+}
+
+// Listens at all addresses of a list where that works; the port that the first one got is that of
+// the others.
+absl::StatusOr<ListeningSockets> ListenAtEach(const ListenAddress& address, addrinfo* list) {
+  ListeningSockets listening;
+  listening.address = address;
+  absl::Status why;
+  for (addrinfo* next = list; next != nullptr; next = next->ai_next) {
+    PortIn(next->ai_addr) = htons(static_cast<uint16_t>(listening.address.port));
+    auto fd = BindAndListen(next->ai_addr, next->ai_addrlen);
+    if (!fd.ok()) {
+      if (why.ok()) why = fd.status();
+      continue;
+    }
+    listening.address.port = PortOf(fd->get());
+    listening.sockets.push_back(*std::move(fd));
+  }
+  if (listening.sockets.empty()) return why;
+  return listening;
+}
+
+bool HasIpv6() {
+  const UniqueFd probe(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 any = {};
+  any.sin6_family = AF_INET6;
+  return probe && bind(probe.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(any)) == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<ListeningSockets> ListenAt(const ListenAddress& address) {
+  if (address.is_unix()) return ListenAtFile(address);
+  const bool is_any = address.host == "0.0.0.0" || address.host == "[::]";
+  const absl::string_view host = !is_any ? address.host.c_str() : HasIpv6() ? "::" : "0.0.0.0";
+  auto list = Resolve(host, address.port);
+  if (!list.ok()) return list.status();
+  return ListenAtEach(address, list->get());
+}
+
+}  // namespace opserve

@@ -1,0 +1,30 @@
+// File: server/edge/listening_socket.h
+//
+// Sockets that listen: TCP, IPv4 and IPv6, and socket files.
+
+#ifndef OPSERVE_SERVER_EDGE_LISTENING_SOCKET_H_
+#define OPSERVE_SERVER_EDGE_LISTENING_SOCKET_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/packets/unique_fd.h"
+#include "server/edge/listen_address.h"
+
+namespace opserve {
+
+// What listens at one address.
+struct ListeningSockets {
+  // With the port that was picked.
+  ListenAddress address;
+  // More than one where a name stands for several addresses. Accepting never blocks.
+  std::vector<UniqueFd> sockets;
+};
+
+// Listens. A socket file that a dead server left behind is replaced. 0.0.0.0 and [::] both stand
+// for all addresses of the machine, as they do in gRPC. Fails in the words of the operating system.
+absl::StatusOr<ListeningSockets> ListenAt(const ListenAddress& address);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_EDGE_LISTENING_SOCKET_H_

@@ -1,0 +1,110 @@
+#include "server/edge/received_bytes.h"
+
+#include <dlfcn.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "server/edge/connection_table.h"
+
+namespace opserve {
+namespace {
+
+// The function that would be called if this program had none of that name.
+template <class Function>
+Function* NextOf(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+// Whether `bytes` bytes at the front of the message may go on to gRPC.
+bool MayPass(FrameMeter& meter, const msghdr& message, size_t bytes) {
+  const Clock::TimePoint now = SteadyClock().Now();
+  for (size_t i = 0; i < message.msg_iovlen && bytes > 0; ++i) {
+    const iovec& part = message.msg_iov[i];
+    const size_t count = std::min(part.iov_len, bytes);
+    if (meter.Take({static_cast<const char*>(part.iov_base), count}, now) != CloseReason::kNone) {
+      return false;
+    }
+    bytes -= count;
+  }
+  return true;
+}
+
+// The TLS connection whose bytes this thread received last. gRPC decrypts them in the same thread
+// before it receives others.
+thread_local std::shared_ptr<EdgeConnection> last_tls_connection;  // NOLINT(runtime/threadsafe)
+
+void FreeConnection(void*, void* data, CRYPTO_EX_DATA*, int, long, void*) {
+  delete static_cast<std::shared_ptr<EdgeConnection>*>(data);
+}
+
+// Where an SSL object keeps a shared_ptr to its connection.
+int ConnectionIndex() {
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, FreeConnection);
+  return index;
+}
+
+// The connection of a server's end of TLS; nullptr where it is another's.
+EdgeConnection* TlsConnectionOf(SSL* ssl) {
+  if (SSL_is_server(ssl) == 0) return nullptr;
+  const void* const known = SSL_get_ex_data(ssl, ConnectionIndex());
+  if (known != nullptr) return static_cast<const std::shared_ptr<EdgeConnection>*>(known)->get();
+  if (last_tls_connection == nullptr) return nullptr;
+  auto owner = std::make_unique<std::shared_ptr<EdgeConnection>>(last_tls_connection);
+  EdgeConnection* const connection = owner->get();
+  if (SSL_set_ex_data(ssl, ConnectionIndex(), owner.get()) == 1) owner.release();
+  return connection;
+}
+
+}  // namespace
+
+bool SeesReceivedBytes() {
+  return dlsym(RTLD_DEFAULT, "recvmsg") == reinterpret_cast<void*>(&::recvmsg) &&
+         dlsym(RTLD_DEFAULT, "SSL_read") == reinterpret_cast<void*>(&::SSL_read);
+}
+
+}  // namespace opserve
+
+// The program's symbols come before those of its libraries, so gRPC calls these.
+extern "C" {
+
+__attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  static auto* const next = opserve::NextOf<ssize_t(int, msghdr*, int)>("recvmsg");
+  const ssize_t count = next(fd, message, flags);
+  if (count <= 0 || (flags & (MSG_ERRQUEUE | MSG_PEEK)) != 0) return count;
+  opserve::EdgeConnection* const connection = opserve::FindConnection(fd);
+  if (connection == nullptr) return count;
+  if (connection->is_tls) {
+    if (opserve::last_tls_connection.get() != connection) {
+      opserve::last_tls_connection = opserve::ConnectionOf(fd);
+    }
+    return count;
+  }
+  if (opserve::MayPass(connection->meter, *message, static_cast<size_t>(count))) return count;
+  // Something else may have the number of a connection that has ended.
+  if (opserve::CookieOf(fd) != connection->cookie) return count;
+  // To gRPC the client has hung up. What it sends from now on is dropped by the system.
+  shutdown(fd, SHUT_RDWR);
+  return 0;
+}
+
+__attribute__((visibility("default"))) int SSL_read(SSL* ssl, void* buffer, int size) {
+  static auto* const next = opserve::NextOf<int(SSL*, void*, int)>("SSL_read");
+  const int count = next(ssl, buffer, size);
+  if (count <= 0) return count;
+  opserve::EdgeConnection* const connection = opserve::TlsConnectionOf(ssl);
+  if (connection == nullptr ||
+      connection->meter.Take({static_cast<const char*>(buffer), static_cast<size_t>(count)},
+                             opserve::SteadyClock().Now()) == opserve::CloseReason::kNone) {
+    return count;
+  }
+  // The headers of frames of 16 MiB, which nobody may send: gRPC ends the connection.
+  std::memset(buffer, 0xff, static_cast<size_t>(count));
+  return count;
+}
+
+}  // extern "C"

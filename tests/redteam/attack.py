@@ -1,0 +1,128 @@
+"""What the red-team tests share: a server, a bystander who wants answers, and a verdict."""
+
+import argparse
+import pathlib
+import ssl
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
+from raw_http2 import is_healthy, open_http2, rss  # noqa: E402  (the path is set above)
+from server_process import ServerProcess  # noqa: E402
+
+MIB = 1 << 20
+TLS_FILES = pathlib.Path(__file__).resolve().parent.parent / "data" / "tls"
+# Far below what a server takes that lets the attack through, far above what it needs.
+RSS_LIMIT = 256 * MIB
+WAIT_LIMIT_S = 2
+ATTACKER = "127.0.0.2"
+
+
+def trust_all():
+    """Makes TLS sockets that speak HTTP/2; the certificate is not what is tested."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    return context.wrap_socket
+
+
+class Bystander:
+    """Another client than the attacker: it asks for health again and again, over TCP."""
+
+    def __init__(self, target):
+        self._address = target.process.address
+        self._wrap = target.wrap
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.waits = []
+        self.failures = 0
+
+    def _run(self):
+        while not self._is_over.is_set():
+            begun = time.monotonic()
+            self.failures += not is_healthy(self._address, self._wrap)
+            self.waits.append(time.monotonic() - begun)
+            self._is_over.wait(0.02)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        self._thread.join()
+
+    def verdict(self):
+        """What is wrong, or nothing."""
+        if self.failures:
+            return [f"{self.failures} of {len(self.waits)} calls of another client failed"]
+        if max(self.waits) > WAIT_LIMIT_S:
+            return [f"another client waited {max(self.waits):.1f} s"]
+        return []
+
+
+class Target:
+    """A running server under attack, over one way to reach it."""
+
+    def __init__(self, process, folder, way):
+        self.pid = process.pid
+        self.process = process
+        self.wrap = trust_all() if way == "tls" else None
+        self.address = f"unix:{folder}/socket" if way == "unix" else process.address
+        self._before = rss(self.pid)
+
+    def open(self):
+        """The attacker's connection, from an address of its own."""
+        return open_http2(self.address, self.wrap, source=ATTACKER)
+
+    def growth(self):
+        """Bytes by which the server has grown."""
+        return rss(self.pid) - self._before
+
+    def verdict(self):
+        """What is wrong with its size, or nothing."""
+        grown = self.growth()
+        return [f"the server grew by {grown // MIB} MiB"] if grown > RSS_LIMIT else []
+
+
+def limited(program, folder, descriptors):
+    """A program that runs `program` with at most so many descriptors."""
+    script = pathlib.Path(folder) / "limited"
+    script.write_text(f'#!/bin/sh\nulimit -n {descriptors}\nexec "{program}" "$@"\n',
+                      encoding="ascii")
+    script.chmod(0o700)
+    return script
+
+
+def run(attacks, ways=("tcp", "unix", "tls"), options=(), descriptors=None):
+    """Runs each attack, a function from a Target to what is wrong, over each way, and exits."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True, help="folder of opserve-server")
+    program = (pathlib.Path(parser.parse_args().bin) / "opserve-server").resolve()
+    failures = 0
+    for attack in attacks:
+        for way in ways:
+            wrong = run_one(program, attack, way, options, descriptors)
+            print(f"{attack.__name__} over {way}: {'; '.join(wrong) or 'passed'}", flush=True)
+            failures += bool(wrong)
+    sys.exit(1 if failures else 0)
+
+
+def run_one(program, attack, way, options, descriptors):
+    """Attacks a server of its own; returns what is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = ["--listen", f"unix:{folder}/socket", "--devices", "none", *options]
+        if way == "tls":
+            arguments += ["--tls-certificate", TLS_FILES / "certificate.pem",
+                          "--tls-key", TLS_FILES / "key.pem"]
+        if descriptors:
+            program = limited(program, folder, descriptors)
+        server = ServerProcess(program, folder, arguments)
+        with server:
+            wrong = attack(Target(server, folder, way))
+        if server.exit_code != 0:
+            wrong = [*wrong, f"the server ended with {server.exit_code}"]
+        return [*wrong, server.log()] if wrong else []

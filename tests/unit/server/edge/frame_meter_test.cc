@@ -1,0 +1,217 @@
+// What a connection may send, frame by frame.
+
+#include "server/edge/frame_meter.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "server/edge/token_bucket.h"
+
+namespace opserve::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+enum FrameType : uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kReset = 3,
+  kSettings = 4,
+  kPing = 6,
+  kMore = 9
+};
+constexpr uint8_t kEndStream = 1;
+
+std::string FrameOf(FrameType type, uint32_t stream, const std::string& payload = "",
+                    uint8_t flags = 0) {
+  const auto byte = [](size_t value) { return static_cast<char>(value & 0xff); };
+  std::string frame = {byte(payload.size() >> 16), byte(payload.size() >> 8), byte(payload.size()),
+                       static_cast<char>(type),    static_cast<char>(flags),  byte(stream >> 24),
+                       byte(stream >> 16),         byte(stream >> 8),         byte(stream)};
+  return frame + payload;
+}
+
+// gRPC's prefix and that many bytes.
+std::string MessageOf(size_t bytes) {
+  std::string prefix(5, '\0');
+  for (size_t i = 0; i < 4; ++i) prefix[4 - i] = static_cast<char>(bytes >> (8 * i) & 0xff);
+  return prefix + std::string(bytes, 'x');
+}
+
+class FrameMeterTest : public ::testing::Test {
+ protected:
+  FrameMeterTest() { meter_.Take(std::string(kPreface) + FrameOf(kSettings, 0), now_); }
+
+  CloseReason Take(const std::string& bytes) { return meter_.Take(bytes, now_); }
+  std::string Call(size_t bytes) {
+    stream_ += 2;
+    return FrameOf(kHeaders, stream_, "h") + FrameOf(kData, stream_, MessageOf(bytes), kEndStream);
+  }
+  std::string HalfCall() {
+    stream_ += 2;
+    return FrameOf(kHeaders, stream_, "h");
+  }
+  // With another frame of the call behind it.
+  std::string HalfCallAnd(FrameType type, const std::string& payload, uint8_t flags = 0) {
+    std::string frames = HalfCall();
+    return frames + FrameOf(type, stream_, payload, flags);
+  }
+  // How many times `bytes` is taken at once, up to `most`.
+  template <class Make>
+  int Count(int most, Make make) {
+    int count = 0;
+    while (count < most && Take(make()) == CloseReason::kNone) ++count;
+    return count;
+  }
+
+  FrameLimits limits_ = {.max_header_block_bytes = 1000,
+                         .burst = 1000,
+                         .per_second = 100,
+                         .max_waiting_calls = 50,
+                         .message_limit = seconds(10),
+                         .forgiven_calls = 4};
+  std::shared_ptr<WaitingCalls> waiting_ = std::make_shared<WaitingCalls>(0);
+  FrameMeter meter_{limits_, waiting_};
+  Clock::TimePoint now_{seconds(1000)};
+  uint32_t stream_ = 1;
+};
+
+TEST_F(FrameMeterTest, BeginsWithTheFirstFrame) {
+  FrameMeter meter(limits_, waiting_);
+  EXPECT_EQ(meter.Take(kPreface, now_), CloseReason::kNone);
+  EXPECT_FALSE(meter.has_begun());
+  EXPECT_EQ(meter.Take(FrameOf(kSettings, 0), now_), CloseReason::kNone);
+  EXPECT_TRUE(meter.has_begun());
+}
+
+TEST_F(FrameMeterTest, CallsMayComeWithoutEnd) {
+  EXPECT_EQ(Count(100000, [this] { return Call(3); }), 100000);
+  EXPECT_EQ(Take(Call(10 << 20)), CloseReason::kNone);
+  EXPECT_EQ(*waiting_, 0);
+}
+
+TEST_F(FrameMeterTest, BytesMayComeInAnyPieces) {
+  std::string bytes = Call(300);
+  bytes += HalfCall();
+  bytes += FrameOf(kPing, 0, "12345678");
+  bytes += Call(0);
+  for (const char byte : bytes) EXPECT_EQ(Take(std::string(1, byte)), CloseReason::kNone);
+  EXPECT_EQ(*waiting_, 1);
+}
+
+TEST_F(FrameMeterTest, RapidResetsAreTooMuch) {
+  EXPECT_EQ(Count(1000, [this] { return HalfCallAnd(kReset, "code"); }), 99);
+  // For ever.
+  now_ += seconds(100);
+  EXPECT_EQ(Take(Call(3)), CloseReason::kFrames);
+}
+
+TEST_F(FrameMeterTest, ResetsBehindMessagesAreTooMuch) {
+  EXPECT_LT(Count(1000,
+                  [this] {
+                    std::string call = Call(0);
+                    return call + FrameOf(kReset, stream_, "code");
+                  }),
+            130);
+}
+
+TEST_F(FrameMeterTest, CallsThatEndBeforeTheirMessageAreTooMuch) {
+  EXPECT_EQ(Count(1000, [this] { return HalfCallAnd(kData, "", kEndStream); }), 90);
+}
+
+TEST_F(FrameMeterTest, CallsWithNothingButHeadersAreTooMuch) {
+  EXPECT_EQ(Count(1000,
+                  [this] {
+                    stream_ += 2;
+                    return FrameOf(kHeaders, stream_, "h", kEndStream);
+                  }),
+            99);
+}
+
+TEST_F(FrameMeterTest, FramesThatBringNothingAreTooMuch) {
+  EXPECT_EQ(Count(2000, [] { return FrameOf(kPing, 0, "12345678"); }), 995);
+  FrameMeter settings(limits_, waiting_);
+  FrameMeter empty(limits_, waiting_);
+  settings.Take(kPreface, now_);
+  empty.Take(kPreface, now_);
+  CloseReason reason = CloseReason::kNone;
+  for (int i = 0; i < 201; ++i) reason = settings.Take(FrameOf(kSettings, 0), now_);
+  EXPECT_EQ(reason, CloseReason::kFrames);
+  for (int i = 0; i < 1001; ++i) reason = empty.Take(FrameOf(kData, 1), now_);
+  EXPECT_EQ(reason, CloseReason::kFrames);
+}
+
+TEST_F(FrameMeterTest, FewerPerSecondAreNot) {
+  for (int i = 0; i < 10000; ++i) {
+    now_ += milliseconds(10);
+    EXPECT_EQ(Take(FrameOf(kPing, 0, "12345678")), CloseReason::kNone);
+  }
+}
+
+TEST_F(FrameMeterTest, HeadersEnd) {
+  EXPECT_EQ(Take(FrameOf(kHeaders, 3, std::string(500, 'h'))), CloseReason::kNone);
+  EXPECT_EQ(Take(FrameOf(kMore, 3, std::string(500, 'h'))), CloseReason::kNone);
+  // Known from the length alone.
+  EXPECT_EQ(Take(FrameOf(kMore, 3, "h").substr(0, 9)), CloseReason::kHeaders);
+}
+
+TEST_F(FrameMeterTest, CallsOfAClientThatWaitAreLimitedOverAllItsConnections) {
+  FrameMeter other(limits_, waiting_);
+  other.Take(kPreface, now_);
+  for (uint32_t i = 0; i < 30; ++i) other.Take(FrameOf(kHeaders, 2 * i + 1, "h"), now_);
+  EXPECT_EQ(Count(100, [this] { return HalfCall(); }), 20);
+  EXPECT_EQ(Take(""), CloseReason::kWaitingCalls);
+  meter_.Stop();
+  EXPECT_EQ(*waiting_, 30);
+}
+
+TEST_F(FrameMeterTest, ACallWaitsUntilItsMessageIsWhole) {
+  Take(HalfCallAnd(kData, MessageOf(20).substr(0, 24)));
+  EXPECT_EQ(*waiting_, 1);
+  Take(FrameOf(kData, stream_, "x"));
+  EXPECT_EQ(*waiting_, 0);
+}
+
+TEST_F(FrameMeterTest, CallsThatSendNothingAreForgivenToAPoint) {
+  for (int i = 0; i < 4; ++i) Take(HalfCall());
+  now_ += seconds(11);
+  EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone);
+  EXPECT_EQ(*waiting_, 0);
+  for (int i = 0; i < 4; ++i) Take(HalfCall());
+  now_ += seconds(11);
+  EXPECT_EQ(meter_.OnTick(now_), CloseReason::kSilentCalls);
+}
+
+TEST_F(FrameMeterTest, SlowMessagesAreNotSilent) {
+  for (int i = 0; i < 40; ++i) Take(HalfCallAnd(kData, MessageOf(100).substr(0, 5)));
+  for (int i = 0; i < 90; ++i) {
+    now_ += seconds(1);
+    for (uint32_t call = 0; call < 40; ++call) Take(FrameOf(kData, 3 + 2 * call, "x"));
+    EXPECT_EQ(Take(""), CloseReason::kNone);
+  }
+  EXPECT_EQ(*waiting_, 40);
+}
+
+TEST(TokenBucketTest, HoldsABurstAndARate) {
+  TokenBucket bucket(3, 2);
+  Clock::TimePoint now{seconds(1)};
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(bucket.Take(1, now));
+  EXPECT_FALSE(bucket.Take(1, now));
+  now += milliseconds(500);
+  EXPECT_TRUE(bucket.has_any(now));
+  EXPECT_TRUE(bucket.Take(1, now));
+  EXPECT_FALSE(bucket.has_any(now));
+  now += seconds(100);
+  EXPECT_TRUE(bucket.Take(3, now));
+  EXPECT_FALSE(bucket.Take(1, now));
+  bucket.Give(2);
+  EXPECT_TRUE(bucket.Take(2, now));
+}
+
+}  // namespace
+}  // namespace opserve::testing
