@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+
+#include "server/edge/connection_table.h"
 
 namespace opserve {
 namespace {
