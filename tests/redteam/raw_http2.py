@@ -61,21 +61,28 @@ def read_exactly(connection, count):
     return data
 
 
+def call(connection, path, message, fields=b""):
+    """The first answer to a unary call, the first one of the connection; None where it fails."""
+    connection.sendall(frame(HEADERS, 1, call_headers(path) + fields, END_HEADERS)
+                       + frame(DATA, 1, struct.pack(">BI", 0, len(message)) + message, END_STREAM))
+    answer = b""
+    while True:
+        head = read_exactly(connection, 9)
+        payload = read_exactly(connection, int.from_bytes(head[:3], "big"))
+        if int.from_bytes(head[5:], "big") != 1:
+            continue
+        if head[3] == DATA:
+            answer += payload
+        if head[4] & END_STREAM or head[3] == RST_STREAM:
+            return answer[5:] if answer else None
+
+
 def is_healthy(address, wrap=None):
     """Whether a new connection gets an answer to grpc.health.v1.Health/Check."""
     try:
         with open_http2(address, wrap) as connection:
-            connection.sendall(frame(HEADERS, 1, call_headers(HEALTH_CHECK), END_HEADERS)
-                               + frame(DATA, 1, bytes(5), END_STREAM))
-            while True:
-                head = read_exactly(connection, 9)
-                payload = read_exactly(connection, int.from_bytes(head[:3], "big"))
-                stream = int.from_bytes(head[5:], "big")
-                if stream == 1 and head[3] == DATA:
-                    # SERVING of HealthCheckResponse.
-                    return payload == b"\0\0\0\0\x02\x08\x01"
-                if stream == 1 and head[4] & END_STREAM:
-                    return False
+            # SERVING of HealthCheckResponse.
+            return call(connection, HEALTH_CHECK, b"") == b"\x08\x01"
     except OSError:
         return False
 
