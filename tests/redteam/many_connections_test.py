@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """More connections than the server may have descriptors, and connections that say nothing."""
 
+import os
+import pathlib
 import resource
 import time
 
 import attack
-from raw_http2 import connect, is_closed_within, is_healthy
+from raw_http2 import PREFACE, SETTINGS, connect, frame, is_closed_within, is_healthy
 
 DESCRIPTORS = 1024
 CONNECTIONS = 1300
@@ -39,6 +41,35 @@ def more_than_descriptors(target):
     return [] if 1 <= refusals <= 30 else [f"{refusals} lines about refused connections"]
 
 
+def cpu_seconds(pid):
+    """CPU time that the process has taken."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def no_descriptors_left(target):
+    limits = resource.prlimit(target.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(target.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+    waiting = connect(target.address)
+    before = cpu_seconds(target.pid)
+    waiting.settimeout(1)
+    try:
+        if target.wrap is None:
+            waiting.sendall(PREFACE + frame(SETTINGS, 0))
+        if waiting.recv(1):
+            return ["a connection was taken without descriptors"]
+    except TimeoutError:
+        pass
+    # Whoever asks without a pause takes the whole second.
+    if cpu_seconds(target.pid) - before > 0.3:
+        return ["the server is busy with a connection that it cannot take"]
+    resource.prlimit(target.pid, resource.RLIMIT_NOFILE, limits)
+    begun = time.monotonic()
+    if not is_healthy(target.address, target.wrap) or time.monotonic() - begun > ANSWER_LIMIT_S:
+        return ["connections are not answered once there are descriptors again"]
+    return []
+
+
 def no_handshake(target):
     connections = idle_connections(target, 20)
     begun = time.monotonic()
@@ -51,4 +82,4 @@ def no_handshake(target):
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
-    attack.run([more_than_descriptors, no_handshake], descriptors=DESCRIPTORS)
+    attack.run([more_than_descriptors, no_descriptors_left, no_handshake], descriptors=DESCRIPTORS)
