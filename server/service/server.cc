@@ -38,6 +38,10 @@ constexpr milliseconds kStreamGrace{200};
 constexpr milliseconds kQuiet{50};
 // ... and does not wait longer than this for clients that never cease.
 constexpr milliseconds kMostQuietWait{1000};
+// See Server::Impl.
+constexpr uint64_t kMostControlCalls = 1024;
+constexpr uint64_t kMostControlBytes = 64 << 20;
+constexpr uint64_t kMostStreams = 16384;
 constexpr char kRegionSocketSuffix[] = ".regions";
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 
@@ -137,11 +141,14 @@ struct Server::Impl {
         validator(options.validation, options.max_message_bytes, options.request_cache_entries,
                   [this] { return pool.gpu_presence(); }),
         admission(options.admission),
+        control({.max_requests = kMostControlCalls,
+                 .max_bytes = std::max(kMostControlBytes, options.max_message_bytes)}),
+        streams({.max_requests = kMostStreams}),
         pool(MakePoolOptions(options, environment), clock, logger,
              environment.cpu != nullptr ? environment.cpu
                                         : std::make_shared<CpuDevice>(options.cpu_threads),
              environment.find_gpus, [this] { gpu_readiness.Update(); }),
-        service({clock, pool, validator, admission, logger, options}) {}
+        service({clock, pool, validator, admission, control, streams, logger, options}) {}
   // The devices may change their states for longer than there is a health service.
   ~Impl() { gpu_readiness.Detach(); }
 
@@ -159,10 +166,17 @@ struct Server::Impl {
   Logger& logger;
   RequestValidator validator;
   Admission admission;
+  // Calls about the server itself are answered at once: what they hold is answers that their
+  // clients do not take, of up to a few hundred KiB. They have a budget of their own, so that a
+  // full server can be asked what fills it. It stays open while the server drains.
+  Admission control;
+  // Streams last as long as their clients like. Each takes some KiB here and in gRPC; what its
+  // requests hold is admitted like that of others.
+  Admission streams;
   GpuReadiness gpu_readiness;
   DevicePool pool;
   OperatorService service;
-  HealthService health;
+  HealthService health{&streams, &logger};
   std::vector<std::unique_ptr<Poller>> pollers;
   std::unique_ptr<RegionSocket> region_socket;
   std::unique_ptr<grpc::Server> server;

@@ -13,6 +13,7 @@
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "tests/integration/gated_device.h"
+#include "tests/integration/raw_calls.h"
 #include "tests/integration/test_server.h"
 
 namespace opserve::testing {
@@ -38,27 +39,6 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
-
-// Calls a unary method by name with the bytes of a message, as a client without stubs does.
-std::pair<grpc::Status, std::string> CallByName(const std::shared_ptr<grpc::Channel>& channel,
-                                                const std::string& method,
-                                                const std::string& request) {
-  grpc::GenericStub stub(channel);
-  const grpc::Slice slice(request);
-  const grpc::ByteBuffer bytes(&slice, 1);
-  grpc::ByteBuffer response;
-  grpc::ClientContext context;
-  // Shared, because the thread that sets it may still be about it when this one goes on.
-  const auto done = std::make_shared<std::promise<grpc::Status>>();
-  stub.UnaryCall(&context, method, {}, &bytes, &response,
-                 [done](grpc::Status status) { done->set_value(std::move(status)); });
-  grpc::Status status = done->get_future().get();
-  grpc::Slice answer;
-  if (status.ok()) {
-    EXPECT_TRUE(response.DumpToSingleSlice(&answer).ok());
-  }
-  return {status, std::string(reinterpret_cast<const char*>(answer.begin()), answer.size())};
-}
 
 // HealthCheckRequest{service} and HealthCheckResponse{status}, as bytes.
 std::string HealthRequest(const std::string& service) {
