@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "server/admission/admission.h"
 #include "server/device/cpu/cpu_device.h"
@@ -21,6 +20,7 @@
 #include "server/rpc/health_service.h"
 #include "server/rpc/listen_address.h"
 #include "server/rpc/poller.h"
+#include "server/rpc/reflection_service.h"
 #include "server/rpc/transport.h"
 #include "server/service/gpu_readiness.h"
 #include "server/service/service.h"
@@ -44,16 +44,6 @@ constexpr uint64_t kMostControlBytes = 64 << 20;
 constexpr uint64_t kMostStreams = 16384;
 constexpr char kRegionSocketSuffix[] = ".regions";
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
-
-// Once per process, before the first server is built. It is a service of the synchronous API;
-// beside completion queues its threads do not poll connections.
-void InstallReflection() {
-  static const bool installed = [] {
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    return true;
-  }();
-  static_cast<void>(installed);
-}
 
 int ProcessorCount() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
@@ -177,6 +167,7 @@ struct Server::Impl {
   DevicePool pool;
   OperatorService service;
   HealthService health{&streams, &logger};
+  ReflectionService reflection{{service.rpc().name(), health.rpc().name()}, &streams, &logger};
   std::vector<std::unique_ptr<Poller>> pollers;
   std::unique_ptr<RegionSocket> region_socket;
   std::unique_ptr<grpc::Server> server;
@@ -202,13 +193,13 @@ absl::Status Server::Impl::Listen() {
 absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen) {
   const auto credentials = MakeCredentials(options);
   if (!credentials.ok()) return credentials.status();
-  InstallReflection();
   grpc::ServerBuilder builder;
   SetUpTransport(
       {.message_bytes = options.max_message_bytes, .held_bytes = options.max_transport_bytes},
       logger, builder);
   builder.RegisterService(&service.rpc());
   builder.RegisterService(&health.rpc());
+  builder.RegisterService(&reflection.rpc());
   for (int i = 0; i < PollersOf(options); ++i) {
     pollers.push_back(std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit));
   }
@@ -237,6 +228,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   for (const std::unique_ptr<Poller>& poller : pollers) {
     service.rpc().Accept(*poller);
     health.rpc().Accept(*poller);
+    reflection.rpc().Accept(*poller);
     poller->Start();
   }
   return absl::OkStatus();

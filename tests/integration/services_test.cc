@@ -9,8 +9,6 @@
 
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
-#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/raw_calls.h"
@@ -144,38 +142,6 @@ TEST(ServicesTest, ServesWithSeveralPollers) {
     }
   }
   for (PendingCall& call : calls) EXPECT_TRUE(call.Get().status.ok());
-}
-
-TEST(ServicesTest, ReflectionTellsTheServices) {
-  TestServer server;
-  // ServerReflectionRequest{list_services: ""} on the bidirectional stream, as bytes.
-  grpc::GenericStub stub(server.channel());
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
-  const auto stream = stub.PrepareCall(
-      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
-  void* tag = nullptr;
-  bool ok = false;
-  stream->StartCall(nullptr);
-  ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
-  const grpc::Slice slice(std::string("\x3a\x00", 2));
-  stream->Write(grpc::ByteBuffer(&slice, 1), nullptr);
-  ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
-  grpc::ByteBuffer response;
-  stream->Read(&response, nullptr);
-  ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
-  grpc::Slice answer;
-  ASSERT_TRUE(response.DumpToSingleSlice(&answer).ok());
-  const std::string text(reinterpret_cast<const char*>(answer.begin()), answer.size());
-  EXPECT_THAT(text, HasSubstr(kService));
-  EXPECT_THAT(text, HasSubstr("grpc.health.v1.Health"));
-  context.TryCancel();
-  grpc::Status status;
-  stream->Finish(&status, nullptr);
-  queue.Next(&tag, &ok);
-  queue.Shutdown();
-  while (queue.Next(&tag, &ok)) {
-  }
 }
 
 TEST(ServicesTest, ServesOnASocketFile) {
