@@ -56,6 +56,7 @@ struct RawValues {
   std::vector<std::string> client_weights;
   std::string regions = "on";
   uint64_t stall_limit_s = 120;
+  uint64_t drain_stall_limit_s = 2;
   uint64_t lease_s = 300;
   uint64_t max_lease_s = 3600;
   bool print_config = false;
@@ -304,6 +305,11 @@ void AddProcessOptions(CLI::App& app, ProgramOptions& options, RawValues& raw) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(Between(uint64_t{0}, uint64_t{86400}));
+  app.add_option("--drain-stall-limit", raw.drain_stall_limit_s,
+                 "Longest that a client may keep a call waiting meanwhile, 1 to 86400")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(Between(uint64_t{1}, uint64_t{86400}));
   AddSize(app, "--keep-heap", options.keep_heap_bytes, "64MiB", 0, 2048 * kMiB - 1,
           "Freed memory that each heap of the allocator keeps for later, up to 2047MiB; 0: as much "
           "as it does by itself");
@@ -365,6 +371,7 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   options.server.pool.batch.max_delay = std::chrono::microseconds(raw.max_batch_delay_us);
   options.server.regions.is_on = EnumOf<bool>(kSwitch, raw.regions);
   options.server.stall_limit = std::chrono::seconds(raw.stall_limit_s);
+  options.server.drain_stall_limit = std::chrono::seconds(raw.drain_stall_limit_s);
   options.server.tensors.default_ttl = std::chrono::seconds(raw.lease_s);
   options.server.tensors.max_ttl = std::chrono::seconds(raw.max_lease_s);
   for (const std::string& text : raw.client_weights) {

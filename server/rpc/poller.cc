@@ -52,6 +52,7 @@ void Poller::Stop() {
 void Poller::OnStop(bool) { is_stopping_ = true; }
 
 void Poller::HurryUp(milliseconds stall_limit) {
+  if (is_hurried_.exchange(true)) return;
   hurried_tick_ = TickOf(stall_limit);
   hurry_alarm_.Set(queue_.get(), std::chrono::system_clock::now(),
                    static_cast<CompletionTag*>(&hurry_));

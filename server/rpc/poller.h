@@ -45,7 +45,8 @@ class Poller {
   bool is_current_thread() const { return std::this_thread::get_id() == thread_id_; }
 
   // From now on a client has only `stall_limit` to move, if that is less than before, and a large
-  // answer is expected to be taken faster. For a server that is to end. Thread-safe; once.
+  // answer is expected to be taken faster. For a server that is to end. Only the first call has an
+  // effect. Thread-safe.
   void HurryUp(std::chrono::milliseconds stall_limit);
 
   // How many ticks more than others a client has for an answer of so many bytes, of which nobody
@@ -72,6 +73,7 @@ class Poller {
 
   grpc::Alarm hurry_alarm_;
   MemberTag<Poller, &Poller::OnHurry> hurry_{*this};
+  std::atomic<bool> is_hurried_ = false;
   // What HurryUp was told, for the thread.
   std::atomic<std::chrono::milliseconds> hurried_tick_{std::chrono::milliseconds(0)};
 

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -21,6 +19,7 @@
 #include "server/rpc/listen_address.h"
 #include "server/rpc/poller.h"
 #include "server/rpc/reflection_service.h"
+#include "server/rpc/tls_identity.h"
 #include "server/rpc/transport.h"
 #include "server/service/gpu_readiness.h"
 #include "server/service/service.h"
@@ -58,28 +57,13 @@ PoolOptions MakePoolOptions(const ServerOptions& options, const ServerEnvironmen
   return pool;
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file.is_open() || file.bad()) {
-    return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  }
-  return text;
-}
-
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
-    const ServerOptions& options) {
+// nullptr where there is no TLS.
+absl::StatusOr<std::shared_ptr<TlsIdentity>> LoadIdentity(const ServerOptions& options) {
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError("a TLS certificate needs a key, and a key a certificate");
   }
-  if (options.tls_certificate.empty()) return grpc::InsecureServerCredentials();
-  absl::StatusOr<std::string> certificate = ReadFile(options.tls_certificate);
-  if (!certificate.ok()) return certificate.status();
-  absl::StatusOr<std::string> key = ReadFile(options.tls_key);
-  if (!key.ok()) return key.status();
-  grpc::SslServerCredentialsOptions tls;
-  tls.pem_key_cert_pairs.push_back({*std::move(key), *std::move(certificate)});
-  return grpc::SslServerCredentials(tls);
+  if (options.tls_certificate.empty()) return std::shared_ptr<TlsIdentity>();
+  return TlsIdentity::Load(options.tls_certificate, options.tls_key);
 }
 
 absl::Status CheckOptions(const ServerOptions& options) {
@@ -109,13 +93,9 @@ absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerOptions& o
   return addresses;
 }
 
-absl::Status CannotListen(const ListenAddress& address, const ServerOptions& options) {
+absl::Status CannotListen(const ListenAddress& address) {
   absl::Status why = DiagnoseListen(address);
-  if (why.ok()) {
-    why = options.tls_key.empty()
-              ? absl::UnavailableError("the address was taken a moment ago")
-              : absl::InvalidArgumentError("the TLS certificate and key are not a usable pair");
-  }
+  if (why.ok()) why = absl::UnavailableError("the address was taken a moment ago");
   return absl::Status(why.code(),
                       absl::StrCat("cannot listen on ", address.ToString(), ": ", why.message()));
 }
@@ -147,6 +127,8 @@ struct Server::Impl {
   // Offers shared memory beside the first socket file, if there is one.
   absl::Status ShareMemory();
   void LogStart() const;
+  // From now on clients lose calls that they keep waiting for the time that a drain gives them.
+  void HurryClients();
   void StopListening();
   void RemoveSocketFiles();
 
@@ -170,6 +152,9 @@ struct Server::Impl {
   ReflectionService reflection{{service.rpc().name(), health.rpc().name()}, &streams, &logger};
   std::vector<std::unique_ptr<Poller>> pollers;
   std::unique_ptr<RegionSocket> region_socket;
+  // Absent without TLS.
+  std::shared_ptr<TlsIdentity> identity;
+  std::shared_ptr<grpc::ServerCredentials> credentials;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::string> addresses;
   std::vector<std::string> socket_files;
@@ -191,8 +176,11 @@ absl::Status Server::Impl::Listen() {
 }
 
 absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen) {
-  const auto credentials = MakeCredentials(options);
-  if (!credentials.ok()) return credentials.status();
+  auto loaded = LoadIdentity(options);
+  if (!loaded.ok()) return loaded.status();
+  identity = *std::move(loaded);
+  credentials =
+      identity == nullptr ? grpc::InsecureServerCredentials() : TlsServerCredentials(identity);
   grpc::ServerBuilder builder;
   SetUpTransport(
       {.message_bytes = options.max_message_bytes, .held_bytes = options.max_transport_bytes},
@@ -205,11 +193,11 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   }
   std::vector<int> ports(listen.size(), 0);
   for (size_t i = 0; i < listen.size(); ++i) {
-    builder.AddListeningPort(listen[i].ToString(), *credentials, &ports[i]);
+    builder.AddListeningPort(listen[i].ToString(), credentials, &ports[i]);
   }
   server = builder.BuildAndStart();
   for (size_t i = 0; i < listen.size(); ++i) {
-    if (ports[i] <= 0) return CannotListen(listen[i], options);
+    if (ports[i] <= 0) return CannotListen(listen[i]);
   }
   if (server == nullptr) return absl::InternalError("the gRPC server does not start");
   for (size_t i = 0; i < listen.size(); ++i) {
@@ -277,6 +265,10 @@ void Server::Impl::LogStart() const {
               {"request_cache_entries", options.request_cache_entries}});
 }
 
+void Server::Impl::HurryClients() {
+  for (const std::unique_ptr<Poller>& poller : pollers) poller->HurryUp(options.drain_stall_limit);
+}
+
 void Server::Impl::StopListening() {
   server->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
   for (const std::unique_ptr<Poller>& poller : pollers) poller->Stop();
@@ -302,6 +294,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() {
+  impl_->HurryClients();
   impl_->admission.Close();
   impl_->admission.WaitIdle(kForever);
   impl_->StopListening();
@@ -313,11 +306,25 @@ int Server::port() const { return impl_->port; }
 
 Admission::Usage Server::usage() const { return impl_->admission.usage(); }
 
+absl::Status Server::ReloadCertificate() {
+  if (impl_->identity == nullptr) return absl::OkStatus();
+  const absl::Status status = impl_->identity->Reload();
+  const ServerOptions& options = impl_->options;
+  if (status.ok()) {
+    impl_->logger.Log(LogLevel::kInfo, "certificate read",
+                      {{"certificate", options.tls_certificate}, {"key", options.tls_key}});
+  } else {
+    impl_->logger.Log(LogLevel::kError, "certificate kept", {{"reason", status.message()}});
+  }
+  return status;
+}
+
 DrainResult Server::Drain(milliseconds timeout) {
   const Admission::Usage held = usage();
   impl_->logger.Log(
       LogLevel::kInfo, "draining",
       {{"requests", held.requests}, {"bytes", held.bytes}, {"timeout_ms", timeout.count()}});
+  impl_->HurryClients();
   // For good: a GPU that comes back changes nothing any more.
   impl_->health.Shutdown();
   impl_->admission.Close();

@@ -63,6 +63,8 @@ struct ServerOptions {
   uint64_t max_transport_bytes = uint64_t{2} << 30;
   // A call is given up when its client has kept it waiting for so long.
   std::chrono::milliseconds stall_limit = std::chrono::minutes(2);
+  // The same while the server drains, where that is less.
+  std::chrono::milliseconds drain_stall_limit = std::chrono::seconds(2);
   // Most bytes of tensors that one stream may have under way.
   uint64_t max_stream_bytes = uint64_t{512} << 20;
   // Memory in bytes that is kept for later tensors when their requests are done. Beyond it memory
