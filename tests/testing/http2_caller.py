@@ -17,7 +17,9 @@ class Http2Caller:
         host, port = address.rsplit(":", 1)
         self._address = address
         self._socket = socket.create_connection((host, int(port)), self.LIMIT_S)
-        self._http = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._http = h2.connection.H2Connection(h2.config.H2Configuration(
+            client_side=True, validate_outbound_headers=False, normalize_outbound_headers=False))
         self._http.initiate_connection()
         # By stream: grpc-status, or the text of what ended it.
         self.statuses = {}
