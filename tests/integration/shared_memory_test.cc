@@ -26,8 +26,6 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-using Floats = std::vector<float>;
-
 class SharedMemoryTest : public MemoryTest {
  protected:
   // Starts the server and a client of its regions.
