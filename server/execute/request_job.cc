@@ -92,12 +92,14 @@ absl::StatusOr<DeviceCall> RequestJob<Work>::Prepare(DeviceKind kind) {
 template <class Work>
 void RequestJob<Work>::Answer(const RunRecord& record) {
   Response header;
-  JobResults results = work_.Finish(record, payloads_, header);
+  // A result that takes the place of an input finds that nobody reads it any more.
+  inputs_.Release();
+  absl::StatusOr<JobResults> results = work_.Finish(record, payloads_, header);
   // The next request finds these buffers warm.
   payloads_ = {};
-  inputs_.Release();
+  if (!results.ok()) return Refuse(results.status());
   if (parts_.logger.enabled(LogLevel::kDebug)) work_.LogAnswer(record);
-  reply_.Send(header, results);
+  reply_.Send(header, *results);
 }
 
 template <class Work>

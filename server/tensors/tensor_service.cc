@@ -97,11 +97,17 @@ absl::Status CheckRange(uint64_t offset, uint64_t bytes, const ResidentTensor& t
 // Answers with bytes of a tensor. Takes as long as filling the tensor with zeros.
 void Send(UnaryCall& call, ResidentTensor& tensor, uint64_t offset, uint64_t bytes) {
   try {
-    std::shared_ptr<const std::byte> snapshot = tensor.Snapshot().data;
     v1::ReadTensorResponse header;
     WriteDesc(tensor.desc(), *header.mutable_desc());
-    const std::byte* const data = snapshot.get() + offset;
-    const OutgoingPayload payload = {data, bytes, std::move(snapshot)};
+    OutgoingPayload payload;
+    if (bytes <= kMostInlineBytes) {
+      // A share of the content would keep all of it as it is, for as long as the client likes.
+      payload = OutgoingPayload::From(tensor.Copy(offset, bytes), bytes);
+    } else {
+      std::shared_ptr<const std::byte> snapshot = tensor.Snapshot().data;
+      const std::byte* const data = snapshot.get() + offset;
+      payload = {data, bytes, std::move(snapshot)};
+    }
     call.Finish(ComposeMessage(header, {&payload, 1}));
   } catch (const std::bad_alloc&) {
     call.Finish(OutOfMemoryError());
