@@ -232,7 +232,9 @@ absl::Status Server::Impl::ShareMemory() {
   if (!options.regions.is_on || socket_files.empty()) return absl::OkStatus();
   RegionSocketOptions region_options;
   region_options.path = socket_files.front() + kRegionSocketSuffix;
+  region_options.max_connections_per_user = options.regions.max_connections_per_user;
   region_options.max_connections = options.regions.max_connections;
+  region_options.idle_limit = options.regions.idle_limit;
   region_options.takes_names = options.regions.posix_shared_memory;
   // Whoever may call may share memory.
   struct stat file = {};

@@ -101,7 +101,7 @@ uint64_t RegionWorld::BytesOffered(const RegionPacket& packet, const v1::Registe
   return descriptor.bytes() % (kMaxFileBytes + 1);
 }
 
-bool RegionWorld::MayRegister(RegionTable::Owner owner, uint64_t available, uint64_t bytes) const {
+bool RegionWorld::MayRegister(uint64_t owner, uint64_t available, uint64_t bytes) const {
   Entry used;
   size_t regions = 0;
   for (const auto& [id, entry] : model_) {
@@ -132,7 +132,7 @@ void RegionWorld::Answer(const RegionPacket& packet) {
   }
   v1::RegionRequest request;
   const bool is_whole = !sent.is_truncated && request.ParseFromString(sent.bytes);
-  const RegionTable::Owner owner = packet.owner() % 3;
+  const uint64_t owner = packet.owner() % 3;
   bool is_right = false;
   if (is_whole && request.has_register_()) {
     const v1::RegisterRegion& what = request.register_();
@@ -146,7 +146,7 @@ void RegionWorld::Answer(const RegionPacket& packet) {
   std::optional<Peer> peer;
   if (packet.takes_names()) peer = Peer{geteuid(), {getegid()}};
   v1::RegionResponse response;
-  Require(response.ParseFromString(AnswerRegionPacket(regions_, owner, peer, sent)));
+  Require(response.ParseFromString(AnswerRegionPacket(regions_, {owner}, peer, sent)));
   Require(response.error().empty() == is_right);
   if (!is_right) {
     rpc::Status error;

@@ -41,7 +41,7 @@ TensorView Fill(const RegionRange& range, const Floats& values) {
 }
 
 TEST_F(ClientRegionsTest, ServerInfoTellsTheSocket) {
-  options_.regions.per_connection.max_bytes = 12345;
+  options_.regions.limits.max_bytes = 12345;
   Start();
   const auto info = client_->GetServerInfo();
   ASSERT_TRUE(info.ok() && info->shared_memory.has_value());
@@ -131,7 +131,7 @@ TEST_F(ClientRegionsTest, RegionsOutliveTheirClient) {
 
 TEST_F(ClientRegionsTest, ManyRegionsShareOneConnection) {
   options_.regions.max_connections = 1;
-  options_.regions.per_connection.max_regions = 1000;
+  options_.regions.limits.max_regions = 1000;
   Start();
   std::vector<SharedRegion> regions;
   for (int i = 0; i < 500; ++i) regions.push_back(NewRegion(64));
@@ -143,7 +143,7 @@ TEST_F(ClientRegionsTest, ManyRegionsShareOneConnection) {
 }
 
 TEST_F(ClientRegionsTest, QuotasAreKeptAndFreed) {
-  options_.regions.per_connection.max_bytes = 8192;
+  options_.regions.limits.max_bytes = 8192;
   Start();
   for (int i = 0; i < 100; ++i) {
     const SharedRegion region = NewRegion(8192);
