@@ -13,6 +13,7 @@ import tempfile
 import time
 
 from grpc_over_h2 import LIMIT_S, Connection, field, fields, uint8_desc
+from process_memory import rss
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
 from server_process import ServerProcess  # noqa: E402  (the path is set above)
@@ -23,14 +24,6 @@ QUOTA_BYTES = 80 * MIB
 PAIRS = 12
 OK = 0
 RESOURCE_EXHAUSTED = 8
-
-
-def rss(pid):
-    """Bytes of memory that the process holds."""
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) << 10
-    raise RuntimeError("no VmRSS")
 
 
 def check(server):
