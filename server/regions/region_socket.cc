@@ -150,11 +150,10 @@ void RegionSocket::Serve() {
       table_.RemoveAll(it->owner);
       it = connections_.erase(it);
     }
-    next_end = EndIdle();
+    // Newcomers get the places of those who end.
+    EndIdle();
     accepts = polled[1].revents == 0 || Accept();
-    if (!connections_.empty()) {
-      next_end = std::min(next_end, connections_.back().last_use + options_.idle_limit);
-    }
+    next_end = EndIdle();
   }
 }
 

@@ -239,7 +239,7 @@ absl::Status Server::Impl::ShareMemory() {
   // Whoever may call may share memory.
   struct stat file = {};
   if (stat(socket_files.front().c_str(), &file) == 0) region_options.mode = file.st_mode & 0777;
-  auto socket = RegionSocket::Start(region_options, service.regions());
+  auto socket = RegionSocket::Start(region_options, service.regions(), clock);
   if (!socket.ok()) {
     return absl::Status(socket.status().code(),
                         absl::StrCat("cannot share memory: ", socket.status().message()));

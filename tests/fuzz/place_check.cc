@@ -100,7 +100,7 @@ void RunInPlace(RegionWorld& world, const v1::ExecuteRequest& request, const Inv
   } else {
     HostBuffer buffer = world.buffers().Take(call.output_bytes);
     Run(call, pointers, buffer.data());
-    output.Put(std::move(buffer), call.output_bytes, {});
+    Require(output.Put(std::move(buffer), call.output_bytes, {}).ok());
   }
   Require(ResultIn(output, call) == expected);
   if (!touches_input) Require(CopiesOf(pointers, call) == before);

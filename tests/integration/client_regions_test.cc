@@ -15,6 +15,7 @@
 #include "tests/integration/client_fixture.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/server_process.h"
+#include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::testing {
 namespace {
@@ -166,6 +167,23 @@ TEST_F(ClientRegionsTest, ServersTakeSoManyConnections) {
     EXPECT_EQ(GetErrorReason(status), "REGION_QUOTA") << status;
   }
   EXPECT_TRUE(client_->Execute(Round(Fill(region->range(0, 4), {1.5f}))).ok());
+}
+
+TEST_F(ClientRegionsTest, AConnectionThatWasIdleForTooLongIsMadeAnew) {
+  SimulatedClock clock;
+  Start({.clock = &clock});
+  NewRegion(64);
+  // Who is served later finds that the region is gone, and then that its connection is.
+  const auto second = Connect({});
+  const SharedRegion theirs = NewRegion(*second, 64);
+  clock.Advance(options_.regions.idle_limit);
+  const auto third = Connect({});
+  const SharedRegion another = NewRegion(*third, 64);
+  const SharedRegion region = NewRegion(64);
+  EXPECT_TRUE(client_->Execute(Round(Fill(region.range(0, 4), {1.5f}))).ok());
+  clock.Advance(options_.regions.idle_limit);
+  EXPECT_TRUE(client_->Execute(Round(Fill(region.range(0, 4), {1.5f}))).ok());
+  server_.reset();
 }
 
 TEST_F(ClientRegionsTest, SizesThatCannotBeAreRefused) {
