@@ -138,6 +138,18 @@ TEST_F(ResidentTensorTest, QuotasAreKept) {
   CreateFloats({3});
 }
 
+// What a request reads itself is not in the way of its result.
+TEST_F(ResidentTensorTest, WorkInPlaceNeedsNoRoomBesideTheTensor) {
+  options_.tensors.max_bytes_per_client = TensorCharge(8);
+  Start();
+  const std::string tensor = CreateFloats({1.5f, -1.5f});
+  for (int i = 0; i < 3; ++i) {
+    const Answer answer = Execute(RoundAt(2, InTensor(tensor), InTensor(tensor)));
+    EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  }
+  EXPECT_EQ(List().bytes(), TensorCharge(8));
+}
+
 TEST_F(ResidentTensorTest, LeasesEndAndAreRenewed) {
   options_.tensors.default_ttl = seconds(10);
   options_.tensors.max_ttl = seconds(30);
