@@ -106,12 +106,14 @@ template <class Work>
 void RequestJob<Work>::Answer(const RunRecord& record) {
   try {
     Response header;
-    JobResults results = work_.Finish(record, payloads_, header);
+    // A result that takes the place of an input finds that nobody reads it any more.
+    inputs_.Release();
+    absl::StatusOr<JobResults> results = work_.Finish(record, payloads_, header);
     // The next request finds these buffers warm.
     payloads_ = {};
-    inputs_.Release();
+    if (!results.ok()) return Refuse(results.status());
     if (parts_.logger.enabled(LogLevel::kDebug)) work_.LogAnswer(record);
-    reply_.Send(header, results);
+    reply_.Send(header, *results);
   } catch (...) {
     // The queue has given the job away: nobody else would answer it.
     Refuse(ErrorOfException());

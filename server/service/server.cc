@@ -226,12 +226,14 @@ absl::Status Server::Impl::ShareMemory() {
   if (!options.regions.is_on || socket_files.empty()) return absl::OkStatus();
   RegionSocketOptions region_options;
   region_options.path = socket_files.front() + kRegionSocketSuffix;
+  region_options.max_connections_per_user = options.regions.max_connections_per_user;
   region_options.max_connections = options.regions.max_connections;
+  region_options.idle_limit = options.regions.idle_limit;
   region_options.takes_names = options.regions.posix_shared_memory;
   // Whoever may call may share memory.
   struct stat file = {};
   if (stat(socket_files.front().c_str(), &file) == 0) region_options.mode = file.st_mode & 0777;
-  auto socket = RegionSocket::Start(region_options, service.regions());
+  auto socket = RegionSocket::Start(region_options, service.regions(), clock);
   if (!socket.ok()) {
     return absl::Status(socket.status().code(),
                         absl::StrCat("cannot share memory: ", socket.status().message()));

@@ -25,8 +25,12 @@ struct RegionOptions {
   // Whether there is any, where the server listens on a socket file: regions are registered at a
   // socket file beside the first one, with the same permissions.
   bool is_on = true;
-  RegionLimits per_connection;
-  size_t max_connections = 64;
+  RegionLimits limits;
+  // Most connections, of one user and of all.
+  size_t max_connections_per_user = 64;
+  size_t max_connections = 256;
+  // A connection without regions is ended after that.
+  std::chrono::milliseconds idle_limit = std::chrono::minutes(1);
   // Whether POSIX shared memory, which its owner can cut off at will, may be registered by name.
   bool posix_shared_memory = false;
 };

@@ -33,7 +33,7 @@ OperatorService::OperatorService(const ServiceParts& parts)
       started_(parts.clock.Now()),
       refusals_(parts.clock, seconds(1)),
       buffers_(parts.options.idle_buffer_bytes),
-      regions_(parts.options.regions.per_connection),
+      regions_(parts.options.regions.limits),
       tensors_({.limits = parts.options.tensors,
                 .validation = parts.options.validation,
                 .max_message_bytes = parts.options.max_message_bytes},
@@ -144,7 +144,7 @@ void OperatorService::WriteServerInfo(v1::GetServerInfoResponse& info) const {
   limits.set_max_lease_s(static_cast<uint32_t>(options.tensors.max_ttl.count()));
   if (!region_socket_.empty()) {
     info.mutable_shared_memory()->set_socket(region_socket_);
-    info.mutable_shared_memory()->set_max_bytes(options.regions.per_connection.max_bytes);
+    info.mutable_shared_memory()->set_max_bytes(options.regions.limits.max_bytes);
   }
   limits.set_max_sequence_steps(static_cast<uint32_t>(options.max_sequence_steps));
   const auto uptime = std::chrono::duration_cast<seconds>(parts_.clock.Now() - started_);

@@ -34,8 +34,6 @@ constexpr seconds kSweepPeriod{1};
 constexpr size_t kLeastMostHandles = 1024;
 // Handles are shorter than this, with what protobuf needs for each.
 constexpr uint64_t kMostHandleFieldBytes = 64;
-// Handles that the store looks up at once, under its lock.
-constexpr size_t kHandlesAtOnce = 256;
 
 // A call whose request may have a payload. What it has under way is soon done, so cancelling it
 // changes nothing.
@@ -105,22 +103,18 @@ absl::Status CheckRange(uint64_t offset, uint64_t bytes, const ResidentTensor& t
 
 // Answers with bytes of a tensor. Takes as long as filling the tensor with zeros.
 void Send(UnaryCall& call, ResidentTensor& tensor, uint64_t offset, uint64_t bytes) {
-  std::shared_ptr<const std::byte> snapshot = tensor.Snapshot().data;
   v1::ReadTensorResponse header;
   WriteDesc(tensor.desc(), *header.mutable_desc());
-  const std::byte* const data = snapshot.get() + offset;
-  const OutgoingPayload payload = {data, bytes, std::move(snapshot)};
-  call.Finish(ComposeMessage(header, {&payload, 1}));
-}
-
-// Calls `function` with parts of `handles`, so that no call keeps the store from others for long.
-template <class Function>
-void ForEachPart(std::span<const absl::string_view> handles, const Function& function) {
-  while (!handles.empty()) {
-    const size_t count = std::min(handles.size(), kHandlesAtOnce);
-    function(handles.first(count));
-    handles = handles.subspan(count);
+  OutgoingPayload payload;
+  if (bytes <= kMostInlineBytes) {
+    // A share of the content would keep all of it as it is, for as long as the client likes.
+    payload = OutgoingPayload::From(tensor.Copy(offset, bytes), bytes);
+  } else {
+    std::shared_ptr<const std::byte> snapshot = tensor.Snapshot().data;
+    const std::byte* const data = snapshot.get() + offset;
+    payload = {data, bytes, std::move(snapshot)};
   }
+  call.Finish(ComposeMessage(header, {&payload, 1}));
 }
 
 template <class Request>
@@ -243,12 +237,7 @@ void TensorService::Renew(UnaryCall& call) {
   }
   const std::string client = call.client();
   const std::vector<absl::string_view> handles = HandlesOf(request);
-  auto granted = store_.Renew(client, {}, seconds(request.ttl_s()));
-  ForEachPart(handles, [&](std::span<const absl::string_view> part) {
-    auto renewed = store_.Renew(client, part, seconds(request.ttl_s()));
-    // The error names the first handle that there is not.
-    if (granted.ok()) granted = std::move(renewed);
-  });
+  const auto granted = store_.Renew(client, handles, seconds(request.ttl_s()));
   if (!granted.ok()) return call.Finish(granted.status());
   v1::RenewTensorsResponse answer;
   answer.set_ttl_s(static_cast<uint32_t>(granted->count()));
@@ -265,12 +254,8 @@ void TensorService::Delete(UnaryCall& call) {
   }
   const std::string client = call.client();
   const std::vector<absl::string_view> handles = HandlesOf(request);
-  size_t deleted = 0;
-  ForEachPart(handles, [&](std::span<const absl::string_view> part) {
-    deleted += store_.Delete(client, part);
-  });
   v1::DeleteTensorsResponse answer;
-  answer.set_deleted(static_cast<uint32_t>(deleted));
+  answer.set_deleted(static_cast<uint32_t>(store_.Delete(client, handles)));
   call.Finish(SerializeMessage(answer));
 }
 
