@@ -25,11 +25,11 @@ SOAK_ROUNDS ?= 20
 RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
 # What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
-SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all
+SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all tests/gpu/all
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|package|demo|soak
 # The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
-# gRPC, as any user's is.
-UNTHREADED_TESTS := ^install_test$$
+# gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
+UNTHREADED_TESTS := ^install_test$$|^AllCells/
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export LSAN_OPTIONS ?= suppressions=$(CURDIR)/deploy/sanitizers/lsan.supp:print_suppressions=0
@@ -150,11 +150,11 @@ asan: clang ## Run the tests, slow ones excepted, under AddressSanitizer and UBS
 	  -L 'unit|conformance|integration|gpu' -LE '$(UNSANITIZED_LABELS)' $(ARGS)
 
 .PHONY: tsan
-tsan: packages ## Run the unit and integration tests under ThreadSanitizer
+tsan: packages ## Run the unit, integration and GPU tests under ThreadSanitizer
 	@$(MAKE) build/tsan/build.ninja
 	@ninja -C build/tsan -j $(JOBS) $(SANITIZED_TARGETS)
 	@ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
-	  -L 'unit|integration' -LE '$(UNSANITIZED_LABELS)' -E '$(UNTHREADED_TESTS)' $(ARGS)
+	  -L 'unit|integration|gpu' -LE '$(UNSANITIZED_LABELS)' -E '$(UNTHREADED_TESTS)' $(ARGS)
 
 .PHONY: fuzz
 fuzz: packages ## Run every fuzz target for FUZZ_SECONDS

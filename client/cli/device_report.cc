@@ -39,7 +39,7 @@ Cell ShowFaults(uint64_t count) {
   return count == 0 ? Cell("0") : Cell(ShowCount(count), Style::kRed);
 }
 
-Json ToJson(const std::vector<BatchSizeCount>& batches) {
+Json BatchesAsJson(const std::vector<BatchSizeCount>& batches) {
   Json json = Json::array();
   for (const BatchSizeCount& batch : batches) {
     json.push_back({{"size", batch.size}, {"count", batch.count}});
@@ -47,12 +47,19 @@ Json ToJson(const std::vector<BatchSizeCount>& batches) {
   return json;
 }
 
-Json ToJson(const DeviceCounters& counters) {
+Json CountersAsJson(const DeviceCounters& counters) {
   Json json;
 #define OPSERVE_DEVICE_COUNTER(NAME) json[#NAME] = counters.NAME;
-#define OPSERVE_BATCH_COUNTER(NAME) json[#NAME] = ToJson(counters.NAME);
+#define OPSERVE_BATCH_COUNTER(NAME) json[#NAME] = BatchesAsJson(counters.NAME);
 #include "proto/opserve/device_counters.def"
   return json;
+}
+
+template <class T>
+Json ArrayOf(const std::vector<T>& items) {
+  Json array = Json::array();
+  for (const T& item : items) array.push_back(ToJson(item));
+  return array;
 }
 
 }  // namespace
@@ -132,7 +139,7 @@ Json ToJson(const DeviceInfo& device) {
           {"pending_bytes", device.pending_bytes},
           {"batches_in_flight", device.batches_in_flight},
           {"kept_bytes", device.kept_bytes},
-          {"counters", ToJson(device.counters)}};
+          {"counters", CountersAsJson(device.counters)}};
 }
 
 Json ToJson(const SelfTestReport& report) {
@@ -142,5 +149,9 @@ Json ToJson(const SelfTestReport& report) {
           {"failure", report.failure},
           {"duration_ns", absl::ToInt64Nanoseconds(report.duration)}};
 }
+
+Json ToJson(const std::vector<DeviceInfo>& devices) { return ArrayOf(devices); }
+
+Json ToJson(const std::vector<SelfTestReport>& reports) { return ArrayOf(reports); }
 
 }  // namespace opserve::cli

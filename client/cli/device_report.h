@@ -33,6 +33,10 @@ bool AllPassed(const std::vector<SelfTestReport>& reports);
 nlohmann::ordered_json ToJson(const DeviceInfo& device);
 nlohmann::ordered_json ToJson(const SelfTestReport& report);
 
+// An array of them; not null where there is none.
+nlohmann::ordered_json ToJson(const std::vector<DeviceInfo>& devices);
+nlohmann::ordered_json ToJson(const std::vector<SelfTestReport>& reports);
+
 }  // namespace opserve::cli
 
 #endif  // OPSERVE_CLIENT_CLI_DEVICE_REPORT_H_

@@ -15,13 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class T>
-Json ArrayOf(const std::vector<T>& items) {
-  Json array = Json::array();
-  for (const T& item : items) array.push_back(ToJson(item));
-  return array;
-}
-
 // The devices called `name`, or all if that is empty. NOT_FOUND with the names that there are.
 absl::StatusOr<std::vector<DeviceInfo>> Select(const std::vector<DeviceInfo>& devices,
                                                const std::string& name) {
@@ -40,7 +33,7 @@ absl::StatusOr<std::vector<DeviceInfo>> Select(const std::vector<DeviceInfo>& de
 void ShowDevices(const DevicesArguments& arguments, const std::vector<DeviceInfo>& devices,
                  const Terminal& terminal) {
   if (arguments.json) {
-    terminal.out << Json{{"devices", ArrayOf(devices)}}.dump(2) << '\n';
+    terminal.out << Json{{"devices", ToJson(devices)}}.dump(2) << '\n';
   } else {
     PrintDevices(devices, terminal);
   }
@@ -50,7 +43,7 @@ int ShowSelfTests(const DevicesArguments& arguments, const std::vector<SelfTestR
                   const Terminal& terminal) {
   const bool passed = AllPassed(reports);
   if (arguments.json) {
-    terminal.out << Json{{"passed", passed}, {"results", ArrayOf(reports)}}.dump(2) << '\n';
+    terminal.out << Json{{"passed", passed}, {"results", ToJson(reports)}}.dump(2) << '\n';
   } else if (!reports.empty()) {
     PrintSelfTests(reports, terminal);
   }

@@ -36,14 +36,12 @@ std::vector<LimitRow> RowsOf(const ServerLimits& limits) {
 }
 
 void PrintJson(const ServerInfo& info, const Terminal& terminal) {
-  Json devices = Json::array();
-  for (const DeviceInfo& device : info.devices) devices.push_back(ToJson(device));
   Json limits = Json::object();
   for (const LimitRow& row : RowsOf(info.limits)) limits[row.name] = row.value;
   terminal.out << Json{{"version", info.version},
                        {"feature_level", info.feature_level},
                        {"uptime_s", absl::ToInt64Seconds(info.uptime)},
-                       {"devices", devices},
+                       {"devices", ToJson(info.devices)},
                        {"limits", limits}}
                       .dump(2)
                << '\n';

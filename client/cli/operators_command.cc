@@ -5,13 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/calls.h"
+#include "client/cli/catalogue_json.h"
 #include "client/cli/commands.h"
 #include "client/cli/report.h"
 
 namespace opserve::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string NamesOf(const std::vector<DataType>& types) {
   return absl::StrJoin(
@@ -23,76 +22,6 @@ std::string DimensionsOf(const TensorSupport& tensor) {
     return absl::StrCat(tensor.min_dimension_count);
   }
   return absl::StrCat(tensor.min_dimension_count, " to ", tensor.max_dimension_count);
-}
-
-Json NamesAsJson(const std::vector<DataType>& types) {
-  Json names = Json::array();
-  for (DataType type : types) names.push_back(std::string(NameOf(type)));
-  return names;
-}
-
-Json ToJson(const TensorInfo& tensor) {
-  return {{"name", tensor.name}, {"optional", tensor.optional}};
-}
-
-Json ToJson(const AttributeInfo& attribute) {
-  Json json = {{"name", attribute.name},
-               {"kind", std::string(NameOf(attribute.value_kind))},
-               {"optional", attribute.optional}};
-  for (const EnumValueInfo& value : attribute.values) {
-    json["values"].push_back(
-        {{"name", value.name}, {"number", value.number}, {"meaning", value.meaning}});
-  }
-  return json;
-}
-
-Json ToJson(const SupportInfo& row) {
-  Json tensors = Json::array();
-  for (const TensorSupport& tensor : row.tensors) {
-    tensors.push_back({{"name", tensor.name},
-                       {"min_dimension_count", tensor.min_dimension_count},
-                       {"max_dimension_count", tensor.max_dimension_count},
-                       {"data_types", NamesAsJson(tensor.data_types)}});
-  }
-  return {{"feature_level", row.feature_level}, {"tensors", tensors}};
-}
-
-Json ToJson(const OperatorDevice& device) {
-  return {{"device", device.device},
-          {"tensor", device.tensor},
-          {"data_types", NamesAsJson(device.data_types)}};
-}
-
-Json ToJson(const FeatureLevelInfo& level) {
-  return {{"name", level.name},
-          {"value", level.value},
-          {"max_dimension_count", level.max_dimension_count}};
-}
-
-Json ToJson(const OperatorInfo& op);
-
-// A JSON array; not null where there is nothing.
-template <class T>
-Json ArrayOf(const std::vector<T>& items) {
-  Json array = Json::array();
-  for (const T& item : items) array.push_back(ToJson(item));
-  return array;
-}
-
-Json ToJson(const OperatorInfo& op) {
-  return {{"name", op.name},
-          {"summary", op.summary},
-          {"formula", op.formula},
-          {"introduced", op.introduced},
-          {"inputs", ArrayOf(op.inputs)},
-          {"output", ToJson(op.output)},
-          {"attributes", ArrayOf(op.attributes)},
-          {"same_sizes", op.same_sizes},
-          {"same_data_type", op.same_data_type},
-          {"in_place", op.in_place},
-          {"support", ArrayOf(op.support)},
-          {"max_ulp", op.max_ulp},
-          {"devices", ArrayOf(op.devices)}};
 }
 
 void PrintList(const Catalogue& catalogue, const Terminal& terminal) {
@@ -185,10 +114,7 @@ int RunCommand(const OperatorsArguments& arguments, const Terminal& terminal) {
   if (!catalogue.ok()) return fail(catalogue.status());
 
   if (arguments.json) {
-    terminal.out << Json{{"operators", ArrayOf(catalogue->operators)},
-                         {"feature_levels", ArrayOf(catalogue->feature_levels)}}
-                        .dump(2)
-                 << '\n';
+    terminal.out << ToJson(*catalogue).dump(2) << '\n';
   } else if (arguments.name.empty()) {
     PrintList(*catalogue, terminal);
   } else {

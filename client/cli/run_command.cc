@@ -105,8 +105,11 @@ int RunCommand(const RunArguments& arguments, const Terminal& terminal) {
     const absl::Status written = WriteNpy(arguments.output, *result.output.tensor);
     if (!written.ok()) return FailFile(terminal, arguments.json, written);
   }
-  const auto print = arguments.json ? PrintJson : PrintText;
-  print(arguments, result, terminal);
+  if (arguments.json) {
+    PrintJson(arguments, result, terminal);
+  } else {
+    PrintText(arguments, result, terminal);
+  }
   return kSuccess;
 }
 

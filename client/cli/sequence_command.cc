@@ -117,8 +117,11 @@ int RunCommand(const SequenceArguments& arguments, const Terminal& terminal) {
 
   const absl::Status written = WriteFiles(*plan, answer.results);
   if (!written.ok()) return FailFile(terminal, arguments.json, written);
-  const auto print = arguments.json ? PrintJson : PrintText;
-  print(*plan, answer, terminal);
+  if (arguments.json) {
+    PrintJson(*plan, answer, terminal);
+  } else {
+    PrintText(*plan, answer, terminal);
+  }
   return kSuccess;
 }
 

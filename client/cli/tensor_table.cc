@@ -12,7 +12,7 @@
 namespace opserve::cli {
 namespace {
 
-constexpr size_t kWidth = 80;
+constexpr size_t kTableWidth = 80;
 constexpr size_t kGap = 2;
 
 using Row = std::vector<std::string>;
@@ -32,7 +32,7 @@ std::vector<size_t> FittingWidths(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
-  const size_t most = kWidth - kGap * (widths.size() - 1);
+  const size_t most = kTableWidth - kGap * (widths.size() - 1);
   while (std::accumulate(widths.begin(), widths.end(), size_t{0}) > most) {
     --*std::max_element(widths.begin() + 1, widths.end());
   }

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "server/base/log_escape.h"
 #include "spdlog/pattern_formatter.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
@@ -23,27 +24,6 @@ spdlog::level::level_enum LevelOf(LogLevel level) {
       break;
   }
   return spdlog::level::off;
-}
-
-// Appends `text` as a JSON string; other bytes, UTF-8 included, stay as they are.
-void AppendQuoted(std::string& out, absl::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      absl::StrAppend(&out, "\\u00", std::string(1, kHex[byte >> 4]),
-                      std::string(1, kHex[byte & 15]));
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
 }
 
 bool NeedsQuotes(absl::string_view text) {

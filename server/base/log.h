@@ -35,8 +35,9 @@ struct LogField {
   bool is_text = false;  // otherwise a number
 };
 
-// The values of a line as text: ` key=value key="two words"`. Control characters, quotes and
-// backslashes are escaped, so that no value can forge a line.
+// The values of a line as text: ` key=value key="two words"`. Quotes, backslashes and all
+// characters that show something else than what is there are escaped (server/base/log_escape.h), so
+// that no value can forge a line.
 std::string FormatText(absl::string_view event, std::initializer_list<LogField> fields);
 
 // The same as members of a JSON object, without braces: `"event":"x","key":"value"`.

@@ -23,22 +23,25 @@ class SingleTask {
   SingleTask(const SingleTask&) = delete;
   SingleTask& operator=(const SingleTask&) = delete;
 
-  // Starts `task`. False, without doing anything, while another one runs. What the task returns is
-  // called in its thread once the next one may start: who hears of the end by it is not refused.
-  bool Start(std::function<std::function<void()>()> task) {
+  // Starts `task`, which must not throw. False, without doing anything, while another one runs.
+  // `tell` is called after it, in its thread, once the next one may start: who hears of the end by
+  // it is not refused. Throws std::system_error where the system has no thread for it, and neither
+  // is called then.
+  bool Start(std::function<void()> task, std::function<void()> tell) {
     MutexLock lock(mutex_);
     if (is_running_) return false;
     // The thread of the last task is at its end.
     if (thread_.joinable()) thread_.join();
-    is_running_ = true;
-    thread_ = std::thread([this, run = std::move(task)] {
-      const std::function<void()> tell = run();
+    thread_ = std::thread([this, run = std::move(task), told = std::move(tell)] {
+      run();
       {
         MutexLock done(mutex_);
         is_running_ = false;
       }
-      tell();
+      told();
     });
+    // The thread cannot be done before the lock is free.
+    is_running_ = true;
     return true;
   }
 

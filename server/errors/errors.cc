@@ -1,6 +1,9 @@
 #include "server/errors/errors.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
+#include <system_error>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +18,13 @@ constexpr size_t kMaxFieldBytes = 64;
 
 // About the time until another server took over or this one is back.
 constexpr std::chrono::seconds kRetryWhenDraining{1};
+
+// Other requests end meanwhile and give their memory back.
+constexpr std::chrono::seconds kRetryWithoutMemory{1};
+
+absl::Status InternalError(absl::string_view what) {
+  return MakeError(ErrorReason::INTERNAL_ERROR, absl::StrCat("The server failed: ", what));
+}
 
 void SetDetail(absl::Status& status, absl::string_view url,
                const google::protobuf::MessageLite& message) {
@@ -66,7 +76,36 @@ absl::Status MakeRetryableError(ErrorReason reason, absl::string_view message,
 
 absl::Status OutOfMemoryError() {
   return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
-                            "There is not enough memory for the tensors.", std::chrono::seconds(1));
+                            "There is not enough memory for the request.", kRetryWithoutMemory);
+}
+
+absl::Status RequestTooLargeError(absl::string_view method, uint64_t bytes, uint64_t limit) {
+  return MakeError(
+      ErrorReason::REQUEST_TOO_LARGE,
+      absl::StrCat("The request has ", bytes, " bytes; ", method, " takes at most ", limit, "."),
+      {{"method", std::string(method)},
+       {"bytes", absl::StrCat(bytes)},
+       {"limit", absl::StrCat(limit)}});
+}
+
+absl::Status ErrorOfException() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemoryError();
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again ||
+        error.code() == std::errc::not_enough_memory) {
+      return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
+                                "The system refuses what the request needs, such as a thread.",
+                                kRetryWithoutMemory);
+    }
+    return InternalError(error.what());
+  } catch (const std::exception& error) {
+    return InternalError(error.what());
+  } catch (...) {
+    return InternalError("an exception of unknown type");
+  }
 }
 
 absl::Status DrainingError() {

@@ -8,6 +8,7 @@
 #define OPSERVE_SERVER_ERRORS_ERRORS_H_
 
 #include <chrono>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
@@ -44,6 +45,14 @@ absl::Status MakeRetryableError(ErrorReason reason, absl::string_view message,
 
 // OUT_OF_MEMORY: the tensors of a request do not fit.
 absl::Status OutOfMemoryError();
+
+// REQUEST_TOO_LARGE: a request of `method`, such as "/opserve.v1.OperatorService/Execute", has more
+// bytes than the method takes.
+absl::Status RequestTooLargeError(absl::string_view method, uint64_t bytes, uint64_t limit);
+
+// What a call fails with that threw the exception which is being handled: OUT_OF_MEMORY where
+// memory or a thread could not be had, otherwise INTERNAL_ERROR. Only in a catch block.
+absl::Status ErrorOfException();
 
 // DRAINING: the request came, or still waited, when the server began to shut down.
 absl::Status DrainingError();

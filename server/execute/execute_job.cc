@@ -75,8 +75,8 @@ std::optional<int> ExecuteWork::InPlaceInput(const CallSetting& setting) const {
   return std::nullopt;
 }
 
-JobResults ExecuteWork::Finish(const RunRecord& record, ReceivedMessage& payloads,
-                               Response& header) {
+absl::StatusOr<JobResults> ExecuteWork::Finish(const RunRecord& record, ReceivedMessage& payloads,
+                                               Response& header) {
   WriteResponseHeader(request_, *invocation_, record, header);
   JobResults results(1);
   const uint64_t bytes = invocation_->output_bytes;
@@ -85,7 +85,8 @@ JobResults ExecuteWork::Finish(const RunRecord& record, ReceivedMessage& payload
   } else if (!output_place_.is_set()) {
     results[0] = OutgoingPayload::From(std::move(output_), bytes);
   } else if (!is_direct_) {
-    output_place_.Put(std::move(output_), bytes, record);
+    absl::Status status = output_place_.Put(std::move(output_), bytes, record);
+    if (!status.ok()) return status;
   }
   output_place_.Release();
   return results;

@@ -47,7 +47,8 @@ class ExecuteWork {
 
   // Brings the results to their places, or returns them; `payloads` may hold some. Fills in all
   // else of the response, and gives up what the work holds of the places.
-  JobResults Finish(const RunRecord& record, ReceivedMessage& payloads, Response& header);
+  absl::StatusOr<JobResults> Finish(const RunRecord& record, ReceivedMessage& payloads,
+                                    Response& header);
 
   // What log lines say of the request, and the line of its answer.
   LogField LoggedSubject() const;

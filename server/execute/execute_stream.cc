@@ -131,7 +131,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
         comes_in_pieces
             ? std::vector<uint64_t>(header.payload_bytes().begin(), header.payload_bytes().end())
             : message.payload_bytes();
-    absl::Status status = job->Accept(lengths, deadline_);
+    absl::Status status = job->Accept(lengths, deadline_, message.header_bytes());
     if (status.ok()) status = CheckRoom(job->bytes());
     if (!comes_in_pieces) {
       if (status.ok()) {
@@ -246,6 +246,14 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   // Called in any thread.
   void OnAnswered(StreamJob& job, StreamAnswer answer) override {
     std::shared_ptr<StreamJob> held;
+    call_.Guard([&] { Answer(job, std::move(answer), held); });
+    if (held == nullptr) return;
+    held.reset();
+    call_.Release();
+  }
+
+  // Queues an answer. `held` gets the job, if it was submitted.
+  void Answer(StreamJob& job, StreamAnswer answer, std::shared_ptr<StreamJob>& held) {
     Step step;
     {
       MutexLock lock(mutex_);
@@ -262,9 +270,6 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       step = NextStep();
     }
     Do(step);
-    if (held == nullptr) return;
-    held.reset();
-    call_.Release();
   }
 
   // Whether payloads that come in pieces may be waited for.

@@ -1,5 +1,6 @@
 #include "server/execute/request_job.h"
 
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -16,7 +17,11 @@ template <class Work>
 void RequestJob<Work>::Start(grpc::ByteBuffer& bytes, const JobOrigin& origin) {
   ReceivedMessage message;
   absl::Status status = message.Read(bytes, request_);
-  if (status.ok()) status = Accept(message.payload_bytes(), origin);
+  if (status.ok()) {
+    JobOrigin with_header = origin;
+    with_header.header_bytes = message.header_bytes();
+    status = Accept(message.payload_bytes(), with_header);
+  }
   if (status.ok()) {
     Submit(std::move(message));
   } else {
@@ -32,7 +37,7 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
   if (!status.ok()) return status;
   const auto load = work_.Validate(inputs_, origin, std::move(violations));
   if (!load.ok()) return load.status();
-  auto permit = parts_.admission.Admit(load->held_bytes);
+  auto permit = parts_.admission.Admit(load->held_bytes + HeldByRequest(origin.header_bytes));
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
 
@@ -49,6 +54,14 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
   traits.deadline = origin.deadline;
   set_traits(std::move(traits));
   return absl::OkStatus();
+}
+
+template <class Work>
+uint64_t RequestJob<Work>::HeldByRequest(size_t header_bytes) const {
+  // Descriptors and attributes take less, and no place in the budget. Fields that nobody knows are
+  // held like others, and each takes many times its bytes.
+  constexpr size_t kMostFreeBytes = 4 << 10;
+  return header_bytes <= kMostFreeBytes ? 0 : request_.SpaceUsedLong() + header_bytes;
 }
 
 template <class Work>
@@ -91,18 +104,29 @@ absl::StatusOr<DeviceCall> RequestJob<Work>::Prepare(DeviceKind kind) {
 
 template <class Work>
 void RequestJob<Work>::Answer(const RunRecord& record) {
-  Response header;
-  JobResults results = work_.Finish(record, payloads_, header);
-  // The next request finds these buffers warm.
-  payloads_ = {};
-  inputs_.Release();
-  if (parts_.logger.enabled(LogLevel::kDebug)) work_.LogAnswer(record);
-  reply_.Send(header, results);
+  try {
+    Response header;
+    // A result that takes the place of an input finds that nobody reads it any more.
+    inputs_.Release();
+    absl::StatusOr<JobResults> results = work_.Finish(record, payloads_, header);
+    // The next request finds these buffers warm.
+    payloads_ = {};
+    if (!results.ok()) return Refuse(results.status());
+    if (parts_.logger.enabled(LogLevel::kDebug)) work_.LogAnswer(record);
+    reply_.Send(header, *results);
+  } catch (...) {
+    // The queue has given the job away: nobody else would answer it.
+    Refuse(ErrorOfException());
+  }
 }
 
 template <class Work>
 void RequestJob<Work>::Refuse(const absl::Status& why) {
-  LogRefusal(why);
+  try {
+    LogRefusal(why);
+  } catch (const std::exception&) {
+    // There is no memory for the line, which is no reason not to answer.
+  }
   reply_.Fail(why);
 }
 

@@ -63,6 +63,8 @@ struct JobOrigin {
   Clock::TimePoint deadline = Clock::kNever;
   // Whether its result has to fit into one message.
   bool answers_in_one_message = true;
+  // What came beside the contents of the payloads.
+  size_t header_bytes = 0;
 };
 
 // Where a job comes from and its answer goes. One of Send and Fail is called, once, on any thread.
@@ -145,6 +147,8 @@ class RequestJob final : public Job {
  private:
   absl::Status FindPlaces(std::vector<uint64_t>&& payload_bytes,
                           std::vector<Violation>& violations);
+  // What the request itself takes until it is answered, beside its tensors.
+  uint64_t HeldByRequest(size_t header_bytes) const;
   void LogRefusal(const absl::Status& status) const;
 
   const ExecuteParts& parts_;

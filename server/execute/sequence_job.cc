@@ -81,13 +81,15 @@ DeviceCall SequenceWork::MakeCall(std::vector<TensorBytes> inputs, const CallSet
   return call;
 }
 
-JobResults SequenceWork::Finish(const RunRecord& record, ReceivedMessage&, Response& header) {
+absl::StatusOr<JobResults> SequenceWork::Finish(const RunRecord& record, ReceivedMessage&,
+                                                Response& header) {
   WriteResponseHeader(request_, *sequence_, record, header);
   JobResults results;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const uint64_t bytes = sequence_->output_bytes(i);
     if (i < output_places_.size() && output_places_[i].is_set()) {
-      output_places_[i].Put(std::move(outputs_[i]), bytes, record);
+      absl::Status status = output_places_[i].Put(std::move(outputs_[i]), bytes, record);
+      if (!status.ok()) return status;
     } else {
       results.push_back(OutgoingPayload::From(std::move(outputs_[i]), bytes));
     }

@@ -34,7 +34,8 @@ class SequenceWork {
                                     std::vector<Violation> violations);
   absl::string_view home() const;
   DeviceCall MakeCall(std::vector<TensorBytes> inputs, const CallSetting& setting);
-  JobResults Finish(const RunRecord& record, ReceivedMessage& payloads, Response& header);
+  absl::StatusOr<JobResults> Finish(const RunRecord& record, ReceivedMessage& payloads,
+                                    Response& header);
   LogField LoggedSubject() const { return {"steps", request_.steps_size()}; }
   void LogAnswer(const RunRecord& record) const;
 

@@ -10,9 +10,11 @@ StreamJob::StreamJob(const ExecuteParts& parts, Owner& owner, uint64_t id,
   job_.request() = std::move(request);
 }
 
-absl::Status StreamJob::Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline) {
-  return job_.Accept(std::move(payload_bytes),
-                     {.deadline = deadline, .answers_in_one_message = false});
+absl::Status StreamJob::Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline,
+                               size_t header_bytes) {
+  return job_.Accept(
+      std::move(payload_bytes),
+      {.deadline = deadline, .answers_in_one_message = false, .header_bytes = header_bytes});
 }
 
 void StreamJob::Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) {

@@ -44,7 +44,8 @@ class StreamJob final : private ExecuteJob::Reply {
   Clock::TimePoint accepted() const { return job_.traits().accepted; }
 
   // These do what those of ExecuteJob do.
-  absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline);
+  absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline,
+                      size_t header_bytes);
   void Submit(ReceivedMessage payloads) { job_.Submit(std::move(payloads)); }
   void Refuse(const absl::Status& why) { job_.Refuse(why); }
   void Cancel() { job_.Cancel(); }

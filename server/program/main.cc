@@ -1,5 +1,7 @@
 // opserve-server: flags, signals, wiring.
 
+#include <signal.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <future>
@@ -7,12 +9,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "server/base/log.h"
+#include "server/base/task_thread.h"
 #include "server/edge/descriptor_limit.h"
 #include "server/program/gpu_sources.h"
 #include "server/program/process_tuning.h"
@@ -33,28 +35,41 @@ constexpr int kExitDrainInterrupted = 4;
 // Longest wait, after a complete drain, for drivers that are loaded or make a device just then.
 constexpr std::chrono::seconds kDriverGrace{2};
 
+// The thread that waits for the end has nothing else to do.
+constexpr std::chrono::hours kIdlePeriod{24};
+
 int FailToStart(Logger& logger, const absl::Status& why) {
   logger.Log(LogLevel::kError, "cannot start", {{"reason", why.message()}});
   return kExitCannotStart;
 }
 
-// Ends a drained server. A driver that does not return does not keep the program.
-void Destroy(std::unique_ptr<Server> server, Logger& logger) {
+// Ends a drained server, in `thread`. A driver that does not return does not keep the program.
+void Destroy(std::unique_ptr<Server> server, TaskThread& thread, Logger& logger) {
   std::promise<void> destroyed;
-  std::thread destroyer([&] {
+  thread.Start([&] {
     server = nullptr;
     destroyed.set_value();
   });
-  if (destroyed.get_future().wait_for(kDriverGrace) == std::future_status::ready) {
-    destroyer.join();
-    return;
-  }
+  if (destroyed.get_future().wait_for(kDriverGrace) == std::future_status::ready) return;
   logger.Log(LogLevel::kWarn, "exit while a driver is busy", {{"code", EXIT_SUCCESS}});
   std::_Exit(EXIT_SUCCESS);
 }
 
+// Waits for the signal to stop, and does meanwhile what others ask for.
+void WaitForStop(StopSignals& signals, Server& server, Logger& logger) {
+  while (true) {
+    const int signal = signals.Wait();
+    logger.Log(LogLevel::kInfo, "signal received", {{"signal", signal}});
+    if (signal != SIGHUP) return;
+    // The log tells how it went.
+    static_cast<void>(server.ReloadCertificate());
+  }
+}
+
 int Serve(const ProgramOptions& options, Logger& logger) {
+  // What it takes to end must be there before anything can use the last thread up.
   StopSignals signals;
+  TaskThread destroyer(kIdlePeriod, [] {});
   absl::StatusOr<GpuFinder> find_gpus = MakeGpuFinder(options.gpu, logger);
   if (!find_gpus.ok()) return FailToStart(logger, find_gpus.status());
   auto server =
@@ -67,12 +82,12 @@ int Serve(const ProgramOptions& options, Logger& logger) {
     ready_file.emplace(*std::move(created));
   }
 
-  logger.Log(LogLevel::kInfo, "signal received", {{"signal", signals.Wait()}});
+  WaitForStop(signals, **server, logger);
   signals.OnNext([&](int) { (*server)->InterruptDrain(); });
   const DrainResult result = (*server)->Drain(options.drain_timeout);
   ready_file.reset();
   if (result == DrainResult::kComplete) {
-    Destroy(*std::move(server), logger);
+    Destroy(*std::move(server), destroyer, logger);
     logger.Log(LogLevel::kInfo, "exit", {{"code", EXIT_SUCCESS}});
     return EXIT_SUCCESS;
   }

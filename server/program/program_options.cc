@@ -56,6 +56,8 @@ struct RawValues {
   std::vector<std::string> client_weights;
   std::string regions = "on";
   uint64_t stall_limit_s = 120;
+  uint64_t drain_stall_limit_s = 2;
+  uint64_t region_idle_limit_s = 60;
   uint64_t lease_s = 300;
   uint64_t max_lease_s = 3600;
   bool print_config = false;
@@ -147,9 +149,13 @@ void AddRegionOptions(CLI::App& app, RegionOptions& regions, RawValues& raw) {
       ->type_name("SWITCH")
       ->capture_default_str()
       ->check(CLI::IsMember(kSwitch).description(""));
-  AddSize(app, "--max-region-bytes", regions.per_connection.max_bytes, "4GiB", 4 * kKiB, kTiB,
+  AddSize(app, "--max-region-bytes", regions.limits.max_bytes, "2GiB", 4 * kKiB, kTiB,
           "Most bytes that one connection shares, 4KiB to 1TiB");
-  app.add_option("--max-regions", regions.per_connection.max_regions,
+  AddSize(app, "--max-region-bytes-per-user", regions.limits.max_bytes_per_user, "4GiB", 4 * kKiB,
+          kTiB, "Most bytes that all connections of one user share, 4KiB to 1TiB");
+  AddSize(app, "--max-region-bytes-in-all", regions.limits.max_bytes_of_all, "8GiB", 4 * kKiB, kTiB,
+          "Most bytes that all connections share, 4KiB to 1TiB");
+  app.add_option("--max-regions", regions.limits.max_regions,
                  "Most regions that one connection shares, up to 1024")
       ->capture_default_str()
       ->check(Between(size_t{1}, size_t{1024}));
@@ -157,6 +163,15 @@ void AddRegionOptions(CLI::App& app, RegionOptions& regions, RawValues& raw) {
                  "Most connections that share memory, up to 1024")
       ->capture_default_str()
       ->check(Between(size_t{1}, size_t{1024}));
+  app.add_option("--max-region-connections-per-user", regions.max_connections_per_user,
+                 "Most connections of one user that share memory, up to 1024")
+      ->capture_default_str()
+      ->check(Between(size_t{1}, size_t{1024}));
+  app.add_option("--region-idle-limit", raw.region_idle_limit_s,
+                 "Longest time that a connection without regions stays, 1 to 86400")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(Between(uint64_t{1}, uint64_t{86400}));
   app.add_flag("--posix-shared-memory", regions.posix_shared_memory,
                "Also share memory that programs made with shm_open and register by its name");
 }
@@ -196,7 +211,11 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {
           "Most bytes of resident tensors, up to 1TiB; 0: none are kept");
   AddSize(app, "--max-resident-bytes-per-client", server.tensors.max_bytes_per_client, "1GiB", 0,
           kTiB, "Most bytes of resident tensors of one client, up to 1TiB");
-  app.add_option("--max-resident-tensors", server.tensors.max_tensors_per_client,
+  app.add_option("--max-resident-tensors", server.tensors.max_tensors,
+                 "Most resident tensors, up to 1000000")
+      ->capture_default_str()
+      ->check(Between(size_t{0}, size_t{1000000}));
+  app.add_option("--max-resident-tensors-per-client", server.tensors.max_tensors_per_client,
                  "Most resident tensors of one client, up to 1000000")
       ->capture_default_str()
       ->check(Between(size_t{0}, size_t{1000000}));
@@ -314,6 +333,11 @@ void AddProcessOptions(CLI::App& app, ProgramOptions& options, RawValues& raw) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(Between(uint64_t{0}, uint64_t{86400}));
+  app.add_option("--drain-stall-limit", raw.drain_stall_limit_s,
+                 "Longest that a client may keep a call waiting meanwhile, 1 to 86400")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(Between(uint64_t{1}, uint64_t{86400}));
   AddSize(app, "--keep-heap", options.keep_heap_bytes, "64MiB", 0, 2048 * kMiB - 1,
           "Freed memory that each heap of the allocator keeps for later, up to 2047MiB; 0: as much "
           "as it does by itself");
@@ -375,6 +399,8 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   options.server.pool.batch.max_delay = std::chrono::microseconds(raw.max_batch_delay_us);
   options.server.regions.is_on = EnumOf<bool>(kSwitch, raw.regions);
   options.server.stall_limit = std::chrono::seconds(raw.stall_limit_s);
+  options.server.drain_stall_limit = std::chrono::seconds(raw.drain_stall_limit_s);
+  options.server.regions.idle_limit = std::chrono::seconds(raw.region_idle_limit_s);
   options.server.tensors.default_ttl = std::chrono::seconds(raw.lease_s);
   options.server.tensors.max_ttl = std::chrono::seconds(raw.max_lease_s);
   for (const std::string& text : raw.client_weights) {

@@ -126,13 +126,6 @@ GuardedMapping::~GuardedMapping() {
   slot_.is_taken = false;
 }
 
-absl::Status GuardedMapping::Populate() {
-  if (madvise(data_, size_, MADV_POPULATE_WRITE) == 0) return absl::OkStatus();
-  // A kernel before 5.14: pages come with the first use.
-  if (errno == EINVAL) return absl::OkStatus();
-  return absl::ResourceExhaustedError("its memory cannot be had");
-}
-
 bool GuardedMapping::is_cut_off() const { return slot_.spare == nullptr; }
 
 }  // namespace opserve

@@ -23,6 +23,7 @@ inline constexpr size_t kMaxGuardedMappings = 4096;
 // file cannot be had: it was cut off, or freed by whoever shares the file and there is no memory
 // for another. A handler then puts zeros of the process itself in place of the whole mapping, which
 // has nothing in common with the file from there on; the access is repeated and goes through.
+// Mapping takes no memory: pages come with their first use.
 //
 // The handler is installed with the first mapping and passes on what concerns none of them.
 // Thread-safe: the memory may be used by any number of threads while the object lives.
@@ -39,10 +40,6 @@ class GuardedMapping {
 
   std::byte* data() const { return data_; }
   uint64_t size() const { return size_; }
-
-  // Sees to it that every page is there now, so that the first use need not wait for them.
-  // RESOURCE_EXHAUSTED where they cannot be had.
-  absl::Status Populate();
 
   // Whether the memory has been replaced.
   bool is_cut_off() const;

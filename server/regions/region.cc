@@ -57,7 +57,7 @@ absl::StatusOr<std::shared_ptr<const Region>> Region::Map(const UniqueFd& fd, ui
   const auto available = static_cast<uint64_t>(file.st_size);
   if (bytes == 0 || bytes > available) return WrongSize(bytes, available);
   auto mapping = GuardedMapping::Map(fd.get(), bytes);
-  absl::Status status = mapping.ok() ? (*mapping)->Populate() : mapping.status();
+  const absl::Status& status = mapping.status();
   if (absl::IsResourceExhausted(status)) {
     return MakeRetryableError(ErrorReason::REGION_QUOTA,
                               absl::StrCat("The region cannot be mapped: ", status.message(), "."),

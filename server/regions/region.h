@@ -29,9 +29,9 @@ enum class RegionMemory {
 // memory stays mapped while the object lives, whatever becomes of the other process.
 class Region {
  public:
-  // Maps `bytes` bytes of `fd`, with every page in place. INVALID_REQUEST unless it has at least
-  // that size, is open for reading and writing, and, of a memfd, has the seals; REGION_QUOTA where
-  // the memory cannot be had. `fd` must be a segment where `memory` says so.
+  // Maps `bytes` bytes of `fd`. INVALID_REQUEST unless it has at least that size, is open for
+  // reading and writing, and, of a memfd, has the seals; REGION_QUOTA where there are too many
+  // mappings. `fd` must be a segment where `memory` says so.
   static absl::StatusOr<std::shared_ptr<const Region>> Map(
       const UniqueFd& fd, uint64_t bytes, RegionMemory memory = RegionMemory::kMemfd);
 

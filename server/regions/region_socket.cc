@@ -4,8 +4,11 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -34,7 +37,7 @@ std::string ResponseOf(const absl::StatusOr<std::string>& region) {
 }
 
 // The id of the new region.
-absl::StatusOr<std::string> Register(RegionTable& table, RegionTable::Owner owner,
+absl::StatusOr<std::string> Register(RegionTable& table, const RegionOwner& owner,
                                      const std::optional<Peer>& peer,
                                      const v1::RegisterRegion& what, const Packet& packet) {
   if (!what.has_name()) return table.Add(owner, packet.descriptors.front(), what.bytes());
@@ -49,7 +52,7 @@ absl::StatusOr<std::string> Register(RegionTable& table, RegionTable::Owner owne
 }
 
 // The id of the region, if that is what the packet is about.
-absl::StatusOr<std::string> Perform(RegionTable& table, RegionTable::Owner owner,
+absl::StatusOr<std::string> Perform(RegionTable& table, const RegionOwner& owner,
                                     const std::optional<Peer>& peer, const Packet& packet) {
   if (packet.is_truncated) {
     return Malformed("", absl::StrCat("The packet has more than ", kMaxPacketBytes,
@@ -78,34 +81,42 @@ absl::StatusOr<std::string> Perform(RegionTable& table, RegionTable::Owner owner
   return Malformed("action", "The request asks for nothing.");
 }
 
-absl::Status TooManyConnections(size_t limit) {
+absl::Status TooManyConnections(absl::string_view whose, size_t limit) {
   return MakeRetryableError(
       ErrorReason::REGION_QUOTA,
-      absl::StrCat("There are as many connections as there may be (", limit, ")."),
+      absl::StrCat("There are as many connections", whose, " as there may be (", limit, ")."),
       std::chrono::seconds(1));
+}
+
+// How long to wait for events where something is to be done at `time`; -1: for ever.
+int WaitMs(Clock::TimePoint now, Clock::TimePoint time) {
+  if (time == Clock::kNever) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - now).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, std::numeric_limits<int>::max()));
 }
 
 }  // namespace
 
-std::string AnswerRegionPacket(RegionTable& table, RegionTable::Owner owner,
+std::string AnswerRegionPacket(RegionTable& table, const RegionOwner& owner,
                                const std::optional<Peer>& peer, const Packet& packet) {
   return ResponseOf(Perform(table, owner, peer, packet));
 }
 
 absl::StatusOr<std::unique_ptr<RegionSocket>> RegionSocket::Start(
-    const RegionSocketOptions& options, RegionTable& table) {
+    const RegionSocketOptions& options, RegionTable& table, const Clock& clock) {
   UniqueFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop) return absl::ErrnoToStatus(errno, "eventfd");
   auto listener = ListenForPackets(options.path, options.mode);
   if (!listener.ok()) return listener.status();
   return std::unique_ptr<RegionSocket>(
-      new RegionSocket(options, table, *std::move(listener), std::move(stop)));
+      new RegionSocket(options, table, clock, *std::move(listener), std::move(stop)));
 }
 
 RegionSocket::RegionSocket(const RegionSocketOptions& options, RegionTable& table,
-                           UniqueFd listener, UniqueFd stop)
+                           const Clock& clock, UniqueFd listener, UniqueFd stop)
     : options_(options),
       table_(table),
+      clock_(clock),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
       thread_([this] { Serve(); }) {}
@@ -119,13 +130,15 @@ RegionSocket::~RegionSocket() {
 
 void RegionSocket::Serve() {
   bool accepts = true;
+  Clock::TimePoint next_end = Clock::kNever;
   std::vector<pollfd> polled;
   while (true) {
     polled = {{stop_.get(), POLLIN, 0}, {accepts ? listener_.get() : -1, POLLIN, 0}};
     for (const Connection& connection : connections_) {
       polled.push_back({connection.socket.get(), POLLIN, 0});
     }
-    if (poll(polled.data(), polled.size(), accepts ? -1 : kAcceptPauseMs) < 0) continue;
+    const int wait = accepts ? WaitMs(clock_.Now(), next_end) : kAcceptPauseMs;
+    if (poll(polled.data(), polled.size(), wait) < 0) continue;
     if (polled[0].revents != 0) return;
     // One packet of each in turn, so that none holds up the others for long.
     size_t i = 2;
@@ -137,23 +150,51 @@ void RegionSocket::Serve() {
       table_.RemoveAll(it->owner);
       it = connections_.erase(it);
     }
+    // Newcomers get the places of those who end.
+    EndIdle();
     accepts = polled[1].revents == 0 || Accept();
+    next_end = EndIdle();
   }
+}
+
+Clock::TimePoint RegionSocket::EndIdle() {
+  const Clock::TimePoint now = clock_.Now();
+  Clock::TimePoint next = Clock::kNever;
+  connections_.remove_if([&](const Connection& connection) {
+    const Clock::TimePoint end = connection.last_use + options_.idle_limit;
+    const bool is_idle = !table_.HasAny(connection.owner);
+    if (is_idle && end > now) next = std::min(next, end);
+    return is_idle && end <= now;
+  });
+  return next;
 }
 
 bool RegionSocket::Accept() {
   UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS;
-  if (connections_.size() >= options_.max_connections) {
-    SendPacket(socket, ResponseOf(TooManyConnections(options_.max_connections))).IgnoreError();
+  std::optional<Peer> peer = PeerOf(socket);
+  if (!peer) return true;
+  const auto of_user = static_cast<size_t>(std::count_if(
+      connections_.begin(), connections_.end(),
+      [&](const Connection& connection) { return connection.owner.user == peer->user; }));
+  absl::Status status;
+  if (of_user >= options_.max_connections_per_user) {
+    status = TooManyConnections(" of this user", options_.max_connections_per_user);
+  } else if (connections_.size() >= options_.max_connections) {
+    status = TooManyConnections("", options_.max_connections);
+  }
+  if (!status.ok()) {
+    SendPacket(socket, ResponseOf(status)).IgnoreError();
     return true;
   }
-  std::optional<Peer> peer = options_.takes_names ? PeerOf(socket) : std::nullopt;
-  connections_.push_back({std::move(socket), ++last_owner_, std::move(peer)});
+  const RegionOwner owner = {++last_connection_, peer->user};
+  if (!options_.takes_names) peer.reset();
+  connections_.push_back({std::move(socket), owner, std::move(peer), clock_.Now()});
   return true;
 }
 
-bool RegionSocket::ServeOne(const Connection& connection) {
+bool RegionSocket::ServeOne(Connection& connection) {
+  connection.last_use = clock_.Now();
   std::string answer;
   {
     const auto packet = ReceivePacket(connection.socket);

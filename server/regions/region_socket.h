@@ -8,7 +8,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <optional>
@@ -18,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "proto/packets/seqpacket.h"
 #include "proto/packets/unique_fd.h"
+#include "server/base/clock.h"
 #include "server/regions/posix_segment.h"
 #include "server/regions/region_table.h"
 
@@ -28,8 +31,12 @@ struct RegionSocketOptions {
   std::string path;
   // Its permissions: who may connect.
   mode_t mode = 0600;
-  // Connections beyond that are told so and closed.
-  size_t max_connections = 64;
+  // Connections beyond that, of the user of the process that connects or of all, are told so and
+  // closed.
+  size_t max_connections_per_user = 64;
+  size_t max_connections = 256;
+  // A connection that has had no region for so long, and sent nothing, is ended.
+  std::chrono::milliseconds idle_limit = std::chrono::minutes(1);
   // Whether POSIX shared memory may be registered by name.
   bool takes_names = false;
 };
@@ -37,16 +44,17 @@ struct RegionSocketOptions {
 // The answer to `packet` of `owner`, a serialised RegionResponse; carries it out. Never fails.
 // Segments are opened for `peer`, and none by name where it is nullopt. Takes as long as mapping
 // the memory does. Thread-safe.
-std::string AnswerRegionPacket(RegionTable& table, RegionTable::Owner owner,
+std::string AnswerRegionPacket(RegionTable& table, const RegionOwner& owner,
                                const std::optional<Peer>& peer, const Packet& packet);
 
 // Serves connections in one thread. A connection that ends, however it does, takes its regions
-// along; one that does not read its answers is ended.
+// along; one that does not read its answers, or has no regions for long, is ended.
 class RegionSocket {
  public:
-  // Listens; fails as ListenForPackets does. `table` must outlive the socket.
+  // Listens; fails as ListenForPackets does. `table` and `clock` must outlive the socket.
   static absl::StatusOr<std::unique_ptr<RegionSocket>> Start(const RegionSocketOptions& options,
-                                                             RegionTable& table);
+                                                             RegionTable& table,
+                                                             const Clock& clock = SteadyClock());
   // Ends all connections and removes the file.
   ~RegionSocket();
   RegionSocket(const RegionSocket&) = delete;
@@ -57,27 +65,32 @@ class RegionSocket {
  private:
   struct Connection {
     UniqueFd socket;
-    RegionTable::Owner owner = 0;
+    RegionOwner owner;
     // Set where segments may be registered by name.
     std::optional<Peer> peer;
+    // When it was accepted, or sent a packet.
+    Clock::TimePoint last_use;
   };
 
-  RegionSocket(const RegionSocketOptions& options, RegionTable& table, UniqueFd listener,
-               UniqueFd stop);
+  RegionSocket(const RegionSocketOptions& options, RegionTable& table, const Clock& clock,
+               UniqueFd listener, UniqueFd stop);
 
   void Serve();
   // Whether to go on: false once there are no descriptors left.
   bool Accept();
   // Answers one packet. False where the connection is to be ended.
-  bool ServeOne(const Connection& connection);
+  bool ServeOne(Connection& connection);
+  // Ends connections that have been idle for too long. Returns when to do so next.
+  Clock::TimePoint EndIdle();
 
   const RegionSocketOptions options_;
   RegionTable& table_;
+  const Clock& clock_;
   const UniqueFd listener_;
   const UniqueFd stop_;
   // Only used by the thread.
   std::list<Connection> connections_;
-  RegionTable::Owner last_owner_ = 0;
+  uint64_t last_connection_ = 0;
   std::thread thread_;
 };
 

@@ -10,6 +10,25 @@
 #include "server/errors/errors.h"
 
 namespace opserve {
+namespace {
+
+constexpr std::chrono::seconds kRetryDelay{1};
+
+// What memory is mapped in at least.
+constexpr uint64_t kPageBytes = 4096;
+
+absl::Status OverQuota(const RegionOwner& owner, const QuotaShortage& shortage,
+                       absl::string_view unit) {
+  return MakeRetryableError(
+      ErrorReason::REGION_QUOTA,
+      absl::StrCat(
+          shortage.is_of_all ? "All users have" : absl::StrCat("User ", owner.user, " has"), " ",
+          shortage.used, " ", unit, " of shared memory, in use included; with ", shortage.asked,
+          " more they would exceed the quota of ", shortage.limit, "."),
+      kRetryDelay, {{"limit", absl::StrCat(shortage.limit)}});
+}
+
+}  // namespace
 
 absl::Status RegionNotFound(absl::string_view id) {
   return MakeError(ErrorReason::REGION_NOT_FOUND,
@@ -17,42 +36,61 @@ absl::Status RegionNotFound(absl::string_view id) {
                                 "\"; it was never registered, or its connection has ended."));
 }
 
-absl::StatusOr<std::string> RegionTable::Add(Owner owner, const UniqueFd& fd, uint64_t bytes,
-                                             RegionMemory memory) {
+RegionTable::RegionTable(const RegionLimits& limits)
+    : limits_(limits),
+      bytes_({.per_holder = limits.max_bytes_per_user, .of_all = limits.max_bytes_of_all}),
+      regions_({.per_holder = limits.max_regions_per_user, .of_all = kMaxGuardedMappings}) {}
+
+absl::StatusOr<std::string> RegionTable::Add(const RegionOwner& owner, const UniqueFd& fd,
+                                             uint64_t bytes, RegionMemory memory) {
   if (absl::Status status = Reserve(owner, bytes); !status.ok()) return status;
   // Mapping takes time, so it is done without the lock.
-  auto region = Region::Map(fd, bytes, memory);
-  std::string id = region.ok() ? RandomId() : std::string();
-  MutexLock lock(mutex_);
-  if (!region.ok()) {
-    Release(owner, bytes);
-    return region.status();
+  auto charged = std::make_shared<Charged>();
+  absl::Status status = Charge(owner, bytes, *charged);
+  if (status.ok()) {
+    auto region = Region::Map(fd, bytes, memory);
+    status = region.status();
+    if (region.ok()) charged->region = *std::move(region);
   }
-  entries_[id] = {owner, *std::move(region)};
+  std::string id = status.ok() ? RandomId() : std::string();
+  MutexLock lock(mutex_);
+  if (!status.ok()) {
+    Release(owner.connection, bytes);
+    return status;
+  }
+  const Region* const region = charged->region.get();
+  entries_[id] = {owner.connection, {std::move(charged), region}};
   return id;
 }
 
-absl::Status RegionTable::Remove(Owner owner, absl::string_view id) {
+absl::Status RegionTable::Remove(const RegionOwner& owner, absl::string_view id) {
   // Outlives the lock: unmapping takes time.
   std::shared_ptr<const Region> removed;
   MutexLock lock(mutex_);
   const auto found = entries_.find(id);
-  if (found == entries_.end() || found->second.owner != owner) return RegionNotFound(id);
+  if (found == entries_.end() || found->second.connection != owner.connection) {
+    return RegionNotFound(id);
+  }
   removed = std::move(found->second.region);
   entries_.erase(found);
-  Release(owner, removed->bytes());
+  Release(owner.connection, removed->bytes());
   return absl::OkStatus();
 }
 
-void RegionTable::RemoveAll(Owner owner) {
+void RegionTable::RemoveAll(const RegionOwner& owner) {
   std::vector<std::shared_ptr<const Region>> removed;
   MutexLock lock(mutex_);
   absl::erase_if(entries_, [&](auto& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (entry.second.owner != owner) return false;
-    Release(owner, entry.second.region->bytes());
+    if (entry.second.connection != owner.connection) return false;
+    Release(owner.connection, entry.second.region->bytes());
     removed.push_back(std::move(entry.second.region));
     return true;
   });
+}
+
+bool RegionTable::HasAny(const RegionOwner& owner) const {
+  MutexLock lock(mutex_);
+  return usage_.contains(owner.connection);
 }
 
 std::shared_ptr<const Region> RegionTable::Find(absl::string_view id) const {
@@ -66,9 +104,21 @@ size_t RegionTable::size() const {
   return entries_.size();
 }
 
-absl::Status RegionTable::Reserve(Owner owner, uint64_t bytes) {
+absl::Status RegionTable::Charge(const RegionOwner& owner, uint64_t bytes, Charged& region) {
+  const std::string user = absl::StrCat(owner.user);
+  QuotaTaking count = regions_.Take(user, 1);
+  if (count.shortage) return OverQuota(owner, *count.shortage, "regions");
+  // What is reserved is far from the largest number.
+  QuotaTaking taken = bytes_.Take(user, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
+  if (taken.shortage) return OverQuota(owner, *taken.shortage, "bytes");
+  region.count = std::move(count.charge);
+  region.bytes = std::move(taken.charge);
+  return absl::OkStatus();
+}
+
+absl::Status RegionTable::Reserve(const RegionOwner& owner, uint64_t bytes) {
   MutexLock lock(mutex_);
-  const auto found = usage_.find(owner);
+  const auto found = usage_.find(owner.connection);
   const Usage usage = found == usage_.end() ? Usage() : found->second;
   if (usage.regions >= limits_.max_regions || bytes > limits_.max_bytes - usage.bytes) {
     return MakeRetryableError(
@@ -76,16 +126,16 @@ absl::Status RegionTable::Reserve(Owner owner, uint64_t bytes) {
         absl::StrCat("This connection has ", usage.regions, " regions of ", usage.bytes,
                      " bytes; with ", bytes, " more bytes it would exceed the quota of ",
                      limits_.max_regions, " regions and ", limits_.max_bytes, " bytes."),
-        std::chrono::seconds(1), {{"limit", absl::StrCat(limits_.max_bytes)}});
+        kRetryDelay, {{"limit", absl::StrCat(limits_.max_bytes)}});
   }
-  usage_[owner] = {usage.bytes + bytes, usage.regions + 1};
+  usage_[owner.connection] = {usage.bytes + bytes, usage.regions + 1};
   return absl::OkStatus();
 }
 
-void RegionTable::Release(Owner owner, uint64_t bytes) {
-  Usage& usage = usage_[owner];
+void RegionTable::Release(uint64_t connection, uint64_t bytes) {
+  Usage& usage = usage_[connection];
   usage.bytes -= bytes;
-  if (--usage.regions == 0) usage_.erase(owner);
+  if (--usage.regions == 0) usage_.erase(connection);
 }
 
 }  // namespace opserve

@@ -5,6 +5,8 @@
 #ifndef OPSERVE_SERVER_REGIONS_REGION_TABLE_H_
 #define OPSERVE_SERVER_REGIONS_REGION_TABLE_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,64 +18,96 @@
 #include "absl/strings/string_view.h"
 #include "proto/base/mutex.h"
 #include "proto/packets/unique_fd.h"
+#include "server/base/quota_ledger.h"
+#include "server/regions/guarded_mapping.h"
 #include "server/regions/region.h"
 
 namespace opserve {
 
-// Most that one owner may register.
+// Most that may be registered. Whole pages count, until they are not mapped any more: each may take
+// memory of the server, where its program has never touched it or has freed it.
 struct RegionLimits {
-  uint64_t max_bytes = uint64_t{4} << 30;
+  // By one connection.
+  uint64_t max_bytes = uint64_t{2} << 30;
   size_t max_regions = 64;
+  // By all connections of one user.
+  uint64_t max_bytes_per_user = uint64_t{4} << 30;
+  size_t max_regions_per_user = kMaxGuardedMappings / 4;
+  // By all.
+  uint64_t max_bytes_of_all = uint64_t{8} << 30;
+};
+
+// Whoever registers regions.
+struct RegionOwner {
+  // A number that no other connection has.
+  uint64_t connection = 0;
+  // Of the process that connected.
+  uid_t user = 0;
 };
 
 // Regions by id. Ids are random and known to those who are told; whoever knows one may use the
 // region. A region that is removed stays mapped until the last share is given up. Thread-safe.
 class RegionTable {
  public:
-  // Whoever registered a region, as its number.
-  using Owner = uint64_t;
-
-  explicit RegionTable(RegionLimits limits) : limits_(limits) {}
+  explicit RegionTable(const RegionLimits& limits);
   RegionTable(const RegionTable&) = delete;
   RegionTable& operator=(const RegionTable&) = delete;
 
-  // Maps memory as Region::Map does, and returns its id. REGION_QUOTA where the owner has too much.
-  absl::StatusOr<std::string> Add(Owner owner, const UniqueFd& fd, uint64_t bytes,
+  // Maps memory as Region::Map does, and returns its id. REGION_QUOTA where the owner, its user, or
+  // all have too much.
+  absl::StatusOr<std::string> Add(const RegionOwner& owner, const UniqueFd& fd, uint64_t bytes,
                                   RegionMemory memory = RegionMemory::kMemfd);
 
   // REGION_NOT_FOUND unless the region is one of `owner`.
-  absl::Status Remove(Owner owner, absl::string_view id);
+  absl::Status Remove(const RegionOwner& owner, absl::string_view id);
 
   // Removes all regions of `owner`.
-  void RemoveAll(Owner owner);
+  void RemoveAll(const RegionOwner& owner);
+
+  // Whether there is any region of `owner`.
+  bool HasAny(const RegionOwner& owner) const;
 
   // A share of the region, or nullptr.
   std::shared_ptr<const Region> Find(absl::string_view id) const;
 
-  // What an owner may register.
-  const RegionLimits& limits() const { return limits_; }
-
   // Number of regions.
   size_t size() const;
 
+  // Bytes that count against the limit of all.
+  uint64_t charged_bytes() const { return bytes_.used(); }
+
  private:
-  struct Entry {
-    Owner owner = 0;
+  // A region that counts until nobody has a share of it.
+  struct Charged {
+    QuotaCharge bytes;
+    QuotaCharge count;
+    // Unmapped before it ceases to count.
     std::shared_ptr<const Region> region;
   };
-  // What an owner has.
+  struct Entry {
+    uint64_t connection = 0;
+    // The region of a Charged, which it keeps alive.
+    std::shared_ptr<const Region> region;
+  };
+  // What a connection has.
   struct Usage {
     uint64_t bytes = 0;
     size_t regions = 0;
   };
 
-  absl::Status Reserve(Owner owner, uint64_t bytes);
-  void Release(Owner owner, uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Charges the user of a region.
+  absl::Status Charge(const RegionOwner& owner, uint64_t bytes, Charged& region);
+  // The same for its connection.
+  absl::Status Reserve(const RegionOwner& owner, uint64_t bytes);
+  void Release(uint64_t connection, uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RegionLimits limits_;
+  // By user.
+  QuotaLedger bytes_;
+  QuotaLedger regions_;
   mutable Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<Owner, Usage> usage_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, Usage> usage_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The error of an id that no region has: REGION_NOT_FOUND.

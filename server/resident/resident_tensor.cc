@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "server/resident/tensor_quota.h"
+
 namespace opserve {
 
 ContentId NewContentId() {
@@ -18,16 +20,29 @@ std::shared_ptr<const std::byte> TensorContent::Share(std::shared_ptr<TensorCont
           }};
 }
 
+void TensorContent::LetGo(QuotaCharge charge) {
+  if (holders_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  // One charge is enough, also where a tensor had the content again meanwhile.
+  if (charge.is_set() && !is_charged_.exchange(true)) charge_ = std::move(charge);
+}
+
 ResidentTensor::ResidentTensor(const TensorDesc& desc, uint64_t bytes,
                                std::shared_ptr<TensorContent> content,
                                std::optional<Sha256Digest> expected, HostBufferPool& buffers,
-                               absl::string_view device)
+                               QuotaCharge charge, absl::string_view device)
     : desc_(desc),
       bytes_(bytes),
       expected_(expected),
       buffers_(buffers),
+      charge_(std::move(charge)),
       device_(device),
-      content_(std::move(content)) {}
+      content_(std::move(content)) {
+  if (content_ != nullptr) content_->Hold();
+}
+
+ResidentTensor::~ResidentTensor() {
+  if (content_ != nullptr) content_->LetGo(std::move(charge_));
+}
 
 ContentId ResidentTensor::content() {
   MutexLock lock(mutex_);
@@ -35,37 +50,99 @@ ContentId ResidentTensor::content() {
 }
 
 TensorSnapshot ResidentTensor::Snapshot() {
-  MutexLock lock(mutex_);
-  // Zeros take no memory until someone asks for them.
-  if (content_ == nullptr) MakeWritable(0, 0);
-  return {TensorContent::Share(content_), device_.empty() ? kNoContent : content_->id};
+  Former none;
+  std::shared_ptr<TensorContent> zeros;
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      if (content_ == nullptr && zeros != nullptr) {
+        CopyAround(0, 0, zeros->data());
+        Exchange(std::move(zeros), none);
+      }
+      if (content_ != nullptr) {
+        return {TensorContent::Share(content_), device_.empty() ? kNoContent : content_->id};
+      }
+    }
+    // Zeros take no memory until someone asks for them.
+    zeros = std::make_shared<TensorContent>(buffers_.Take(bytes_), bytes_);
+  }
 }
 
-std::shared_ptr<TensorContent> ResidentTensor::Write(uint64_t offset, uint64_t bytes, Fill fill) {
+HostBuffer ResidentTensor::Copy(uint64_t offset, uint64_t bytes) {
+  HostBuffer copy = buffers_.Take(bytes);
   MutexLock lock(mutex_);
-  MakeWritable(offset, offset + bytes);
-  fill(content_->data() + offset);
-  if (!Digest(offset, bytes)) return nullptr;
-  content_->digest = expected_;
-  return content_;
+  if (content_ == nullptr) {
+    std::memset(copy.data(), 0, bytes);
+  } else {
+    std::memcpy(copy.data(), content_->data() + offset, bytes);
+  }
+  return copy;
 }
 
-void ResidentTensor::Replace(HostBuffer buffer, ContentId content) {
+absl::StatusOr<std::shared_ptr<TensorContent>> ResidentTensor::Write(uint64_t offset,
+                                                                     uint64_t bytes, Fill fill) {
+  Former former;
+  std::shared_ptr<TensorContent> fresh;
+  while (true) {
+    bool needs_charge = false;
+    {
+      MutexLock lock(mutex_);
+      const bool is_writable = content_ != nullptr && content_->is_writable();
+      needs_charge = LeavesContentBehind() && !former.charge.is_set();
+      if (is_writable || (fresh != nullptr && !needs_charge)) {
+        if (is_writable) {
+          content_->id = NewContentId();
+        } else {
+          CopyAround(offset, offset + bytes, fresh->data());
+          Exchange(std::move(fresh), former);
+        }
+        fill(content_->data() + offset);
+        if (!Digest(offset, bytes)) return nullptr;
+        content_->digest = expected_;
+        return content_;
+      }
+    }
+    // Memory and charges have locks of their own.
+    if (needs_charge) {
+      if (absl::Status status = ChargeFormer(former); !status.ok()) return status;
+    }
+    if (fresh == nullptr) {
+      fresh = std::make_shared<TensorContent>(buffers_.Take(bytes_), bytes_);
+    }
+  }
+}
+
+absl::Status ResidentTensor::Replace(HostBuffer buffer, ContentId content) {
   auto fresh = std::make_shared<TensorContent>(std::move(buffer), bytes_,
                                                content == kNoContent ? NewContentId() : content);
-  MutexLock lock(mutex_);
-  // The old one is freed after the lock.
-  content_.swap(fresh);
-  sha256_.reset();
+  Former former;
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      if (!LeavesContentBehind() || former.charge.is_set()) {
+        Exchange(std::move(fresh), former);
+        sha256_.reset();
+        return absl::OkStatus();
+      }
+    }
+    if (absl::Status status = ChargeFormer(former); !status.ok()) return status;
+  }
 }
 
-void ResidentTensor::MakeWritable(uint64_t offset, uint64_t end) {
-  if (content_ != nullptr && content_->is_writable()) {
-    content_->id = NewContentId();
-    return;
-  }
-  auto fresh = std::make_shared<TensorContent>(buffers_.Take(bytes_), bytes_);
-  std::byte* const target = fresh->data();
+absl::Status ResidentTensor::ChargeFormer(Former& former) const {
+  QuotaTaking taking = charge_.TakeSame();
+  if (taking.shortage) return OverTensorQuota(*taking.shortage);
+  former.charge = std::move(taking.charge);
+  return absl::OkStatus();
+}
+
+void ResidentTensor::Exchange(std::shared_ptr<TensorContent> fresh, Former& former) {
+  fresh->Hold();
+  former.content = std::move(content_);
+  content_ = std::move(fresh);
+}
+
+void ResidentTensor::CopyAround(uint64_t offset, uint64_t end, std::byte* target) {
   if (content_ == nullptr) {
     std::memset(target, 0, offset);
     std::memset(target + end, 0, bytes_ - end);
@@ -73,7 +150,6 @@ void ResidentTensor::MakeWritable(uint64_t offset, uint64_t end) {
     std::memcpy(target, content_->data(), offset);
     std::memcpy(target + end, content_->data() + end, bytes_ - end);
   }
-  content_ = std::move(fresh);
 }
 
 bool ResidentTensor::Digest(uint64_t offset, uint64_t bytes) {

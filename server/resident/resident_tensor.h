@@ -13,12 +13,15 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "kernels/tensor_bytes.h"
 #include "kernels/tensor_desc.h"
 #include "proto/base/host_buffers.h"
 #include "proto/base/mutex.h"
 #include "proto/base/sha256.h"
+#include "server/base/quota_ledger.h"
 
 namespace opserve {
 
@@ -36,8 +39,16 @@ class TensorContent {
   std::byte* data() const { return buffer_.data(); }
   uint64_t bytes() const { return bytes_; }
 
-  // Whether bytes may be written to: for the tensor that has this content, under its lock.
-  bool is_writable() const { return !digest && readers_.load(std::memory_order_acquire) == 0; }
+  // Whether someone reads it: for a tensor that has this content, under its lock.
+  bool is_read() const { return readers_.load(std::memory_order_acquire) != 0; }
+  // Whether bytes may be written to: the same.
+  bool is_writable() const { return !digest && !is_read(); }
+
+  // A tensor has this content from here on, and its charge counts for it.
+  void Hold() { holders_.fetch_add(1, std::memory_order_relaxed); }
+  // A tensor does not have it any more. If it was the last one, `charge` counts for the content
+  // until nobody reads it.
+  void LetGo(QuotaCharge charge);
 
   // The bytes of `content`, which stay as they are while the result lives. Under the lock of the
   // tensor that has the content, unless that has a digest.
@@ -49,9 +60,13 @@ class TensorContent {
   ContentId id;
 
  private:
+  // Given back after the buffer.
+  QuotaCharge charge_;
+  std::atomic<bool> is_charged_{false};
   const HostBuffer buffer_;
   const uint64_t bytes_;
   std::atomic<int> readers_{0};
+  std::atomic<int> holders_{0};
 };
 
 // What a tensor held at some time: bytes that nobody changes any more.
@@ -65,17 +80,24 @@ struct TensorSnapshot {
 // snapshots; a write or a result makes a new content where someone reads the present one. So nobody
 // ever sees half a write. Thread-safe; a thread may wait while another one writes. Functions that
 // need memory throw std::bad_alloc.
+//
+// The charge of the tensor counts for its present content. What it held before, and what it held at
+// its end, stays charged while it is read: a change that leaves such a content behind takes a
+// second charge first, and is TENSOR_QUOTA where there is none to be had.
 class ResidentTensor {
  public:
   // Copies bytes to where its argument points.
   using Fill = absl::FunctionRef<void(std::byte*)>;
 
   // A tensor with `bytes` bytes, as many as `desc` needs. `content`: nullptr for zeros. `expected`:
-  // the digest that the client says it will write. `device`: that it is placed on; empty: none.
-  // `buffers` and the name must outlive the tensor.
+  // the digest that the client says it will write. `charge`: for the content, set. `device`: that
+  // it is placed on; empty: none. `buffers` and the name must outlive the tensor.
   ResidentTensor(const TensorDesc& desc, uint64_t bytes, std::shared_ptr<TensorContent> content,
-                 std::optional<Sha256Digest> expected, HostBufferPool& buffers,
+                 std::optional<Sha256Digest> expected, HostBufferPool& buffers, QuotaCharge charge,
                  absl::string_view device = {});
+  ~ResidentTensor();
+  ResidentTensor(const ResidentTensor&) = delete;
+  ResidentTensor& operator=(const ResidentTensor&) = delete;
 
   const TensorDesc& desc() const { return desc_; }
   uint64_t bytes() const { return bytes_; }
@@ -90,19 +112,42 @@ class ResidentTensor {
   // The content as it is now: `bytes()` bytes.
   TensorSnapshot Snapshot();
 
+  // A copy of `bytes` bytes from `offset` on, which are in the tensor. It leaves nothing that is
+  // still read.
+  HostBuffer Copy(uint64_t offset, uint64_t bytes);
+
   // Replaces the `bytes` bytes from `offset` on, which are in the tensor, by what `fill` writes.
   // Where the writes so far, from the first byte to the last, have given the tensor the content
-  // that it is expected to have, returns that content; otherwise nullptr.
-  std::shared_ptr<TensorContent> Write(uint64_t offset, uint64_t bytes, Fill fill);
+  // that it is expected to have, returns that content; otherwise nullptr. TENSOR_QUOTA.
+  absl::StatusOr<std::shared_ptr<TensorContent>> Write(uint64_t offset, uint64_t bytes, Fill fill);
 
   // Replaces the content by the first `bytes()` bytes of `buffer`. `content`: their id, if a device
-  // may know them by it; otherwise they get one of their own.
-  void Replace(HostBuffer buffer, ContentId content = kNoContent);
+  // may know them by it; otherwise they get one of their own. TENSOR_QUOTA.
+  absl::Status Replace(HostBuffer buffer, ContentId content = kNoContent);
 
  private:
-  // Content that may be written to, with an id of its own: all but the bytes from `offset` to `end`
-  // are as before.
-  void MakeWritable(uint64_t offset, uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A content that the tensor had, and what it is charged with. Let go after the lock.
+  struct Former {
+    ~Former() {
+      if (content != nullptr) content->LetGo(std::move(charge));
+    }
+    std::shared_ptr<TensorContent> content;
+    QuotaCharge charge;
+  };
+
+  // Whether the present content stays with its readers when another one takes its place.
+  bool LeavesContentBehind() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return content_ != nullptr && content_->is_read();
+  }
+  // Charges `former` with as much as the tensor. TENSOR_QUOTA.
+  absl::Status ChargeFormer(Former& former) const;
+  // Puts `fresh` in the place of the content, which goes to `former`.
+  void Exchange(std::shared_ptr<TensorContent> fresh, Former& former)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Copies the content, or zeros where there is none, to `target`, without the bytes from `offset`
+  // to `end`.
+  void CopyAround(uint64_t offset, uint64_t end, std::byte* target)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes note of a write. Whether the content is now the expected one.
   bool Digest(uint64_t offset, uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -110,6 +155,8 @@ class ResidentTensor {
   const uint64_t bytes_;
   const std::optional<Sha256Digest> expected_;
   HostBufferPool& buffers_;
+  // Moved from by the destructor alone.
+  QuotaCharge charge_;
   const absl::string_view device_;
 
   Mutex mutex_;

@@ -8,30 +8,14 @@
 #include "kernels/utf8.h"
 #include "server/base/random_id.h"
 #include "server/errors/errors.h"
+#include "server/resident/tensor_quota.h"
 
 namespace opserve {
 namespace {
 
-constexpr std::chrono::seconds kRetryDelay{1};
-
 absl::Status Refused(const std::string& field, const std::string& why) {
   const Violation violation{field, why};
   return MakeViolationError(violation);
-}
-
-absl::Status OverQuota(absl::string_view whose, uint64_t used, uint64_t asked, uint64_t limit) {
-  return MakeRetryableError(
-      ErrorReason::TENSOR_QUOTA,
-      absl::StrCat("The resident tensors of ", whose, " take ", used, " bytes; with ", asked,
-                   " more they would exceed the quota of ", limit, " bytes."),
-      kRetryDelay, {{"limit", absl::StrCat(limit)}});
-}
-
-absl::Status TooManyTensors(size_t limit) {
-  return MakeRetryableError(
-      ErrorReason::TENSOR_QUOTA,
-      absl::StrCat("This client has as many resident tensors as it may (", limit, ")."),
-      kRetryDelay, {{"limit", absl::StrCat(limit)}});
 }
 
 }  // namespace
@@ -44,7 +28,10 @@ absl::Status TensorNotFound(absl::string_view handle) {
 }
 
 TensorStore::TensorStore(const TensorLimits& limits, const Clock& clock, HostBufferPool& buffers)
-    : limits_(limits), clock_(clock), buffers_(buffers) {}
+    : limits_(limits),
+      clock_(clock),
+      buffers_(buffers),
+      ledger_({.per_holder = limits.max_bytes_per_client, .of_all = limits.max_bytes}) {}
 
 absl::StatusOr<CreatedTensor> TensorStore::Create(const std::string& client,
                                                   const NewTensor& tensor) {
@@ -54,21 +41,27 @@ absl::StatusOr<CreatedTensor> TensorStore::Create(const std::string& client,
   }
   const uint64_t bytes = ExactSizeInBytes(tensor.desc).value_or(UINT64_MAX);
   CreatedTensor created{.handle = RandomId(), .has_content = true, .ttl = Grant(tensor.ttl)};
-  if (absl::Status status = Reserve(client, bytes, tensor.device); !status.ok()) return status;
+  auto charge = Reserve(client, bytes, tensor.device);
+  if (!charge.ok()) return charge.status();
   auto content = ContentOf(client, tensor, bytes, created.has_content);
   if (!content.ok()) {
-    MutexLock lock(mutex_);
-    Release(client, bytes, tensor.device);
+    Forget(client, bytes, tensor.device);
     return content.status();
   }
-  auto kept = std::make_shared<ResidentTensor>(tensor.desc, bytes, *std::move(content),
-                                               tensor.digest, buffers_, tensor.device);
+  auto entry = std::make_unique<Entry>();
+  entry->handle = created.handle;
+  entry->tensor =
+      std::make_shared<ResidentTensor>(tensor.desc, bytes, *std::move(content), tensor.digest,
+                                       buffers_, *std::move(charge), tensor.device);
+  entry->label = tensor.label;
   MutexLock lock(mutex_);
-  const Clock::TimePoint end = clock_.Now() + created.ttl;
-  next_end_ = std::min(next_end_, end);
-  const uint64_t number = ++last_number_;
-  clients_[client].handles[number] = created.handle;
-  entries_[created.handle] = {std::move(kept), client, tensor.label, end, number};
+  entry->client = clients_.find(client)->second.get();
+  entry->lease_end = clock_.Now() + created.ttl;
+  entry->number = ++last_number_;
+  entry->client->entries[entry->number] = entry.get();
+  ends_[{entry->lease_end, entry->number}] = entry.get();
+  const absl::string_view handle = entry->handle;
+  entries_[handle] = std::move(entry);
   return created;
 }
 
@@ -104,9 +97,8 @@ absl::StatusOr<std::shared_ptr<TensorContent>> TensorStore::ContentOf(absl::stri
 
 absl::StatusOr<std::shared_ptr<ResidentTensor>> TensorStore::Find(absl::string_view client,
                                                                   absl::string_view handle) {
-  Removed removed;
+  Sweep();
   MutexLock lock(mutex_);
-  SweepLocked(clock_.Now(), removed);
   const Entry* const entry = FindEntry(client, handle);
   if (entry == nullptr) return TensorNotFound(handle);
   return entry->tensor;
@@ -117,8 +109,9 @@ absl::Status TensorStore::Write(absl::string_view client, absl::string_view hand
   const auto tensor = Find(client, handle);
   if (!tensor.ok()) return tensor.status();
   try {
-    const std::shared_ptr<TensorContent> known = (*tensor)->Write(offset, bytes, fill);
-    if (known != nullptr) Remember(client, known);
+    const auto known = (*tensor)->Write(offset, bytes, fill);
+    if (!known.ok()) return known.status();
+    if (*known != nullptr) Remember(client, *known);
   } catch (const std::bad_alloc&) {
     return OutOfMemoryError();
   }
@@ -130,16 +123,22 @@ absl::StatusOr<std::chrono::seconds> TensorStore::Renew(absl::string_view client
                                                         std::chrono::seconds ttl) {
   const std::chrono::seconds granted = Grant(ttl);
   absl::Status status;
-  Removed removed;
-  MutexLock lock(mutex_);
-  const Clock::TimePoint now = clock_.Now();
-  SweepLocked(now, removed);
-  for (const absl::string_view handle : handles) {
-    if (Entry* const entry = FindEntry(client, handle)) {
-      entry->lease_end = now + granted;
-      next_end_ = std::min(next_end_, entry->lease_end);
-    } else {
-      status.Update(TensorNotFound(handle));
+  Sweep();
+  while (!handles.empty()) {
+    const auto some = handles.first(std::min(handles.size(), kMaxTensorsPerLock));
+    handles = handles.subspan(some.size());
+    MutexLock lock(mutex_);
+    const Clock::TimePoint end = clock_.Now() + granted;
+    for (const absl::string_view handle : some) {
+      Entry* const entry = FindEntry(client, handle);
+      if (entry == nullptr) {
+        status.Update(TensorNotFound(handle));
+        continue;
+      }
+      auto node = ends_.extract({entry->lease_end, entry->number});
+      entry->lease_end = end;
+      node.key() = {end, entry->number};
+      ends_.insert(std::move(node));
     }
   }
   if (!status.ok()) return status;
@@ -147,44 +146,66 @@ absl::StatusOr<std::chrono::seconds> TensorStore::Renew(absl::string_view client
 }
 
 size_t TensorStore::Delete(absl::string_view client, std::span<const absl::string_view> handles) {
-  Removed removed;
-  MutexLock lock(mutex_);
-  SweepLocked(clock_.Now(), removed);
-  const size_t expired = removed.size();
-  for (const absl::string_view handle : handles) {
-    if (FindEntry(client, handle) != nullptr) Remove(std::string(handle), removed);
+  size_t deleted = 0;
+  Sweep();
+  while (!handles.empty()) {
+    const auto some = handles.first(std::min(handles.size(), kMaxTensorsPerLock));
+    handles = handles.subspan(some.size());
+    Removed removed;
+    MutexLock lock(mutex_);
+    for (const absl::string_view handle : some) {
+      if (Entry* const entry = FindEntry(client, handle)) Remove(*entry, removed);
+    }
+    deleted += removed.entries.size();
   }
-  return removed.size() - expired;
+  return deleted;
 }
 
 TensorList TensorStore::List(absl::string_view client) {
   TensorList list;
-  Removed removed;
-  MutexLock lock(mutex_);
-  const Clock::TimePoint now = clock_.Now();
-  SweepLocked(now, removed);
-  const auto state = clients_.find(client);
-  if (state == clients_.end()) return list;
-  list.bytes = state->second.bytes;
-  for (const auto& [number, handle] : state->second.handles) {
-    const Entry& entry = entries_.at(handle);
-    const ResidentTensor& tensor = *entry.tensor;
-    list.tensors.push_back({handle, tensor.desc(), tensor.bytes(), entry.label, tensor.device(),
-                            entry.lease_end - now});
+  Sweep();
+  // Room for more is made without the lock.
+  uint64_t next = 0;
+  for (bool is_done = false; !is_done;) {
+    const size_t needed = list.tensors.size() + kMaxTensorsPerLock;
+    if (list.tensors.capacity() < needed) list.tensors.reserve(2 * needed);
+    MutexLock lock(mutex_);
+    const Clock::TimePoint now = clock_.Now();
+    const auto state = clients_.find(client);
+    if (state == clients_.end()) break;
+    const auto& entries = state->second->entries;
+    auto it = entries.lower_bound(next);
+    for (size_t i = 0; i < kMaxTensorsPerLock && it != entries.end(); ++i, ++it) {
+      const Entry& entry = *it->second;
+      const ResidentTensor& tensor = *entry.tensor;
+      ++visited_;
+      next = it->first + 1;
+      list.tensors.push_back({entry.handle, tensor.desc(), tensor.bytes(), entry.label,
+                              tensor.device(), std::max(entry.lease_end - now, Clock::Duration{})});
+    }
+    is_done = it == entries.end();
   }
+  list.bytes = ledger_.UsedBy(client);
   return list;
 }
 
 Clock::TimePoint TensorStore::Sweep() {
-  Removed removed;
-  MutexLock lock(mutex_);
-  SweepLocked(clock_.Now(), removed);
-  return next_end_;
+  while (true) {
+    const Clock::TimePoint now = clock_.Now();
+    const Clock::TimePoint next = SweepSome(now);
+    if (next > now) return next;
+  }
 }
 
-uint64_t TensorStore::bytes() const {
+Clock::TimePoint TensorStore::SweepSome(Clock::TimePoint now) {
+  Removed removed;
   MutexLock lock(mutex_);
-  return bytes_;
+  while (!ends_.empty() && ends_.begin()->first.first <= now &&
+         removed.entries.size() < kMaxTensorsPerLock) {
+    ++visited_;
+    Remove(*ends_.begin()->second, removed);
+  }
+  return ends_.empty() ? Clock::kNever : ends_.begin()->first.first;
 }
 
 uint64_t TensorStore::BytesOn(absl::string_view device) const {
@@ -193,37 +214,58 @@ uint64_t TensorStore::BytesOn(absl::string_view device) const {
   return found == device_bytes_.end() ? 0 : found->second;
 }
 
-absl::Status TensorStore::Reserve(const std::string& client, uint64_t bytes,
-                                  absl::string_view device) {
-  Removed removed;
+uint64_t TensorStore::visited() const {
   MutexLock lock(mutex_);
-  SweepLocked(clock_.Now(), removed);
+  return visited_;
+}
+
+absl::StatusOr<QuotaCharge> TensorStore::Reserve(const std::string& client, uint64_t bytes,
+                                                 absl::string_view device) {
+  Sweep();
+  if (absl::Status status = Count(client, bytes, device); !status.ok()) return status;
+  QuotaTaking taking = ledger_.Take(client, TensorCharge(bytes));
+  if (!taking.shortage) return std::move(taking.charge);
+  Forget(client, bytes, device);
+  return OverTensorQuota(*taking.shortage);
+}
+
+absl::Status TensorStore::Count(const std::string& client, uint64_t bytes,
+                                absl::string_view device) {
+  MutexLock lock(mutex_);
   const auto found = clients_.find(client);
-  const uint64_t used = found == clients_.end() ? 0 : found->second.bytes;
-  const size_t tensors = found == clients_.end() ? 0 : found->second.tensors;
-  if (tensors >= limits_.max_tensors_per_client) {
-    return TooManyTensors(limits_.max_tensors_per_client);
+  if (found != clients_.end() && found->second->tensors >= limits_.max_tensors_per_client) {
+    return TooManyTensors(false, limits_.max_tensors_per_client);
   }
-  if (bytes > limits_.max_bytes_per_client - used) {
-    return OverQuota("this client", used, bytes, limits_.max_bytes_per_client);
+  if (tensors_ >= limits_.max_tensors) return TooManyTensors(true, limits_.max_tensors);
+  ClientState* state = nullptr;
+  if (found != clients_.end()) {
+    state = found->second.get();
+  } else {
+    auto fresh = std::make_unique<ClientState>();
+    fresh->name = client;
+    state = fresh.get();
+    clients_[state->name] = std::move(fresh);
   }
-  if (bytes > limits_.max_bytes - bytes_) {
-    return OverQuota("all clients", bytes_, bytes, limits_.max_bytes);
-  }
-  bytes_ += bytes;
+  ++state->tensors;
+  ++tensors_;
   device_bytes_[device] += bytes;
-  ClientState& state = clients_[client];
-  state.bytes += bytes;
-  ++state.tensors;
   return absl::OkStatus();
 }
 
-void TensorStore::Release(absl::string_view client, uint64_t bytes, absl::string_view device) {
-  bytes_ -= bytes;
+void TensorStore::Discount(ClientState& client, uint64_t bytes, absl::string_view device,
+                           Removed& removed) {
+  --tensors_;
   device_bytes_[device] -= bytes;
-  const auto found = clients_.find(client);
-  found->second.bytes -= bytes;
-  if (--found->second.tensors == 0) clients_.erase(found);
+  if (--client.tensors > 0) return;
+  const auto found = clients_.find(client.name);
+  removed.clients.push_back(std::move(found->second));
+  clients_.erase(found);
+}
+
+void TensorStore::Forget(const std::string& client, uint64_t bytes, absl::string_view device) {
+  Removed removed;
+  MutexLock lock(mutex_);
+  Discount(*clients_.find(client)->second, bytes, device, removed);
 }
 
 std::shared_ptr<TensorContent> TensorStore::FindContent(absl::string_view client,
@@ -231,8 +273,8 @@ std::shared_ptr<TensorContent> TensorStore::FindContent(absl::string_view client
   MutexLock lock(mutex_);
   const auto state = clients_.find(client);
   if (state == clients_.end()) return nullptr;
-  const auto found = state->second.contents.find(digest);
-  return found == state->second.contents.end() ? nullptr : found->second.lock();
+  const auto found = state->second->contents.find(digest);
+  return found == state->second->contents.end() ? nullptr : found->second.lock();
 }
 
 void TensorStore::Remember(absl::string_view client,
@@ -241,40 +283,29 @@ void TensorStore::Remember(absl::string_view client,
   const auto state = clients_.find(client);
   // The tensor may have been deleted meanwhile.
   if (state == clients_.end()) return;
-  auto& contents = state->second.contents;
+  auto& contents = state->second->contents;
   // Those that are gone are forgotten before they become many.
-  if (contents.size() > 2 * state->second.tensors) {
+  if (contents.size() > 2 * state->second->tensors) {
+    visited_ += contents.size();
     absl::erase_if(contents, [](const auto& entry) { return entry.second.expired(); });
   }
   contents[*content->digest] = content;
 }
 
 TensorStore::Entry* TensorStore::FindEntry(absl::string_view client, absl::string_view handle) {
+  ++visited_;
   const auto found = entries_.find(handle);
-  return found == entries_.end() || found->second.client != client ? nullptr : &found->second;
+  return found == entries_.end() || found->second->client->name != client ? nullptr
+                                                                          : found->second.get();
 }
 
-void TensorStore::Remove(const std::string& handle, Removed& removed) {
-  const auto found = entries_.find(handle);
-  Entry& entry = found->second;
-  clients_.find(entry.client)->second.handles.erase(entry.number);
-  Release(entry.client, entry.tensor->bytes(), entry.tensor->device());
-  removed.push_back(std::move(entry.tensor));
+void TensorStore::Remove(Entry& entry, Removed& removed) {
+  ends_.erase({entry.lease_end, entry.number});
+  entry.client->entries.erase(entry.number);
+  Discount(*entry.client, entry.tensor->bytes(), entry.tensor->device(), removed);
+  const auto found = entries_.find(entry.handle);
+  removed.entries.push_back(std::move(found->second));
   entries_.erase(found);
-}
-
-void TensorStore::SweepLocked(Clock::TimePoint now, Removed& removed) {
-  if (now < next_end_) return;
-  std::vector<std::string> ended;
-  next_end_ = Clock::kNever;
-  for (const auto& [handle, entry] : entries_) {
-    if (entry.lease_end <= now) {
-      ended.push_back(handle);
-    } else {
-      next_end_ = std::min(next_end_, entry.lease_end);
-    }
-  }
-  for (const std::string& handle : ended) Remove(handle, removed);
 }
 
 std::chrono::seconds TensorStore::Grant(std::chrono::seconds asked) const {

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -26,6 +27,7 @@
 #include "proto/base/mutex.h"
 #include "proto/base/sha256.h"
 #include "server/base/clock.h"
+#include "server/base/quota_ledger.h"
 #include "server/resident/resident_tensor.h"
 
 namespace opserve {
@@ -34,12 +36,14 @@ namespace opserve {
 inline constexpr size_t kMaxTensorLabelBytes = 128;
 
 struct TensorLimits {
-  // Most bytes of tensors, of one client and of all together. A tensor counts with the bytes that
-  // its descriptor needs, also where it shares its content with another one.
+  // Most bytes of tensors, of one client and of all together. A tensor counts with TensorCharge of
+  // the bytes that its descriptor needs, also where it shares its content with another one; so does
+  // what it held before, while that is still read.
   uint64_t max_bytes_per_client = uint64_t{1} << 30;
   uint64_t max_bytes = uint64_t{2} << 30;
-  // Most tensors of one client.
+  // Most tensors of one client, and of all together.
   size_t max_tensors_per_client = 1024;
+  size_t max_tensors = 65536;
   // The lease of who asks for none, and the longest.
   std::chrono::seconds default_ttl{300};
   std::chrono::seconds max_ttl{3600};
@@ -81,15 +85,22 @@ struct ListedTensor {
   Clock::Duration left{};
 };
 
+// Most tensors that a call looks at before others get their turn.
+inline constexpr size_t kMaxTensorsPerLock = 256;
+
 // All tensors of a client.
 struct TensorList {
   std::vector<ListedTensor> tensors;  // oldest first
+  // What counts against the client's quota.
   uint64_t bytes = 0;
 };
 
 // Tensors by handle. Handles are random; one of another client is answered like one that never was:
 // TENSOR_NOT_FOUND. A tensor whose lease has ended is gone with the next call of any function. A
-// tensor that is gone lives on for requests that have a share of it. Thread-safe.
+// tensor that is gone lives on, and counts, for requests that have a share of it. Thread-safe.
+//
+// No call holds the lock for more than kMaxTensorsPerLock tensors at a time, nor looks at any that
+// are neither its client's nor at their end. So a list of many tensors is no picture of one moment.
 class TensorStore {
  public:
   // `clock` and `buffers` must outlive the store and all tensors.
@@ -106,7 +117,8 @@ class TensorStore {
   absl::StatusOr<std::shared_ptr<ResidentTensor>> Find(absl::string_view client,
                                                        absl::string_view handle);
 
-  // Replaces bytes, which are in the tensor, as ResidentTensor::Write does. OUT_OF_MEMORY.
+  // Replaces bytes, which are in the tensor, as ResidentTensor::Write does. TENSOR_QUOTA where what
+  // was there is still read and the client may not have both; OUT_OF_MEMORY.
   absl::Status Write(absl::string_view client, absl::string_view handle, uint64_t offset,
                      uint64_t bytes, ResidentTensor::Fill fill);
 
@@ -126,32 +138,48 @@ class TensorStore {
 
   const TensorLimits& limits() const { return limits_; }
 
-  // Bytes of all tensors, and of those that are placed on a device.
-  uint64_t bytes() const;
+  // Bytes that count against the quota of all, and bytes of tensors that are placed on a device.
+  uint64_t bytes() const { return ledger_.used(); }
   uint64_t BytesOn(absl::string_view device) const;
 
+  // Tensors that calls have looked at so far: the work that was done under the lock.
+  uint64_t visited() const;
+
  private:
+  struct ClientState;
   struct Entry {
+    std::string handle;
     std::shared_ptr<ResidentTensor> tensor;
-    std::string client;
+    ClientState* client = nullptr;
     std::string label;
     Clock::TimePoint lease_end;
     uint64_t number = 0;  // counts up
   };
   struct ClientState {
-    uint64_t bytes = 0;
+    std::string name;
     // Those that are being created included.
     size_t tensors = 0;
-    std::map<uint64_t, std::string> handles;  // by number
+    std::map<uint64_t, Entry*> entries;  // by number
     absl::flat_hash_map<Sha256Digest, std::weak_ptr<TensorContent>> contents;
   };
-  using Entries = absl::flat_hash_map<std::string, Entry>;
-  // Tensors that are to be freed after the lock.
-  using Removed = std::vector<std::shared_ptr<ResidentTensor>>;
+  // By the end of the lease, and by number where several end at a time.
+  using Ends = std::map<std::pair<Clock::TimePoint, uint64_t>, Entry*>;
+  // What is to be freed after the lock.
+  struct Removed {
+    std::vector<std::unique_ptr<Entry>> entries;
+    std::vector<std::unique_ptr<ClientState>> clients;
+  };
 
-  absl::Status Reserve(const std::string& client, uint64_t bytes, absl::string_view device);
-  void Release(absl::string_view client, uint64_t bytes, absl::string_view device)
+  // A charge for a tensor of that many bytes, which counts for `client` from here on.
+  absl::StatusOr<QuotaCharge> Reserve(const std::string& client, uint64_t bytes,
+                                      absl::string_view device);
+  // One more tensor of a client.
+  absl::Status Count(const std::string& client, uint64_t bytes, absl::string_view device);
+  // One less.
+  void Discount(ClientState& client, uint64_t bytes, absl::string_view device, Removed& removed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same for one that was counted but did not come to be.
+  void Forget(const std::string& client, uint64_t bytes, absl::string_view device);
   // The content of a tensor that has room; nullptr: zeros. Sets `has_content`.
   absl::StatusOr<std::shared_ptr<TensorContent>> ContentOf(absl::string_view client,
                                                            const NewTensor& tensor, uint64_t bytes,
@@ -159,25 +187,32 @@ class TensorStore {
   std::shared_ptr<TensorContent> FindContent(absl::string_view client, const Sha256Digest& digest);
   void Remember(absl::string_view client, const std::shared_ptr<TensorContent>& content);
 
+  // Removes some tensors whose lease has ended. Returns when there is more to do, as Sweep does.
+  Clock::TimePoint SweepSome(Clock::TimePoint now);
   Entry* FindEntry(absl::string_view client, absl::string_view handle)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Remove(const std::string& handle, Removed& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SweepLocked(Clock::TimePoint now, Removed& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(Entry& entry, Removed& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::chrono::seconds Grant(std::chrono::seconds asked) const;
 
   const TensorLimits limits_;
   const Clock& clock_;
   HostBufferPool& buffers_;
 
+  QuotaLedger ledger_;
+
   mutable Mutex mutex_;
-  Entries entries_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, ClientState> clients_ ABSL_GUARDED_BY(mutex_);
-  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By handle, which is in the entry.
+  absl::flat_hash_map<absl::string_view, std::unique_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
+  Ends ends_ ABSL_GUARDED_BY(mutex_);
+  // By name, which is in the state.
+  absl::flat_hash_map<absl::string_view, std::unique_ptr<ClientState>> clients_
+      ABSL_GUARDED_BY(mutex_);
+  // Those that are being created included.
+  size_t tensors_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of tensors by the device that they are placed on.
   absl::flat_hash_map<absl::string_view, uint64_t> device_bytes_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
-  // No lease ends before.
-  Clock::TimePoint next_end_ ABSL_GUARDED_BY(mutex_) = Clock::kNever;
+  uint64_t visited_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // The error of a handle that the client has no tensor of: TENSOR_NOT_FOUND.

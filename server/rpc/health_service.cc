@@ -17,6 +17,8 @@ using grpc::health::v1::HealthCheckResponse;
 
 // Watch remembers the name for as long as it lasts.
 constexpr size_t kMaxNameBytes = 200;
+// A name, and room for fields that later clients may send.
+constexpr uint64_t kMaxRequestBytes = 4 << 10;
 
 absl::Status ReadName(grpc::ByteBuffer& bytes, std::string& name) {
   HealthCheckRequest request;
@@ -97,9 +99,13 @@ class HealthService::Watcher final : public StreamHandler {
   bool is_over_ ABSL_GUARDED_BY(service_.mutex_) = false;
 };
 
-HealthService::HealthService() {
-  rpc_.AddUnary("Check", [this](UnaryCall& call) { Check(call); });
-  rpc_.AddStream("Watch",
+HealthService::HealthService(Admission* watches, Logger* logger)
+    : rpc_("grpc.health.v1.Health", logger) {
+  // A full server is healthy, so calls of Check are counted nowhere. They are answered at once,
+  // with a few bytes, and hold no more than gRPC does for any call.
+  rpc_.AddUnary("Check", {.max_request_bytes = kMaxRequestBytes},
+                [this](UnaryCall& call) { Check(call); });
+  rpc_.AddStream("Watch", {.max_request_bytes = kMaxRequestBytes, .admission = watches},
                  [this](StreamCall& call) { return std::make_unique<Watcher>(*this, call); });
 }
 

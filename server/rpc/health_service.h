@@ -22,7 +22,9 @@ namespace opserve {
 // Thread-safe. Knows the whole server, "", from the start, which serves. Must outlive the server.
 class HealthService final : public grpc::HealthCheckServiceInterface {
  public:
-  HealthService();
+  // `watches` counts the calls of Watch, and `logger` gets a line for calls that fail by an
+  // exception; both may be nullptr, and must outlive the service.
+  explicit HealthService(Admission* watches = nullptr, Logger* logger = nullptr);
   ~HealthService() override;
   HealthService(const HealthService&) = delete;
   HealthService& operator=(const HealthService&) = delete;
@@ -46,7 +48,7 @@ class HealthService final : public grpc::HealthCheckServiceInterface {
   std::vector<Watcher*> HoldWatchers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void Tell(const std::vector<Watcher*>& held);
 
-  RpcService rpc_{"grpc.health.v1.Health"};
+  RpcService rpc_;
   Mutex mutex_;
   std::map<std::string, bool> serving_ ABSL_GUARDED_BY(mutex_) = {{"", true}};
   std::set<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);

@@ -38,7 +38,7 @@ class PolledCall {
   PolledCall(const PolledCall&) = delete;
   PolledCall& operator=(const PolledCall&) = delete;
 
-  // Time has passed: the call is given up if its client has stalled.
+  // Time has passed: the call is given up if its client has stalled. The call may end here.
   virtual void OnTick() = 0;
 
  protected:

@@ -8,9 +8,24 @@ namespace opserve {
 
 using std::chrono::milliseconds;
 
+namespace {
+
+// How a large answer advances is not to be seen, so its client has a second more for each of so
+// many bytes, ...
+constexpr uint64_t kLeastBytesPerSecond = 1 << 20;
+// ... or, while the server drains, of so many.
+constexpr uint64_t kLeastBytesPerSecondAtEnd = 16 << 20;
+
+milliseconds TickOf(milliseconds stall_limit) {
+  return std::max(stall_limit / StallWatch::kTicks, milliseconds(1));
+}
+
+}  // namespace
+
 Poller::Poller(std::unique_ptr<grpc::ServerCompletionQueue> queue, milliseconds stall_limit)
     : queue_(std::move(queue)),
-      tick_(std::max(stall_limit / StallWatch::kTicks, milliseconds(1))) {}
+      tick_(TickOf(stall_limit)),
+      bytes_per_second_(kLeastBytesPerSecond) {}
 
 void Poller::AddCall(PolledCall& call) {
   call.next_ = calls_;
@@ -36,15 +51,37 @@ void Poller::Stop() {
 
 void Poller::OnStop(bool) { is_stopping_ = true; }
 
+void Poller::HurryUp(milliseconds stall_limit) {
+  if (is_hurried_.exchange(true)) return;
+  hurried_tick_ = TickOf(stall_limit);
+  hurry_alarm_.Set(queue_.get(), std::chrono::system_clock::now(),
+                   static_cast<CompletionTag*>(&hurry_));
+}
+
+void Poller::OnHurry(bool) {
+  tick_ = std::min(tick_, hurried_tick_.load());
+  bytes_per_second_ = kLeastBytesPerSecondAtEnd;
+  // The next tick is not far away any more.
+  tick_alarm_.Cancel();
+}
+
+uint64_t Poller::ExtraTicks(uint64_t bytes) const {
+  return bytes / bytes_per_second_ * 1000 / static_cast<uint64_t>(tick_.count());
+}
+
 void Poller::SetTickAlarm() {
   tick_alarm_.Set(queue_.get(), std::chrono::system_clock::now() + tick_,
                   static_cast<CompletionTag*>(&ticked_));
 }
 
 void Poller::OnTick(bool ok) {
-  // Cancelled at the end.
-  if (!ok) return;
-  for (PolledCall* call = calls_; call != nullptr; call = call->next_) call->OnTick();
+  // Cancelled at the end, or to set it anew.
+  if (is_ended_) return;
+  PolledCall* next = nullptr;
+  for (PolledCall* call = ok ? calls_ : nullptr; call != nullptr; call = next) {
+    next = call->next_;
+    call->OnTick();
+  }
   SetTickAlarm();
 }
 
@@ -57,6 +94,7 @@ void Poller::Run() {
     static_cast<CompletionTag*>(tag)->OnEvent(ok);
   }
   // What is left are calls that were asked for and never came.
+  is_ended_ = true;
   tick_alarm_.Cancel();
   queue_->Shutdown();
   while (queue_->Next(&tag, &ok)) static_cast<CompletionTag*>(tag)->OnEvent(ok);

@@ -5,7 +5,9 @@
 #ifndef OPSERVE_SERVER_RPC_POLLER_H_
 #define OPSERVE_SERVER_RPC_POLLER_H_
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <thread>
 
@@ -42,17 +44,25 @@ class Poller {
   // To be asked by threads that have to do with a call.
   bool is_current_thread() const { return std::this_thread::get_id() == thread_id_; }
 
-  // Time between two ticks.
-  std::chrono::milliseconds tick() const { return tick_; }
+  // From now on a client has only `stall_limit` to move, if that is less than before, and a large
+  // answer is expected to be taken faster. For a server that is to end. Only the first call has an
+  // effect. Thread-safe.
+  void HurryUp(std::chrono::milliseconds stall_limit);
+
+  // How many ticks more than others a client has for an answer of so many bytes, of which nobody
+  // sees how it advances. Only in the poller's thread.
+  uint64_t ExtraTicks(uint64_t bytes) const;
 
  private:
   void Run();
   void OnStop(bool ok);
   void OnTick(bool ok);
+  void OnHurry(bool ok);
   void SetTickAlarm();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
-  const std::chrono::milliseconds tick_;
+  std::chrono::milliseconds tick_;
+  uint64_t bytes_per_second_;
   std::thread thread_;
   std::thread::id thread_id_;  // set before the first call
   grpc::Alarm stop_alarm_;
@@ -61,9 +71,16 @@ class Poller {
   grpc::Alarm tick_alarm_;
   MemberTag<Poller, &Poller::OnTick> ticked_{*this};
 
-  // The calls, the newest first; like the flag they belong to the thread.
+  grpc::Alarm hurry_alarm_;
+  MemberTag<Poller, &Poller::OnHurry> hurry_{*this};
+  std::atomic<bool> is_hurried_ = false;
+  // What HurryUp was told, for the thread.
+  std::atomic<std::chrono::milliseconds> hurried_tick_{std::chrono::milliseconds(0)};
+
+  // The calls, the newest first; like the flags they belong to the thread.
   PolledCall* calls_ = nullptr;
   bool is_stopping_ = false;
+  bool is_ended_ = false;
 };
 
 }  // namespace opserve

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/errors/errors.h"
 #include "server/rpc/stream_call.h"
 #include "server/rpc/unary_call.h"
 
@@ -10,23 +11,49 @@ namespace opserve {
 
 using grpc::internal::RpcMethod;
 
-RpcService::Method& RpcService::Add(const std::string& method, RpcMethod::RpcType type) {
+absl::Status RpcService::Method::CheckSize(uint64_t bytes) const {
+  if (bytes <= limits.max_request_bytes) return absl::OkStatus();
+  return RequestTooLargeError(path, bytes, limits.max_request_bytes);
+}
+
+absl::Status RpcService::Method::FailureOfException() const noexcept {
+  try {
+    absl::Status status = ErrorOfException();
+    if (service.logger_ == nullptr) return status;
+    if (const auto held_back = service.failures_.Pass()) {
+      service.logger_->Log(LogLevel::kError, "call failed",
+                           {{"method", path},
+                            {"code", absl::StatusCodeToString(status.code())},
+                            {"message", status.message()},
+                            {"not_logged", *held_back}});
+    }
+    return status;
+  } catch (...) {
+    // There was no memory even for the error. This one needs none.
+    return absl::Status(absl::StatusCode::kResourceExhausted, "");
+  }
+}
+
+RpcService::Method& RpcService::Add(const std::string& method, const MethodLimits& limits,
+                                    RpcMethod::RpcType type) {
   const int index = static_cast<int>(methods_.size());
   Method& added = methods_.emplace_back(
-      Method{*this, absl::StrCat("/", name_, "/", method), index, nullptr, nullptr});
+      Method{*this, absl::StrCat("/", name_, "/", method), index, limits, nullptr, nullptr});
   // gRPC keeps the pointer to the name.
   AddMethod(new grpc::internal::RpcServiceMethod(added.path.c_str(), type, nullptr));
   MarkMethodRaw(index);
   return added;
 }
 
-void RpcService::AddUnary(const std::string& method, UnaryHandler handler) {
-  Add(method, RpcMethod::NORMAL_RPC).handle = std::move(handler);
+void RpcService::AddUnary(const std::string& method, const MethodLimits& limits,
+                          UnaryHandler handler) {
+  Add(method, limits, RpcMethod::NORMAL_RPC).handle = std::move(handler);
 }
 
-void RpcService::AddStream(const std::string& method, StreamHandlerFactory factory) {
+void RpcService::AddStream(const std::string& method, const MethodLimits& limits,
+                           StreamHandlerFactory factory) {
   // What comes and goes on the wire is the same for all streams.
-  Add(method, RpcMethod::BIDI_STREAMING).stream = std::move(factory);
+  Add(method, limits, RpcMethod::BIDI_STREAMING).stream = std::move(factory);
 }
 
 void RpcService::Accept(Poller& poller) {

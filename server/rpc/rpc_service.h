@@ -6,15 +6,22 @@
 #ifndef OPSERVE_SERVER_RPC_RPC_SERVICE_H_
 #define OPSERVE_SERVER_RPC_RPC_SERVICE_H_
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/impl/rpc_service_method.h"
 #include "grpcpp/impl/service_type.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/rate_limiter.h"
+#include "server/rpc/method_limits.h"
 #include "server/rpc/poller.h"
 
 namespace opserve {
@@ -24,7 +31,8 @@ class StreamHandler;
 class UnaryCall;
 
 // Works on a call of a unary method in its poller's thread, which it must not block, and finishes
-// the call there or, later, in any thread. Safe to use from any thread.
+// the call there or, later, in any thread. What it throws before it has finished the call, or given
+// it to another thread, becomes the error of the call. Safe to use from any thread.
 using UnaryHandler = std::function<void(UnaryCall& call)>;
 
 // Makes what works on a call of a streaming method. Safe to use from any thread.
@@ -35,13 +43,18 @@ using StreamHandlerFactory = std::function<std::unique_ptr<StreamHandler>(Stream
 // server.
 class RpcService final : public grpc::Service {
  public:
-  // `name`: with its package, such as "opserve.v1.OperatorService".
-  explicit RpcService(std::string name) : name_(std::move(name)) {}
+  // `name`: with its package, such as "opserve.v1.OperatorService". `logger` gets a line for calls
+  // that fail by an exception; it may be nullptr, and must outlive the service.
+  explicit RpcService(std::string name, Logger* logger = nullptr)
+      : name_(std::move(name)), logger_(logger) {}
+
+  const std::string& name() const { return name_; }
 
   // `method`: its name alone, such as "Execute".
-  void AddUnary(const std::string& method, UnaryHandler handler);
+  void AddUnary(const std::string& method, const MethodLimits& limits, UnaryHandler handler);
   // The same for methods that stream to, from, or both.
-  void AddStream(const std::string& method, StreamHandlerFactory factory);
+  void AddStream(const std::string& method, const MethodLimits& limits,
+                 StreamHandlerFactory factory);
 
   // Accepts calls on the poller's queue from now on, until the server shuts down.
   void Accept(Poller& poller);
@@ -55,13 +68,24 @@ class RpcService final : public grpc::Service {
     RpcService& service;
     std::string path;
     int index;
+    MethodLimits limits;
     UnaryHandler handle;
     StreamHandlerFactory stream;
+
+    // OK for a message of so many bytes, or REQUEST_TOO_LARGE.
+    absl::Status CheckSize(uint64_t bytes) const;
+    // The error for the exception that is being handled, which is logged. Only in a catch block;
+    // does not throw.
+    absl::Status FailureOfException() const noexcept;
   };
 
-  Method& Add(const std::string& method, grpc::internal::RpcMethod::RpcType type);
+  Method& Add(const std::string& method, const MethodLimits& limits,
+              grpc::internal::RpcMethod::RpcType type);
 
   const std::string name_;
+  Logger* const logger_;
+  // Holds back log lines about failed calls.
+  RateLimiter failures_{SteadyClock(), std::chrono::seconds(1)};
   std::list<Method> methods_;
 };
 

@@ -1,6 +1,7 @@
 #include "server/rpc/stream_call.h"
 
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "server/rpc/call_context.h"
@@ -33,10 +34,19 @@ void StreamCall::Write(grpc::ByteBuffer message) {
 }
 
 void StreamCall::Finish(const absl::Status& status) {
+  grpc::Status end = ToGrpcStatus(status);
   MutexLock lock(mutex_);
   if (is_over_ || end_) return;
-  end_ = ToGrpcStatus(status);
+  end_ = std::move(end);
   SendNext();
+}
+
+void StreamCall::Guard(absl::FunctionRef<void()> work) noexcept {
+  try {
+    work();
+  } catch (...) {
+    Finish(method_.FailureOfException());
+  }
 }
 
 void StreamCall::SendNext() {
@@ -59,12 +69,34 @@ void StreamCall::OnStart(bool ok) {
     delete this;
     return;
   }
-  Expect(method_, poller_);
+  ExpectNext();
   poller_.AddCall(*this);
-  handler_ = method_.stream(*this);
+  Guard([this] {
+    if (absl::Status status = Admit(); !status.ok()) return Finish(status);
+    handler_ = method_.stream(*this);
+  });
+}
+
+void StreamCall::ExpectNext() noexcept {
+  try {
+    Expect(method_, poller_);
+    lacks_successor_ = false;
+  } catch (const std::exception&) {
+    lacks_successor_ = true;
+  }
+}
+
+absl::Status StreamCall::Admit() {
+  if (method_.limits.admission == nullptr) return absl::OkStatus();
+  auto permit = method_.limits.admission->Admit(0);
+  if (!permit.ok()) return permit.status();
+  permit_ = *std::move(permit);
+  return absl::OkStatus();
 }
 
 void StreamCall::OnTick() {
+  if (lacks_successor_) ExpectNext();
+  if (references_ == 0) return LeaveIfOver();
   bool is_sending = false;
   {
     MutexLock lock(mutex_);
@@ -76,10 +108,15 @@ void StreamCall::OnTick() {
 
 void StreamCall::OnRead(bool ok) {
   ++progress_;
-  if (ok) {
-    handler_->OnMessage(incoming_);
-  } else {
-    handler_->OnMessagesEnd();
+  if (handler_ != nullptr) {
+    Guard([this, ok] {
+      if (!ok) return handler_->OnMessagesEnd();
+      if (absl::Status status = method_.CheckSize(incoming_.Length()); !status.ok()) {
+        incoming_.Clear();
+        return Finish(status);
+      }
+      handler_->OnMessage(incoming_);
+    });
   }
   Unreference();
 }
@@ -92,7 +129,7 @@ void StreamCall::OnWritten(bool ok) {
     if (!ok) outbox_.clear();
     SendNext();
   }
-  if (ok) handler_->OnWritten();
+  if (ok && handler_ != nullptr) Guard([this] { handler_->OnWritten(); });
   Unreference();
 }
 
@@ -104,7 +141,7 @@ void StreamCall::OnOver(bool) {
     is_over_ = true;
     outbox_.clear();
   }
-  handler_->OnOver();
+  if (handler_ != nullptr) Guard([this] { handler_->OnOver(); });
   Unreference();
 }
 
@@ -120,6 +157,15 @@ void StreamCall::OnReleased(bool) { Unreference(); }
 
 void StreamCall::Unreference() {
   if (--references_ > 0) return;
+  LeaveIfOver();
+}
+
+void StreamCall::LeaveIfOver() {
+  // What the call held may be what was missing.
+  handler_.reset();
+  permit_ = Admission::Permit();
+  if (lacks_successor_) ExpectNext();
+  if (lacks_successor_) return;
   poller_.RemoveCall(*this);
   delete this;
 }

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/grpcpp.h"
@@ -27,7 +28,8 @@
 namespace opserve {
 
 // Works on one stream. All functions are called in the poller's thread, one at a time, and must not
-// block it. Destroyed there once the stream is over and nobody holds it.
+// block it; what they throw ends the stream with an error. Destroyed there once the stream is over
+// and nobody holds it.
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
@@ -67,6 +69,10 @@ class StreamCall final : private PolledCall {
   // Ends the stream once all messages are sent; what is written later is dropped. Thread-safe.
   void Finish(const absl::Status& status);
 
+  // Does `work`, which may throw: the stream then ends with an error. For what a handler does in
+  // other threads, while it holds the stream. Thread-safe.
+  void Guard(absl::FunctionRef<void()> work) noexcept;
+
   // Keep stream and handler, also beyond the end, until as many Release as Hold. Thread-safe. The
   // first Hold must come before OnOver has returned; nothing of the stream may be touched after
   // Release.
@@ -84,6 +90,9 @@ class StreamCall final : private PolledCall {
 
   void OnTick() override;
   void OnStart(bool ok);
+  // Waits for the next call in the place of this one, as soon as there is memory for it.
+  void ExpectNext() noexcept;
+  absl::Status Admit();
   void OnRead(bool ok);
   void OnWritten(bool ok);
   void OnFinished(bool ok);
@@ -94,6 +103,8 @@ class StreamCall final : private PolledCall {
   void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // An operation is done. Only in the poller's thread.
   void Unreference();
+  // Ends the call if nobody refers to it.
+  void LeaveIfOver();
 
   RpcService::Method& method_;
   Poller& poller_;
@@ -106,13 +117,18 @@ class StreamCall final : private PolledCall {
   grpc::ServerContext context_;
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   grpc::ByteBuffer incoming_;
+  // Absent where it could not be made, or the stream was refused.
   std::unique_ptr<StreamHandler> handler_;
+  // Where the method counts its streams.
+  Admission::Permit permit_;
   grpc::Alarm release_alarm_;
   StallWatch stall_watch_;
   // Messages that came or went.
   uint64_t progress_ = 0;
   // Operations under way, and holds. The first is the notice that the stream is over.
   std::atomic<int> references_ = 1;
+  // Nobody waits for the next call yet.
+  bool lacks_successor_ = false;
 
   Mutex mutex_;
   std::deque<grpc::ByteBuffer> outbox_ ABSL_GUARDED_BY(mutex_);

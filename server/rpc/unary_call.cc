@@ -1,6 +1,6 @@
 #include "server/rpc/unary_call.h"
 
-#include <chrono>
+#include <exception>
 
 #include "server/rpc/call_context.h"
 #include "server/rpc/message_bytes.h"
@@ -13,14 +13,6 @@ namespace {
 // a connection that another one polls, gRPC brings a third one in, which costs large responses more
 // than the change of threads.
 constexpr uint64_t kMinBytesToPoller = 4 << 20;
-
-// How a large response advances is not to be seen, so it gets a second more for each of so many
-// bytes.
-constexpr uint64_t kLeastBytesPerSecond = 1 << 20;
-
-uint64_t ExtraTicks(uint64_t bytes, std::chrono::milliseconds tick) {
-  return bytes / kLeastBytesPerSecond * 1000 / static_cast<uint64_t>(tick.count());
-}
 
 }  // namespace
 
@@ -36,7 +28,23 @@ std::string UnaryCall::client() const { return ClientOf(context_); }
 
 Clock::TimePoint UnaryCall::deadline() const { return DeadlineOf(context_); }
 
+void UnaryCall::Guard(absl::FunctionRef<void()> work) noexcept {
+  try {
+    work();
+  } catch (...) {
+    const absl::Status status = method_.FailureOfException();
+    if (!hand_over_.is_given()) Finish(status);
+  }
+}
+
 void UnaryCall::Finish(const grpc::ByteBuffer& response) {
+  if (Admission* const admission = method_.limits.admission; admission != nullptr) {
+    // The request is not held any more, the answer is, for as long as the client does not take it.
+    permit_ = Admission::Permit();
+    auto permit = admission->Admit(response.Length());
+    if (!permit.ok()) return Finish(permit.status());
+    permit_ = *std::move(permit);
+  }
   response_bytes_ = response.Length();
   if (response_bytes_ < kMinBytesToPoller || poller_.is_current_thread()) {
     Send(response);
@@ -50,8 +58,9 @@ void UnaryCall::Finish(const grpc::ByteBuffer& response) {
 }
 
 void UnaryCall::Finish(const absl::Status& status) {
+  const grpc::Status error = ToGrpcStatus(status);
   hand_over_.Give();
-  responder_.FinishWithError(ToGrpcStatus(status), static_cast<CompletionTag*>(&finished_));
+  responder_.FinishWithError(error, static_cast<CompletionTag*>(&finished_));
 }
 
 void UnaryCall::Finish(const absl::Status& status, const google::protobuf::Message& answer) {
@@ -68,16 +77,41 @@ void UnaryCall::OnStart(bool ok) {
     delete this;
     return;
   }
-  Expect(method_, poller_);
+  ExpectNext();
   poller_.AddCall(*this);
-  method_.handle(*this);
+  Guard([this] {
+    if (absl::Status status = Admit(); !status.ok()) {
+      request_.Clear();
+      return Finish(status);
+    }
+    method_.handle(*this);
+  });
+}
+
+void UnaryCall::ExpectNext() noexcept {
+  try {
+    Expect(method_, poller_);
+    lacks_successor_ = false;
+  } catch (const std::exception&) {
+    lacks_successor_ = true;
+  }
+}
+
+absl::Status UnaryCall::Admit() {
+  const uint64_t bytes = request_.Length();
+  if (absl::Status status = method_.CheckSize(bytes); !status.ok()) return status;
+  if (method_.limits.admission == nullptr) return absl::OkStatus();
+  auto permit = method_.limits.admission->Admit(bytes);
+  if (!permit.ok()) return permit.status();
+  permit_ = *std::move(permit);
+  return absl::OkStatus();
 }
 
 void UnaryCall::OnTick() {
+  if (lacks_successor_) ExpectNext();
+  if (missing_events_ == 0) return LeaveIfOver();
   if (!hand_over_.is_given()) return;
-  if (stall_watch_.IsStalled(true, 0, ExtraTicks(response_bytes_, poller_.tick()))) {
-    context_.TryCancel();
-  }
+  if (stall_watch_.IsStalled(true, 0, poller_.ExtraTicks(response_bytes_))) context_.TryCancel();
 }
 
 void UnaryCall::OnSend(bool) {
@@ -97,12 +131,29 @@ void UnaryCall::OnFinished(bool) {
 }
 
 void UnaryCall::OnOver(bool) {
-  if (handler_ != nullptr && context_.IsCancelled()) handler_->OnCancel();
+  if (handler_ != nullptr && context_.IsCancelled()) {
+    try {
+      handler_->OnCancel();
+    } catch (...) {
+      // The call runs to its end as if nobody had cancelled it, which costs time and nothing else.
+      static_cast<void>(method_.FailureOfException());
+    }
+  }
   RemoveOne();
 }
 
 void UnaryCall::RemoveOne() {
-  if (--missing_events_ > 0) return;
+  --missing_events_;
+  LeaveIfOver();
+}
+
+void UnaryCall::LeaveIfOver() {
+  if (missing_events_ > 0) return;
+  // What the call held may be what was missing.
+  handler_.reset();
+  permit_ = Admission::Permit();
+  if (lacks_successor_) ExpectNext();
+  if (lacks_successor_) return;
   poller_.RemoveCall(*this);
   delete this;
 }

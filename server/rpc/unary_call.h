@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/alarm.h"
@@ -62,6 +63,12 @@ class UnaryCall final : private PolledCall {
     return kept;
   }
 
+  // Does `work`, which may throw: the call then fails with an error of its own, and everything else
+  // goes on. Handlers run within it already; it is for what they do later, or in other threads.
+  // Once `work` has finished the call, or given it away, it must not throw, except in the poller's
+  // thread, where what it throws after it finished the call is logged.
+  void Guard(absl::FunctionRef<void()> work) noexcept;
+
   // Answers. Another thread may end the call meanwhile: nothing of it may be touched afterwards,
   // but by the handler until it returns.
   void Finish(const grpc::ByteBuffer& response);
@@ -81,11 +88,16 @@ class UnaryCall final : private PolledCall {
 
   void OnTick() override;
   void OnStart(bool ok);
+  // Waits for the next call in the place of this one, as soon as there is memory for it.
+  void ExpectNext() noexcept;
+  absl::Status Admit();
   void OnSend(bool ok);
   void OnFinished(bool ok);
   void OnOver(bool ok);
   void Send(const grpc::ByteBuffer& response);
   void RemoveOne();
+  // Ends the call if it is over.
+  void LeaveIfOver();
 
   RpcService::Method& method_;
   Poller& poller_;
@@ -96,6 +108,8 @@ class UnaryCall final : private PolledCall {
   grpc::ServerContext context_;
   grpc::ByteBuffer request_;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder_{&context_};
+  // Where the method counts its calls.
+  Admission::Permit permit_;
   std::unique_ptr<CallHandler> handler_;
   // The response while it waits for the poller's thread.
   grpc::ByteBuffer response_;
@@ -106,6 +120,8 @@ class UnaryCall final : private PolledCall {
   uint64_t response_bytes_ = 0;
   // How many of the two events that end a call are still to come.
   int missing_events_ = 2;
+  // Nobody waits for the next call yet.
+  bool lacks_successor_ = false;
 };
 
 }  // namespace opserve

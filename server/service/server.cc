@@ -3,8 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -12,16 +10,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "server/admission/admission.h"
 #include "server/device/cpu/cpu_device.h"
 #include "server/edge/edge.h"
 #include "server/edge/listen_address.h"
-#include "server/edge/tls_pair.h"
 #include "server/regions/region_socket.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/poller.h"
+#include "server/rpc/reflection_service.h"
+#include "server/rpc/tls_identity.h"
 #include "server/rpc/transport.h"
 #include "server/service/gpu_readiness.h"
 #include "server/service/service.h"
@@ -39,18 +37,12 @@ constexpr milliseconds kStreamGrace{200};
 constexpr milliseconds kQuiet{50};
 // ... and does not wait longer than this for clients that never cease.
 constexpr milliseconds kMostQuietWait{1000};
+// See Server::Impl.
+constexpr uint64_t kMostControlCalls = 1024;
+constexpr uint64_t kMostControlBytes = 64 << 20;
+constexpr uint64_t kMostStreams = 16384;
 constexpr char kRegionSocketSuffix[] = ".regions";
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
-
-// Once per process, before the first server is built. It is a service of the synchronous API;
-// beside completion queues its threads do not poll connections.
-void InstallReflection() {
-  static const bool installed = [] {
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    return true;
-  }();
-  static_cast<void>(installed);
-}
 
 int ProcessorCount() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
@@ -65,29 +57,13 @@ PoolOptions MakePoolOptions(const ServerOptions& options, const ServerEnvironmen
   return pool;
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file.is_open() || file.bad()) {
-    return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  }
-  return text;
-}
-
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
-    const ServerOptions& options) {
+// nullptr where there is no TLS.
+absl::StatusOr<std::shared_ptr<TlsIdentity>> LoadIdentity(const ServerOptions& options) {
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError("a TLS certificate needs a key, and a key a certificate");
   }
-  if (options.tls_certificate.empty()) return grpc::InsecureServerCredentials();
-  absl::StatusOr<std::string> certificate = ReadFile(options.tls_certificate);
-  if (!certificate.ok()) return certificate.status();
-  absl::StatusOr<std::string> key = ReadFile(options.tls_key);
-  if (!key.ok()) return key.status();
-  if (absl::Status status = CheckTlsPair(*certificate, *key); !status.ok()) return status;
-  grpc::SslServerCredentialsOptions tls;
-  tls.pem_key_cert_pairs.push_back({*std::move(key), *std::move(certificate)});
-  return grpc::SslServerCredentials(tls);
+  if (options.tls_certificate.empty()) return std::shared_ptr<TlsIdentity>();
+  return TlsIdentity::Load(options.tls_certificate, options.tls_key);
 }
 
 absl::Status CheckOptions(const ServerOptions& options) {
@@ -128,11 +104,14 @@ struct Server::Impl {
         validator(options.validation, options.max_message_bytes, options.request_cache_entries,
                   [this] { return pool.gpu_presence(); }),
         admission(options.admission),
+        control({.max_requests = kMostControlCalls,
+                 .max_bytes = std::max(kMostControlBytes, options.max_message_bytes)}),
+        streams({.max_requests = kMostStreams}),
         pool(MakePoolOptions(options, environment), clock, logger,
              environment.cpu != nullptr ? environment.cpu
                                         : std::make_shared<CpuDevice>(options.cpu_threads),
              environment.find_gpus, [this] { gpu_readiness.Update(); }),
-        service({clock, pool, validator, admission, logger, options}) {}
+        service({clock, pool, validator, admission, control, streams, logger, options}) {}
   // The devices may change their states for longer than there is a health service.
   ~Impl() { gpu_readiness.Detach(); }
 
@@ -141,6 +120,8 @@ struct Server::Impl {
   // Offers shared memory beside the first socket file, if there is one.
   absl::Status ShareMemory();
   void LogStart() const;
+  // From now on clients lose calls that they keep waiting for the time that a drain gives them.
+  void HurryClients();
   void StopListening();
   void RemoveSocketFiles();
 
@@ -150,13 +131,24 @@ struct Server::Impl {
   Logger& logger;
   RequestValidator validator;
   Admission admission;
+  // Calls about the server itself are answered at once: what they hold is answers that their
+  // clients do not take, of up to a few hundred KiB. They have a budget of their own, so that a
+  // full server can be asked what fills it. It stays open while the server drains.
+  Admission control;
+  // Streams last as long as their clients like. Each takes some KiB here and in gRPC; what its
+  // requests hold is admitted like that of others.
+  Admission streams;
   GpuReadiness gpu_readiness;
   DevicePool pool;
   OperatorService service;
-  HealthService health;
+  HealthService health{&streams, &logger};
+  ReflectionService reflection{{service.rpc().name(), health.rpc().name()}, &streams, &logger};
   std::vector<std::unique_ptr<Poller>> pollers;
   std::unique_ptr<RegionSocket> region_socket;
   std::unique_ptr<Edge> edge;
+  // Absent without TLS.
+  std::shared_ptr<TlsIdentity> identity;
+  std::shared_ptr<grpc::ServerCredentials> credentials;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::string> addresses;
   std::vector<std::string> socket_files;
@@ -171,22 +163,25 @@ absl::Status Server::Impl::Listen() {
 }
 
 absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen) {
-  const auto credentials = MakeCredentials(options);
-  if (!credentials.ok()) return credentials.status();
-  auto edge_or = Edge::Listen(listen, options.edge, !options.tls_key.empty(), logger);
+  auto loaded = LoadIdentity(options);
+  if (!loaded.ok()) return loaded.status();
+  identity = *std::move(loaded);
+  credentials =
+      identity == nullptr ? grpc::InsecureServerCredentials() : TlsServerCredentials(identity);
+  auto edge_or = Edge::Listen(listen, options.edge, identity != nullptr, logger);
   if (!edge_or.ok()) return edge_or.status();
   edge = *std::move(edge_or);
-  InstallReflection();
   grpc::ServerBuilder builder;
   SetUpTransport(
       {.message_bytes = options.max_message_bytes, .held_bytes = options.max_transport_bytes},
       builder);
   builder.RegisterService(&service.rpc());
   builder.RegisterService(&health.rpc());
+  builder.RegisterService(&reflection.rpc());
   for (int i = 0; i < PollersOf(options); ++i) {
     pollers.push_back(std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit));
   }
-  edge->AddTo(builder, *credentials);
+  edge->AddTo(builder, credentials);
   server = builder.BuildAndStart();
   if (server == nullptr) return absl::InternalError("the gRPC server does not start");
   for (const ListenAddress& bound : edge->addresses()) {
@@ -203,6 +198,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   for (const std::unique_ptr<Poller>& poller : pollers) {
     service.rpc().Accept(*poller);
     health.rpc().Accept(*poller);
+    reflection.rpc().Accept(*poller);
     poller->Start();
   }
   edge->Start(*server);
@@ -213,12 +209,14 @@ absl::Status Server::Impl::ShareMemory() {
   if (!options.regions.is_on || socket_files.empty()) return absl::OkStatus();
   RegionSocketOptions region_options;
   region_options.path = socket_files.front() + kRegionSocketSuffix;
+  region_options.max_connections_per_user = options.regions.max_connections_per_user;
   region_options.max_connections = options.regions.max_connections;
+  region_options.idle_limit = options.regions.idle_limit;
   region_options.takes_names = options.regions.posix_shared_memory;
   // Whoever may call may share memory.
   struct stat file = {};
   if (stat(socket_files.front().c_str(), &file) == 0) region_options.mode = file.st_mode & 0777;
-  auto socket = RegionSocket::Start(region_options, service.regions());
+  auto socket = RegionSocket::Start(region_options, service.regions(), clock);
   if (!socket.ok()) {
     return absl::Status(socket.status().code(),
                         absl::StrCat("cannot share memory: ", socket.status().message()));
@@ -252,6 +250,10 @@ void Server::Impl::LogStart() const {
               {"request_cache_entries", options.request_cache_entries}});
 }
 
+void Server::Impl::HurryClients() {
+  for (const std::unique_ptr<Poller>& poller : pollers) poller->HurryUp(options.drain_stall_limit);
+}
+
 void Server::Impl::StopListening() {
   edge->StopAccepting();
   server->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
@@ -277,6 +279,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() {
+  impl_->HurryClients();
   impl_->admission.Close();
   impl_->admission.WaitIdle(kForever);
   impl_->StopListening();
@@ -290,11 +293,25 @@ EdgeCounters Server::connections() const { return impl_->edge->counters(); }
 
 Admission::Usage Server::usage() const { return impl_->admission.usage(); }
 
+absl::Status Server::ReloadCertificate() {
+  if (impl_->identity == nullptr) return absl::OkStatus();
+  const absl::Status status = impl_->identity->Reload();
+  const ServerOptions& options = impl_->options;
+  if (status.ok()) {
+    impl_->logger.Log(LogLevel::kInfo, "certificate read",
+                      {{"certificate", options.tls_certificate}, {"key", options.tls_key}});
+  } else {
+    impl_->logger.Log(LogLevel::kError, "certificate kept", {{"reason", status.message()}});
+  }
+  return status;
+}
+
 DrainResult Server::Drain(milliseconds timeout) {
   const Admission::Usage held = usage();
   impl_->logger.Log(
       LogLevel::kInfo, "draining",
       {{"requests", held.requests}, {"bytes", held.bytes}, {"timeout_ms", timeout.count()}});
+  impl_->HurryClients();
   // For good: a GPU that comes back changes nothing any more.
   impl_->health.Shutdown();
   impl_->admission.Close();

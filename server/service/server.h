@@ -70,9 +70,15 @@ class Server {
   // tensors. A request leaves a moment after its answer has been sent.
   Admission::Usage usage() const;
 
+  // Reads the TLS certificate and its key again, for connections that are made from now on; others
+  // stay. On an error, which is logged, the old ones stay in use. OK without TLS.
+  absl::Status ReloadCertificate();
+
   // Reports NOT_SERVING, refuses new requests with UNAVAILABLE, and waits until every accepted
-  // request is answered, for at most `timeout`. Socket files are gone afterwards. After kComplete
-  // the server has stopped; otherwise requests may still run in the device.
+  // request is answered, for at most `timeout`. Requests whose clients keep them waiting for longer
+  // than ServerOptions::drain_stall_limit are given up and not waited for. Socket files are gone
+  // afterwards. After kComplete the server has stopped; otherwise requests may still run in the
+  // device.
   DrainResult Drain(std::chrono::milliseconds timeout);
 
   // Ends the present drain, or the next one, at once.

@@ -26,8 +26,12 @@ struct RegionOptions {
   // Whether there is any, where the server listens on a socket file: regions are registered at a
   // socket file beside the first one, with the same permissions.
   bool is_on = true;
-  RegionLimits per_connection;
-  size_t max_connections = 64;
+  RegionLimits limits;
+  // Most connections, of one user and of all.
+  size_t max_connections_per_user = 64;
+  size_t max_connections = 256;
+  // A connection without regions is ended after that.
+  std::chrono::milliseconds idle_limit = std::chrono::minutes(1);
   // Whether POSIX shared memory, which its owner can cut off at will, may be registered by name.
   bool posix_shared_memory = false;
 };
@@ -67,6 +71,8 @@ struct ServerOptions {
   uint64_t max_transport_bytes = uint64_t{2} << 30;
   // A call is given up when its client has kept it waiting for so long.
   std::chrono::milliseconds stall_limit = std::chrono::minutes(2);
+  // The same while the server drains, where that is less.
+  std::chrono::milliseconds drain_stall_limit = std::chrono::seconds(2);
   // Most bytes of tensors that one stream may have under way.
   uint64_t max_stream_bytes = uint64_t{512} << 20;
   // Memory in bytes that is kept for later tensors when their requests are done. Beyond it memory

@@ -1,6 +1,7 @@
 #include "server/service/service.h"
 
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "kernels/utf8.h"
@@ -17,6 +18,9 @@ namespace {
 
 using std::chrono::seconds;
 
+// Names and numbers, and room for fields that later clients may send.
+constexpr uint64_t kMaxControlBytes = 64 << 10;
+
 absl::Status SelfTestRunningError() {
   return MakeRetryableError(ErrorReason::SELF_TEST_RUNNING, "Another self-test is running.",
                             seconds(1));
@@ -29,7 +33,7 @@ OperatorService::OperatorService(const ServiceParts& parts)
       started_(parts.clock.Now()),
       refusals_(parts.clock, seconds(1)),
       buffers_(parts.options.idle_buffer_bytes),
-      regions_(parts.options.regions.per_connection),
+      regions_(parts.options.regions.limits),
       tensors_({.limits = parts.options.tensors,
                 .validation = parts.options.validation,
                 .max_message_bytes = parts.options.max_message_bytes},
@@ -48,15 +52,22 @@ OperatorService::OperatorService(const ServiceParts& parts)
               .max_sequence_steps = parts.options.max_sequence_steps},
              refusals_,
              buffers_,
-             {regions_, tensors_.store()}} {
-  rpc_.AddUnary("Execute", [this](UnaryCall& call) { StartExecute(parts_, call); });
-  rpc_.AddStream("ExecuteStream",
+             {regions_, tensors_.store()}},
+      rpc_(kServiceName, &parts.logger) {
+  // Requests with payloads are admitted with the bytes of their tensors once those are known.
+  const MethodLimits message = {.max_request_bytes = parts.options.max_message_bytes};
+  const MethodLimits stream = {.max_request_bytes = parts.options.max_message_bytes,
+                               .admission = &parts.streams};
+  const MethodLimits control = {.max_request_bytes = kMaxControlBytes, .admission = &parts.control};
+  rpc_.AddUnary("Execute", message, [this](UnaryCall& call) { StartExecute(parts_, call); });
+  rpc_.AddStream("ExecuteStream", stream,
                  [this](StreamCall& call) { return StartExecuteStream(parts_, call); });
-  rpc_.AddUnary("ExecuteSequence", [this](UnaryCall& call) { StartSequence(parts_, call); });
-  tensors_.AddTo(rpc_);
-  rpc_.AddUnary("ListOperators", [this](UnaryCall& call) { ListOperators(call); });
-  rpc_.AddUnary("GetServerInfo", [this](UnaryCall& call) { GetServerInfo(call); });
-  rpc_.AddUnary("SelfTestDevices", [this](UnaryCall& call) { SelfTestDevices(call); });
+  rpc_.AddUnary("ExecuteSequence", message,
+                [this](UnaryCall& call) { StartSequence(parts_, call); });
+  tensors_.AddTo(rpc_, message, control);
+  rpc_.AddUnary("ListOperators", control, [this](UnaryCall& call) { ListOperators(call); });
+  rpc_.AddUnary("GetServerInfo", control, [this](UnaryCall& call) { GetServerInfo(call); });
+  rpc_.AddUnary("SelfTestDevices", control, [this](UnaryCall& call) { SelfTestDevices(call); });
 }
 
 void OperatorService::ListOperators(UnaryCall& call) const {
@@ -82,11 +93,21 @@ void OperatorService::SelfTestDevices(UnaryCall& call) {
     call.Finish(status);
     return;
   }
-  const bool is_started = self_test_.Start([this, &call, name = request.device()] {
+  // Made before the thread, which so needs no memory to answer.
+  struct Outcome {
+    absl::Status status;
     v1::SelfTestDevicesResponse answer;
-    const absl::Status status = SelfTest(name, answer);
-    return [&call, status, answer = std::move(answer)] { call.Finish(status, answer); };
-  });
+  };
+  const auto outcome = std::make_shared<Outcome>();
+  const bool is_started = self_test_.Start(
+      [this, outcome, name = request.device()] {
+        try {
+          outcome->status = SelfTest(name, outcome->answer);
+        } catch (...) {
+          outcome->status = ErrorOfException();
+        }
+      },
+      [&call, outcome] { call.Guard([&] { call.Finish(outcome->status, outcome->answer); }); });
   if (!is_started) call.Finish(SelfTestRunningError());
 }
 
@@ -123,7 +144,7 @@ void OperatorService::WriteServerInfo(v1::GetServerInfoResponse& info) const {
   limits.set_max_lease_s(static_cast<uint32_t>(options.tensors.max_ttl.count()));
   if (!region_socket_.empty()) {
     info.mutable_shared_memory()->set_socket(region_socket_);
-    info.mutable_shared_memory()->set_max_bytes(options.regions.per_connection.max_bytes);
+    info.mutable_shared_memory()->set_max_bytes(options.regions.limits.max_bytes);
   }
   limits.set_max_sequence_steps(static_cast<uint32_t>(options.max_sequence_steps));
   const auto uptime = std::chrono::duration_cast<seconds>(parts_.clock.Now() - started_);

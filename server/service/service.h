@@ -33,7 +33,11 @@ struct ServiceParts {
   const Clock& clock;
   DevicePool& pool;
   RequestValidator& validator;
+  // Of requests with tensors.
   Admission& admission;
+  // Of calls that are about the server itself, and of streams.
+  Admission& control;
+  Admission& streams;
   Logger& logger;
   const ServerOptions& options;
 };
@@ -74,7 +78,7 @@ class OperatorService {
   TensorService tensors_;
   const SequenceValidator sequences_;
   const ExecuteParts parts_;
-  RpcService rpc_{kServiceName};
+  RpcService rpc_;
   SingleTask self_test_;
 };
 

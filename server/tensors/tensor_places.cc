@@ -209,13 +209,13 @@ ResultContent OutputPlace::NewContent() {
   return {.id = new_content_, .replaced = share_.tensor->content()};
 }
 
-void OutputPlace::Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record) {
+absl::Status OutputPlace::Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record) {
   if (share_.tensor != nullptr) {
     const bool is_known = record.kind == DeviceKind::kGpu;
-    share_.tensor->Replace(std::move(buffer), is_known ? new_content_ : kNoContent);
-  } else {
-    std::memcpy(share_.slice.data(), buffer.data(), bytes);
+    return share_.tensor->Replace(std::move(buffer), is_known ? new_content_ : kNoContent);
   }
+  std::memcpy(share_.slice.data(), buffer.data(), bytes);
+  return absl::OkStatus();
 }
 
 bool CheckInPlace(const Invocation& invocation, const InputPlaces& inputs,

@@ -130,8 +130,9 @@ class OutputPlace {
 
   // Brings the result, which `buffer` holds, to its place. `record`: how it came to be. What a
   // device keeps under the id of NewContent is the result only if a GPU's is the answer: the
-  // processor may have put a wrong one right.
-  void Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record);
+  // processor may have put a wrong one right. TENSOR_QUOTA where others still read what a tensor
+  // held, and its client may not have both.
+  absl::Status Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record);
 
   // Gives up the share.
   void Release() { share_ = {}; }

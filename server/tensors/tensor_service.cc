@@ -1,9 +1,10 @@
 #include "server/tensors/tensor_service.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
-#include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,12 @@ using std::chrono::seconds;
 constexpr uint64_t kMostInlineBytes = uint64_t{64} << 10;
 // How often tensors whose lease has ended are looked for where nothing else happens.
 constexpr seconds kSweepPeriod{1};
+
+// A request may name as many tensors as a client may have, and as many as this in any case, so that
+// a client that knows more of them than the server does hears so.
+constexpr size_t kLeastMostHandles = 1024;
+// Handles are shorter than this, with what protobuf needs for each.
+constexpr uint64_t kMostHandleFieldBytes = 64;
 
 // A call whose request may have a payload. What it has under way is soon done, so cancelling it
 // changes nothing.
@@ -96,16 +103,18 @@ absl::Status CheckRange(uint64_t offset, uint64_t bytes, const ResidentTensor& t
 
 // Answers with bytes of a tensor. Takes as long as filling the tensor with zeros.
 void Send(UnaryCall& call, ResidentTensor& tensor, uint64_t offset, uint64_t bytes) {
-  try {
+  v1::ReadTensorResponse header;
+  WriteDesc(tensor.desc(), *header.mutable_desc());
+  OutgoingPayload payload;
+  if (bytes <= kMostInlineBytes) {
+    // A share of the content would keep all of it as it is, for as long as the client likes.
+    payload = OutgoingPayload::From(tensor.Copy(offset, bytes), bytes);
+  } else {
     std::shared_ptr<const std::byte> snapshot = tensor.Snapshot().data;
-    v1::ReadTensorResponse header;
-    WriteDesc(tensor.desc(), *header.mutable_desc());
     const std::byte* const data = snapshot.get() + offset;
-    const OutgoingPayload payload = {data, bytes, std::move(snapshot)};
-    call.Finish(ComposeMessage(header, {&payload, 1}));
-  } catch (const std::bad_alloc&) {
-    call.Finish(OutOfMemoryError());
+    payload = {data, bytes, std::move(snapshot)};
   }
+  call.Finish(ComposeMessage(header, {&payload, 1}));
 }
 
 template <class Request>
@@ -126,13 +135,29 @@ TensorService::TensorService(const TensorServiceOptions& options, const Clock& c
       store_(options.limits, clock, buffers),
       thread_(kSweepPeriod, [this] { store_.Sweep(); }) {}
 
-void TensorService::AddTo(RpcService& rpc) {
-  rpc.AddUnary("CreateTensor", [this](UnaryCall& call) { Create(call); });
-  rpc.AddUnary("WriteTensor", [this](UnaryCall& call) { Write(call); });
-  rpc.AddUnary("ReadTensor", [this](UnaryCall& call) { Read(call); });
-  rpc.AddUnary("RenewTensors", [this](UnaryCall& call) { Renew(call); });
-  rpc.AddUnary("DeleteTensors", [this](UnaryCall& call) { Delete(call); });
-  rpc.AddUnary("ListTensors", [this](UnaryCall& call) { List(call); });
+void TensorService::AddTo(RpcService& rpc, const MethodLimits& message,
+                          const MethodLimits& control) {
+  // Reading is admitted with the bytes that are read, once those are known.
+  const MethodLimits read = {.max_request_bytes = control.max_request_bytes};
+  MethodLimits handles = control;
+  handles.max_request_bytes += MostHandles() * kMostHandleFieldBytes;
+  rpc.AddUnary("CreateTensor", message, [this](UnaryCall& call) { Create(call); });
+  rpc.AddUnary("WriteTensor", message, [this](UnaryCall& call) { Write(call); });
+  rpc.AddUnary("ReadTensor", read, [this](UnaryCall& call) { Read(call); });
+  rpc.AddUnary("RenewTensors", handles, [this](UnaryCall& call) { Renew(call); });
+  rpc.AddUnary("DeleteTensors", handles, [this](UnaryCall& call) { Delete(call); });
+  rpc.AddUnary("ListTensors", control, [this](UnaryCall& call) { List(call); });
+}
+
+size_t TensorService::MostHandles() const {
+  return std::max(kLeastMostHandles, options_.limits.max_tensors_per_client);
+}
+
+absl::Status TensorService::CheckHandles(int count) const {
+  if (static_cast<size_t>(count) <= MostHandles()) return absl::OkStatus();
+  return MakeViolationError(
+      {"tensors", absl::StrCat("The request names ", count, " tensors; at most ", MostHandles(),
+                               " are allowed, no fewer than a client may have.")});
 }
 
 void TensorService::Create(UnaryCall& call) {
@@ -144,7 +169,7 @@ void TensorService::Create(UnaryCall& call) {
   if (!violations.empty()) return call.Finish(MakeViolationError(violations, ""));
   if (!home.ok()) return call.Finish(home.status());
   tensor.device = *home;
-  Run(state.payload_bytes(), [this, &state, tensor = std::move(tensor)] {
+  Run(call, state.payload_bytes(), [this, &state, tensor = std::move(tensor)] {
     const auto created = store_.Create(state.client, tensor);
     v1::CreateTensorResponse answer;
     if (created.ok()) {
@@ -166,7 +191,7 @@ void TensorService::Write(UnaryCall& call) {
   absl::Status status = CheckRange(request.offset(), state.payload_bytes(), **tensor, "payload");
   if (!status.ok()) return call.Finish(status);
   // The first write to a tensor touches all of it.
-  Run((*tensor)->bytes(), [this, &state] {
+  Run(call, (*tensor)->bytes(), [this, &state] {
     const absl::Status written =
         store_.Write(state.client, state.request.tensor(), state.request.offset(),
                      state.payload_bytes(), [&state](std::byte* target) {
@@ -198,7 +223,7 @@ void TensorService::Read(UnaryCall& call) {
   auto admitted = admission_.Admit(bytes);
   if (!admitted.ok()) return call.Finish(admitted.status());
   state.permit = *std::move(admitted);
-  Run(tensor->bytes(),
+  Run(call, tensor->bytes(),
       [&state, tensor, offset, bytes] { Send(state.call, *tensor, offset, bytes); });
 }
 
@@ -207,7 +232,12 @@ void TensorService::Renew(UnaryCall& call) {
   if (absl::Status status = ParseMessage(call.request(), request); !status.ok()) {
     return call.Finish(status);
   }
-  const auto granted = store_.Renew(call.client(), HandlesOf(request), seconds(request.ttl_s()));
+  if (absl::Status status = CheckHandles(request.tensors_size()); !status.ok()) {
+    return call.Finish(status);
+  }
+  const std::string client = call.client();
+  const std::vector<absl::string_view> handles = HandlesOf(request);
+  const auto granted = store_.Renew(client, handles, seconds(request.ttl_s()));
   if (!granted.ok()) return call.Finish(granted.status());
   v1::RenewTensorsResponse answer;
   answer.set_ttl_s(static_cast<uint32_t>(granted->count()));
@@ -219,8 +249,13 @@ void TensorService::Delete(UnaryCall& call) {
   if (absl::Status status = ParseMessage(call.request(), request); !status.ok()) {
     return call.Finish(status);
   }
+  if (absl::Status status = CheckHandles(request.tensors_size()); !status.ok()) {
+    return call.Finish(status);
+  }
+  const std::string client = call.client();
+  const std::vector<absl::string_view> handles = HandlesOf(request);
   v1::DeleteTensorsResponse answer;
-  answer.set_deleted(static_cast<uint32_t>(store_.Delete(call.client(), HandlesOf(request))));
+  answer.set_deleted(static_cast<uint32_t>(store_.Delete(client, handles)));
   call.Finish(SerializeMessage(answer));
 }
 
@@ -245,11 +280,11 @@ void TensorService::List(UnaryCall& call) {
   call.Finish(SerializeMessage(answer));
 }
 
-void TensorService::Run(uint64_t bytes, std::function<void()> task) {
+void TensorService::Run(UnaryCall& call, uint64_t bytes, std::function<void()> task) {
   if (bytes <= kMostInlineBytes) {
     task();
   } else {
-    thread_.Start(std::move(task));
+    thread_.Start([&call, guarded = std::move(task)] { call.Guard(guarded); });
   }
 }
 

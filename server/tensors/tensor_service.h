@@ -5,9 +5,11 @@
 #ifndef OPSERVE_SERVER_TENSORS_TENSOR_SERVICE_H_
 #define OPSERVE_SERVER_TENSORS_TENSOR_SERVICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
+#include "absl/status/status.h"
 #include "kernels/validate.h"
 #include "proto/base/host_buffers.h"
 #include "server/admission/admission.h"
@@ -15,6 +17,7 @@
 #include "server/base/task_thread.h"
 #include "server/pool/device_pool.h"
 #include "server/resident/tensor_store.h"
+#include "server/rpc/method_limits.h"
 #include "server/rpc/rpc_service.h"
 #include "server/rpc/unary_call.h"
 
@@ -35,8 +38,9 @@ class TensorService {
   TensorService(const TensorServiceOptions& options, const Clock& clock, Admission& admission,
                 const DevicePool& pool, HostBufferPool& buffers);
 
-  // Adds the methods to `rpc`.
-  void AddTo(RpcService& rpc);
+  // Adds the methods to `rpc`: those with payloads with the limits of `message`, the others with
+  // those of `control`, and room for the handles.
+  void AddTo(RpcService& rpc, const MethodLimits& message, const MethodLimits& control);
 
   TensorStore& store() { return store_; }
 
@@ -48,8 +52,13 @@ class TensorService {
   void Delete(UnaryCall& call);
   void List(UnaryCall& call);
 
-  // Runs a task that handles so many bytes, here or in the thread.
-  void Run(uint64_t bytes, std::function<void()> task);
+  // The most handles that one request may name.
+  size_t MostHandles() const;
+  // INVALID_REQUEST for more.
+  absl::Status CheckHandles(int count) const;
+
+  // Runs a task of `call` that handles so many bytes, here or in the thread.
+  void Run(UnaryCall& call, uint64_t bytes, std::function<void()> task);
 
   const TensorServiceOptions options_;
   Admission& admission_;

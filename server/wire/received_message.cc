@@ -35,6 +35,7 @@ absl::Status ReceivedMessage::Read(grpc::ByteBuffer& bytes, google::protobuf::Me
   if (result == SplitResult::kHeaderTooLarge) return HeaderTooLargeError();
   if (result != SplitResult::kOk || !is_header_valid) return NoMessageError(header);
   places_ = std::move(split.payloads);
+  header_bytes_ = split.header.size() + places_.size() * sizeof(PayloadPlace);
   return absl::OkStatus();
 }
 

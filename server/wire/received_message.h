@@ -40,6 +40,9 @@ class ReceivedMessage {
   // called once.
   absl::Status Read(grpc::ByteBuffer& bytes, google::protobuf::Message& header);
 
+  // Bytes of the message beside the contents of its payloads.
+  size_t header_bytes() const { return header_bytes_; }
+
   // Lengths of the payloads of the message, in order.
   std::vector<uint64_t> payload_bytes() const;
 
@@ -62,6 +65,7 @@ class ReceivedMessage {
   // The bytes of slices_, whose elements never move: small slices hold their bytes themselves.
   std::vector<ByteSlice> views_;
   std::vector<PayloadPlace> places_;
+  size_t header_bytes_ = 0;
   // The pieces of each payload that lies in several.
   std::vector<std::vector<ByteSlice>> pieces_;
   // The buffer of each payload that was gathered, and nothing for the others.

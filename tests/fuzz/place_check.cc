@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "kernels/cpu/cpu_executor.h"
 #include "kernels/validate.h"
 #include "server/wire/wire.h"
+#include "tests/fuzz/require.h"
 #include "tests/testing/payload_views.h"
 
 namespace opserve::fuzz {
@@ -20,10 +20,6 @@ constexpr ValidationLimits kLimits = {.max_elements = 1 << 14, .max_tensor_bytes
 
 using Bytes = std::vector<std::byte>;
 using Pointers = std::array<const std::byte*, kMaxInputs>;
-
-void Require(bool holds) {
-  if (!holds) std::abort();
-}
 
 // Exactly the bytes that the kernel may read. What is beyond them is AddressSanitizer's.
 std::vector<Bytes> CopiesOf(const Pointers& inputs, const Invocation& call) {
@@ -104,7 +100,7 @@ void RunInPlace(RegionWorld& world, const v1::ExecuteRequest& request, const Inv
   } else {
     HostBuffer buffer = world.buffers().Take(call.output_bytes);
     Run(call, pointers, buffer.data());
-    output.Put(std::move(buffer), call.output_bytes, {});
+    Require(output.Put(std::move(buffer), call.output_bytes, {}).ok());
   }
   Require(ResultIn(output, call) == expected);
   if (!touches_input) Require(CopiesOf(pointers, call) == before);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "opserve/rpc/status.pb.h"
 #include "server/regions/region_socket.h"
+#include "tests/fuzz/require.h"
 #include "tests/testing/region_client.h"
 
 namespace opserve::fuzz {
@@ -18,11 +18,7 @@ namespace {
 
 constexpr uint64_t kSharedBytes = 8192;
 constexpr uint64_t kMaxFileBytes = 1 << 15;
-constexpr RegionLimits kLimits = {.max_bytes = 1 << 15, .max_regions = 4};
-
-void Require(bool holds) {
-  if (!holds) std::abort();
-}
+constexpr RegionLimits kRegionLimits = {.max_bytes = 1 << 15, .max_regions = 4};
 
 UniqueFd ReadOnly(const UniqueFd& fd) {
   return UniqueFd(open(absl::StrCat("/proc/self/fd/", fd.get()).c_str(), O_RDONLY | O_CLOEXEC));
@@ -40,7 +36,7 @@ TensorDesc Desc(DataType type, std::vector<uint32_t> sizes) { return PackedDesc(
 }  // namespace
 
 RegionWorld::RegionWorld()
-    : regions_(kLimits),
+    : regions_(kRegionLimits),
       tensors_({}, clock_, buffers_),
       shared_(testing::MakeMemfd(kSharedBytes)),
       segment_(kSharedBytes) {
@@ -105,7 +101,7 @@ uint64_t RegionWorld::BytesOffered(const RegionPacket& packet, const v1::Registe
   return descriptor.bytes() % (kMaxFileBytes + 1);
 }
 
-bool RegionWorld::MayRegister(RegionTable::Owner owner, uint64_t available, uint64_t bytes) const {
+bool RegionWorld::MayRegister(uint64_t owner, uint64_t available, uint64_t bytes) const {
   Entry used;
   size_t regions = 0;
   for (const auto& [id, entry] : model_) {
@@ -113,8 +109,8 @@ bool RegionWorld::MayRegister(RegionTable::Owner owner, uint64_t available, uint
     used.bytes += entry.bytes;
     ++regions;
   }
-  return bytes >= 1 && bytes <= available && regions < kLimits.max_regions &&
-         bytes <= kLimits.max_bytes - used.bytes;
+  return bytes >= 1 && bytes <= available && regions < kRegionLimits.max_regions &&
+         bytes <= kRegionLimits.max_bytes - used.bytes;
 }
 
 void RegionWorld::Answer(const RegionPacket& packet) {
@@ -136,7 +132,7 @@ void RegionWorld::Answer(const RegionPacket& packet) {
   }
   v1::RegionRequest request;
   const bool is_whole = !sent.is_truncated && request.ParseFromString(sent.bytes);
-  const RegionTable::Owner owner = packet.owner() % 3;
+  const uint64_t owner = packet.owner() % 3;
   bool is_right = false;
   if (is_whole && request.has_register_()) {
     const v1::RegisterRegion& what = request.register_();
@@ -150,7 +146,7 @@ void RegionWorld::Answer(const RegionPacket& packet) {
   std::optional<Peer> peer;
   if (packet.takes_names()) peer = Peer{geteuid(), {getegid()}};
   v1::RegionResponse response;
-  Require(response.ParseFromString(AnswerRegionPacket(regions_, owner, peer, sent)));
+  Require(response.ParseFromString(AnswerRegionPacket(regions_, {owner}, peer, sent)));
   Require(response.error().empty() == is_right);
   if (!is_right) {
     rpc::Status error;

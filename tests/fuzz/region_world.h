@@ -42,7 +42,7 @@ class RegionWorld {
 
  private:
   struct Entry {
-    RegionTable::Owner owner = 0;
+    uint64_t owner = 0;
     uint64_t bytes = 0;
   };
 
@@ -53,7 +53,7 @@ class RegionWorld {
   uint64_t BytesOffered(const RegionPacket& packet, const v1::RegisterRegion& what,
                         size_t descriptors) const;
   // Whether the quota allows `bytes` of `available` bytes.
-  bool MayRegister(RegionTable::Owner owner, uint64_t available, uint64_t bytes) const;
+  bool MayRegister(uint64_t owner, uint64_t available, uint64_t bytes) const;
   void CheckTable() const;
   // The id that a case calls `name`, or `name`.
   std::string IdOf(const std::string& name) const;

@@ -15,6 +15,7 @@
 #include "tests/integration/client_fixture.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/server_process.h"
+#include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::testing {
 namespace {
@@ -41,7 +42,7 @@ TensorView Fill(const RegionRange& range, const Floats& values) {
 }
 
 TEST_F(ClientRegionsTest, ServerInfoTellsTheSocket) {
-  options_.regions.per_connection.max_bytes = 12345;
+  options_.regions.limits.max_bytes = 12345;
   Start();
   const auto info = client_->GetServerInfo();
   ASSERT_TRUE(info.ok() && info->shared_memory.has_value());
@@ -131,7 +132,7 @@ TEST_F(ClientRegionsTest, RegionsOutliveTheirClient) {
 
 TEST_F(ClientRegionsTest, ManyRegionsShareOneConnection) {
   options_.regions.max_connections = 1;
-  options_.regions.per_connection.max_regions = 1000;
+  options_.regions.limits.max_regions = 1000;
   Start();
   std::vector<SharedRegion> regions;
   for (int i = 0; i < 500; ++i) regions.push_back(NewRegion(64));
@@ -143,7 +144,7 @@ TEST_F(ClientRegionsTest, ManyRegionsShareOneConnection) {
 }
 
 TEST_F(ClientRegionsTest, QuotasAreKeptAndFreed) {
-  options_.regions.per_connection.max_bytes = 8192;
+  options_.regions.limits.max_bytes = 8192;
   Start();
   for (int i = 0; i < 100; ++i) {
     const SharedRegion region = NewRegion(8192);
@@ -166,6 +167,23 @@ TEST_F(ClientRegionsTest, ServersTakeSoManyConnections) {
     EXPECT_EQ(GetErrorReason(status), "REGION_QUOTA") << status;
   }
   EXPECT_TRUE(client_->Execute(Round(Fill(region->range(0, 4), {1.5f}))).ok());
+}
+
+TEST_F(ClientRegionsTest, AConnectionThatWasIdleForTooLongIsMadeAnew) {
+  SimulatedClock clock;
+  Start({.clock = &clock});
+  NewRegion(64);
+  // Who is served later finds that the region is gone, and then that its connection is.
+  const auto second = Connect({});
+  const SharedRegion theirs = NewRegion(*second, 64);
+  clock.Advance(options_.regions.idle_limit);
+  const auto third = Connect({});
+  const SharedRegion another = NewRegion(*third, 64);
+  const SharedRegion region = NewRegion(64);
+  EXPECT_TRUE(client_->Execute(Round(Fill(region.range(0, 4), {1.5f}))).ok());
+  clock.Advance(options_.regions.idle_limit);
+  EXPECT_TRUE(client_->Execute(Round(Fill(region.range(0, 4), {1.5f}))).ok());
+  server_.reset();
 }
 
 TEST_F(ClientRegionsTest, SizesThatCannotBeAreRefused) {

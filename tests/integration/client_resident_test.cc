@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "opserve/owned_tensor.h"
+#include "server/resident/tensor_quota.h"
 #include "tests/integration/client_fixture.h"
 #include "tests/unit/server/base/simulated_clock.h"
 
@@ -56,7 +57,7 @@ TEST_F(ClientResidentTest, KeepsWhatIsWritten) {
   EXPECT_EQ(list->tensors[0].handle, lease->handle);
   EXPECT_EQ(list->tensors[0].spec, FloatsSpec(3));
   EXPECT_EQ(list->tensors[0].label, "weights");
-  EXPECT_EQ(list->bytes, 12u);
+  EXPECT_EQ(list->bytes, TensorCharge(12));
   EXPECT_EQ(list->max_bytes, client_->GetServerInfo()->limits.max_resident_bytes_per_client);
 }
 
@@ -163,7 +164,7 @@ TEST_F(ClientResidentTest, AResultMustFitItsTensor) {
 }
 
 TEST_F(ClientResidentTest, QuotasAreKept) {
-  options_.tensors.max_bytes_per_client = 8;
+  options_.tensors.max_bytes_per_client = TensorCharge(8);
   Start();
   const TensorHandle tensor = Create({1, 2});
   const CallOptions once = {.retry = RetryPolicy{.max_attempts = 1}};

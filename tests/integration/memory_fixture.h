@@ -17,6 +17,8 @@
 
 namespace opserve::testing {
 
+using Floats = std::vector<float>;
+
 // Shared memory that holds `values`.
 template <class T>
 std::unique_ptr<SharedMemory> SharedValues(const std::vector<T>& values) {

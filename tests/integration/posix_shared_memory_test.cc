@@ -21,8 +21,6 @@ namespace {
 
 using ::testing::AnyOf;
 
-using Floats = std::vector<float>;
-
 // Values and results of `kCount` elements: several pages each, which several threads may touch.
 constexpr uint32_t kCount = 1 << 16;
 constexpr uint64_t kBytes = kCount * sizeof(float);

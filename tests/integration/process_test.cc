@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -16,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "tests/integration/raw_calls.h"
 #include "tests/integration/server_process.h"
 #include "tests/integration/test_server.h"
 
@@ -102,9 +105,10 @@ class Load {
 // is accepted and stays unanswered as long as this object lives.
 class StuckCall {
  public:
-  explicit StuckCall(const std::string& address) : stub_(ConnectTo(address)) {
+  explicit StuckCall(const std::string& address, uint32_t elements = 16 << 20)
+      : stub_(ConnectTo(address)) {
     v1::ExecuteRequest request = RoundRequest({1.5f});
-    request.mutable_inputs(0)->set_sizes(0, 16 << 20);
+    request.mutable_inputs(0)->set_sizes(0, elements);
     request.mutable_inputs(0)->add_strides(0);
     const grpc::Slice slice(request.SerializeAsString());
     call_ = stub_.PrepareCall(&context_, "/opserve.v1.OperatorService/Execute", &queue_);
@@ -164,6 +168,116 @@ TEST(ProcessTest, EndsWithFourAtTheSecondSignal) {
   server.Signal(SIGTERM);
   EXPECT_EQ(server.WaitExit(), 4) << server.Output();
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// Clients that do not move hold nothing up: one takes no answer, one has begun a call and sends no
+// message, one has announced payloads on a stream and sends none.
+TEST(ProcessTest, TheDrainWaitsForNoClientThatDoesNotMove) {
+  const TemporaryFolder folder;
+  ServerProcess server(
+      ServerProcess::Serving(folder.path()) +
+      std::vector<std::string>{"--drain-stall-limit", "1", "--log-level", "debug"});
+  const std::vector<std::string> addresses = server.WaitReady(folder.path());
+  ASSERT_THAT(addresses, SizeIs(1));
+  const StuckCall reader(addresses[0], 4 << 20);
+  ASSERT_TRUE(server.WaitOutput("request answered"));
+  RawStream begun(ConnectTo(addresses[0]), "/opserve.v1.OperatorService/Execute");
+  RawStream announced(ConnectTo(addresses[0]), "/opserve.v1.OperatorService/ExecuteStream");
+  v1::ExecuteStreamRequest request;
+  request.set_id(1);
+  *request.mutable_request() = RoundRequest({1.5f});
+  request.mutable_request()->clear_payloads();
+  request.add_payload_bytes(4);
+  ASSERT_TRUE(announced.Write(request.SerializeAsString()));
+  // The answer to another request tells that the server has read the one before.
+  request.set_id(2);
+  request.clear_payload_bytes();
+  request.add_payloads(BytesOf<float>({1.5f}));
+  ASSERT_TRUE(announced.Write(request.SerializeAsString()));
+  ASSERT_TRUE(announced.Read());
+  server.Signal(SIGTERM);
+  ASSERT_TRUE(server.WaitOutput("draining requests=2"));
+  EXPECT_EQ(server.WaitExit(), 0) << server.Output();
+}
+
+TEST(ProcessTest, SighupDoesNotStopTheServer) {
+  const TemporaryFolder folder;
+  ServerProcess server(ServerProcess::Serving(folder.path()));
+  const std::vector<std::string> addresses = server.WaitReady(folder.path());
+  ASSERT_THAT(addresses, SizeIs(1));
+  server.Signal(SIGHUP);
+  ASSERT_TRUE(server.WaitOutput("signal received signal=1\n"));
+  const auto stub = v1::OperatorService::NewStub(ConnectTo(addresses[0]));
+  grpc::ClientContext context;
+  v1::ExecuteResponse response;
+  EXPECT_TRUE(stub->Execute(&context, RoundRequest({1}), &response).ok());
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.WaitExit(), 0) << server.Output();
+}
+
+std::string ReadText(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+}
+
+// A connection of its own that trusts one certificate only.
+class TlsConnection {
+ public:
+  TlsConnection(const std::string& address, const std::filesystem::path& certificate) {
+    grpc::SslCredentialsOptions trust;
+    trust.pem_root_certs = ReadText(certificate);
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    stub_ = v1::OperatorService::NewStub(
+        grpc::CreateCustomChannel(address, grpc::SslCredentials(trust), arguments));
+  }
+  bool Works() {
+    grpc::ClientContext context;
+    v1::ExecuteResponse response;
+    return stub_->Execute(&context, RoundRequest({1}), &response).ok();
+  }
+
+ private:
+  std::unique_ptr<v1::OperatorService::Stub> stub_;
+};
+
+TEST(ProcessTest, SighupReadsTheCertificateAgain) {
+  const std::filesystem::path data = std::filesystem::path(OPSERVE_TEST_DATA) / "tls";
+  const TemporaryFolder folder;
+  const TemporaryFolder files;
+  const auto certificate = files.path() / "certificate.pem";
+  const auto key = files.path() / "key.pem";
+  const auto put = [](const std::filesystem::path& from, const std::filesystem::path& to) {
+    std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
+  };
+  put(data / "certificate.pem", certificate);
+  put(data / "key.pem", key);
+  // Two addresses: each has a certificate of its own in gRPC.
+  ServerProcess server(ServerProcess::Serving(folder.path()) +
+                       std::vector<std::string>{"--listen", "127.0.0.1:0", "--tls-certificate",
+                                                certificate.string(), "--tls-key", key.string()});
+  const std::vector<std::string> addresses = server.WaitReady(folder.path());
+  ASSERT_THAT(addresses, SizeIs(2));
+  TlsConnection old(addresses[0], data / "certificate.pem");
+  EXPECT_TRUE(old.Works());
+
+  // The key of another certificate: nothing changes.
+  put(data / "other_key.pem", key);
+  server.Signal(SIGHUP);
+  ASSERT_TRUE(server.WaitOutput("certificate kept"));
+  EXPECT_THAT(server.Output(), HasSubstr(key.string()));
+  EXPECT_TRUE(TlsConnection(addresses[0], data / "certificate.pem").Works());
+
+  put(data / "other_certificate.pem", certificate);
+  server.Signal(SIGHUP);
+  ASSERT_TRUE(server.WaitOutput("certificate read"));
+  for (const std::string& address : addresses) {
+    EXPECT_TRUE(TlsConnection(address, data / "other_certificate.pem").Works());
+    EXPECT_FALSE(TlsConnection(address, data / "certificate.pem").Works());
+  }
+  EXPECT_TRUE(old.Works());
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.WaitExit(), 0) << server.Output();
 }
 
 TEST(ProcessTest, SigtermUnderLoadLosesNothing) {

@@ -14,8 +14,6 @@
 
 namespace opserve::testing {
 
-using Floats = std::vector<float>;
-
 class ResidentTensorTest : public MemoryTest {
  protected:
   // Calls a method as a client of that name.

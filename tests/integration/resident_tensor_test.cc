@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "proto/base/sha256.h"
+#include "server/resident/tensor_quota.h"
 #include "tests/integration/resident_fixture.h"
 #include "tests/testing/null_device.h"
 
@@ -107,11 +108,11 @@ TEST_F(ResidentTensorTest, ListsAndDeletes) {
   EXPECT_EQ(list.tensors(0).ttl_s(), 100);
   EXPECT_EQ(list.tensors(0).bytes(), 8);
   EXPECT_EQ(list.tensors(1).tensor(), second);
-  EXPECT_EQ(list.bytes(), 12);
+  EXPECT_EQ(list.bytes(), TensorCharge(8) + TensorCharge(4));
   EXPECT_EQ(list.max_bytes(), Info().limits().max_resident_bytes_per_client());
   EXPECT_EQ(Delete(first), 1);
   EXPECT_EQ(Delete(first), 0);
-  EXPECT_EQ(List().bytes(), 4);
+  EXPECT_EQ(List().bytes(), TensorCharge(4));
 }
 
 TEST_F(ResidentTensorTest, ServerInfoTellsTheLimits) {
@@ -125,7 +126,7 @@ TEST_F(ResidentTensorTest, ServerInfoTellsTheLimits) {
 }
 
 TEST_F(ResidentTensorTest, QuotasAreKept) {
-  options_.tensors.max_bytes_per_client = 8;
+  options_.tensors.max_bytes_per_client = TensorCharge(8);
   Start();
   const std::string tensor = CreateFloats({1, 2});
   const grpc::Status status = Refusal(NewFloats({3}));
@@ -135,6 +136,18 @@ TEST_F(ResidentTensorTest, QuotasAreKept) {
   Create(NewFloats({3}), "other");
   EXPECT_EQ(Delete(tensor), 1);
   CreateFloats({3});
+}
+
+// What a request reads itself is not in the way of its result.
+TEST_F(ResidentTensorTest, WorkInPlaceNeedsNoRoomBesideTheTensor) {
+  options_.tensors.max_bytes_per_client = TensorCharge(8);
+  Start();
+  const std::string tensor = CreateFloats({1.5f, -1.5f});
+  for (int i = 0; i < 3; ++i) {
+    const Answer answer = Execute(RoundAt(2, InTensor(tensor), InTensor(tensor)));
+    EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  }
+  EXPECT_EQ(List().bytes(), TensorCharge(8));
 }
 
 TEST_F(ResidentTensorTest, LeasesEndAndAreRenewed) {

@@ -9,10 +9,9 @@
 
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
-#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "tests/integration/gated_device.h"
+#include "tests/integration/raw_calls.h"
 #include "tests/integration/test_server.h"
 
 namespace opserve::testing {
@@ -38,27 +37,6 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
-
-// Calls a unary method by name with the bytes of a message, as a client without stubs does.
-std::pair<grpc::Status, std::string> CallByName(const std::shared_ptr<grpc::Channel>& channel,
-                                                const std::string& method,
-                                                const std::string& request) {
-  grpc::GenericStub stub(channel);
-  const grpc::Slice slice(request);
-  const grpc::ByteBuffer bytes(&slice, 1);
-  grpc::ByteBuffer response;
-  grpc::ClientContext context;
-  // Shared, because the thread that sets it may still be about it when this one goes on.
-  const auto done = std::make_shared<std::promise<grpc::Status>>();
-  stub.UnaryCall(&context, method, {}, &bytes, &response,
-                 [done](grpc::Status status) { done->set_value(std::move(status)); });
-  grpc::Status status = done->get_future().get();
-  grpc::Slice answer;
-  if (status.ok()) {
-    EXPECT_TRUE(response.DumpToSingleSlice(&answer).ok());
-  }
-  return {status, std::string(reinterpret_cast<const char*>(answer.begin()), answer.size())};
-}
 
 // HealthCheckRequest{service} and HealthCheckResponse{status}, as bytes.
 std::string HealthRequest(const std::string& service) {
@@ -164,38 +142,6 @@ TEST(ServicesTest, ServesWithSeveralPollers) {
     }
   }
   for (PendingCall& call : calls) EXPECT_TRUE(call.Get().status.ok());
-}
-
-TEST(ServicesTest, ReflectionTellsTheServices) {
-  TestServer server;
-  // ServerReflectionRequest{list_services: ""} on the bidirectional stream, as bytes.
-  grpc::GenericStub stub(server.channel());
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
-  const auto stream = stub.PrepareCall(
-      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
-  void* tag = nullptr;
-  bool ok = false;
-  stream->StartCall(nullptr);
-  ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
-  const grpc::Slice slice(std::string("\x3a\x00", 2));
-  stream->Write(grpc::ByteBuffer(&slice, 1), nullptr);
-  ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
-  grpc::ByteBuffer response;
-  stream->Read(&response, nullptr);
-  ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
-  grpc::Slice answer;
-  ASSERT_TRUE(response.DumpToSingleSlice(&answer).ok());
-  const std::string text(reinterpret_cast<const char*>(answer.begin()), answer.size());
-  EXPECT_THAT(text, HasSubstr(kService));
-  EXPECT_THAT(text, HasSubstr("grpc.health.v1.Health"));
-  context.TryCancel();
-  grpc::Status status;
-  stream->Finish(&status, nullptr);
-  queue.Next(&tag, &ok);
-  queue.Shutdown();
-  while (queue.Next(&tag, &ok)) {
-  }
 }
 
 TEST(ServicesTest, ServesOnASocketFile) {

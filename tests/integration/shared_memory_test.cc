@@ -26,8 +26,6 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-using Floats = std::vector<float>;
-
 class SharedMemoryTest : public MemoryTest {
  protected:
   // Starts the server and a client of its regions.
@@ -40,7 +38,7 @@ class SharedMemoryTest : public MemoryTest {
 };
 
 TEST_F(SharedMemoryTest, ServerInfoTellsTheSocket) {
-  options_.regions.per_connection.max_bytes = 12345;
+  options_.regions.limits.max_bytes = 12345;
   Start();
   EXPECT_EQ(Info().shared_memory().socket(), region_socket());
   EXPECT_EQ(Info().shared_memory().max_bytes(), 12345);

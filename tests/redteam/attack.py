@@ -8,9 +8,11 @@ import tempfile
 import threading
 import time
 
+from process_memory import rss
+from raw_http2 import is_healthy, open_http2
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
-from raw_http2 import is_healthy, open_http2, rss  # noqa: E402  (the path is set above)
-from server_process import ServerProcess  # noqa: E402
+from server_process import ServerProcess  # noqa: E402  (the path is set above)
 
 MIB = 1 << 20
 TLS_FILES = pathlib.Path(__file__).resolve().parent.parent / "data" / "tls"

@@ -1,6 +1,5 @@
 """HTTP/2 frames by hand, for clients that no library would let one write."""
 
-import pathlib
 import socket
 import ssl
 import struct
@@ -130,11 +129,3 @@ class Flood:
         except OSError:
             self.is_closed = True
         connection.close()
-
-
-def rss(pid):
-    """Bytes of memory that the process holds."""
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) << 10
-    raise RuntimeError("no VmRSS")

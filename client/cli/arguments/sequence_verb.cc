@@ -7,7 +7,7 @@
 namespace opserve::cli {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kSequenceFooter[] =
     "FILE is a JSON object with a list of steps, numbered from 0:\n"
     "\n"
     "  {\"steps\": [\n"
@@ -44,7 +44,7 @@ void AddSequence(Verb root, Command& command) {
   Verb verb = root.AddVerb("sequence",
                            "Run operators one after the other in one call; results in between "
                            "stay at the server");
-  verb.SetFooter(kFooter);
+  verb.SetFooter(kSequenceFooter);
   verb.AddOption("FILE", "FILE", TakeAny(sequence->file),
                  "JSON file of the steps, see below, or - for standard input");
   verb.AddOption("--step", "JSON", AppendAny(sequence->steps),

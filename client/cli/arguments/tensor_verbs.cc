@@ -7,7 +7,7 @@
 namespace opserve::cli {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kTensorFooter[] =
     "A tensor belongs to the clients of this host with the same --client-name. It\n"
     "ends with its lease, when it is deleted, or with the server. In other verbs,\n"
     "tensor:HANDLE names it.\n"
@@ -114,7 +114,7 @@ void AddDelete(Verb tensor, Command& command) {
 void AddTensor(Verb root, Command& command) {
   Verb tensor = root.AddVerb("tensor", "Keep tensors at the server between calls");
   tensor.RequireVerb();
-  tensor.SetFooter(kFooter);
+  tensor.SetFooter(kTensorFooter);
   AddCreate(tensor, command);
   AddWrite(tensor, command);
   AddRead(tensor, command);

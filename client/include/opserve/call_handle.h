@@ -9,14 +9,11 @@
 #ifndef OPSERVE_CALL_HANDLE_H_
 #define OPSERVE_CALL_HANDLE_H_
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -39,6 +36,9 @@ namespace client_internal {
 // How a call is given up: its user cancels, who works on it says what that does. Thread-safe.
 class Cancellation {
  public:
+  Cancellation();
+  ~Cancellation();
+
   // Runs the action of the moment, on this thread. No effect but the first time.
   void Cancel();
   bool is_cancelled() const;
@@ -47,9 +47,27 @@ class Cancellation {
   void OnCancel(std::function<void()> action);
 
  private:
-  mutable std::mutex mutex_;  // guards all that follows
-  bool is_cancelled_ = false;
-  std::function<void()> action_;
+  struct Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+// The end of a call, which comes once. What its thread did before is seen by those who waited.
+// Thread-safe.
+class CallEnd {
+ public:
+  CallEnd();
+  ~CallEnd();
+
+  // Lets it come, and runs what waits for it: to be called once.
+  void Come();
+  // Waits for at most `limit`. Returns whether it has come.
+  bool WaitFor(absl::Duration limit) const;
+  // Runs `action` when it comes, on the thread of Come; at once where it has come already.
+  void Then(absl::AnyInvocable<void() &&> action);
+
+ private:
+  struct Impl;
+  const std::unique_ptr<Impl> impl_;
 };
 
 // What the handles of a call share with who works on it. Thread-safe.
@@ -59,36 +77,16 @@ class CallState : public Cancellation {
   // Ends the call: to be called once.
   void Finish(CallResult<T> result, const ExecutionInfo& info) {
     OnCancel(nullptr);
-    std::vector<CallCallback<T>> callbacks;
-    {
-      const std::lock_guard lock(mutex_);
-      result_ = std::move(result);
-      info_ = info;
-      callbacks.swap(callbacks_);
-      over_.notify_all();
-    }
-    for (CallCallback<T>& callback : callbacks) std::move(callback)(*result_, info_);
+    result_ = std::move(result);
+    info_ = info;
+    end_.Come();
   }
 
-  bool WaitFor(absl::Duration limit) {
-    std::unique_lock lock(mutex_);
-    const auto is_over = [this] { return result_.has_value(); };
-    if (limit != absl::InfiniteDuration()) {
-      return over_.wait_for(lock, absl::ToChronoNanoseconds(limit), is_over);
-    }
-    over_.wait(lock, is_over);
-    return true;
-  }
+  bool WaitFor(absl::Duration limit) const { return end_.WaitFor(limit); }
 
   void Then(CallCallback<T> callback) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!result_) {
-        callbacks_.push_back(std::move(callback));
-        return;
-      }
-    }
-    std::move(callback)(*result_, info_);
+    end_.Then(
+        [this, callback = std::move(callback)]() mutable { std::move(callback)(*result_, info_); });
   }
 
   // Only once the call is over; nothing changes them any more.
@@ -96,11 +94,9 @@ class CallState : public Cancellation {
   const ExecutionInfo& info() const { return info_; }
 
  private:
-  std::mutex mutex_;  // guards all that follows, until there is a result
-  std::condition_variable over_;
   std::optional<CallResult<T>> result_;
   ExecutionInfo info_;
-  std::vector<CallCallback<T>> callbacks_;
+  CallEnd end_;
 };
 
 }  // namespace client_internal

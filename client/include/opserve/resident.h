@@ -67,8 +67,11 @@ struct ResidentTensorInfo {
 // The tensors of a client.
 struct ResidentTensorList {
   std::vector<ResidentTensorInfo> tensors;  // oldest first
-  uint64_t bytes = 0;                       // of all of them
-  uint64_t max_bytes = 0;                   // that the client may have
+  // That count against the client's quota: buffers, records, and what tensors held before while
+  // that is still read.
+  uint64_t bytes = 0;
+  // That may count.
+  uint64_t max_bytes = 0;
 };
 
 }  // namespace opserve

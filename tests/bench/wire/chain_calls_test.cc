@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kBytes = 4000;
+constexpr uint64_t kTensorBytes = 4000;
 
 // An answer with the payload's bytes, in two slices of which the first has `first_bytes` bytes.
 grpc::ByteBuffer AnswerOf(const Payload& payload, size_t first_bytes) {
@@ -48,7 +48,7 @@ TEST(ChainTest, ComputesWhatTheOperatorsDo) {
 }
 
 TEST(ChainTest, EveryStepIsInTheSequence) {
-  const v1::ExecuteSequenceRequest request = ChainRequest(kBytes);
+  const v1::ExecuteSequenceRequest request = ChainRequest(kTensorBytes);
   ASSERT_EQ(request.steps_size(), 8);
   EXPECT_EQ(request.outputs(0).step(), 7);
   EXPECT_EQ(request.inputs_size(), 5);
@@ -59,7 +59,7 @@ TEST(ChainTest, EveryStepIsInTheSequence) {
 }
 
 TEST(CallsOfChainTest, BeginsWithThePayload) {
-  const Payload payload(kBytes, Work::kChain);
+  const Payload payload(kTensorBytes, Work::kChain);
   const v1::ExecuteRequest request = Parsed(MakeCallsOfChain(payload)->request(0));
   EXPECT_EQ(request.operator_(), "ELEMENT_WISE_MODULUS_TRUNCATE");
   ASSERT_EQ(request.payloads_size(), 2);
@@ -68,7 +68,7 @@ TEST(CallsOfChainTest, BeginsWithThePayload) {
 }
 
 TEST(CallsOfChainTest, SendsWhatCameBackWhereverItWasCut) {
-  const Payload payload(kBytes, Work::kChain);
+  const Payload payload(kTensorBytes, Work::kChain);
   const auto calls = MakeCallsOfChain(payload);
   for (const size_t first_bytes : {size_t{3}, size_t{20}, size_t{3000}}) {
     const auto next = calls->Next(0, AnswerOf(payload, first_bytes));
@@ -81,7 +81,7 @@ TEST(CallsOfChainTest, SendsWhatCameBackWhereverItWasCut) {
 }
 
 TEST(CallsOfChainTest, EndsAfterTheEighth) {
-  const Payload payload(kBytes, Work::kChain);
+  const Payload payload(kTensorBytes, Work::kChain);
   const auto calls = MakeCallsOfChain(payload);
   const grpc::ByteBuffer answer = AnswerOf(payload, 20);
   EXPECT_TRUE(calls->Next(6, answer)->has_value());
@@ -89,18 +89,18 @@ TEST(CallsOfChainTest, EndsAfterTheEighth) {
 }
 
 TEST(CallsOfChainTest, NoticesAnswersOfAnotherLength) {
-  const Payload payload(kBytes, Work::kChain);
-  const auto next = MakeCallsOfChain(payload)->Next(0, AnswerOf(Payload(kBytes - 4), 20));
+  const Payload payload(kTensorBytes, Work::kChain);
+  const auto next = MakeCallsOfChain(payload)->Next(0, AnswerOf(Payload(kTensorBytes - 4), 20));
   EXPECT_THAT(std::string(next.status().message()), HasSubstr("3996 bytes of payload"));
 }
 
 TEST(PayloadTest, SpoilingChangesOneBitOfTheResult) {
-  Payload payload(kBytes);
+  Payload payload(kTensorBytes);
   const std::string right(payload.expected().begin(), payload.expected().end());
   payload.Spoil();
   const std::string wrong(payload.expected().begin(), payload.expected().end());
-  EXPECT_EQ(wrong.substr(0, kBytes - 4), right.substr(0, kBytes - 4));
-  EXPECT_EQ(static_cast<uint8_t>(wrong[kBytes - 4] ^ right[kBytes - 4]), 1);
+  EXPECT_EQ(wrong.substr(0, kTensorBytes - 4), right.substr(0, kTensorBytes - 4));
+  EXPECT_EQ(static_cast<uint8_t>(wrong[kTensorBytes - 4] ^ right[kTensorBytes - 4]), 1);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ class Handler {
                    [] {}};
   RateLimiter refusals_{clock_, std::chrono::seconds(1)};
   HostBufferPool buffers_{options_.idle_buffer_bytes};
-  RegionTable regions_{options_.regions.per_connection};
+  RegionTable regions_{options_.regions.limits};
   TensorStore tensors_{options_.tensors, clock_, buffers_};
   const ExecuteParts parts_{clock_, pool_,     validator_, sequence_validator_, admission_, logger_,
                             {},     refusals_, buffers_,   {regions_, tensors_}};

@@ -17,11 +17,11 @@
 namespace opserve::wire_bench {
 namespace {
 
-constexpr std::chrono::seconds kLongestWait(60);
+constexpr std::chrono::seconds kLongestPause(60);
 constexpr uint64_t kPieceBytes = uint64_t{512} << 10;
 
 // One of the requests that are under way.
-struct Slot {
+struct StreamSlot {
   uint64_t id = 0;
   uint64_t sent = 0;
   uint64_t received = 0;
@@ -54,7 +54,7 @@ class StreamLoad {
     while (events_ > 0) {
       void* tag = nullptr;
       bool ok = false;
-      const auto limit = std::chrono::system_clock::now() + kLongestWait;
+      const auto limit = std::chrono::system_clock::now() + kLongestPause;
       if (queue_.AsyncNext(&tag, &ok, limit) != grpc::CompletionQueue::GOT_EVENT) {
         Fail(absl::DeadlineExceededError("the stream does not go on for a minute"));
         continue;
@@ -137,7 +137,7 @@ class StreamLoad {
       ++events_;
       return;
     }
-    Slot& slot = slots_[to_send_.front()];
+    StreamSlot& slot = slots_[to_send_.front()];
     const uint64_t bytes = std::min(payload_.size() - slot.sent, kPieceBytes);
     const grpc::ByteBuffer piece =
         WithPayload(HeaderOf(slot), v1::ExecuteStreamRequest::kPayloadsFieldNumber,
@@ -150,7 +150,7 @@ class StreamLoad {
   }
 
   // What goes in front of the next piece of a request.
-  std::string HeaderOf(const Slot& slot) const {
+  std::string HeaderOf(const StreamSlot& slot) const {
     v1::ExecuteStreamRequest header;
     header.set_id(slot.id);
     if (slot.sent == 0 && payload_.size() > kPieceBytes) header.add_payload_bytes(payload_.size());
@@ -165,7 +165,7 @@ class StreamLoad {
     const absl::StatusOr<StreamAnswer> answer = ReadStreamAnswer(bytes.Header());
     if (!answer.ok()) return answer.status();
     const size_t index = answer->id % slots_.size();
-    Slot& slot = slots_[index];
+    StreamSlot& slot = slots_[index];
     if (slot.id != answer->id || slot.received + answer->piece_bytes > payload_.size() ||
         answer->piece_offset + answer->piece_bytes != bytes.size() ||
         (slot.received == 0 && answer->piece_bytes < payload_.size() &&
@@ -183,7 +183,7 @@ class StreamLoad {
   }
 
   // What to check of a piece.
-  Part PartOf(const Slot& slot, uint64_t piece_bytes) {
+  Part PartOf(const StreamSlot& slot, uint64_t piece_bytes) {
     constexpr uint64_t kBytes = 64;
     if (slot.check_all || !more_ || piece_bytes <= kBytes) return {0, piece_bytes};
     return {random_() % (piece_bytes - kBytes), kBytes};
@@ -191,7 +191,7 @@ class StreamLoad {
 
   void Done(size_t index) {
     --under_way_;
-    const Slot& slot = slots_[index];
+    const StreamSlot& slot = slots_[index];
     if (!meter_.Done(slot.began, SteadyClock::now())) more_ = false;
     if (more_) Begin(index, slot.id + slots_.size());
     Write();
@@ -199,7 +199,7 @@ class StreamLoad {
 
   const Payload& payload_;
   Meter& meter_;
-  std::vector<Slot> slots_;
+  std::vector<StreamSlot> slots_;
   std::deque<size_t> to_send_;  // slots whose requests are not sent yet, in order
   uint64_t under_way_ = 0;
   bool more_ = true;

@@ -14,11 +14,11 @@
 namespace opserve::wire_bench {
 namespace {
 
-constexpr std::chrono::seconds kLongestWait(60);
+constexpr std::chrono::seconds kLongestCall(60);
 
 // One of the calls that are under way.
 template <class Message>
-struct Slot {
+struct UnarySlot {
   size_t number = 0;
   size_t step = 0;  // of the round
   std::optional<grpc::ClientContext> context;
@@ -36,17 +36,17 @@ class UnaryLoad {
       : stub_(channel), call_(call), method_(call.method()), meter_(meter) {}
 
   absl::Status Run(int concurrency) {
-    std::vector<Slot<Message>> slots(static_cast<size_t>(concurrency));
+    std::vector<UnarySlot<Message>> slots(static_cast<size_t>(concurrency));
     for (size_t i = 0; i < slots.size(); ++i) {
       slots[i].number = i;
       Start(slots[i]);
     }
     absl::Status status;
     while (under_way_ > 0) {
-      Slot<Message>* const slot = Next();
+      UnarySlot<Message>* const slot = Next();
       if (slot == nullptr) {
         // Calls that never end hold the slots: nothing to do but to give up.
-        for (Slot<Message>& lost : slots) lost.context->TryCancel();
+        for (UnarySlot<Message>& lost : slots) lost.context->TryCancel();
         status.Update(absl::DeadlineExceededError("no answer for a minute"));
         continue;
       }
@@ -58,13 +58,13 @@ class UnaryLoad {
   }
 
  private:
-  void Start(Slot<Message>& slot) {
+  void Start(UnarySlot<Message>& slot) {
     slot.step = 0;
     slot.began = SteadyClock::now();
     Send(slot, call_.request(slot.number));
   }
 
-  void Send(Slot<Message>& slot, const Message& request) {
+  void Send(UnarySlot<Message>& slot, const Message& request) {
     slot.reader.reset();
     slot.context.emplace();
     slot.reader = stub_.PrepareUnaryCall(&*slot.context, method_, request, &queue_);
@@ -74,15 +74,15 @@ class UnaryLoad {
   }
 
   // The next call that has ended; nullptr after a long wait.
-  Slot<Message>* Next() {
+  UnarySlot<Message>* Next() {
     void* tag = nullptr;
     bool ok = false;
-    const auto limit = std::chrono::system_clock::now() + kLongestWait;
+    const auto limit = std::chrono::system_clock::now() + kLongestCall;
     if (queue_.AsyncNext(&tag, &ok, limit) != grpc::CompletionQueue::GOT_EVENT) return nullptr;
-    return static_cast<Slot<Message>*>(tag);
+    return static_cast<UnarySlot<Message>*>(tag);
   }
 
-  absl::Status Finish(Slot<Message>& slot, bool proceed) {
+  absl::Status Finish(UnarySlot<Message>& slot, bool proceed) {
     --under_way_;
     const SteadyClock::time_point now = SteadyClock::now();
     if (!slot.status.ok()) {

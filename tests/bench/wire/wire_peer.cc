@@ -40,7 +40,7 @@ std::vector<std::string> Bound(const std::vector<std::string>& addresses,
 }
 
 int Serve(const Options& options) {
-  const StopSignals signals;
+  StopSignals signals;
   TuneProcess(options.tuning);
   const std::unique_ptr<Peer> peer = MakePeer(options.style, options.spoil);
   grpc::ServerBuilder builder;

@@ -5,17 +5,17 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/client/api/scripted_client.h"
+#include "tests/unit/client/rpc/statuses.h"
 
 namespace opserve::client_internal {
 namespace {
 
 using testing::AutoAdvancingClock;
 using testing::Fixture;
+using testing::kCall;
+using testing::kGone;
 using testing::ManualClock;
 using testing::ScriptedTransport;
-
-const absl::Status kGone = absl::UnavailableError("gone");
-const OperatorCall kCall = {.operator_name = "X"};
 
 TEST(CallTest, WaitsForTheResultAsOftenAsOneLikes) {
   Fixture f({kGone});

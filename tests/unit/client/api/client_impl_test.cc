@@ -22,9 +22,8 @@ using testing::Exhausted;
 using testing::Fixture;
 using testing::GoodResponse;
 using ::testing::IsEmpty;
-
-const absl::Status kGone = absl::UnavailableError("gone");
-const OperatorCall kCall = {.operator_name = "X"};
+using testing::kCall;
+using testing::kGone;
 
 TEST(ClientImplTest, RetriesUntilItWorksAndCountsHowOftenItSent) {
   Fixture f({kGone, Exhausted(absl::Seconds(1))});

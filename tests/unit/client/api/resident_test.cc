@@ -19,8 +19,8 @@ using testing::Exhausted;
 using testing::Fixture;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::kGone;
 
-const absl::Status kGone = absl::UnavailableError("gone");
 const absl::Status kTooLarge = absl::ResourceExhaustedError("too large for a message");
 
 // As the generated code reads what was sent.
@@ -32,7 +32,7 @@ Request Parsed(const OutgoingMessage& message) {
   return request;
 }
 
-TensorView ViewOf(const std::string& bytes) {
+TensorView TensorOf(const std::string& bytes) {
   return TensorView::Of<uint8_t>({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()},
                                  {static_cast<uint32_t>(bytes.size())});
 }
@@ -89,7 +89,7 @@ class ResidentTest : public ::testing::Test {
   }
   absl::StatusOr<TensorLease> Create(const std::string& bytes,
                                      const ResidentOptions& resident = {}) {
-    return Run(CreateTensor(client(), ViewOf(bytes), resident, {}));
+    return Run(CreateTensor(client(), TensorOf(bytes), resident, {}));
   }
 
   std::unique_ptr<Fixture> fixture_;
@@ -134,7 +134,7 @@ TEST_F(ResidentTest, LargerContentFollowsInPieces) {
 
 TEST_F(ResidentTest, PiecesFollowOneAnotherAlsoWithoutAThreadThatWaits) {
   const Call<TensorLease> created =
-      client().Start(CreateTensor(client(), ViewOf("12345678abcdefghX"), {}, {}));
+      client().Start(CreateTensor(client(), TensorOf("12345678abcdefghX"), {}, {}));
   EXPECT_EQ(created.Wait()->handle, TensorHandle{"t"});
   EXPECT_THAT(writes_, ElementsAre("t012345678", "t8abcdefgh", "t16X"));
 }
@@ -143,7 +143,7 @@ TEST_F(ResidentTest, NoPieceFollowsOnceTheCallIsCancelled) {
   const std::string content = "12345678abcdefghX";
   fixture_->transport->answers_late = true;
   const Call<void> write =
-      client().Start(WriteTensor(client(), {"t"}, 0, ViewOf(content).bytes(), {}));
+      client().Start(WriteTensor(client(), {"t"}, 0, TensorOf(content).bytes(), {}));
   fixture_->transport->AnswerLate();  // what the server's limit is
   fixture_->transport->AnswerLate();  // to the first piece
   write.Cancel();
@@ -153,7 +153,7 @@ TEST_F(ResidentTest, NoPieceFollowsOnceTheCallIsCancelled) {
 
 TEST_F(ResidentTest, TheServerIsAskedForItsLimitOnce) {
   EXPECT_TRUE(Create("1").ok());
-  EXPECT_TRUE(Run(WriteTensor(client(), {"t"}, 0, ViewOf("2").bytes(), {})).ok());
+  EXPECT_TRUE(Run(WriteTensor(client(), {"t"}, 0, TensorOf("2").bytes(), {})).ok());
   EXPECT_EQ(infos_, 1);
 }
 
@@ -191,7 +191,7 @@ TEST_F(ResidentTest, ContentThatIsNotKnownFollowsItsHash) {
 }
 
 TEST_F(ResidentTest, ContentMustFitItsDescription) {
-  const TensorView views[] = {TensorView({DataType::kUint8, {2}}, ViewOf("abc").bytes()),
+  const TensorView views[] = {TensorView({DataType::kUint8, {2}}, TensorOf("abc").bytes()),
                               TensorView::At(TensorHandle{"t"}, {DataType::kUint8, {2}})};
   for (const TensorView& view : views) {
     const absl::Status status = Run(CreateTensor(client(), view, {}, {})).status();
@@ -218,7 +218,7 @@ TEST_F(ResidentTest, ATensorThatCannotBeFilledIsGivenUp) {
 TEST_F(ResidentTest, EachPieceHasItsAttemptsAndAllHaveOneDeadline) {
   SetUpServer({absl::OkStatus(), kGone, kGone, absl::OkStatus(), kGone, kGone}, 8);
   fixture_->transport->time_per_attempt = absl::Seconds(1);
-  EXPECT_TRUE(Run(WriteTensor(client(), {"t"}, 0, ViewOf("12345678abcd").bytes(), {})).ok());
+  EXPECT_TRUE(Run(WriteTensor(client(), {"t"}, 0, TensorOf("12345678abcd").bytes(), {})).ok());
   EXPECT_THAT(writes_, ElementsAre("t012345678", "t8abcd"));
   EXPECT_EQ(fixture_->transport->timeouts.size(), 7u);
   EXPECT_EQ(fixture_->transport->timeouts.back(), absl::Seconds(10 - 6) - absl::Milliseconds(600));

@@ -51,6 +51,9 @@ class AutoAdvancingClock final : public ClientClock {
   absl::Time now_ = absl::UnixEpoch();
 };
 
+// A call that the scripted server understands.
+inline const OperatorCall kCall = {.operator_name = "X"};
+
 inline v1::ExecuteResponse GoodResponse() {
   v1::ExecuteResponse response;
   response.mutable_output()->set_data_type(v1::DATA_TYPE_UINT8);

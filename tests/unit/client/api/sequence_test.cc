@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 using testing::Exhausted;
 using testing::Fixture;
 using ::testing::IsEmpty;
+using testing::kGone;
 
-const absl::Status kGone = absl::UnavailableError("gone");
 const std::vector<uint8_t> kBytes = {1, 2, 3};
 
 v1::ExecuteSequenceRequest Sent(const OperatorSequence& sequence) {

@@ -9,9 +9,9 @@ namespace opserve::client_internal {
 namespace {
 
 using testing::Exhausted;
+using testing::kGone;
 
 const absl::Time kStart = absl::UnixEpoch();
-const absl::Status kGone = absl::UnavailableError("gone");
 
 RetryPolicy Policy() {
   return {.max_attempts = 4,

@@ -10,6 +10,9 @@
 
 namespace opserve::testing {
 
+// As calls end whose server cannot be reached.
+inline const absl::Status kGone = absl::UnavailableError("gone");
+
 // RESOURCE_EXHAUSTED that asks to come back after `delay`.
 inline absl::Status Exhausted(absl::Duration delay) {
   rpc::RetryInfo info;

@@ -15,9 +15,8 @@ using testing::Exhausted;
 using testing::Fixture;
 using testing::GoodResponse;
 using ::testing::IsEmpty;
+using testing::kGone;
 using ::testing::SizeIs;
-
-const absl::Status kGone = absl::UnavailableError("gone");
 
 // A region of 256 bytes.
 class Region {

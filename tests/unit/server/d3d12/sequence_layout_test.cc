@@ -17,8 +17,6 @@ namespace {
 
 using testing::SequenceBuilder;
 
-constexpr uint64_t kNoLimit = kMaxKernelBytes;
-
 // The last step that reads the result of `step`; UINT32_MAX for outputs.
 uint32_t LastUse(const SequenceInvocation& sequence, uint32_t step) {
   if (std::count(sequence.outputs.begin(), sequence.outputs.end(), step) > 0) return UINT32_MAX;
@@ -35,7 +33,7 @@ void CheckBounds(const SequenceInvocation& sequence, const SequenceLayout& layou
   for (uint32_t s = 0; s < sequence.steps.size(); ++s) {
     const StepLayout& step = layout.steps[s];
     const DeviceCall call = {&sequence.call(s), {}, nullptr};
-    const auto alone = LayOut({&call, 1}, kNoLimit);
+    const auto alone = LayOut({&call, 1}, kMaxKernelBytes);
     ASSERT_TRUE(alone.ok());
     EXPECT_GE(layout.result_buffers[step.output], alone->output_buffer_bytes);
     const Offsets& bound = alone->dispatches[0].bound;
@@ -72,7 +70,7 @@ TEST(SequenceLayoutTest, RandomSequences) {
     const auto sequence = testing::MakeRandomSequence(
         {.max_steps = 20, .elements = 1 + static_cast<uint32_t>(random() % 3000)}, random);
     ASSERT_NE(sequence, nullptr);
-    const auto layout = LayOut(*sequence, kNoLimit);
+    const auto layout = LayOut(*sequence, kMaxKernelBytes);
     ASSERT_TRUE(layout.ok()) << layout.status();
     CheckBounds(*sequence, *layout);
     CheckNothingIsOverwritten(*sequence, *layout);
@@ -84,7 +82,7 @@ TEST(SequenceLayoutTest, ALongChainTakesTwoBuffers) {
   SequenceBuilder builder;
   TensorSource x = builder.Input({DataType::kFloat32, {5000}});
   for (int i = 0; i < 20; ++i) x = builder.Round(x);
-  const auto layout = LayOut(*builder.Validate().sequence, kNoLimit);
+  const auto layout = LayOut(*builder.Validate().sequence, kMaxKernelBytes);
   ASSERT_TRUE(layout.ok());
   EXPECT_EQ(layout->result_buffers.size(), 2u);
 }

@@ -120,6 +120,7 @@ TEST(ProgramOptionsTest, PrintedDefaultsAreTheDefaults) {
   ExpectSamePool(options.server.pool, defaults.server.pool);
   ExpectSameGpu(options.gpu, defaults.gpu);
   EXPECT_EQ(options.drain_timeout, defaults.drain_timeout);
+  EXPECT_EQ(options.server.drain_stall_limit, defaults.server.drain_stall_limit);
   EXPECT_EQ(options.log_format, defaults.log_format);
   EXPECT_EQ(options.log_level, defaults.log_level);
   EXPECT_EQ(options.ready_file, "");
@@ -180,6 +181,8 @@ const std::vector<std::string>& EveryFlag() {
                                                  "0",
                                                  "--drain-timeout",
                                                  "90",
+                                                 "--drain-stall-limit",
+                                                 "3",
                                                  "--log-format",
                                                  "json",
                                                  "--log-level",
@@ -218,6 +221,7 @@ void ExpectEveryFlag(const ProgramOptions& options) {
   EXPECT_EQ(options.server.max_sequence_steps, 7u);
   EXPECT_EQ(options.server.request_cache_entries, 0u);
   EXPECT_EQ(options.drain_timeout, std::chrono::seconds(90));
+  EXPECT_EQ(options.server.drain_stall_limit, std::chrono::seconds(3));
   EXPECT_EQ(options.log_format, LogFormat::kJson);
   EXPECT_EQ(options.log_level, LogLevel::kDebug);
   EXPECT_EQ(options.ready_file, "/run/ready");

@@ -77,15 +77,6 @@ TEST(GuardedMappingTest, OneBrokenMappingLeavesOthersAlone) {
   EXPECT_FALSE((*sound)->is_cut_off());
 }
 
-TEST(GuardedMappingTest, SaysWhereThePagesCannotBeHad) {
-  const UniqueFd fd = MakeMemfd(2 * kPage, 0);
-  const auto mapping = GuardedMapping::Map(fd.get(), 2 * kPage);
-  ASSERT_TRUE(mapping.ok());
-  EXPECT_TRUE((*mapping)->Populate().ok());
-  ASSERT_EQ(ftruncate(fd.get(), kPage), 0);
-  EXPECT_TRUE(absl::IsResourceExhausted((*mapping)->Populate()));
-}
-
 TEST(GuardedMappingDeathTest, PassesOnWhatIsNotItsOwn) {
   const UniqueFd fd = MakeMemfd(kPage, 0);
   ASSERT_TRUE(GuardedMapping::Map(fd.get(), kPage).ok());
@@ -166,15 +157,19 @@ TEST(RegionTest, FreedPagesReadAsZeros) {
   EXPECT_EQ(*(*region)->At(kPage, 1), std::byte{1});
 }
 
-TEST(RegionTest, TakesThePagesAtOnce) {
+// A program that shares a file of holes makes the server take no memory for it.
+TEST(RegionTest, TakesNoPagesBeforeTheyAreUsed) {
   const UniqueFd fd = MakeMemfd(16 * kPage);
   struct stat before = {};
   struct stat after = {};
   ASSERT_EQ(fstat(fd.get(), &before), 0);
-  ASSERT_TRUE(Region::Map(fd, 16 * kPage).ok());
+  const auto region = Region::Map(fd, 16 * kPage);
+  ASSERT_TRUE(region.ok());
+  ASSERT_EQ(fstat(fd.get(), &before), 0);
+  *(*region)->At(kPage, 1) = std::byte{1};
   ASSERT_EQ(fstat(fd.get(), &after), 0);
   EXPECT_EQ(before.st_blocks, 0);
-  EXPECT_EQ(after.st_blocks * 512, 16 * kPage);
+  EXPECT_EQ(after.st_blocks * 512, kPage);
 }
 
 TEST(RegionTest, GivesOnlyRangesWithin) {
@@ -208,8 +203,8 @@ TEST(RegionTest, KnowsOverlapsAlsoThroughAnotherRegion) {
 
 TEST(RegionTableTest, FindsWhatWasAdded) {
   RegionTable table({});
-  const auto first = table.Add(1, MakeMemfd(100), 100);
-  const auto second = table.Add(1, MakeMemfd(200), 200);
+  const auto first = table.Add({1}, MakeMemfd(100), 100);
+  const auto second = table.Add({1}, MakeMemfd(200), 200);
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_NE(*first, *second);
   EXPECT_EQ(first->size(), 32);
@@ -221,20 +216,20 @@ TEST(RegionTableTest, FindsWhatWasAdded) {
 
 TEST(RegionTableTest, RemovesOnlyForItsOwner) {
   RegionTable table({});
-  const std::string id = *table.Add(1, MakeMemfd(100), 100);
-  EXPECT_EQ(ReasonOf(table.Remove(2, id)), "REGION_NOT_FOUND");
+  const std::string id = *table.Add({1}, MakeMemfd(100), 100);
+  EXPECT_EQ(ReasonOf(table.Remove({2}, id)), "REGION_NOT_FOUND");
   EXPECT_NE(table.Find(id), nullptr);
-  EXPECT_TRUE(table.Remove(1, id).ok());
+  EXPECT_TRUE(table.Remove({1}, id).ok());
   EXPECT_EQ(table.Find(id), nullptr);
-  EXPECT_EQ(ReasonOf(table.Remove(1, id)), "REGION_NOT_FOUND");
+  EXPECT_EQ(ReasonOf(table.Remove({1}, id)), "REGION_NOT_FOUND");
 }
 
 TEST(RegionTableTest, RemovedRegionsStayMappedWhileTheyAreUsed) {
   const SharedMemory memory(100);
   RegionTable table({});
-  const std::string id = *table.Add(1, memory.fd(), 100);
+  const std::string id = *table.Add({1}, memory.fd(), 100);
   const std::shared_ptr<const Region> used = table.Find(id);
-  table.RemoveAll(1);
+  table.RemoveAll({1});
   EXPECT_EQ(table.Find(id), nullptr);
   memory.data()[50] = std::byte{4};
   EXPECT_EQ(*used->At(50, 1), std::byte{4});
@@ -242,29 +237,65 @@ TEST(RegionTableTest, RemovedRegionsStayMappedWhileTheyAreUsed) {
 
 TEST(RegionTableTest, BoundsBytesAndRegionsPerOwner) {
   RegionTable table({.max_bytes = 100, .max_regions = 2});
-  const std::string id = *table.Add(1, MakeMemfd(60), 60);
-  const auto too_large = table.Add(1, MakeMemfd(41), 41);
+  const std::string id = *table.Add({1}, MakeMemfd(60), 60);
+  const auto too_large = table.Add({1}, MakeMemfd(41), 41);
   EXPECT_EQ(ReasonOf(too_large.status()), "REGION_QUOTA");
   EXPECT_TRUE(MayRetry(too_large.status()));
-  EXPECT_EQ(ReasonOf(table.Add(2, MakeMemfd(100), 100).status()), "OK");
-  EXPECT_EQ(ReasonOf(table.Add(1, MakeMemfd(1), 1).status()), "OK");
-  EXPECT_EQ(ReasonOf(table.Add(1, MakeMemfd(1), 1).status()), "REGION_QUOTA");
-  EXPECT_TRUE(table.Remove(1, id).ok());
-  EXPECT_EQ(ReasonOf(table.Add(1, MakeMemfd(99), 99).status()), "OK");
+  EXPECT_EQ(ReasonOf(table.Add({2}, MakeMemfd(100), 100).status()), "OK");
+  EXPECT_EQ(ReasonOf(table.Add({1}, MakeMemfd(1), 1).status()), "OK");
+  EXPECT_EQ(ReasonOf(table.Add({1}, MakeMemfd(1), 1).status()), "REGION_QUOTA");
+  EXPECT_TRUE(table.Remove({1}, id).ok());
+  EXPECT_EQ(ReasonOf(table.Add({1}, MakeMemfd(99), 99).status()), "OK");
+}
+
+TEST(RegionTableTest, BoundsBytesPerUserAndOfAll) {
+  RegionTable table({.max_bytes_per_user = 2 * kPage, .max_bytes_of_all = 3 * kPage});
+  ASSERT_TRUE(table.Add({1, 7}, MakeMemfd(kPage), kPage).ok());
+  // Whole pages count.
+  ASSERT_TRUE(table.Add({2, 7}, MakeMemfd(kPage), 1).ok());
+  EXPECT_EQ(table.charged_bytes(), 2 * kPage);
+  const auto of_user = table.Add({3, 7}, MakeMemfd(kPage), 1);
+  EXPECT_EQ(ReasonOf(of_user.status()), "REGION_QUOTA");
+  EXPECT_THAT(std::string(of_user.status().message()), HasSubstr("User 7 has"));
+  EXPECT_FALSE(table.HasAny({3, 7}));
+  ASSERT_TRUE(table.Add({4, 8}, MakeMemfd(kPage), kPage).ok());
+  const auto of_all = table.Add({4, 8}, MakeMemfd(kPage), kPage);
+  EXPECT_EQ(ReasonOf(of_all.status()), "REGION_QUOTA");
+  EXPECT_THAT(std::string(of_all.status().message()), HasSubstr("All users have"));
+  table.RemoveAll({1, 7});
+  EXPECT_TRUE(table.Add({4, 8}, MakeMemfd(kPage), kPage).ok());
+}
+
+TEST(RegionTableTest, BoundsRegionsPerUser) {
+  RegionTable table({.max_regions_per_user = 2});
+  ASSERT_TRUE(table.Add({1, 7}, MakeMemfd(1), 1).ok());
+  ASSERT_TRUE(table.Add({2, 7}, MakeMemfd(1), 1).ok());
+  EXPECT_EQ(ReasonOf(table.Add({3, 7}, MakeMemfd(1), 1).status()), "REGION_QUOTA");
+  EXPECT_TRUE(table.Add({4, 8}, MakeMemfd(1), 1).ok());
+}
+
+TEST(RegionTableTest, RemovedRegionsCountWhileTheyAreUsed) {
+  RegionTable table({.max_bytes_per_user = kPage, .max_regions_per_user = 1});
+  const std::string id = *table.Add({1}, MakeMemfd(kPage), kPage);
+  std::shared_ptr<const Region> used = table.Find(id);
+  EXPECT_TRUE(table.Remove({1}, id).ok());
+  EXPECT_EQ(ReasonOf(table.Add({1}, MakeMemfd(1), 1).status()), "REGION_QUOTA");
+  used.reset();
+  EXPECT_TRUE(table.Add({1}, MakeMemfd(1), 1).ok());
 }
 
 TEST(RegionTableTest, WhatCannotBeMappedTakesNoQuota) {
   RegionTable table({.max_bytes = 100, .max_regions = 1});
-  EXPECT_EQ(ReasonOf(table.Add(1, MakeMemfd(10), 11).status()), "INVALID_REQUEST");
-  EXPECT_EQ(ReasonOf(table.Add(1, MakeMemfd(10), UINT64_MAX).status()), "REGION_QUOTA");
-  EXPECT_TRUE(table.Add(1, MakeMemfd(100), 100).ok());
+  EXPECT_EQ(ReasonOf(table.Add({1}, MakeMemfd(10), 11).status()), "INVALID_REQUEST");
+  EXPECT_EQ(ReasonOf(table.Add({1}, MakeMemfd(10), UINT64_MAX).status()), "REGION_QUOTA");
+  EXPECT_TRUE(table.Add({1}, MakeMemfd(100), 100).ok());
 }
 
 TEST(RegionTableTest, TakesAllRegionsOfAnOwner) {
   RegionTable table({});
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(table.Add(1, MakeMemfd(10), 10).ok());
-  const std::string other = *table.Add(2, MakeMemfd(10), 10);
-  table.RemoveAll(1);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(table.Add({1}, MakeMemfd(10), 10).ok());
+  const std::string other = *table.Add({2}, MakeMemfd(10), 10);
+  table.RemoveAll({1});
   EXPECT_EQ(table.size(), 1);
   EXPECT_NE(table.Find(other), nullptr);
 }
@@ -272,15 +303,15 @@ TEST(RegionTableTest, TakesAllRegionsOfAnOwner) {
 TEST(RegionTableTest, ServesManyThreads) {
   RegionTable table({});
   std::vector<std::thread> threads;
-  for (RegionTable::Owner owner = 1; owner <= 4; ++owner) {
+  for (uint64_t owner = 1; owner <= 4; ++owner) {
     threads.emplace_back([&, owner] {
       for (int i = 0; i < 50; ++i) {
-        const std::string id = *table.Add(owner, MakeMemfd(kPage), kPage);
+        const std::string id = *table.Add({owner}, MakeMemfd(kPage), kPage);
         const std::shared_ptr<const Region> region = table.Find(id);
         if (i % 2 == 0) {
-          EXPECT_TRUE(table.Remove(owner, id).ok());
+          EXPECT_TRUE(table.Remove({owner}, id).ok());
         } else {
-          table.RemoveAll(owner);
+          table.RemoveAll({owner});
         }
         *region->At(0, 1) = std::byte{1};
       }

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAreArray;
 
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kPageBytes = 4096;
 
 // This process, and one that has nothing to do with it and is not root.
 Peer Self() { return {geteuid(), {getegid()}}; }
@@ -182,21 +182,21 @@ TEST(OpenSegmentTest, RefusesAccessLists) {
 }
 
 TEST(SegmentRegionTest, SharesBytesUntilItIsCutOff) {
-  const TestSegment segment(2 * kPage);
-  segment.memory().data()[kPage] = std::byte{7};
-  const auto region = Region::Map(segment.memory().fd(), 2 * kPage, RegionMemory::kSegment);
+  const TestSegment segment(2 * kPageBytes);
+  segment.memory().data()[kPageBytes] = std::byte{7};
+  const auto region = Region::Map(segment.memory().fd(), 2 * kPageBytes, RegionMemory::kSegment);
   ASSERT_TRUE(region.ok()) << region.status();
-  EXPECT_EQ(*(*region)->At(kPage, 1), std::byte{7});
+  EXPECT_EQ(*(*region)->At(kPageBytes, 1), std::byte{7});
   segment.Resize(0);
-  EXPECT_EQ(*(*region)->At(kPage, 1), std::byte{0});
-  std::memset((*region)->At(0, 2 * kPage), 1, 2 * kPage);
+  EXPECT_EQ(*(*region)->At(kPageBytes, 1), std::byte{0});
+  std::memset((*region)->At(0, 2 * kPageBytes), 1, 2 * kPageBytes);
   EXPECT_EQ(*(*region)->At(0, 1), std::byte{1});
 }
 
 TEST(SegmentRegionTest, HasTheSizeThatItHasNow) {
-  const TestSegment segment(kPage);
+  const TestSegment segment(kPageBytes);
   segment.Resize(100);
-  for (const uint64_t bytes : {uint64_t{0}, uint64_t{101}, kPage}) {
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{101}, kPageBytes}) {
     const auto region = Region::Map(segment.memory().fd(), bytes, RegionMemory::kSegment);
     EXPECT_EQ(ReasonOf(region.status()), "INVALID_REQUEST") << bytes;
   }

@@ -17,6 +17,7 @@
 #include "server/regions/region_socket.h"
 #include "tests/testing/region_client.h"
 #include "tests/testing/test_segment.h"
+#include "tests/unit/server/base/simulated_clock.h"
 #include "tests/unit/server/errors/status_testing.h"
 
 namespace opserve::testing {
@@ -41,7 +42,7 @@ class RegionSocketTest : public ::testing::Test {
   }
 
   void Start() {
-    auto socket = RegionSocket::Start(options_, table_);
+    auto socket = RegionSocket::Start(options_, table_, clock_);
     ASSERT_TRUE(socket.ok()) << socket.status();
     socket_ = *std::move(socket);
   }
@@ -54,6 +55,7 @@ class RegionSocketTest : public ::testing::Test {
   std::string folder_;
   RegionSocketOptions options_;
   RegionTable table_{{.max_bytes = 1 << 20, .max_regions = 4}};
+  SimulatedClock clock_;
   std::unique_ptr<RegionSocket> socket_;
 };
 
@@ -257,6 +259,71 @@ TEST_F(RegionSocketTest, BoundsConnections) {
   first.Register(SharedMemory(10));
   const RegionClient fourth(options_.path);
   Greet(fourth);
+}
+
+TEST_F(RegionSocketTest, BoundsConnectionsOfAUser) {
+  options_.max_connections_per_user = 1;
+  Start();
+  const RegionClient first(options_.path);
+  Greet(first);
+  const RegionClient second(options_.path);
+  const v1::RegionResponse refusal = second.Receive();
+  EXPECT_EQ(ReasonOf(refusal), "REGION_QUOTA");
+  EXPECT_THAT(refusal.error(), ::testing::HasSubstr("of this user"));
+}
+
+// Connects as another user, and registers memory. Exits with 0 where that is answered with an id.
+[[noreturn]] void RegisterAs(uid_t user, const std::string& path, const std::string& packet,
+                             int fd) {
+  if (setresuid(user, user, user) != 0) _exit(2);
+  const auto socket = ConnectForPackets(path);
+  if (!socket.ok() || !SendPacket(*socket, packet, fd).ok()) _exit(1);
+  const auto answer = ReceivePacket(*socket);
+  v1::RegionResponse response;
+  const bool is_good = answer.ok() && response.ParseFromString(answer->bytes);
+  _exit(is_good && !response.region().empty() ? 0 : 1);
+}
+
+TEST_F(RegionSocketTest, AUserWithAllItsConnectionsShutsNobodyElseOut) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be two users";
+  options_.mode = 0666;
+  options_.max_connections_per_user = 2;
+  options_.max_connections = 3;
+  std::filesystem::permissions(
+      folder_, std::filesystem::perms::group_exec | std::filesystem::perms::others_exec,
+      std::filesystem::perm_options::add);
+  Start();
+  const RegionClient first(options_.path);
+  const RegionClient second(options_.path);
+  Greet(first);
+  Greet(second);
+  const RegionClient third(options_.path);
+  EXPECT_EQ(ReasonOf(third.Receive()), "REGION_QUOTA");
+  const UniqueFd fd = MakeMemfd(1000);
+  const std::string packet = RegisterPacket(1000);
+  const pid_t child = fork();
+  if (child == 0) RegisterAs(65534, options_.path, packet, fd.get());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(RegionSocketTest, EndsConnectionsThatHaveNoRegionsForLong) {
+  options_.max_connections = 2;
+  Start();
+  const RegionClient idle(options_.path);
+  const RegionClient holder(options_.path);
+  Greet(idle);
+  const std::string id = holder.Register(SharedMemory(10));
+  clock_.Advance(options_.idle_limit);
+  // Wakes the server, which has time of its own here.
+  const RegionClient next(options_.path);
+  EXPECT_TRUE(absl::IsOutOfRange(ReceivePacket(idle.socket()).status()));
+  Greet(next);
+  EXPECT_EQ(holder.Ask(UnregisterPacket(id)).region(), id);
+  // It has the same time again from there on.
+  clock_.Advance(options_.idle_limit - std::chrono::milliseconds(1));
+  Greet(holder);
 }
 
 TEST_F(RegionSocketTest, TheFileHasTheGivenPermissions) {

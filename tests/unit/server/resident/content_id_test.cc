@@ -37,11 +37,11 @@ TEST_F(ContentIdTest, ChangeWithEveryWrite) {
   const auto tensor = Placed("hello");
   std::set<ContentId> ids = {IdOf(*tensor)};
   // In place, because nobody reads.
-  tensor->Write(0, 1, Filler("J"));
+  EXPECT_TRUE(tensor->Write(0, 1, Filler("J")).ok());
   EXPECT_TRUE(ids.insert(IdOf(*tensor)).second);
   // To a copy.
   const TensorSnapshot reader = tensor->Snapshot();
-  tensor->Write(0, 1, Filler("C"));
+  EXPECT_TRUE(tensor->Write(0, 1, Filler("C")).ok());
   EXPECT_TRUE(ids.insert(IdOf(*tensor)).second);
   EXPECT_TRUE(ids.contains(reader.content));
   // Half a write.
@@ -54,22 +54,22 @@ TEST_F(ContentIdTest, FreshZerosHaveOne) {
   const auto tensor = *store_.Find("a", Create("a", {.desc = Bytes(5), .device = "gpu/0"}));
   const ContentId zeros = IdOf(*tensor);
   EXPECT_NE(zeros, kNoContent);
-  tensor->Write(0, 1, Filler("J"));
+  EXPECT_TRUE(tensor->Write(0, 1, Filler("J")).ok());
   EXPECT_NE(IdOf(*tensor), zeros);
 }
 
 TEST_F(ContentIdTest, ChangeWithEveryResult) {
   const auto tensor = Placed("hello");
   const ContentId before = IdOf(*tensor);
-  tensor->Replace(buffers_.Take(5));
+  EXPECT_TRUE(tensor->Replace(buffers_.Take(5)).ok());
   const ContentId fresh = IdOf(*tensor);
   EXPECT_NE(fresh, kNoContent);
   EXPECT_NE(fresh, before);
   // One that a device knows the result by.
   const ContentId known = NewContentId();
-  tensor->Replace(buffers_.Take(5), known);
+  EXPECT_TRUE(tensor->Replace(buffers_.Take(5), known).ok());
   EXPECT_EQ(IdOf(*tensor), known);
-  tensor->Write(0, 1, Filler("J"));
+  EXPECT_TRUE(tensor->Write(0, 1, Filler("J")).ok());
   EXPECT_NE(IdOf(*tensor), known);
 }
 
@@ -80,7 +80,7 @@ TEST_F(ContentIdTest, AreSharedWithTheContent) {
   const auto second = *store_.Find("a", Create("a", tensor));
   const ContentId shared = IdOf(*first);
   EXPECT_EQ(IdOf(*second), shared);
-  first->Write(0, 1, Filler("J"));
+  EXPECT_TRUE(first->Write(0, 1, Filler("J")).ok());
   EXPECT_NE(IdOf(*first), shared);
   EXPECT_EQ(IdOf(*second), shared);
 }

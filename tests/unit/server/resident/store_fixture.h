@@ -13,6 +13,7 @@
 
 #include "gtest/gtest.h"
 #include "proto/base/sha256.h"
+#include "server/resident/tensor_quota.h"
 #include "server/resident/tensor_store.h"
 #include "tests/unit/server/base/simulated_clock.h"
 
@@ -35,11 +36,15 @@ inline auto Filler(const std::string& text) {
   return [text](std::byte* target) { std::memcpy(target, text.data(), text.size()); };
 }
 
+inline constexpr uint32_t kKiB = 1024;
+
 class TensorStoreTest : public ::testing::Test {
  protected:
-  static constexpr TensorLimits kLimits{.max_bytes_per_client = 1000,
-                                        .max_bytes = 1500,
+  // Room for two tensors of 512 KiB of a client, and for three of all.
+  static constexpr TensorLimits kLimits{.max_bytes_per_client = 2 * TensorCharge(512 * kKiB),
+                                        .max_bytes = 3 * TensorCharge(512 * kKiB),
                                         .max_tensors_per_client = 5,
+                                        .max_tensors = 8,
                                         .default_ttl = std::chrono::seconds(10),
                                         .max_ttl = std::chrono::seconds(100)};
 
@@ -64,6 +69,9 @@ class TensorStoreTest : public ::testing::Test {
   }
   absl::Status Write(const std::string& handle, uint64_t offset, const std::string& text) {
     return store_.Write("a", handle, offset, text.size(), Filler(text));
+  }
+  size_t Delete(const std::string& client, absl::string_view handle) {
+    return store_.Delete(client, {&handle, 1});
   }
   bool Has(const std::string& client, const std::string& handle) {
     return store_.Find(client, handle).ok();

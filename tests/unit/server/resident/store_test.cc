@@ -94,7 +94,7 @@ TEST_F(TensorStoreTest, ResultsReplaceTheContent) {
   HostBuffer result = buffers_.Take(6);
   std::memcpy(result.data(), "result", 6);
   const std::byte* const data = result.data();
-  (*store_.Find("a", handle))->Replace(std::move(result));
+  EXPECT_TRUE((*store_.Find("a", handle))->Replace(std::move(result)).ok());
   EXPECT_EQ(Text("a", handle), "result");
   EXPECT_EQ(Snapshot("a", handle).get(), data);
   EXPECT_EQ(std::memcmp(snapshot.get(), "before", 6), 0);
@@ -108,8 +108,8 @@ TEST_F(TensorStoreTest, DeletedTensorsLiveOnForTheirUsers) {
   EXPECT_EQ(store_.Delete("a", handles), 1);
   EXPECT_FALSE(Has("a", handle));
   EXPECT_EQ(std::memcmp(snapshot.get(), "hello", 5), 0);
-  tensor->Replace(buffers_.Take(5));
-  EXPECT_EQ(store_.bytes(), 0);
+  EXPECT_TRUE(tensor->Replace(buffers_.Take(5)).ok());
+  EXPECT_EQ(std::memcmp(snapshot.get(), "hello", 5), 0);
 }
 
 TEST_F(TensorStoreTest, ForeignTensorsAreLikeNone) {
@@ -177,30 +177,29 @@ TEST_F(TensorStoreTest, SweepTellsWhenToComeAgain) {
   EXPECT_EQ(store_.Sweep(), start + seconds(5));
   clock_.Advance(seconds(5));
   EXPECT_EQ(store_.Sweep(), start + seconds(8));
-  EXPECT_EQ(store_.bytes(), 100);
+  EXPECT_EQ(store_.bytes(), TensorCharge(100));
   clock_.Advance(seconds(3));
   EXPECT_EQ(store_.Sweep(), Clock::kNever);
   EXPECT_EQ(store_.bytes(), 0);
 }
 
 TEST_F(TensorStoreTest, BoundsBytesOfAClient) {
-  const std::string handle = Create("a", {.desc = Bytes(600)});
-  const absl::Status status = store_.Create("a", {.desc = Bytes(401)}).status();
+  const std::string handle = Create("a", {.desc = Bytes(640 * kKiB)});
+  const absl::Status status = store_.Create("a", {.desc = Bytes(384 * kKiB + 1)}).status();
   EXPECT_EQ(ReasonOf(status), "TENSOR_QUOTA");
   EXPECT_TRUE(MayRetry(status));
-  Create("a", {.desc = Bytes(400)});
+  Create("a", {.desc = Bytes(384 * kKiB)});
   EXPECT_EQ(ReasonOf(store_.Create("a", {.desc = Bytes(1)}).status()), "TENSOR_QUOTA");
-  const absl::string_view handles[] = {handle};
-  store_.Delete("a", handles);
-  Create("a", {.desc = Bytes(600)});
+  EXPECT_EQ(Delete("a", handle), 1);
+  Create("a", {.desc = Bytes(640 * kKiB)});
 }
 
 TEST_F(TensorStoreTest, BoundsBytesOfAll) {
-  Create("a", {.desc = Bytes(1000)});
-  EXPECT_EQ(ReasonOf(store_.Create("b", {.desc = Bytes(501)}).status()), "TENSOR_QUOTA");
-  Create("b", {.desc = Bytes(500)});
+  Create("a", {.desc = Bytes(1024 * kKiB)});
+  EXPECT_EQ(ReasonOf(store_.Create("b", {.desc = Bytes(640 * kKiB)}).status()), "TENSOR_QUOTA");
+  Create("b", {.desc = Bytes(512 * kKiB)});
   clock_.Advance(seconds(10));
-  Create("b", {.desc = Bytes(1000)});
+  Create("b", {.desc = Bytes(1024 * kKiB)});
 }
 
 TEST_F(TensorStoreTest, BoundsTensorsOfAClient) {
@@ -209,9 +208,20 @@ TEST_F(TensorStoreTest, BoundsTensorsOfAClient) {
   Create("b", {.desc = Bytes(1)});
 }
 
+TEST_F(TensorStoreTest, BoundsTensorsOfAll) {
+  for (const char* client : {"a", "b"}) {
+    for (int i = 0; i < 4; ++i) Create(client, {.desc = Bytes(1)});
+  }
+  const absl::Status status = store_.Create("c", {.desc = Bytes(1)}).status();
+  EXPECT_EQ(ReasonOf(status), "TENSOR_QUOTA");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("The server has"));
+  clock_.Advance(seconds(10));
+  Create("c", {.desc = Bytes(1)});
+}
+
 TEST_F(TensorStoreTest, NothingIsWrittenBeyondTheQuota) {
   bool is_called = false;
-  const NewTensor tensor{.desc = Bytes(1001), .fill = [&](std::byte*) { is_called = true; }};
+  const NewTensor tensor{.desc = Bytes(2048 * kKiB), .fill = [&](std::byte*) { is_called = true; }};
   EXPECT_EQ(ReasonOf(store_.Create("a", tensor).status()), "TENSOR_QUOTA");
   EXPECT_FALSE(is_called);
 }
@@ -229,7 +239,7 @@ TEST_F(TensorStoreTest, ListsTheTensorsOfAClientOldestFirst) {
   clock_.Advance(seconds(1));
   const TensorList list = store_.List("a");
   ASSERT_EQ(list.tensors.size(), 2);
-  EXPECT_EQ(list.bytes, 7);
+  EXPECT_EQ(list.bytes, TensorCharge(3) + TensorCharge(4));
   EXPECT_EQ(list.tensors[0].handle, first);
   EXPECT_EQ(list.tensors[0].label, "one");
   EXPECT_EQ(list.tensors[0].left, seconds(19));
@@ -256,7 +266,7 @@ TEST_F(TensorStoreTest, KnownContentIsSharedNotSentAgain) {
   EXPECT_EQ(Snapshot("a", first).get(), Snapshot("a", second->handle).get());
   const std::string third = CreateHashed("a", "hello");
   EXPECT_EQ(Snapshot("a", first).get(), Snapshot("a", third).get());
-  EXPECT_EQ(store_.bytes(), 15);
+  EXPECT_EQ(store_.bytes(), 3 * TensorCharge(5));
 }
 
 TEST_F(TensorStoreTest, SharedContentIsCopiedBeforeItIsWritten) {
@@ -357,7 +367,7 @@ TEST_F(TensorStoreTest, NobodySeesHalfAWrite) {
         if (i % 10 == 0) {
           HostBuffer result = buffers_.Take(1000);
           std::memset(result.data(), letter, 1000);
-          tensor->Replace(std::move(result));
+          EXPECT_TRUE(tensor->Replace(std::move(result)).ok());
         }
       }
     });

@@ -1,0 +1,29 @@
+// File: server/rpc/method_limits.h
+//
+// What one method may take of the server.
+
+#ifndef OPSERVE_SERVER_RPC_METHOD_LIMITS_H_
+#define OPSERVE_SERVER_RPC_METHOD_LIMITS_H_
+
+#include <cstdint>
+
+#include "server/admission/admission.h"
+
+namespace opserve {
+
+// Every method has such limits. gRPC receives any message up to its own limit before a method is
+// known to be the one that is called; what these bound is the work and the memory from there on. A
+// message of many tiny fields takes far more memory parsed than it did on the wire.
+struct MethodLimits {
+  // Most bytes of a request, of each message where there are several. A larger one gets
+  // REQUEST_TOO_LARGE before anything looks at it.
+  uint64_t max_request_bytes = 0;
+  // Counts the calls of the method: a unary one with the bytes of its request while it is worked on
+  // and then with those of its answer until that has gone, a stream from its begin to its end, and
+  // without bytes. nullptr: the method's function admits what it holds. Must outlive the calls.
+  Admission* admission = nullptr;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_RPC_METHOD_LIMITS_H_

@@ -1,0 +1,137 @@
+#include "server/rpc/tls_identity.h"
+
+#include <fstream>
+#include <iterator>
+#include <list>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpc/grpc_security.h"
+#include "grpc/support/log.h"
+#include "openssl/err.h"
+#include "openssl/pem.h"
+#include "openssl/x509.h"
+
+namespace opserve {
+namespace {
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file.is_open() || file.bad()) {
+    return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  }
+  return text;
+}
+
+// A password that is asked for on the terminal would stop the server.
+int NoPassword(char*, int, int, void*) { return 0; }
+
+// Whether the key is that of the first certificate.
+bool IsPair(const std::string& certificate_text, const std::string& key_text) {
+  const auto buffer = [](const std::string& text) {
+    return std::unique_ptr<BIO, decltype(&BIO_free)>(
+        BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
+  };
+  const auto certificate_bytes = buffer(certificate_text);
+  const auto key_bytes = buffer(key_text);
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+      PEM_read_bio_X509_AUX(certificate_bytes.get(), nullptr, &NoPassword, nullptr), &X509_free);
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      PEM_read_bio_PrivateKey(key_bytes.get(), nullptr, &NoPassword, nullptr), &EVP_PKEY_free);
+  const bool is_pair = certificate != nullptr && key != nullptr &&
+                       X509_check_private_key(certificate.get(), key.get()) == 1;
+  ERR_clear_error();
+  return is_pair;
+}
+
+absl::StatusOr<TlsIdentity::Pair> ReadPair(const std::string& certificate_file,
+                                           const std::string& key_file) {
+  absl::StatusOr<std::string> certificate = ReadFile(certificate_file);
+  if (!certificate.ok()) return certificate.status();
+  absl::StatusOr<std::string> key = ReadFile(key_file);
+  if (!key.ok()) return key.status();
+  if (!IsPair(*certificate, *key)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the TLS certificate and key are not a usable "
+                     "pair: ",
+                     certificate_file, " and ", key_file));
+  }
+  return TlsIdentity::Pair{*std::move(certificate), *std::move(key)};
+}
+
+// What an address of a server has of an identity. gRPC asks for it under a lock of its own.
+struct PortState {
+  std::shared_ptr<const TlsIdentity> identity;
+  // The pair that gRPC has.
+  uint64_t version = 0;
+};
+
+grpc_ssl_certificate_config_reload_status Fetch(void* user_data,
+                                                grpc_ssl_server_certificate_config** config) {
+  PortState& state = *static_cast<PortState*>(user_data);
+  const std::shared_ptr<const TlsIdentity::Pair> pair = state.identity->pair();
+  if (pair->version == state.version) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+  const grpc_ssl_pem_key_cert_pair pem = {pair->key.c_str(), pair->certificate.c_str()};
+  // gRPC 1.51 insists on certificates that it would trust clients by, though it asks them for none.
+  *config = grpc_ssl_server_certificate_config_create(pair->certificate.c_str(), &pem, 1);
+  state.version = pair->version;
+  return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+}
+
+// gRPC's C++ API knows only certificates that never change, so this reaches below it.
+class ReloadingCredentials final : public grpc::ServerCredentials {
+ public:
+  explicit ReloadingCredentials(std::shared_ptr<const TlsIdentity> identity)
+      : identity_(std::move(identity)) {}
+
+  void SetAuthMetadataProcessor(
+      const std::shared_ptr<grpc::AuthMetadataProcessor>& processor) override {
+    GPR_ASSERT(processor == nullptr);
+  }
+
+ private:
+  // Each address has a state of its own, because gRPC keeps a certificate for each.
+  int AddPortToServer(const std::string& address, grpc_server* server) override {
+    PortState& state = ports_.emplace_back(PortState{identity_});
+    grpc_server_credentials* const credentials = grpc_ssl_server_credentials_create_with_options(
+        grpc_ssl_server_credentials_create_options_using_config_fetcher(
+            GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE, &Fetch, &state));
+    const int port = grpc_server_add_http2_port(server, address.c_str(), credentials);
+    grpc_server_credentials_release(credentials);
+    return port;
+  }
+
+  const std::shared_ptr<const TlsIdentity> identity_;
+  std::list<PortState> ports_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<TlsIdentity>> TlsIdentity::Load(const std::string& certificate_file,
+                                                               const std::string& key_file) {
+  std::shared_ptr<TlsIdentity> identity(new TlsIdentity(certificate_file, key_file));
+  if (absl::Status status = identity->Reload(); !status.ok()) return status;
+  return identity;
+}
+
+absl::Status TlsIdentity::Reload() {
+  absl::StatusOr<Pair> pair = ReadPair(certificate_file_, key_file_);
+  if (!pair.ok()) return pair.status();
+  MutexLock lock(mutex_);
+  pair->version = pair_ == nullptr ? 1 : pair_->version + 1;
+  pair_ = std::make_shared<const Pair>(*std::move(pair));
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const TlsIdentity::Pair> TlsIdentity::pair() const {
+  MutexLock lock(mutex_);
+  return pair_;
+}
+
+std::shared_ptr<grpc::ServerCredentials> TlsServerCredentials(
+    std::shared_ptr<const TlsIdentity> identity) {
+  return std::make_shared<ReloadingCredentials>(std::move(identity));
+}
+
+}  // namespace opserve

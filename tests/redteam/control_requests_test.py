@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Requests of many tiny fields to methods that need none, against a server with little memory.
+
+Parsed, such a request takes far more memory than it did on the wire, and handling a long list of
+handles keeps others waiting. Exits with 0 if every request was refused or answered soon, and the
+server lives; with 1 if not.
+"""
+
+import argparse
+import pathlib
+import resource
+import struct
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
+from http2_caller import Http2Caller  # noqa: E402  (the path is set above)
+from server_process import ServerProcess  # noqa: E402
+
+MIB = 1 << 20
+# What the server may take in all from the start on: enough for its threads and some messages.
+ADDRESS_SPACE = 3 << 30
+# Longest that a request may keep the server busy. Sending it is not counted.
+LIMIT_S = 5
+RESOURCE_EXHAUSTED = 8
+
+SERVICE = "/opserve.v1.OperatorService/"
+# Method, field, bytes. Handles are field 1, and no method knows field 15.
+REQUESTS = (
+    ("/grpc.health.v1.Health/Check", b"\x78\x01", 48 * MIB),
+    (SERVICE + "GetServerInfo", b"\x78\x01", 48 * MIB),
+    (SERVICE + "ListOperators", b"\x78\x01", 48 * MIB),
+    (SERVICE + "RenewTensors", b"\x0a\x00", 48 * MIB),
+    (SERVICE + "DeleteTensors", b"\x0a\x00", 48 * MIB),
+)
+
+
+def check(server):
+    """Sends everything; what is wrong, or nothing."""
+    for path, field, size in REQUESTS:
+        message = field * (size // len(field))
+        with Http2Caller(server.address) as caller:
+            call = caller.call(path, struct.pack(">BI", 0, len(message)) + message)
+            begin = time.monotonic()
+            status = caller.wait(call)
+            took = time.monotonic() - begin
+        if status != RESOURCE_EXHAUSTED:
+            return f"{path} of {size} bytes ends with {status}"
+        if took > LIMIT_S:
+            return f"{path} of {size} bytes takes {took:.1f} s"
+    with Http2Caller(server.address) as caller:
+        status = caller.wait(caller.call("/grpc.health.v1.Health/Check", bytes(5)))
+    return "" if status == 0 else f"the server does not serve: {status}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", required=True, help="folder of opserve-server")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        server = ServerProcess(pathlib.Path(arguments.bin) / "opserve-server", folder,
+                               ("--devices", "none", "--log-level", "error"))
+        with server:
+            resource.prlimit(server.pid, resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+            try:
+                wrong = check(server)
+            except OSError as error:
+                wrong = f"the connection broke: {error}"
+        if server.exit_code != 0:
+            wrong = f"the server ended with {server.exit_code}\n{wrong}"
+    print(wrong or "passed")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
