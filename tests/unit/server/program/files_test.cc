@@ -12,8 +12,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/program/ready_file.h"
 #include "server/edge/listen_address.h"
+#include "server/program/ready_file.h"
 
 namespace opserve::testing {
 namespace {
