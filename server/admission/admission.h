@@ -1,37 +1,52 @@
 // File: server/admission/admission.h
 //
-// Bounds what the server holds: requests accepted and not yet answered, and the bytes of their
-// tensors. Also the point where a drain stops new requests and waits for the accepted ones.
+// Bounds what the server holds, of each client and of all: requests accepted and not yet answered,
+// and the bytes of their tensors. Also the point where a drain stops new requests and waits for the
+// accepted ones.
 
 #ifndef OPSERVE_SERVER_ADMISSION_ADMISSION_H_
 #define OPSERVE_SERVER_ADMISSION_ADMISSION_H_
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <utility>
 
+#include "absl/container/node_hash_map.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "proto/base/mutex.h"
 
 namespace opserve {
 
-// Most that the server holds at a time.
+// Most that the server holds at a time, of all clients and of one.
 struct AdmissionLimits {
   uint64_t max_requests = 1024;
   uint64_t max_bytes = uint64_t{1} << 30;
+  uint64_t max_requests_per_client = UINT64_MAX;
+  uint64_t max_bytes_per_client = UINT64_MAX;
 };
+
+// The part of a client's identity (server/rpc/call_context.h) that it cannot choose: without the
+// name that it gives itself. `client` must outlive the result.
+absl::string_view ProvenPart(absl::string_view client);
 
 // Thread-safe. Must outlive its permits.
 class Admission {
+  struct Share;
+
  public:
   // The right to hold one request; gives its share back when destroyed. Movable.
   class Permit {
    public:
     Permit() = default;
     Permit(Permit&& other) noexcept
-        : admission_(std::exchange(other.admission_, nullptr)), bytes_(other.bytes_) {}
+        : admission_(std::exchange(other.admission_, nullptr)),
+          share_(other.share_),
+          bytes_(other.bytes_) {}
     Permit& operator=(Permit&& other) noexcept {
       std::swap(admission_, other.admission_);
+      std::swap(share_, other.share_);
       std::swap(bytes_, other.bytes_);
       return *this;
     }
@@ -39,9 +54,12 @@ class Admission {
 
    private:
     friend class Admission;
-    Permit(Admission* admission, uint64_t bytes) : admission_(admission), bytes_(bytes) {}
+    Permit(Admission* admission, Share* share, uint64_t bytes)
+        : admission_(admission), share_(share), bytes_(bytes) {}
 
     Admission* admission_ = nullptr;
+    // What its client holds; there while any permit of the client is.
+    Share* share_ = nullptr;
     uint64_t bytes_ = 0;
   };
 
@@ -60,10 +78,11 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // A permit for a request whose tensors, inputs and output, take `bytes`. Fails with
-  // TOO_MANY_REQUESTS, TOO_MANY_BYTES or DRAINING, each with a RetryInfo, or with
+  // A permit for a request of `client` whose tensors, inputs and output, take `bytes`. Only the
+  // proven part of the client counts: one host, or one user, has one share, whatever names it
+  // takes. Fails with TOO_MANY_REQUESTS, TOO_MANY_BYTES or DRAINING, each with a RetryInfo, or with
   // REQUEST_EXCEEDS_BUDGET.
-  absl::StatusOr<Permit> Admit(uint64_t bytes);
+  absl::StatusOr<Permit> Admit(absl::string_view client, uint64_t bytes);
 
   // Refuses every further request.
   void Close();
@@ -81,12 +100,23 @@ class Admission {
   Usage usage() const;
 
  private:
-  void Release(uint64_t bytes);
+  // What one client holds.
+  struct Share {
+    Usage usage;
+    // Under which the share is found; lives as long as it.
+    const std::string* client = nullptr;
+  };
+
+  absl::Status Check(const Usage& of_client, uint64_t bytes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Release(Share& share, uint64_t bytes);
 
   const AdmissionLimits limits_;
   mutable Mutex mutex_;
   CondVar changed_;
   Usage usage_ ABSL_GUARDED_BY(mutex_);
+  // Clients that hold something, by the proven part.
+  absl::node_hash_map<std::string, Share> shares_ ABSL_GUARDED_BY(mutex_);
   uint64_t refused_while_closed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;

@@ -32,7 +32,6 @@ class ExecuteWork {
 
   // Finds where the results of a request of `client` go. Fails where something is named that is not
   // there; what else is wrong is added to `violations`.
-  bool has_output_places() const { return request_.has_output_place(); }
   absl::Status FindOutputs(const std::string& client, std::vector<Violation>& violations);
 
   // Checks the request, of which `violations` are known already.

@@ -23,6 +23,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// A client that sends slower than this holds memory for longer than a request is worth.
+constexpr uint64_t kLeastBytesPerSecond = 1 << 20;
+
 // The error of a message after which nobody can tell which bytes belong to which request.
 absl::Status RuleError(absl::string_view field, std::string what) {
   return MakeViolationError({std::string(field), std::move(what)});
@@ -64,6 +67,16 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
 
   bool is_waiting() const override { return !arriving_.empty(); }
 
+  void OnTick() override {
+    const Clock::TimePoint now = parts_.clock.Now();
+    const Clock::Duration since_last = now - std::exchange(last_tick_, now);
+    const bool is_reading = IsReading();
+    for (auto& [id, arriving] : arriving_) {
+      if (!is_reading) arriving.time_limit += since_last;
+      if (arriving.job != nullptr && now > arriving.time_limit) GiveUp(arriving);
+    }
+  }
+
   void OnWritten() override {
     // What has been sent is destroyed only once the lock is free.
     std::shared_ptr<void> sent;
@@ -91,6 +104,8 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     // Absent where it has been refused: what still comes is dropped.
     std::shared_ptr<StreamJob> job;
     uint64_t bytes = 0;
+    // When the payloads must be complete.
+    Clock::TimePoint time_limit = Clock::kNever;
   };
 
   // What is to be told to the call: decided under the lock, done without it.
@@ -158,6 +173,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     }
     if (status.ok()) {
       arriving.bytes = job->bytes();
+      arriving.time_limit = job->accepted() + TimeFor(arriving.bytes);
       arriving.job = std::move(job);
     } else {
       const uint64_t all[] = {SumOf(lengths)};
@@ -200,6 +216,31 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       call_.Hold();
     }
     job->Submit(std::move(payloads));
+  }
+
+  // How long the payloads of a request with so many bytes of tensors may take.
+  Clock::Duration TimeFor(uint64_t bytes) const {
+    return parts_.options.upload_grace + std::chrono::seconds(bytes / kLeastBytesPerSecond);
+  }
+
+  // Refuses a request whose payloads come too slowly, and gives up what is held for it.
+  void GiveUp(Arriving& arriving) {
+    const std::shared_ptr<StreamJob> job = std::exchange(arriving.job, nullptr);
+    const uint64_t bytes = std::exchange(arriving.bytes, 0);
+    arriving_bytes_ -= bytes;
+    arriving.payloads->Drop();
+    job->Refuse(MakeError(
+        ErrorReason::UPLOAD_TOO_SLOW,
+        absl::StrCat("The payloads of the request, with tensors of ", bytes,
+                     " bytes, were not complete after ",
+                     std::chrono::ceil<std::chrono::seconds>(TimeFor(bytes)).count(), " s."),
+        {{"bytes_per_second", absl::StrCat(kLeastBytesPerSecond)}}));
+  }
+
+  // Whether the next message has been asked for, so that it is the client's turn.
+  bool IsReading() {
+    MutexLock lock(mutex_);
+    return !may_read_;
   }
 
   // Gives a request up that waits, or whose payloads are not complete.
@@ -333,6 +374,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   const Clock::TimePoint deadline_;
   std::map<uint64_t, Arriving> arriving_;
   uint64_t arriving_bytes_ = 0;
+  Clock::TimePoint last_tick_ = parts_.clock.Now();
   bool is_over_ = false;
 
   Mutex mutex_;

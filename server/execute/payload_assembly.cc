@@ -23,6 +23,10 @@ absl::Status PayloadAssembly::Allocate(HostBufferPool& pool) {
   return absl::OkStatus();
 }
 
+void PayloadAssembly::Drop() {
+  for (Part& part : parts_) part.buffer = HostBuffer();
+}
+
 bool PayloadAssembly::Add(std::span<const ByteSlice> slices, const PayloadPlace& piece) {
   if (complete()) return false;
   Part& part = parts_[next_];

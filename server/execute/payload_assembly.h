@@ -27,6 +27,9 @@ class PayloadAssembly {
   // piece, or not at all. OUT_OF_MEMORY.
   absl::Status Allocate(HostBufferPool& pool);
 
+  // Gives the room up: what still comes is dropped.
+  void Drop();
+
   // Takes the next piece. False where it goes beyond the payload that it continues, or where all
   // are complete: nothing is taken then.
   bool Add(std::span<const ByteSlice> slices, const PayloadPlace& piece);

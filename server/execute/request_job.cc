@@ -32,12 +32,14 @@ void RequestJob<Work>::Start(grpc::ByteBuffer& bytes, const JobOrigin& origin) {
 template <class Work>
 absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
                                       const JobOrigin& origin) {
+  client_ = reply_.client();
   std::vector<Violation> violations;
   absl::Status status = FindPlaces(std::move(payload_bytes), violations);
   if (!status.ok()) return status;
   const auto load = work_.Validate(inputs_, origin, std::move(violations));
   if (!load.ok()) return load.status();
-  auto permit = parts_.admission.Admit(load->held_bytes + HeldByRequest(origin.header_bytes));
+  auto permit =
+      parts_.admission.Admit(client_, load->held_bytes + HeldByRequest(origin.header_bytes));
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
 
@@ -67,21 +69,18 @@ uint64_t RequestJob<Work>::HeldByRequest(size_t header_bytes) const {
 template <class Work>
 absl::Status RequestJob<Work>::FindPlaces(std::vector<uint64_t>&& payload_bytes,
                                           std::vector<Violation>& violations) {
-  const bool has_places = request_.input_places_size() > 0 || work_.has_output_places();
-  const std::string client = has_places ? reply_.client() : "";
   absl::Status status =
-      inputs_.Resolve(parts_.places, client, request_.input_places(), std::move(payload_bytes),
+      inputs_.Resolve(parts_.places, client_, request_.input_places(), std::move(payload_bytes),
                       *request_.mutable_inputs(), violations);
-  if (status.ok()) status = work_.FindOutputs(client, violations);
+  if (status.ok()) status = work_.FindOutputs(client_, violations);
   return status;
 }
 
 template <class Work>
 void RequestJob<Work>::Submit(ReceivedMessage payloads) {
   payloads_ = std::move(payloads);
-  // Only a queue asks for the client, and telling it takes a while. From here on another thread may
-  // answer at any time.
-  const auto name_client = [this] { set_client(reply_.client()); };
+  // Only a queue asks for the client. From here on another thread may answer at any time.
+  const auto name_client = [this] { set_client(std::move(client_)); };
   if (!parts_.pool.Submit(*this, name_client)) Refuse(DrainingError());
 }
 

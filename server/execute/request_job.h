@@ -38,6 +38,9 @@ struct ExecuteOptions {
   Placement placement = Placement::kAuto;
   // Most bytes of tensors that one stream may have under way.
   uint64_t max_stream_bytes = uint64_t{512} << 20;
+  // The payloads of a request of a stream must be complete after this time and a second for each
+  // MiB of its tensors; the time in which the server does not read the stream is not counted.
+  Clock::Duration upload_grace = std::chrono::seconds(10);
   // Most steps of a sequence.
   size_t max_sequence_steps = 64;
 };
@@ -71,8 +74,7 @@ struct JobOrigin {
 template <class Response>
 class JobReply {
  public:
-  // Who sent the request; see server/rpc/call_context.h. Only in the thread that calls Accept and
-  // Submit.
+  // Who sent the request; see server/rpc/call_context.h. Only in the thread that calls Accept.
   virtual std::string client() = 0;
   // The results: a response without its payloads, and these, which are the reply's to take. A
   // result that went to a place of its own has no bytes here.
@@ -158,6 +160,8 @@ class RequestJob final : public Job {
   google::protobuf::Arena arena_{arena_block_.data(), arena_block_.size()};
   Request& request_ = *google::protobuf::Arena::CreateMessage<Request>(&arena_);
   Work work_{parts_, request_};
+  // Who sent the request, until a queue is told.
+  std::string client_;
   ReceivedMessage payloads_;
   InputPlaces inputs_;
   std::optional<DeviceCall> call_;

@@ -10,12 +10,6 @@
 
 namespace opserve {
 
-bool SequenceWork::has_output_places() const {
-  const auto& outputs = request_.outputs();
-  return std::any_of(outputs.begin(), outputs.end(),
-                     [](const v1::SequenceOutput& output) { return output.has_place(); });
-}
-
 absl::Status SequenceWork::FindOutputs(const std::string& client,
                                        std::vector<Violation>& violations) {
   // Outputs beyond the limit are refused for their number.

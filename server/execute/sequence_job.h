@@ -28,7 +28,6 @@ class SequenceWork {
   SequenceWork(const ExecuteParts& parts, const Request& request)
       : parts_(parts), request_(request) {}
 
-  bool has_output_places() const;
   absl::Status FindOutputs(const std::string& client, std::vector<Violation>& violations);
   absl::StatusOr<Workload> Validate(const InputPlaces& inputs, const JobOrigin& origin,
                                     std::vector<Violation> violations);

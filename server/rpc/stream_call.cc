@@ -88,7 +88,7 @@ void StreamCall::ExpectNext() noexcept {
 
 absl::Status StreamCall::Admit() {
   if (method_.limits.admission == nullptr) return absl::OkStatus();
-  auto permit = method_.limits.admission->Admit(0);
+  auto permit = method_.limits.admission->Admit(client(), 0);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
   return absl::OkStatus();
@@ -97,6 +97,7 @@ absl::Status StreamCall::Admit() {
 void StreamCall::OnTick() {
   if (lacks_successor_) ExpectNext();
   if (references_ == 0) return LeaveIfOver();
+  if (handler_ != nullptr) Guard([this] { handler_->OnTick(); });
   bool is_sending = false;
   {
     MutexLock lock(mutex_);

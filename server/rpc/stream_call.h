@@ -43,6 +43,8 @@ class StreamHandler {
   // Whether something that the client has begun to send is missing. A client that keeps a stream
   // waiting for too long loses it.
   virtual bool is_waiting() const { return false; }
+  // Time has passed: called about four times within the limit for stalled clients.
+  virtual void OnTick() {}
   // The stream is over: its Finish has been sent, or the client has gone, gave the call up, or its
   // deadline has passed. What is written from now on is dropped. Called once; a message that was
   // under way may still come.

@@ -41,7 +41,7 @@ void UnaryCall::Finish(const grpc::ByteBuffer& response) {
   if (Admission* const admission = method_.limits.admission; admission != nullptr) {
     // The request is not held any more, the answer is, for as long as the client does not take it.
     permit_ = Admission::Permit();
-    auto permit = admission->Admit(response.Length());
+    auto permit = admission->Admit(client(), response.Length());
     if (!permit.ok()) return Finish(permit.status());
     permit_ = *std::move(permit);
   }
@@ -101,7 +101,7 @@ absl::Status UnaryCall::Admit() {
   const uint64_t bytes = request_.Length();
   if (absl::Status status = method_.CheckSize(bytes); !status.ok()) return status;
   if (method_.limits.admission == nullptr) return absl::OkStatus();
-  auto permit = method_.limits.admission->Admit(bytes);
+  auto permit = method_.limits.admission->Admit(client(), bytes);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
   return absl::OkStatus();

@@ -105,8 +105,9 @@ struct Server::Impl {
                   [this] { return pool.gpu_presence(); }),
         admission(options.admission),
         control({.max_requests = kMostControlCalls,
-                 .max_bytes = std::max(kMostControlBytes, options.max_message_bytes)}),
-        streams({.max_requests = kMostStreams}),
+                 .max_bytes = std::max(kMostControlBytes, options.max_message_bytes),
+                 .max_requests_per_client = kMostControlCalls / 2}),
+        streams({.max_requests = kMostStreams, .max_requests_per_client = kMostStreams / 2}),
         pool(MakePoolOptions(options, environment), clock, logger,
              environment.cpu != nullptr ? environment.cpu
                                         : std::make_shared<CpuDevice>(options.cpu_threads),

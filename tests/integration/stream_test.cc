@@ -14,6 +14,7 @@
 #include "server/execute/answer_queue.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/test_server.h"
+#include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::testing {
 namespace {
@@ -369,6 +370,59 @@ TEST(StreamTest, AClientThatStallsLosesItsStream) {
   ASSERT_TRUE(idle.Send(2, RoundRequest({1.5f})));
   EXPECT_EQ(idle.ReadAnswer(), 2u);
   EXPECT_TRUE(idle.Finish().ok());
+}
+
+TEST(StreamTest, AnUploadThatIsTooSlowIsRefused) {
+  SimulatedClock clock;
+  ServerOptions options;
+  options.stall_limit = std::chrono::seconds(4);
+  TestServer server(options, {.clock = &clock});
+  TestStream stream(server.stub());
+  ASSERT_TRUE(stream.Announce(1, RoundRequest(Ramp(1000))));
+  ASSERT_TRUE(stream.SendPiece(1, std::string(1000, 'a')));
+  ASSERT_TRUE(server.WaitForRequests(1));
+  clock.Advance(std::chrono::seconds(11));
+  EXPECT_EQ(stream.ReadAnswer(), 1u);
+  EXPECT_EQ(stream.answer(1).error.code(), static_cast<int>(grpc::StatusCode::ABORTED));
+  EXPECT_THAT(stream.answer(1).error.message(), HasSubstr("not complete after 10 s"));
+  EXPECT_EQ(server.server().usage().bytes, 0u);
+  // What still comes of it is dropped, and leaves the stream alone.
+  ASSERT_TRUE(stream.SendPiece(1, std::string(3000, 'a')));
+  ASSERT_TRUE(stream.Send(2, RoundRequest({1.5f})));
+  EXPECT_EQ(stream.ReadAnswer(), 2u);
+  EXPECT_TRUE(stream.Finish().ok());
+}
+
+TEST(StreamTest, TimeInWhichTheServerDoesNotReadIsNotTheClients) {
+  SimulatedClock clock;
+  GatedDevice device;
+  ServerOptions options = OneWorker();
+  options.pollers = 1;
+  options.stall_limit = std::chrono::seconds(4);
+  options.max_stream_bytes = 1 << 20;
+  TestServer server(options, {.clock = &clock, .cpu = Borrow(device)});
+  // Older streams are looked at last: its refusal tells that the other one has been looked at.
+  TestStream older(server.stub());
+  ASSERT_TRUE(older.Announce(1, RoundRequest(Ramp(1000))));
+  ASSERT_TRUE(server.WaitForRequests(1));
+  TestStream stream(server.stub());
+  ASSERT_TRUE(stream.Announce(1, RoundRequest(Ramp(1000))));
+  {
+    const GateCloser closer(device);
+    // More than the stream may have under way, so nothing more is read.
+    ASSERT_TRUE(stream.Send(2, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(stream.Send(3, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(server.WaitForRequests(4));
+    clock.Advance(std::chrono::hours(1));
+    EXPECT_EQ(older.ReadAnswer(), 1u);
+    EXPECT_EQ(older.answer(1).error.code(), static_cast<int>(grpc::StatusCode::ABORTED));
+  }
+  EXPECT_EQ(stream.ReadAnswer(), 2u);
+  EXPECT_EQ(stream.ReadAnswer(), 3u);
+  ASSERT_TRUE(stream.SendPiece(1, BytesOf(Ramp(1000))));
+  EXPECT_EQ(stream.ReadAnswer(), 1u);
+  EXPECT_EQ(stream.answer(1).payload, Rounded(Ramp(1000)));
+  EXPECT_TRUE(stream.Finish().ok());
 }
 
 TEST(StreamTest, ADrainAnswersWhatItAccepted) {

@@ -11,16 +11,17 @@ import h2.settings
 class Http2Caller:
     """A connection to HOST:PORT, for the time of a `with` block or until close.
 
-    `window`: bytes that the server may send for each call, if not as many as usual.
+    `window`: bytes that the server may send for each call, if not as many as usual. `source`: the
+    address that the server sees, if not the usual one.
     """
 
     # Longest wait for anything that the server has to do.
     LIMIT_S = 60
 
-    def __init__(self, address, window=None):
+    def __init__(self, address, window=None, source=""):
         host, port = address.rsplit(":", 1)
         self._address = address
-        self._socket = socket.create_connection((host, int(port)), self.LIMIT_S)
+        self._socket = socket.create_connection((host, int(port)), self.LIMIT_S, (source, 0))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._http = h2.connection.H2Connection(h2.config.H2Configuration(
             client_side=True, validate_outbound_headers=False, normalize_outbound_headers=False))

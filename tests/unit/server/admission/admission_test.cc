@@ -19,9 +19,9 @@ using Usage = Admission::Usage;
 TEST(AdmissionTest, CountsRequestsAndBytesUntilPermitsGo) {
   Admission admission({.max_requests = 3, .max_bytes = 100});
   {
-    const auto first = admission.Admit(60);
+    const auto first = admission.Admit("a", 60);
     ASSERT_TRUE(first.ok());
-    const auto second = admission.Admit(40);
+    const auto second = admission.Admit("a", 40);
     ASSERT_TRUE(second.ok());
     EXPECT_EQ(admission.usage(), (Usage{2, 100}));
   }
@@ -30,8 +30,8 @@ TEST(AdmissionTest, CountsRequestsAndBytesUntilPermitsGo) {
 
 TEST(AdmissionTest, RefusesOneRequestTooMany) {
   Admission admission({.max_requests = 1, .max_bytes = 100});
-  const auto first = admission.Admit(1);
-  const auto second = admission.Admit(1);
+  const auto first = admission.Admit("a", 1);
+  const auto second = admission.Admit("a", 1);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ReasonOf(second.status()), "TOO_MANY_REQUESTS");
   EXPECT_TRUE(MayRetry(second.status()));
@@ -40,27 +40,58 @@ TEST(AdmissionTest, RefusesOneRequestTooMany) {
 
 TEST(AdmissionTest, RefusesOneByteTooMany) {
   Admission admission({.max_requests = 9, .max_bytes = 100});
-  const auto first = admission.Admit(60);
-  const auto second = admission.Admit(41);
+  const auto first = admission.Admit("a", 60);
+  const auto second = admission.Admit("a", 41);
   EXPECT_EQ(ReasonOf(second.status()), "TOO_MANY_BYTES");
   EXPECT_TRUE(MayRetry(second.status()));
-  EXPECT_TRUE(admission.Admit(40).ok());
+  EXPECT_TRUE(admission.Admit("a", 40).ok());
 }
 
 TEST(AdmissionTest, RefusesForGoodWhatNeverFits) {
   Admission admission({.max_requests = 9, .max_bytes = 100});
   for (const uint64_t bytes : {uint64_t{101}, UINT64_MAX}) {
-    const auto permit = admission.Admit(bytes);
+    const auto permit = admission.Admit("a", bytes);
     EXPECT_EQ(ReasonOf(permit.status()), "REQUEST_EXCEEDS_BUDGET") << bytes;
     EXPECT_FALSE(MayRetry(permit.status()));
   }
+}
+
+TEST(AdmissionTest, NoClientKeepsOthersOut) {
+  Admission admission({.max_requests = 4,
+                       .max_bytes = 100,
+                       .max_requests_per_client = 2,
+                       .max_bytes_per_client = 50});
+  const auto first = admission.Admit("10.0.0.1/a", 30);
+  ASSERT_TRUE(first.ok());
+  // The names that a host gives itself do not count.
+  const auto large = admission.Admit("10.0.0.1/b", 21);
+  EXPECT_EQ(ReasonOf(large.status()), "TOO_MANY_BYTES");
+  EXPECT_TRUE(MayRetry(large.status()));
+  const auto second = admission.Admit("10.0.0.1", 20);
+  ASSERT_TRUE(second.ok());
+  const auto third = admission.Admit("10.0.0.1/c", 0);
+  EXPECT_EQ(ReasonOf(third.status()), "TOO_MANY_REQUESTS");
+  const auto other = admission.Admit("10.0.0.2/a", 50);
+  EXPECT_TRUE(other.ok());
+  const auto never = admission.Admit("10.0.0.3", 51);
+  EXPECT_EQ(ReasonOf(never.status()), "REQUEST_EXCEEDS_BUDGET");
+}
+
+TEST(AdmissionTest, AClientHasItsShareAgainWhenItsPermitsGo) {
+  Admission admission({.max_requests_per_client = 1});
+  for (int i = 0; i < 3; ++i) {
+    const auto permit = admission.Admit("a", 1);
+    EXPECT_TRUE(permit.ok()) << i;
+    EXPECT_FALSE(admission.Admit("a", 1).ok());
+  }
+  EXPECT_EQ(admission.usage(), Usage());
 }
 
 TEST(AdmissionTest, MovedPermitsCountOnce) {
   Admission admission({.max_requests = 2, .max_bytes = 100});
   Admission::Permit kept;
   {
-    auto permit = admission.Admit(10);
+    auto permit = admission.Admit("a", 10);
     kept = *std::move(permit);
     const Admission::Permit moved(std::move(kept));
     kept = Admission::Permit();
@@ -72,7 +103,7 @@ TEST(AdmissionTest, MovedPermitsCountOnce) {
 TEST(AdmissionTest, RefusesEverythingOnceClosed) {
   Admission admission({});
   admission.Close();
-  const auto permit = admission.Admit(1);
+  const auto permit = admission.Admit("a", 1);
   EXPECT_EQ(permit.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(ReasonOf(permit.status()), "DRAINING");
   EXPECT_TRUE(MayRetry(permit.status()));
@@ -81,7 +112,7 @@ TEST(AdmissionTest, RefusesEverythingOnceClosed) {
 TEST(AdmissionTest, WaitsForTheLastPermit) {
   Admission admission({});
   EXPECT_EQ(admission.WaitIdle(milliseconds(0)), Admission::Wait::kIdle);
-  auto permit = admission.Admit(1);
+  auto permit = admission.Admit("a", 1);
   EXPECT_EQ(admission.WaitIdle(milliseconds(1)), Admission::Wait::kTimedOut);
   std::thread releaser([&permit] { const Admission::Permit gone = *std::move(permit); });
   EXPECT_EQ(admission.WaitIdle(std::chrono::minutes(1)), Admission::Wait::kIdle);
@@ -90,7 +121,7 @@ TEST(AdmissionTest, WaitsForTheLastPermit) {
 
 TEST(AdmissionTest, AnInterruptEndsTheWait) {
   Admission admission({});
-  const auto permit = admission.Admit(1);
+  const auto permit = admission.Admit("a", 1);
   std::thread interrupter([&admission] { admission.Interrupt(); });
   EXPECT_EQ(admission.WaitIdle(std::chrono::minutes(1)), Admission::Wait::kInterrupted);
   interrupter.join();
@@ -102,7 +133,7 @@ TEST(AdmissionTest, QuietWaitsEndDespiteClientsThatNeverCease) {
   admission.Close();
   std::atomic<bool> ended{false};
   std::thread client([&] {
-    while (!ended) EXPECT_FALSE(admission.Admit(1).ok());
+    while (!ended) EXPECT_FALSE(admission.Admit("a", 1).ok());
   });
   admission.WaitQuiet(std::chrono::minutes(1), milliseconds(5));
   ended = true;
@@ -118,7 +149,7 @@ TEST(AdmissionTest, NeverExceedsItsLimitsUnderContention) {
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
       for (int n = 0; n < 2000; ++n) {
-        const auto permit = admission.Admit(10);
+        const auto permit = admission.Admit("a", 10);
         if (!permit.ok()) continue;
         const uint64_t now = ++held;
         for (uint64_t seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
