@@ -13,6 +13,8 @@ PREFIX ?= /usr/local
 # Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-wire` and `make test` (the
 # latter: of ctest).
 ARGS ?=
+# Extra arguments of CMake when a build folder is made.
+CMAKE_ARGS ?=
 # Folder of an unpacked bundle, for `make bench-gpu`.
 BUNDLE ?=
 # Seconds per fuzz target.
@@ -51,7 +53,7 @@ setup: ## Install every package that any verb needs
 # Configures a preset. Ninja itself re-runs CMake when a CMakeLists.txt changes.
 build/%/build.ninja: CMakePresets.json
 	@mkdir -p build && echo "configure: $*"
-	@cmake --preset $* -Wno-dev >build/$*.log 2>&1 || { cat build/$*.log >&2; exit 1; }
+	@cmake --preset $* -Wno-dev $(CMAKE_ARGS) >build/$*.log 2>&1 || { cat build/$*.log >&2; exit 1; }
 	@touch $@
 
 .PHONY: packages
