@@ -56,7 +56,7 @@ EdgeConnection* TlsConnectionOf(SSL* ssl) {
   if (last_tls_connection == nullptr) return nullptr;
   auto owner = std::make_unique<std::shared_ptr<EdgeConnection>>(last_tls_connection);
   EdgeConnection* const connection = owner->get();
-  if (SSL_set_ex_data(ssl, ConnectionIndex(), owner.get()) == 1) owner.release();
+  if (SSL_set_ex_data(ssl, ConnectionIndex(), owner.get()) == 1) static_cast<void>(owner.release());
   return connection;
 }
 

@@ -25,7 +25,7 @@ using grpc::reflection::v1alpha::ServerReflectionRequest;
 using grpc::reflection::v1alpha::ServerReflectionResponse;
 
 // Names of types and files are far shorter.
-constexpr uint64_t kMaxRequestBytes = 4 << 10;
+constexpr uint64_t kMaxQuestionBytes = 4 << 10;
 
 // The details of errors as they are called on the wire; see proto/opserve/rpc/status.proto.
 constexpr char kDetailsFile[] = "google/rpc/error_details.proto";
@@ -115,7 +115,7 @@ ReflectionService::ReflectionService(std::vector<std::string> services, Admissio
   // A program may have the originals as well.
   if (files_.FindFileByName(kDetailsFile) == nullptr) files_.BuildFile(ErrorDetails());
   rpc_.AddStream("ServerReflectionInfo",
-                 {.max_request_bytes = kMaxRequestBytes, .admission = streams},
+                 {.max_request_bytes = kMaxQuestionBytes, .admission = streams},
                  [this](StreamCall& call) { return std::make_unique<Stream>(*this, call); });
 }
 

@@ -296,7 +296,7 @@ Admission::Usage Server::usage() const { return impl_->admission.usage(); }
 
 absl::Status Server::ReloadCertificate() {
   if (impl_->identity == nullptr) return absl::OkStatus();
-  const absl::Status status = impl_->identity->Reload();
+  absl::Status status = impl_->identity->Reload();
   const ServerOptions& options = impl_->options;
   if (status.ok()) {
     impl_->logger.Log(LogLevel::kInfo, "certificate read",
