@@ -46,7 +46,7 @@ TEST_F(ContentIdTest, ChangeWithEveryWrite) {
   EXPECT_TRUE(ids.contains(reader.content));
   // Half a write.
   const auto fails = [](std::byte*) { throw std::bad_alloc(); };
-  EXPECT_THROW(tensor->Write(0, 1, fails), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(tensor->Write(0, 1, fails)), std::bad_alloc);
   EXPECT_TRUE(ids.insert(IdOf(*tensor)).second);
 }
 
