@@ -192,14 +192,14 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {
       ->capture_default_str()
       ->check(Between(uint64_t{1}, uint64_t{1000000}));
   app.add_option("--max-concurrent-requests-per-client", server.admission.max_requests_per_client,
-                 "Most of them of one client: of one address, or of one user of a socket file")
+                 "Most of them of one client: an address, or a user of a socket file")
       ->capture_default_str()
       ->check(Between(uint64_t{1}, uint64_t{1000000}));
   AddSize(app, "--max-queued-bytes", server.admission.max_bytes, "1GiB", 4 * kKiB, kTiB,
           "Most bytes of inputs and outputs held by accepted requests, 4KiB to 1TiB; further "
           "requests get RESOURCE_EXHAUSTED");
   AddSize(app, "--max-queued-bytes-per-client", server.admission.max_bytes_per_client, "512MiB",
-          4 * kKiB, kTiB, "Most of them of one client, 4KiB to 1TiB");
+          4 * kKiB, kTiB, "Most of these bytes of one client, 4KiB to 1TiB");
   AddSize(app, "--max-transport-bytes", server.max_transport_bytes, "2GiB", 64 * kMiB, kTiB,
           "Most bytes of messages that are being received or sent, 64MiB to 1TiB; beyond it calls "
           "fail with RESOURCE_EXHAUSTED");
