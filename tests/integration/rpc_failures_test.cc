@@ -9,9 +9,11 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/base/mutex.h"
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/poller.h"
 #include "server/rpc/rpc_service.h"
@@ -102,7 +104,7 @@ class RpcFailuresTest : public ::testing::Test {
       call.Finish(BytesOf(TextOf(call.request()) + "!"));
     });
     service_.AddStream("EchoStream", counted, [this](StreamCall& call) {
-      return std::make_unique<EchoHandler>(call, std::exchange(begin_, ""));
+      return std::make_unique<EchoHandler>(call, TakeBegin());
     });
     grpc::ServerBuilder builder;
     builder.RegisterService(&service_);
@@ -121,11 +123,20 @@ class RpcFailuresTest : public ::testing::Test {
   grpc::Status Call(const std::string& method, const std::string& text) {
     return CallByName(channel_, "/test.Service/" + method, text).first;
   }
+  // Says how the next stream fails before it has begun.
+  void FailToBegin(const std::string& how) {
+    MutexLock lock(mutex_);
+    begin_ = how;
+  }
+  std::string TakeBegin() {
+    MutexLock lock(mutex_);
+    return std::exchange(begin_, "");
+  }
   RawStream Stream() { return RawStream(channel_, "/test.Service/EchoStream"); }
 
   Admission admission_{{.max_requests = 2, .max_bytes = 100}};
-  // How the next stream fails before it has begun.
-  std::string begin_;
+  Mutex mutex_;
+  std::string begin_ ABSL_GUARDED_BY(mutex_);
   RpcService service_{"test.Service"};
   std::optional<Poller> poller_;
   std::unique_ptr<grpc::Server> server_;
@@ -157,7 +168,7 @@ TEST_F(RpcFailuresTest, ExceptionsBecomeErrorsOfTheirCall) {
 
 TEST_F(RpcFailuresTest, ExceptionsEndTheirStream) {
   for (const char* begin : {"memory", "thread"}) {
-    begin_ = begin;
+    FailToBegin(begin);
     RawStream stream = Stream();
     EXPECT_EQ(stream.Read(), std::nullopt);
     ExpectMemoryError(stream.Finish());

@@ -37,7 +37,7 @@ ScopedFaultInjector::ScopedFaultInjector(FaultInjector& faults) { injector = &fa
 ScopedFaultInjector::~ScopedFaultInjector() { injector = nullptr; }
 
 std::optional<int32_t> InjectedFault(absl::string_view call) {
-  FaultInjector* const installed = injector.load(std::memory_order_relaxed);
+  FaultInjector* const installed = injector.load(std::memory_order_acquire);
   return installed == nullptr ? std::nullopt : installed->Fail(call);
 }
 
