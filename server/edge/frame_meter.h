@@ -31,8 +31,8 @@ struct FrameLimits {
   // Encoded bytes of one block of headers, with all that continues it. gRPC refuses calls with more
   // than 8 KiB of headers, so nobody needs more.
   uint64_t max_header_block_bytes = 64 << 10;
-  // Frames that ask for work and bring no message. A ping counts 1; FrameMeter has the others. So
-  // many at once, ...
+  // Frames that ask for work and bring no message, in tokens: CONTINUATION counts 1, and FrameMeter
+  // has the others. So many at once, ...
   double burst = 40000;
   // ... and so many per second.
   double per_second = 10000;
