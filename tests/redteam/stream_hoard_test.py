@@ -28,7 +28,8 @@ IS_INFINITY = b"ELEMENT_WISE_IS_INFINITY"
 def request(values):
     """An ExecuteRequest about so many values of type FLOAT16, without its payload."""
     desc = field(2, FLOAT16) + field(3, varint(values))
-    return field(1, IS_INFINITY) + field(5, desc)
+    mode = field(1, b"InfinityMode") + field(3, 0)
+    return field(1, IS_INFINITY) + field(4, mode) + field(5, desc)
 
 
 def framed(message):
