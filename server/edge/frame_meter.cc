@@ -27,8 +27,8 @@ constexpr uint8_t kMessagePrefixBytes = 5;
 constexpr uint32_t kSmallDataBytes = 1024;
 
 // What frames cost, in tokens. gRPC takes 20 us and up to 9 KB for a call that is begun and taken
-// back. For a ping it takes a fiftieth of the time, but up to 7 KB where the client does not read the
-// answers; clients of gRPC send a few per second.
+// back. For a ping it takes a fiftieth of the time, but up to 7 KB where the client does not read
+// the answers; clients of gRPC send a few per second.
 constexpr double kLostCallCost = 10;
 constexpr double kSettingsCost = 5;
 constexpr double kPingCost = 5;
