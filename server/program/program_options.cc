@@ -198,7 +198,7 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {
   AddSize(app, "--max-queued-bytes", server.admission.max_bytes, "1GiB", 4 * kKiB, kTiB,
           "Most bytes of inputs and outputs held by accepted requests, 4KiB to 1TiB; further "
           "requests get RESOURCE_EXHAUSTED");
-  AddSize(app, "--max-queued-bytes-per-client", server.admission.max_bytes_per_client, "512MiB",
+  AddSize(app, "--max-queued-bytes-per-client", server.admission.max_bytes_per_client, "768MiB",
           4 * kKiB, kTiB, "Most of these bytes of one client, 4KiB to 1TiB");
   AddSize(app, "--max-transport-bytes", server.max_transport_bytes, "2GiB", 64 * kMiB, kTiB,
           "Most bytes of messages that are being received or sent, 64MiB to 1TiB; beyond it calls "

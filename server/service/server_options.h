@@ -65,10 +65,9 @@ struct ServerOptions {
 
   // Largest message in bytes, in each direction.
   uint64_t max_message_bytes = uint64_t{256} << 20;
-  // So that one client cannot keep others out, it has at most half, as long as nothing else is
-  // said.
-  AdmissionLimits admission = {.max_requests_per_client = 512,
-                               .max_bytes_per_client = uint64_t{512} << 20};
+  // One client may have much, as it may be the only one, but leaves a quarter to others.
+  AdmissionLimits admission = {.max_requests_per_client = 768,
+                               .max_bytes_per_client = uint64_t{768} << 20};
   // Most bytes that gRPC holds for messages which it is receiving or sending. Beyond it calls fail
   // with RESOURCE_EXHAUSTED.
   uint64_t max_transport_bytes = uint64_t{2} << 30;
