@@ -25,6 +25,7 @@ from wire_rows import MIB, OPSERVE, ROWS, SIZES, concurrencies, size_text  # noq
 CALL_LIMIT_S = 300
 # What a server needs beside its connections.
 OTHER_FILES = 1024
+BUSY_CONNECTIONS = 64
 
 
 class Servers:
@@ -103,8 +104,8 @@ def measure_idle(programs, folder, connections):
     # The servers inherit the limit.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    # The server needs two for each connection.
-    connections = min(connections, (most - OTHER_FILES) // 2)
+    # The server needs two for each connection, and has some that are not idle.
+    connections = min(connections, (most - OTHER_FILES) // 2 - BUSY_CONNECTIONS)
     idle = {}
     for name, unix in (("TCP", False), ("unix socket", True)):
         show_progress(f"{connections} idle connections, {name}")
