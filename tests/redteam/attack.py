@@ -9,8 +9,9 @@ import threading
 import time
 
 from process_memory import rss
-from raw_http2 import is_healthy, open_http2
+from raw_http2 import Flood, is_healthy, open_http2
 
+# For those as well that import this module.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
 from server_process import ServerProcess  # noqa: E402  (the path is set above)
 
@@ -90,6 +91,14 @@ class Target:
         return [f"the server grew by {grown // MIB} MiB"] if grown > RSS_LIMIT else []
 
 
+def flood(target, pieces, seconds):
+    """Sends `pieces` for so long; wrong is whatever keeps the connection, memory, or others waiting."""
+    with Bystander(target) as bystander:
+        done = Flood(target.open(), pieces, seconds)
+    wrong = [] if done.is_closed else [f"{done.sent_bytes >> 20} MiB were taken"]
+    return wrong + target.verdict() + bystander.verdict()
+
+
 def limited(program, folder, descriptors):
     """A program that runs `program` with at most so many descriptors."""
     script = pathlib.Path(folder) / "limited"
@@ -124,7 +133,10 @@ def run_one(program, attack, way, options, descriptors):
             program = limited(program, folder, descriptors)
         server = ServerProcess(program, folder, arguments)
         with server:
-            wrong = attack(Target(server, folder, way))
+            try:
+                wrong = attack(Target(server, folder, way))
+            except OSError as error:
+                wrong = [f"the connection broke: {error}"]
         if server.exit_code != 0:
             wrong = [*wrong, f"the server ended with {server.exit_code}"]
         return [*wrong, server.log()] if wrong else []

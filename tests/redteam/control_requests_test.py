@@ -6,17 +6,11 @@ handles keeps others waiting. Exits with 0 if every request was refused or answe
 server lives; with 1 if not.
 """
 
-import argparse
-import pathlib
 import resource
-import struct
-import sys
-import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
-from http2_caller import Http2Caller  # noqa: E402  (the path is set above)
-from server_process import ServerProcess  # noqa: E402
+import attack
+from http2_caller import Http2Caller, framed
 
 MIB = 1 << 20
 # What the server may take in all from the start on: enough for its threads and some messages.
@@ -36,42 +30,23 @@ REQUESTS = (
 )
 
 
-def check(server):
-    """Sends everything; what is wrong, or nothing."""
+def control_requests(target):
+    resource.prlimit(target.pid, resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     for path, field, size in REQUESTS:
         message = field * (size // len(field))
-        with Http2Caller(server.address) as caller:
-            call = caller.call(path, struct.pack(">BI", 0, len(message)) + message)
+        with Http2Caller(target.address) as caller:
+            call = caller.call(path, framed(message))
             begin = time.monotonic()
             status = caller.wait(call)
             took = time.monotonic() - begin
         if status != RESOURCE_EXHAUSTED:
-            return f"{path} of {size} bytes ends with {status}"
+            return [f"{path} of {size} bytes ends with {status}"]
         if took > LIMIT_S:
-            return f"{path} of {size} bytes takes {took:.1f} s"
-    with Http2Caller(server.address) as caller:
-        status = caller.wait(caller.call("/grpc.health.v1.Health/Check", bytes(5)))
-    return "" if status == 0 else f"the server does not serve: {status}"
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", required=True, help="folder of opserve-server")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        server = ServerProcess(pathlib.Path(arguments.bin) / "opserve-server", folder,
-                               ("--devices", "none", "--log-level", "error"))
-        with server:
-            resource.prlimit(server.pid, resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-            try:
-                wrong = check(server)
-            except OSError as error:
-                wrong = f"the connection broke: {error}"
-        if server.exit_code != 0:
-            wrong = f"the server ended with {server.exit_code}\n{wrong}"
-    print(wrong or "passed")
-    return 1 if wrong else 0
+            return [f"{path} of {size} bytes takes {took:.1f} s"]
+    with Http2Caller(target.address) as caller:
+        status = caller.wait(caller.call("/grpc.health.v1.Health/Check", framed(b"")))
+    return [] if status == 0 else [f"the server does not serve: {status}"]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    attack.run([control_requests], ways=("tcp",), options=("--log-level", "error"))

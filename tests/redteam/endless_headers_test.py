@@ -2,7 +2,7 @@
 """Headers that do not end: by CONTINUATION, by a value, and 1 MiB of them in one call."""
 
 import attack
-from raw_http2 import (CONTINUATION, END_HEADERS, HEADERS, Flood, call_headers, field, frame)
+from raw_http2 import (CONTINUATION, END_HEADERS, HEADERS, call_headers, field, frame)
 
 SECONDS = 5
 FRAME_BYTES = 16384
@@ -36,23 +36,16 @@ def one_mebibyte():
         stream += 2
 
 
-def flood(target, make):
-    with attack.Bystander(target) as bystander:
-        done = Flood(target.open(), make(), SECONDS)
-    wrong = [] if done.is_closed else [f"{done.sent_bytes >> 20} MiB were taken"]
-    return wrong + target.verdict() + bystander.verdict()
-
-
 def endless_continuation(target):
-    return flood(target, continuations)
+    return attack.flood(target, continuations(), SECONDS)
 
 
 def never_ending_value(target):
-    return flood(target, endless_value)
+    return attack.flood(target, endless_value(), SECONDS)
 
 
 def large_headers(target):
-    return flood(target, one_mebibyte)
+    return attack.flood(target, one_mebibyte(), SECONDS)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,15 @@
 import itertools
 
 import attack
-from raw_http2 import (DATA, END_HEADERS, HEADERS, PING, PRIORITY, SETTINGS, Flood, call_headers,
-                       frame)
+from raw_http2 import (DATA, END_HEADERS, HEADERS, PING, PRIORITY, SETTINGS, call_headers, frame)
 
 SECONDS = 5
 UNKNOWN = 99
 
 
 def flood(target, piece, before=b""):
-    make = itertools.chain([before], itertools.repeat(piece * 500))
-    with attack.Bystander(target) as bystander:
-        done = Flood(target.open(), make, SECONDS)
-    wrong = [] if done.is_closed else [f"{done.sent_bytes >> 20} MiB were taken"]
-    return wrong + target.verdict() + bystander.verdict()
+    pieces = itertools.chain([before], itertools.repeat(piece * 500))
+    return attack.flood(target, pieces, SECONDS)
 
 
 def settings(target):

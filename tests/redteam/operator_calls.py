@@ -1,11 +1,10 @@
 """Calls of the operator service by clients that behave as no gRPC library does."""
 
 import pathlib
-import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
-from http2_caller import Http2Caller  # noqa: E402  (the path is set above)
+from http2_caller import Http2Caller, framed  # noqa: E402  (the path is set above)
 
 
 def varint(value):
@@ -53,8 +52,7 @@ class OperatorCaller(Http2Caller):
 
     def begin(self, method, message, client="attacker"):
         """Sends a request; its stream."""
-        return self.call(f"/opserve.v1.OperatorService/{method}",
-                         struct.pack(">BI", 0, len(message)) + message,
+        return self.call(f"/opserve.v1.OperatorService/{method}", framed(message),
                          [("opserve-client", client)])
 
     def ask(self, method, message, client="attacker"):

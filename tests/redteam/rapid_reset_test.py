@@ -4,8 +4,7 @@
 import struct
 
 import attack
-from raw_http2 import (DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, Flood, call_headers,
-                       frame)
+from raw_http2 import (DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, call_headers, frame)
 
 SECONDS = 10
 CANCEL = struct.pack(">I", 8)
@@ -25,19 +24,12 @@ def calls(with_message):
         yield piece
 
 
-def flood(target, with_message):
-    with attack.Bystander(target) as bystander:
-        done = Flood(target.open(), calls(with_message), SECONDS)
-    wrong = [] if done.is_closed else [f"{done.sent_bytes >> 20} MiB were taken"]
-    return wrong + target.verdict() + bystander.verdict()
-
-
 def calls_with_messages(target):
-    return flood(target, True)
+    return attack.flood(target, calls(with_message=True), SECONDS)
 
 
 def calls_without_messages(target):
-    return flood(target, False)
+    return attack.flood(target, calls(with_message=False), SECONDS)
 
 
 if __name__ == "__main__":

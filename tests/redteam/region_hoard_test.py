@@ -5,20 +5,14 @@ Exits with 0 if others can share memory again soon, and if a file of holes makes
 memory and counts with its size; with 1 if not.
 """
 
-import argparse
 import fcntl
 import os
-import pathlib
 import socket
-import sys
-import tempfile
 import time
 
+import attack
 from operator_calls import field, fields
 from process_memory import rss
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
-from server_process import ServerProcess  # noqa: E402  (the path is set above)
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -55,8 +49,8 @@ class RegionClient:
         self._socket.close()
 
 
-def check(server, path):
-    """What is wrong; empty: nothing."""
+def region_hoard(target):
+    path = target.address[5:] + ".regions"
     hoard = [RegionClient(path) for _ in range(CONNECTIONS)]
     start = time.monotonic()
     while True:
@@ -65,41 +59,27 @@ def check(server, path):
             break
         client.close()
         if time.monotonic() > start + LIMIT_S:
-            return "connections that share nothing shut everybody else out"
+            return ["connections that share nothing shut everybody else out"]
         time.sleep(0.05)
     print(f"served after {time.monotonic() - start:.1f} s")
     for each in hoard:
         each.close()
 
-    before = rss(server.pid)
+    before = rss(target.pid)
     holes = RegionClient(path)
     if not holes.register(GIB) or not holes.register(GIB):
-        return "the quota of a connection was not to be had"
+        return ["the quota of a connection was not to be had"]
     if holes.register(4096):
-        return "a connection may have more than its quota"
+        return ["a connection may have more than its quota"]
     other = RegionClient(path)
     if not other.register(GIB) or other.register(GIB):
-        return "the quota of a user is not kept"
-    grown = rss(server.pid) - before
+        return ["the quota of a user is not kept"]
+    grown = rss(target.pid) - before
     print(f"3 GiB of holes take {grown / MIB:.1f} MiB")
-    return "" if grown < 64 * MIB else f"holes take {grown // MIB} MiB"
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True, type=pathlib.Path)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/server"
-        with ServerProcess(arguments.bin / "opserve-server", folder,
-                           ["--devices", "none", "--listen", f"unix:{path}",
-                            "--region-idle-limit", "1", "--max-region-bytes-per-user", "3073MiB",
-                            "--max-region-connections-per-user", f"{CONNECTIONS}"]) as server:
-            wrong = check(server, f"{path}.regions")
-    if wrong:
-        print(wrong, file=sys.stderr)
-    return 1 if wrong else 0
+    return [] if grown < 64 * MIB else [f"holes take {grown // MIB} MiB"]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    attack.run([region_hoard], ways=("unix",),
+               options=("--region-idle-limit", "1", "--max-region-bytes-per-user", "3073MiB",
+                        "--max-region-connections-per-user", f"{CONNECTIONS}"))

@@ -5,16 +5,10 @@ What counts against quotas are records more than contents then. Exits with 0 if 
 in time and takes about as much memory as it counts; with 1 if not.
 """
 
-import argparse
-import pathlib
-import sys
-import tempfile
 
+import attack
 from operator_calls import OperatorCaller, field, uint8_desc
 from process_memory import rss
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
-from server_process import ServerProcess  # noqa: E402  (the path is set above)
 
 MIB = 1 << 20
 QUOTA_BYTES = 4 * MIB
@@ -25,39 +19,25 @@ OK = 0
 RESOURCE_EXHAUSTED = 8
 
 
-def check(server):
-    """What is wrong; empty: nothing."""
-    client = OperatorCaller(server.address)
+def tiny_tensors(target):
+    client = OperatorCaller(target.address)
     request = field(1, uint8_desc(1)) + field(3, b"l" * 128) + field(16, b"x")
     if client.ask("CreateTensor", request, "warm")[0] != OK:
-        return "CreateTensor failed"
-    before = rss(server.pid)
+        return ["CreateTensor failed"]
+    before = rss(target.pid)
     for i in range(MOST_TENSORS):
         status, _ = client.ask("CreateTensor", request, f"{i:0128}")
         if status == RESOURCE_EXHAUSTED:
             break
         if status != OK:
-            return f"CreateTensor failed with {status}"
+            return [f"CreateTensor failed with {status}"]
     else:
-        return f"{MOST_TENSORS} tensors count less than {QUOTA_BYTES // MIB} MiB"
-    grown = rss(server.pid) - before
+        return [f"{MOST_TENSORS} tensors count less than {QUOTA_BYTES // MIB} MiB"]
+    grown = rss(target.pid) - before
     print(f"{i} tensors, {grown / MIB:.1f} MiB")
-    return "" if grown < QUOTA_BYTES + SLACK_BYTES else f"they take {grown / MIB:.1f} MiB"
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True, type=pathlib.Path)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        with ServerProcess(arguments.bin / "opserve-server", folder,
-                           ["--devices", "none", "--max-resident-bytes",
-                            f"{QUOTA_BYTES // MIB}MiB"]) as server:
-            wrong = check(server)
-    if wrong:
-        print(wrong, file=sys.stderr)
-    return 1 if wrong else 0
+    return [] if grown < QUOTA_BYTES + SLACK_BYTES else [f"they take {grown / MIB:.1f} MiB"]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    attack.run([tiny_tensors], ways=("tcp",),
+               options=("--max-resident-bytes", f"{QUOTA_BYTES // MIB}MiB"))

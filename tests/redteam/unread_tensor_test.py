@@ -6,17 +6,11 @@ server refuses as soon as the client's quota is full, and takes writes again whe
 let go; with 1 if not.
 """
 
-import argparse
-import pathlib
-import sys
-import tempfile
 import time
 
+import attack
 from operator_calls import OperatorCaller, field, fields, uint8_desc
 from process_memory import rss
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
-from server_process import ServerProcess  # noqa: E402  (the path is set above)
 
 MIB = 1 << 20
 TENSOR_BYTES = 32 * MIB
@@ -26,49 +20,35 @@ OK = 0
 RESOURCE_EXHAUSTED = 8
 
 
-def check(server):
-    """What is wrong; empty: nothing."""
-    writer = OperatorCaller(server.address)
-    reader = OperatorCaller(server.address, window=0)
+def unread_tensor(target):
+    writer = OperatorCaller(target.address)
+    reader = OperatorCaller(target.address, window=0)
     status, answer = writer.ask("CreateTensor", field(1, uint8_desc(TENSOR_BYTES)))
     if status != OK:
-        return f"CreateTensor failed with {status}"
+        return [f"CreateTensor failed with {status}"]
     tensor = field(1, fields(answer)[1])
     write_one = tensor + field(2, 5) + field(16, b"x")
     if writer.ask("WriteTensor", write_one)[0] != OK:
-        return "the first write failed"
-    before = rss(server.pid)
+        return ["the first write failed"]
+    before = rss(target.pid)
     codes = []
     for _ in range(PAIRS):
         reader.wait_for_answer(reader.begin("ReadTensor", tensor))
         codes.append(writer.ask("WriteTensor", write_one)[0])
-    grown = rss(server.pid) - before
+    grown = rss(target.pid) - before
     print(f"codes of the writes: {codes}; {grown // MIB} MiB more")
     if codes[0] != OK or set(codes[1:]) != {RESOURCE_EXHAUSTED}:
-        return "the quota has room for one copy, and the others are to be refused"
+        return ["the quota has room for one copy, and the others are to be refused"]
     if grown > QUOTA_BYTES:
-        return f"the client made the server hold {grown // MIB} MiB more"
+        return [f"the client made the server hold {grown // MIB} MiB more"]
     reader.close()
     deadline = time.monotonic() + OperatorCaller.LIMIT_S
     while writer.ask("WriteTensor", write_one)[0] != OK:
         if time.monotonic() > deadline:
-            return "answers that were let go still count"
-    return ""
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True, type=pathlib.Path)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        with ServerProcess(arguments.bin / "opserve-server", folder,
-                           ["--devices", "none", "--max-resident-bytes-per-client",
-                            f"{QUOTA_BYTES // MIB}MiB"]) as server:
-            wrong = check(server)
-    if wrong:
-        print(wrong, file=sys.stderr)
-    return 1 if wrong else 0
+            return ["answers that were let go still count"]
+    return []
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    attack.run([unread_tensor], ways=("tcp",),
+               options=("--max-resident-bytes-per-client", f"{QUOTA_BYTES // MIB}MiB"))

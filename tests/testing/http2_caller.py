@@ -1,11 +1,17 @@
 """Calls of gRPC methods over HTTP/2 frames that a test controls, without any gRPC library."""
 
 import socket
+import struct
 
 import h2.config
 import h2.connection
 import h2.events
 import h2.settings
+
+
+def framed(message):
+    """A message with the five bytes that gRPC puts before it."""
+    return struct.pack(">BI", 0, len(message)) + message
 
 
 class Http2Caller:
