@@ -129,14 +129,15 @@ void Chain::FillConstants(std::byte* scratch) const {
   }
 }
 
-void Chain::Run(uint64_t begin, uint64_t end) const {
+void Chain::Run(uint64_t begin, uint64_t end, const std::atomic<bool>& stop) const {
   alignas(64) std::byte scratch[kScratchBytes];
   FillConstants(scratch);
   const auto address = [&](const Operand& operand, uint64_t at) -> std::byte* {
     if (operand.memory != nullptr) return operand.memory + at * operand.element_size;
     return operand.slot == kNoSlot ? nullptr : scratch + operand.slot * slot_bytes_;
   };
-  for (uint64_t at = begin; at < end; at += block_elements_) {
+  for (uint64_t at = begin; at < end && !stop.load(std::memory_order_relaxed);
+       at += block_elements_) {
     const uint64_t count = std::min(block_elements_, end - at);
     for (const Step& step : steps_) {
       std::array<const std::byte*, kMaxInputs> inputs = {};

@@ -7,6 +7,7 @@
 #define OPSERVE_KERNELS_CPU_CHAIN_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,8 +41,9 @@ class Chain {
   Chain(const SequenceInvocation& sequence, const StepGroup& group, const SequenceMemory& memory,
         StoreMode store_mode);
 
-  // Computes elements `begin` to `end` - 1 of all steps. Needs 128 KiB of stack.
-  void Run(uint64_t begin, uint64_t end) const;
+  // Computes elements `begin` to `end` - 1 of all steps, or only some of them once `stop` is set.
+  // Needs 128 KiB of stack.
+  void Run(uint64_t begin, uint64_t end, const std::atomic<bool>& stop) const;
 
  private:
   // A tensor of a step: in memory, where element i of the group is its element i; or in a slot of

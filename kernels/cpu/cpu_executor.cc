@@ -107,7 +107,7 @@ struct CpuExecutor::Impl {
                 std::span<const std::byte* const> inputs, std::byte* output);
 
   void RunGroup(const SequenceInvocation& sequence, const StepGroup& group,
-                const cpu::SequenceMemory& memory);
+                const cpu::SequenceMemory& memory, const std::atomic<bool>& stop);
 
   // Calls run(begin, end) for the elements of a packed call, part by part.
   template <class Function>
@@ -169,11 +169,11 @@ void CpuExecutor::Impl::RunTiles(const Invocation& call, cpu::FlatKernel kernel,
 }
 
 void CpuExecutor::Impl::RunGroup(const SequenceInvocation& sequence, const StepGroup& group,
-                                 const cpu::SequenceMemory& memory) {
+                                 const cpu::SequenceMemory& memory, const std::atomic<bool>& stop) {
   const GroupBytes bytes = BytesOf(sequence, group);
   const cpu::Chain chain(sequence, group, memory, StoreModeFor(bytes.in_memory));
   ForElements(group.element_count, bytes.moved,
-              [&](uint64_t begin, uint64_t end) { chain.Run(begin, end); });
+              [&](uint64_t begin, uint64_t end) { chain.Run(begin, end, stop); });
 }
 
 CpuExecutor::CpuExecutor(int threads)
@@ -213,13 +213,15 @@ void CpuExecutor::RunInPlace(const Invocation& invocation, std::span<const Tenso
                               [&](uint64_t begin, uint64_t end) { walk.Run(begin, end); });
 }
 
-void CpuExecutor::RunSequence(const SequenceInvocation& sequence,
+bool CpuExecutor::RunSequence(const SequenceInvocation& sequence,
                               std::span<const std::byte* const> inputs,
-                              std::span<std::byte* const> outputs, std::byte* workspace) const {
+                              std::span<std::byte* const> outputs, std::byte* workspace,
+                              const std::atomic<bool>& stop) const {
   const cpu::SequenceMemory memory = {inputs, outputs, workspace};
   for (const StepGroup& group : sequence.plan.groups) {
+    if (stop) return false;
     if (group.size() > 1) {
-      impl_->RunGroup(sequence, group, memory);
+      impl_->RunGroup(sequence, group, memory, stop);
       continue;
     }
     const Invocation& call = sequence.call(group.begin);
@@ -230,6 +232,7 @@ void CpuExecutor::RunSequence(const SequenceInvocation& sequence,
     }
     Run(call, std::span(step_inputs).first(input_count), memory.ResultOf(sequence, group.begin));
   }
+  return !stop;
 }
 
 int CpuExecutor::threads() const { return impl_->threads; }

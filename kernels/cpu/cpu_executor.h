@@ -6,6 +6,7 @@
 #ifndef OPSERVE_KERNELS_CPU_CPU_EXECUTOR_H_
 #define OPSERVE_KERNELS_CPU_CPU_EXECUTOR_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -48,13 +49,19 @@ class CpuExecutor {
   // overlapping neither inputs nor each other. `workspace` points to plan.workspace_bytes
   // bytes, best at a multiple of kWorkspaceAlignment, that may hold anything and hold nothing of
   // use afterwards. Cannot fail but for want of memory for lists of steps.
-  void RunSequence(const SequenceInvocation& sequence, std::span<const std::byte* const> inputs,
-                   std::span<std::byte* const> outputs, std::byte* workspace) const;
+  //
+  // Ends early once `stop` is set, at the next block of a few KiB or before the next step, and then
+  // returns false, and the outputs hold nothing of use.
+  bool RunSequence(const SequenceInvocation& sequence, std::span<const std::byte* const> inputs,
+                   std::span<std::byte* const> outputs, std::byte* workspace,
+                   const std::atomic<bool>& stop = kNeverStops) const;
 
   // Number of threads that a call is spread over at most.
   int threads() const;
 
  private:
+  static constexpr std::atomic<bool> kNeverStops = false;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

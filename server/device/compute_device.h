@@ -6,6 +6,7 @@
 #define OPSERVE_SERVER_DEVICE_COMPUTE_DEVICE_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -63,6 +64,8 @@ struct SequenceCall {
   std::vector<std::byte*> outputs = {};
   // One per output, or none.
   std::vector<ResultContent> contents = {};
+  // Set, at any time, once nobody waits for the results any more; nullptr: it never is.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // One call of an operator: what to compute, and where the bytes are.
@@ -106,8 +109,9 @@ class ComputeDevice {
   //   UNIMPLEMENTED       no kernel for them, or a tensor too large for this device
   //   RESOURCE_EXHAUSTED  out of device memory now; fewer calls at a time may succeed
   //   UNAVAILABLE         the device is lost, now and for ever; also after a hang
+  //   CANCELLED           `stop` of the sequence was set, and the device looked
   //   INTERNAL            anything else
-  // The processor never fails. A run that fails keeps no copy of a result.
+  // The processor never fails but for that. A run that fails keeps no copy of a result.
   virtual absl::Status Run(std::span<const DeviceCall> calls) = 0;
 
   // All zero where it works in the host's memory.

@@ -27,4 +27,9 @@ absl::Status CancelledError(Clock::Duration queued) {
                    QueuedFor(queued));
 }
 
+absl::Status StoppedError() {
+  return MakeError(ErrorReason::REQUEST_CANCELLED,
+                   "The client gave the request up, or its deadline passed, while it ran.");
+}
+
 }  // namespace opserve

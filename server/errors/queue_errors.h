@@ -1,6 +1,6 @@
 // File: server/errors/queue_errors.h
 //
-// The errors of requests that never left a queue. Stateless, safe to use from any thread.
+// The errors of requests that nobody waits for any more. Stateless, safe to use from any thread.
 
 #ifndef OPSERVE_SERVER_ERRORS_QUEUE_ERRORS_H_
 #define OPSERVE_SERVER_ERRORS_QUEUE_ERRORS_H_
@@ -15,6 +15,9 @@ absl::Status DeadlinePassedError(Clock::Duration queued);
 
 // REQUEST_CANCELLED, in the same situation.
 absl::Status CancelledError(Clock::Duration queued);
+
+// REQUEST_CANCELLED: its client gave the request up, or its deadline passed, while it ran.
+absl::Status StoppedError();
 
 }  // namespace opserve
 

@@ -91,7 +91,8 @@ absl::StatusOr<DeviceCall> RequestJob<Work>::Prepare(DeviceKind kind) {
     const CallSetting setting = {
         .kind = kind,
         .copies_regions = CopiesRegions(traits().placement, parts_.pool.has_gpus()),
-        .owns_inputs = inputs_.shares().empty()};
+        .owns_inputs = inputs_.shares().empty(),
+        .stop = &is_stopped_};
     call_ = work_.MakeCall(
         inputs_.Take(payloads_.Payloads(parts_.buffers), setting.copies_regions, parts_.buffers),
         setting);

@@ -6,6 +6,7 @@
 #define OPSERVE_SERVER_EXECUTE_REQUEST_JOB_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -104,6 +105,8 @@ struct CallSetting {
   bool copies_regions = false;
   // Whether all inputs came in the message, so that only this request sees them.
   bool owns_inputs = false;
+  // Set once nobody waits for the results any more; lives as long as the job.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // The results of a job; nearly always there is one.
@@ -139,8 +142,12 @@ class RequestJob final : public Job {
   // before this returns, or this one.
   void Submit(ReceivedMessage payloads);
 
-  // Refuses the job if it still waits. Not before Submit has returned.
-  void Cancel() { parts_.pool.Cancel(*this); }
+  // Refuses the job if it still waits; a sequence that the processor runs ends soon. Not before
+  // Submit has returned.
+  void Cancel() {
+    is_stopped_ = true;
+    parts_.pool.Cancel(*this);
+  }
 
   absl::StatusOr<DeviceCall> Prepare(DeviceKind kind) override;
   void Answer(const RunRecord& record) override;
@@ -165,6 +172,7 @@ class RequestJob final : public Job {
   ReceivedMessage payloads_;
   InputPlaces inputs_;
   std::optional<DeviceCall> call_;
+  std::atomic<bool> is_stopped_ = false;
   Admission::Permit permit_;
 };
 

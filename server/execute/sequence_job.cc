@@ -61,7 +61,7 @@ absl::string_view SequenceWork::home() const {
 }
 
 // Results are computed beside their places, so inputs may be in the same memory.
-DeviceCall SequenceWork::MakeCall(std::vector<TensorBytes> inputs, const CallSetting&) {
+DeviceCall SequenceWork::MakeCall(std::vector<TensorBytes> inputs, const CallSetting& setting) {
   call_.inputs = std::move(inputs);
   for (size_t i = 0; i < sequence_->outputs.size(); ++i) {
     outputs_.push_back(parts_.buffers.Take(sequence_->output_bytes(i)));
@@ -70,6 +70,7 @@ DeviceCall SequenceWork::MakeCall(std::vector<TensorBytes> inputs, const CallSet
                                                        : ResultContent());
   }
   call_.sequence = sequence_.get();
+  call_.stop = setting.stop;
   DeviceCall call;
   call.sequence = &call_;
   return call;

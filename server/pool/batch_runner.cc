@@ -7,6 +7,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "server/errors/queue_errors.h"
 
 namespace opserve {
 
@@ -85,6 +86,7 @@ absl::Status BatchRunner::TimedRun(ComputeDevice& device, std::span<const Device
 
 void BatchRunner::OnRunFailed(ComputeDevice& device, std::span<Entry> entries,
                               const absl::Status& why, bool may_split) {
+  if (absl::IsCancelled(why)) return RefuseEach(entries, StoppedError());
   const bool is_unsupported = why.code() == absl::StatusCode::kUnimplemented;
   if (!is_unsupported) slot_.Count([](SlotCounters& counters) { ++counters.faults; });
   parts_.logger.Log(is_unsupported ? LogLevel::kDebug : LogLevel::kWarn, "run failed",

@@ -1,12 +1,14 @@
 // Sequences give what their steps give one by one, to the bit, and touch no byte that is not
 // theirs.
 
+#include <atomic>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/cpu/chain.h"
 #include "kernels/cpu/cpu_executor.h"
 #include "kernels/sequence_plan.h"
 #include "tests/conformance/random_sequences.h"
@@ -100,6 +102,40 @@ TEST_F(SequenceConformanceTest, EveryInstructionSet) {
       if (HasFailure()) return;
     }
   }
+}
+
+// A group, which several threads may run at a time, looks before each block, a sequence before each
+// step.
+TEST_F(SequenceConformanceTest, WhatIsStoppedWritesNothing) {
+  const CpuExecutor executor(1);
+  const std::atomic<bool> stop = true;
+  const auto sequence = MakeRandomSequence({.elements = 777, .views = 0}, random_);
+  ASSERT_NE(sequence, nullptr);
+  const std::vector<GuardedInput> inputs = MakeSequenceInputs(*sequence, random_);
+  std::vector<const std::byte*> input_pointers;
+  for (const GuardedInput& input : inputs) input_pointers.push_back(input.data());
+  std::vector<std::vector<std::byte>> outputs;
+  std::vector<std::byte*> output_pointers;
+  for (size_t i = 0; i < sequence->outputs.size(); ++i) {
+    outputs.emplace_back(sequence->output_bytes(i), std::byte{0x5A});
+    output_pointers.push_back(outputs.back().data());
+  }
+  const auto untouched = outputs;
+  std::vector<std::byte> workspace(sequence->plan.workspace_bytes);
+  EXPECT_FALSE(
+      executor.RunSequence(*sequence, input_pointers, output_pointers, workspace.data(), stop));
+  EXPECT_TRUE(outputs == untouched);
+
+  int groups = 0;
+  for (const StepGroup& group : sequence->plan.groups) {
+    if (group.size() == 1) continue;
+    ++groups;
+    const cpu::SequenceMemory memory = {input_pointers, output_pointers, workspace.data()};
+    const cpu::Chain chain(*sequence, group, memory, cpu::StoreMode::kCached);
+    chain.Run(0, group.element_count, stop);
+  }
+  EXPECT_GT(groups, 0);
+  EXPECT_TRUE(outputs == untouched);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -383,6 +384,35 @@ TEST_F(SequenceTest, BrokenMessagesAreRefusedAndTheServerServesOn) {
   EXPECT_GT(refused, 1000);
   EXPECT_TRUE(ExecuteBytes(stub, good).ok());
   EXPECT_TRUE(server().WaitForRequests(0));
+}
+
+// Computes nothing: a sequence runs until nobody waits for it.
+class EndlessDevice final : public ComputeDevice {
+ public:
+  EndlessDevice() { profile_.name = "endless"; }
+
+  const DeviceProfile& profile() const override { return profile_; }
+  bool Supports(OpId, DataType) const override { return true; }
+  absl::Status Run(std::span<const DeviceCall> calls) override {
+    while (!*calls[0].sequence->stop) std::this_thread::yield();
+    return absl::CancelledError("stopped");
+  }
+
+ private:
+  DeviceProfile profile_;
+};
+
+TEST(StoppedSequenceTest, ASequenceEndsWithItsDeadline) {
+  TestServer server({}, {.cpu = std::make_shared<EndlessDevice>()});
+  const SequenceAnswer answer =
+      Execute(server, ChoiceRequest({1, 2, 3}), std::chrono::milliseconds(50));
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(server.WaitForRequests(0));
+  // It was no fault of the device.
+  v1::GetServerInfoResponse info;
+  grpc::ClientContext context;
+  ASSERT_TRUE(server.stub().GetServerInfo(&context, {}, &info).ok());
+  EXPECT_EQ(info.devices(0).counters().faults(), 0u);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ CpuDevice::CpuDevice(int threads)
 absl::Status CpuDevice::Run(std::span<const DeviceCall> calls) {
   for (const DeviceCall& call : calls) {
     if (call.sequence != nullptr) {
-      RunSequence(*call.sequence);
+      if (absl::Status status = RunSequence(*call.sequence); !status.ok()) return status;
       continue;
     }
     RunOne(call);
@@ -99,11 +99,16 @@ void CpuDevice::RunOne(const DeviceCall& call) {
   }
 }
 
-void CpuDevice::RunSequence(const SequenceCall& call) {
+absl::Status CpuDevice::RunSequence(const SequenceCall& call) {
+  static constexpr std::atomic<bool> kNeverStops = false;
   const uint64_t bytes = call.sequence->plan.workspace_bytes;
   const HostBuffer workspace = bytes > 0 ? workspaces_.Take(bytes) : HostBuffer();
   const WholeInputs inputs(call.inputs, call.sequence->input_bytes, workspaces_);
-  executor_.RunSequence(*call.sequence, inputs.pointers(), call.outputs, workspace.data());
+  const std::atomic<bool>& stop = call.stop != nullptr ? *call.stop : kNeverStops;
+  return executor_.RunSequence(*call.sequence, inputs.pointers(), call.outputs, workspace.data(),
+                               stop)
+             ? absl::OkStatus()
+             : absl::CancelledError("nobody waits for the results");
 }
 
 }  // namespace opserve

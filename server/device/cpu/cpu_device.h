@@ -21,13 +21,13 @@ class CpuDevice final : public ComputeDevice {
 
   const DeviceProfile& profile() const override { return profile_; }
   bool Supports(OpId, DataType) const override { return true; }
-  // Always OK. Throws std::bad_alloc where there is no memory for what a sequence keeps between its
-  // steps, or for inputs that have to be brought together.
+  // OK, or CANCELLED where a sequence was stopped. Throws std::bad_alloc where there is no memory
+  // for what a sequence keeps between its steps, or for inputs that have to be brought together.
   absl::Status Run(std::span<const DeviceCall> calls) override;
 
  private:
   void RunOne(const DeviceCall& call);
-  void RunSequence(const SequenceCall& call);
+  absl::Status RunSequence(const SequenceCall& call);
 
   const CpuExecutor executor_;
   const DeviceProfile profile_;

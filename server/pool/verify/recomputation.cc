@@ -11,6 +11,8 @@ Recomputation::Recomputation(const DeviceCall& call) : call_(call) {
     return;
   }
   sequence_ = *call.sequence;
+  // The results may go to a tensor that others read, even where the client does not wait any more.
+  sequence_.stop = nullptr;
   for (size_t i = 0; i < sequence_.outputs.size(); ++i) {
     const uint32_t step = sequence_.sequence->outputs[i];
     AddResult(sequence_.sequence->call(step), step, sequence_.outputs[i]);

@@ -2,6 +2,7 @@
 // single calls are.
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -11,8 +12,10 @@
 
 #include "gtest/gtest.h"
 #include "server/device/cpu/cpu_device.h"
+#include "server/errors/queue_errors.h"
 #include "server/pool/cost_model.h"
 #include "server/pool/device_slot.h"
+#include "server/pool/verify/recomputation.h"
 #include "tests/testing/sequence_builder.h"
 #include "tests/unit/server/pool/fixture.h"
 
@@ -58,6 +61,7 @@ class SequenceJob final : public Job {
 
   absl::StatusOr<DeviceCall> Prepare(DeviceKind) override {
     call_ = CallInto(actual_);
+    call_.stop = &is_stopped_;
     return DeviceCall{.sequence = &call_};
   }
   void Answer(const RunRecord& record) override {
@@ -84,6 +88,15 @@ class SequenceJob final : public Job {
     return record_;
   }
 
+  // As if the client had gone.
+  void Stop() { is_stopped_ = true; }
+
+  absl::Status WaitForRefusal() {
+    MutexLock lock(mutex_);
+    while (ends_ == 0) changed_.wait(mutex_);
+    return refusal_;
+  }
+
  private:
   SequenceCall CallInto(std::vector<std::vector<std::byte>>& outputs) const {
     SequenceCall call = {.sequence = sequence_.get()};
@@ -97,6 +110,7 @@ class SequenceJob final : public Job {
   std::vector<std::vector<std::byte>> actual_;
   std::vector<std::vector<std::byte>> expected_;
   SequenceCall call_;
+  std::atomic<bool> is_stopped_ = false;
 
   mutable Mutex mutex_;
   std::condition_variable_any changed_;
@@ -181,6 +195,36 @@ TEST_F(PoolSequenceTest, VerificationLooksAtEveryOutput) {
     EXPECT_EQ(gpu_status().counters.mismatches, 1u);
     pool_.reset();
   }
+}
+
+TEST_F(PoolSequenceTest, WhatNobodyWaitsForIsNotComputedAndNoFault) {
+  Start();
+  for (const Placement placement : {Placement::kCpu, Placement::kGpu}) {
+    SequenceJob job(placement, /*verify=*/true);
+    job.Stop();
+    ASSERT_TRUE(pool_->Submit(job));
+    EXPECT_EQ(job.WaitForRefusal(), StoppedError());
+  }
+  for (const DeviceStatus& device : pool_->Status()) EXPECT_EQ(device.counters.faults, 0u);
+}
+
+// A tensor that others read may have the result.
+TEST(SequenceRecomputationTest, IsNotStopped) {
+  const auto sequence = MakeSequence();
+  const std::vector<float> input(kCount, 1.5f);
+  std::vector<std::vector<std::byte>> outputs;
+  SequenceCall call = {.sequence = sequence.get(),
+                       .inputs = {reinterpret_cast<const std::byte*>(input.data())}};
+  for (size_t i = 0; i < sequence->outputs.size(); ++i) {
+    outputs.emplace_back(sequence->output_bytes(i));
+    call.outputs.push_back(outputs.back().data());
+  }
+  const std::atomic<bool> stop = true;
+  call.stop = &stop;
+  Recomputation recomputed({.sequence = &call});
+  CpuDevice processor(1);
+  EXPECT_TRUE(recomputed.Run(processor).ok());
+  EXPECT_TRUE(recomputed.Repair().has_value());
 }
 
 TEST_F(PoolSequenceTest, RightResultsPassVerification) {
