@@ -6,18 +6,22 @@
 #define OPSERVE_SERVER_BASE_TASK_THREAD_H_
 
 #include <chrono>
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "proto/base/mutex.h"
+#include "server/base/fair_queue.h"
 
 namespace opserve {
 
-// Runs tasks in their order. Thread-safe. The destructor waits for all tasks.
+// Runs tasks one by one; clients take turns. Thread-safe. The destructor waits for all tasks.
 class TaskThread {
  public:
+  using Ticket = FairQueue<std::function<void()>>::Ticket;
+
   // When there is nothing to do, calls `at_rest` now and again, about every `period`.
   TaskThread(std::chrono::milliseconds period, std::function<void()> at_rest)
       : period_(period), at_rest_(std::move(at_rest)), thread_([this] { Run(); }) {}
@@ -32,12 +36,21 @@ class TaskThread {
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
 
-  void Start(std::function<void()> task) {
+  // `cost`: how much the task is, beside those of other clients. It may run before this returns.
+  Ticket Start(absl::string_view client, uint64_t cost, std::function<void()> task) {
+    Ticket ticket = 0;
     {
       MutexLock lock(mutex_);
-      tasks_.push_back(std::move(task));
+      ticket = tasks_.Push(client, cost, std::move(task));
     }
     changed_.NotifyOne();
+    return ticket;
+  }
+
+  // Whether the task had not begun; it will not, then.
+  bool Cancel(Ticket ticket) {
+    MutexLock lock(mutex_);
+    return tasks_.Remove(ticket);
   }
 
  private:
@@ -48,12 +61,7 @@ class TaskThread {
         MutexLock lock(mutex_);
         if (tasks_.empty() && !is_stopping_) changed_.WaitFor(mutex_, period_);
         if (tasks_.empty() && is_stopping_) return;
-        if (tasks_.empty()) {
-          task = at_rest_;
-        } else {
-          task = std::move(tasks_.front());
-          tasks_.pop_front();
-        }
+        task = tasks_.empty() ? at_rest_ : tasks_.Pop();
       }
       task();
     }
@@ -63,7 +71,7 @@ class TaskThread {
   const std::function<void()> at_rest_;
   Mutex mutex_;
   CondVar changed_;
-  std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  FairQueue<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

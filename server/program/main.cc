@@ -46,7 +46,7 @@ int FailToStart(Logger& logger, const absl::Status& why) {
 // Ends a drained server, in `thread`. A driver that does not return does not keep the program.
 void Destroy(std::unique_ptr<Server> server, TaskThread& thread, Logger& logger) {
   std::promise<void> destroyed;
-  thread.Start([&] {
+  thread.Start("", 0, [&] {
     server = nullptr;
     destroyed.set_value();
   });

@@ -35,11 +35,10 @@ constexpr size_t kLeastMostHandles = 1024;
 // Handles are shorter than this, with what protobuf needs for each.
 constexpr uint64_t kMostHandleFieldBytes = 64;
 
-// A call whose request may have a payload. What it has under way is soon done, so cancelling it
-// changes nothing.
+// A call whose request may have a payload.
 template <class Request>
-struct TensorCall final : CallHandler {
-  explicit TensorCall(UnaryCall& unary) : call(unary), client(unary.client()) {}
+struct TensorCall final : QueuedCall {
+  using QueuedCall::QueuedCall;
 
   // Reads the request; admits what is held while it is under way.
   absl::Status Accept(Admission& admission) {
@@ -58,8 +57,6 @@ struct TensorCall final : CallHandler {
     Gather(received.slices(), received.places().back(), target);
   }
 
-  UnaryCall& call;
-  const std::string client;
   Request request;
   ReceivedMessage received;
   Admission::Permit permit;
@@ -130,6 +127,7 @@ std::vector<absl::string_view> HandlesOf(const Request& request) {
 TensorService::TensorService(const TensorServiceOptions& options, const Clock& clock,
                              Admission& admission, const DevicePool& pool, HostBufferPool& buffers)
     : options_(options),
+      clock_(clock),
       admission_(admission),
       pool_(pool),
       store_(options.limits, clock, buffers),
@@ -169,7 +167,7 @@ void TensorService::Create(UnaryCall& call) {
   if (!violations.empty()) return call.Finish(MakeViolationError(violations, ""));
   if (!home.ok()) return call.Finish(home.status());
   tensor.device = *home;
-  Run(call, state.payload_bytes(), [this, &state, tensor = std::move(tensor)] {
+  Run(state, state.payload_bytes(), [this, &state, tensor = std::move(tensor)] {
     const auto created = store_.Create(state.client, tensor);
     v1::CreateTensorResponse answer;
     if (created.ok()) {
@@ -191,7 +189,7 @@ void TensorService::Write(UnaryCall& call) {
   absl::Status status = CheckRange(request.offset(), state.payload_bytes(), **tensor, "payload");
   if (!status.ok()) return call.Finish(status);
   // The first write to a tensor touches all of it.
-  Run(call, (*tensor)->bytes(), [this, &state] {
+  Run(state, (*tensor)->bytes(), [this, &state] {
     const absl::Status written =
         store_.Write(state.client, state.request.tensor(), state.request.offset(),
                      state.payload_bytes(), [&state](std::byte* target) {
@@ -223,7 +221,7 @@ void TensorService::Read(UnaryCall& call) {
   auto admitted = admission_.Admit(state.client, bytes);
   if (!admitted.ok()) return call.Finish(admitted.status());
   state.permit = *std::move(admitted);
-  Run(call, tensor->bytes(),
+  Run(state, tensor->bytes(),
       [&state, tensor, offset, bytes] { Send(state.call, *tensor, offset, bytes); });
 }
 
@@ -280,11 +278,11 @@ void TensorService::List(UnaryCall& call) {
   call.Finish(SerializeMessage(answer));
 }
 
-void TensorService::Run(UnaryCall& call, uint64_t bytes, std::function<void()> task) {
+void TensorService::Run(QueuedCall& state, uint64_t bytes, std::function<void()> task) {
   if (bytes <= kMostInlineBytes) {
     task();
   } else {
-    thread_.Start([&call, guarded = std::move(task)] { call.Guard(guarded); });
+    state.Queue(thread_, clock_, bytes, std::move(task));
   }
 }
 

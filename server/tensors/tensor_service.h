@@ -20,6 +20,7 @@
 #include "server/rpc/method_limits.h"
 #include "server/rpc/rpc_service.h"
 #include "server/rpc/unary_call.h"
+#include "server/tensors/queued_call.h"
 
 namespace opserve {
 
@@ -57,10 +58,11 @@ class TensorService {
   // INVALID_REQUEST for more.
   absl::Status CheckHandles(int count) const;
 
-  // Runs a task of `call` that handles so many bytes, here or in the thread.
-  void Run(UnaryCall& call, uint64_t bytes, std::function<void()> task);
+  // Runs a task of the call that handles so many bytes, here or in the thread.
+  void Run(QueuedCall& state, uint64_t bytes, std::function<void()> task);
 
   const TensorServiceOptions options_;
+  const Clock& clock_;
   Admission& admission_;
   const DevicePool& pool_;
   TensorStore store_;
