@@ -105,6 +105,12 @@ bench-wire: packages ## Measure what travels over the wire against bare gRPC (AR
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/wire_peer bin/wire_load bin/wire_idle
 	@$(PYTHON) tests/bench/wire/bench_wire.py --bin $(RELEASE)/bin $(ARGS)
 
+.PHONY: bench-attacks
+bench-attacks: build ## Measure how long others wait while one client floods the server
+	@for attack in rapid_reset endless_headers frame_floods; do \
+	  $(PYTHON) tests/redteam/$${attack}_test.py --bin $(RELEASE)/bin --measure; \
+	done
+
 .PHONY: bench-gpu
 bench-gpu: ## Measure a GPU, and requests on it (BUNDLE=FOLDER: with the programs of a bundle)
 ifeq ($(BUNDLE),)

@@ -138,6 +138,15 @@ absl::Status MakeViolationError(std::span<const Violation> violations,
   return status;
 }
 
+std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status) {
+  const auto detail = status.GetPayload(kRetryInfoUrl);
+  rpc::RetryInfo retry;
+  if (!detail || !retry.ParseFromString(std::string(*detail))) return std::nullopt;
+  const google::protobuf::Duration& delay = retry.retry_delay();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::seconds(delay.seconds()) + std::chrono::nanoseconds(delay.nanos()));
+}
+
 std::string StatusDetails(const absl::Status& status) {
   rpc::Status message;
   message.set_code(static_cast<int>(status.code()));

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -65,6 +66,9 @@ absl::Status MakeViolationError(std::span<const Violation> violations,
 
 // INVALID_REQUEST for a single violation.
 absl::Status MakeViolationError(const Violation& violation);
+
+// When to try again; nullopt where `status` has no RetryInfo.
+std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status);
 
 // `status`, which must not be OK, as a serialised google.rpc.Status: code, message and all details.
 std::string StatusDetails(const absl::Status& status);

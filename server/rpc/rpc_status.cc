@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "server/errors/errors.h"
 
 namespace opserve {
@@ -11,6 +12,13 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   // The numbers of absl::StatusCode are those of grpc::StatusCode.
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()),
                       StatusDetails(status));
+}
+
+grpc::Status ToGrpcStatus(const absl::Status& status, grpc::ServerContext& context) {
+  if (const auto delay = RetryDelayOf(status)) {
+    context.AddTrailingMetadata("grpc-retry-pushback-ms", absl::StrCat(delay->count()));
+  }
+  return ToGrpcStatus(status);
 }
 
 }  // namespace opserve

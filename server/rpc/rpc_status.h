@@ -6,6 +6,7 @@
 #define OPSERVE_SERVER_RPC_RPC_STATUS_H_
 
 #include "absl/status/status.h"
+#include "grpcpp/server_context.h"
 #include "grpcpp/support/status.h"
 
 namespace opserve {
@@ -14,6 +15,10 @@ namespace opserve {
 // (server/errors/errors.h) as a serialised google.rpc.Status, which travels in the
 // grpc-status-details-bin trailer.
 grpc::Status ToGrpcStatus(const absl::Status& status);
+
+// The same for a call that ends with it. Where the error says when to try again, retries of gRPC
+// itself hear so, too: by the trailer grpc-retry-pushback-ms.
+grpc::Status ToGrpcStatus(const absl::Status& status, grpc::ServerContext& context);
 
 }  // namespace opserve
 

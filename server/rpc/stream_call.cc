@@ -34,10 +34,9 @@ void StreamCall::Write(grpc::ByteBuffer message) {
 }
 
 void StreamCall::Finish(const absl::Status& status) {
-  grpc::Status end = ToGrpcStatus(status);
   MutexLock lock(mutex_);
   if (is_over_ || end_) return;
-  end_ = std::move(end);
+  end_ = ToGrpcStatus(status, context_);
   SendNext();
 }
 

@@ -58,7 +58,7 @@ void UnaryCall::Finish(const grpc::ByteBuffer& response) {
 }
 
 void UnaryCall::Finish(const absl::Status& status) {
-  const grpc::Status error = ToGrpcStatus(status);
+  const grpc::Status error = ToGrpcStatus(status, context_);
   hand_over_.Give();
   responder_.FinishWithError(error, static_cast<CompletionTag*>(&finished_));
 }

@@ -61,6 +61,29 @@ TEST(LimitsTest, RefusesMoreBytesThanAllowed) {
   FillAndOverfill(server, device, "TOO_MANY_BYTES");
 }
 
+// By the trailer that tells gRPC's own retries when to come again, or not at all.
+TEST(LimitsTest, RefusalsTellWhenToTryAgain) {
+  GatedDevice device;
+  TestServer server(OneWorker({.max_requests = 1}), {.cpu = Borrow(device)});
+  const GateCloser closer(device);
+  const PendingCall held = server.Start(RoundRequest({1}));
+  ASSERT_TRUE(device.WaitForHeld(1));
+  const auto pushback = [&](const v1::ExecuteRequest& request) {
+    grpc::ClientContext context;
+    v1::ExecuteResponse response;
+    EXPECT_FALSE(server.stub().Execute(&context, request, &response).ok());
+    std::vector<std::string> values;
+    const auto [begin, end] =
+        context.GetServerTrailingMetadata().equal_range("grpc-retry-pushback-ms");
+    for (auto at = begin; at != end; ++at) {
+      values.emplace_back(at->second.data(), at->second.size());
+    }
+    return values;
+  };
+  EXPECT_THAT(pushback(RoundRequest({2})), ::testing::ElementsAre("50"));
+  EXPECT_THAT(pushback(v1::ExecuteRequest()), ::testing::IsEmpty());
+}
+
 TEST(LimitsTest, RefusesForGoodWhatExceedsTheWholeBudget) {
   TestServer server(OneWorker({.max_bytes = kRequestBytes}));
   const grpc::Status status = server.Execute(RoundRequest({1, 2})).status;

@@ -21,6 +21,7 @@ TLS_FILES = pathlib.Path(__file__).resolve().parent.parent / "data" / "tls"
 RSS_LIMIT = 256 * MIB
 WAIT_LIMIT_S = 2
 ATTACKER = "127.0.0.2"
+MEASURED_S = 5
 
 
 def trust_all():
@@ -57,6 +58,10 @@ class Bystander:
     def __exit__(self, *_):
         self._is_over.set()
         self._thread.join()
+
+    def p99_ms(self):
+        """The time that all but one in a hundred of its calls took less than."""
+        return 1000 * sorted(self.waits)[len(self.waits) * 99 // 100]
 
     def verdict(self):
         """What is wrong, or nothing."""
@@ -108,15 +113,40 @@ def limited(program, folder, descriptors):
     return script
 
 
+def measured(attack):
+    """An attack that prints how long others wait while it is tried again and again."""
+    def measure(target):
+        with Bystander(target) as alone:
+            time.sleep(MEASURED_S)
+        end = time.monotonic() + MEASURED_S
+        with Bystander(target) as beside:
+            while time.monotonic() < end:
+                try:
+                    attack(target)
+                except OSError:
+                    # It is not let in any more, or thrown out.
+                    time.sleep(0.01)
+        before, during = alone.p99_ms(), beside.p99_ms()
+        print(f"{attack.__name__}: p99 of others {before:.1f} ms alone, {during:.1f} ms beside the "
+              f"attack, {during / before:.1f} times (goal: at most 5)", flush=True)
+        return beside.verdict()
+    measure.__name__ = attack.__name__
+    return measure
+
+
 def run(attacks, ways=("tcp", "unix", "tls"), options=(), descriptors=None):
     """Runs each attack, a function from a Target to what is wrong, over each way, and exits."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True, help="folder of opserve-server")
-    program = (pathlib.Path(parser.parse_args().bin) / "opserve-server").resolve()
+    parser.add_argument("--measure", action="store_true",
+                        help="print how long others wait while the attacks go on")
+    arguments = parser.parse_args()
+    program = (pathlib.Path(arguments.bin) / "opserve-server").resolve()
     failures = 0
     for attack in attacks:
         for way in ways:
-            wrong = run_one(program, attack, way, options, descriptors)
+            tried = measured(attack) if arguments.measure else attack
+            wrong = run_one(program, tried, way, options, descriptors)
             print(f"{attack.__name__} over {way}: {'; '.join(wrong) or 'passed'}", flush=True)
             failures += bool(wrong)
     sys.exit(1 if failures else 0)
