@@ -27,11 +27,10 @@ constexpr uint8_t kMessagePrefixBytes = 5;
 constexpr uint32_t kSmallDataBytes = 1024;
 
 // What frames cost, in tokens. gRPC takes 20 us and up to 9 KB for a call that is begun and taken
-// back. For a ping it takes a fiftieth of the time, but up to 7 KB where the client does not read
-// the answers; clients of gRPC send a few per second.
+// back. Pings are counted by themselves: gRPC takes 12 us for one of many, and up to 7 KB where the
+// client does not read the answers.
 constexpr double kLostCallCost = 10;
 constexpr double kSettingsCost = 5;
-constexpr double kPingCost = 5;
 constexpr double kOtherCost = 1;
 constexpr double kWindowUpdateCost = 0.1;
 // What a message brings back: clients acknowledge answers and end calls with frames of their own.
@@ -47,6 +46,7 @@ FrameMeter::FrameMeter(const FrameLimits& limits, std::shared_ptr<WaitingCalls> 
     : limits_(limits),
       client_waiting_(std::move(waiting_calls)),
       frames_(limits.burst, limits.per_second),
+      pings_(limits.ping_burst, limits.pings_per_second),
       forgiven_(limits.forgiven_calls, kForgivenPerSecond) {}
 
 CloseReason FrameMeter::Take(absl::string_view bytes, Clock::TimePoint now) {
@@ -114,8 +114,12 @@ void FrameMeter::OnFrameHeader(Clock::TimePoint now) {
       Charge((frame_.flags & kAck) != 0 ? kOtherCost : kSettingsCost, now);
       break;
     case kPing:
-      // An answer to one of the server's, which are few.
-      Charge((frame_.flags & kAck) != 0 ? kWindowUpdateCost : kPingCost, now);
+      if ((frame_.flags & kAck) != 0) {
+        // An answer to one of the server's, which are few.
+        Charge(kWindowUpdateCost, now);
+      } else if (!pings_.Take(1, now)) {
+        Violate(CloseReason::kFrames);
+      }
       break;
     case kWindowUpdate:
       Charge(kWindowUpdateCost, now);
@@ -162,6 +166,7 @@ void FrameMeter::OnPayload(absl::string_view piece, Clock::TimePoint now) {
   if (call.missing_bytes > 0) return;
   Forget(frame_.stream);
   frames_.Give(kMessageGain);
+  pings_.Give(1);
 }
 
 void FrameMeter::OnFrameEnd(Clock::TimePoint now) {

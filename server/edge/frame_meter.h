@@ -36,6 +36,10 @@ struct FrameLimits {
   double burst = 40000;
   // ... and so many per second.
   double per_second = 10000;
+  // Pings, beside one for each message: clients of gRPC for Go send that many, to learn how much
+  // the path holds, and a few more while a large answer comes.
+  double ping_burst = 1000;
+  double pings_per_second = 200;
   // Calls of one client that have not sent their first message.
   int64_t max_waiting_calls = 4096;
   // How long such a call may send nothing. So many such calls are forgiven, as the server may have
@@ -111,6 +115,7 @@ class FrameMeter {
   uint64_t block_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t last_stream_ ABSL_GUARDED_BY(mutex_) = 0;
   TokenBucket frames_ ABSL_GUARDED_BY(mutex_);
+  TokenBucket pings_ ABSL_GUARDED_BY(mutex_);
   TokenBucket forgiven_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, WaitingCall> waiting_ ABSL_GUARDED_BY(mutex_);
   Clock::TimePoint last_look_ ABSL_GUARDED_BY(mutex_) = Clock::TimePoint::min();
