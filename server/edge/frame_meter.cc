@@ -26,10 +26,12 @@ constexpr uint8_t kMessagePrefixBytes = 5;
 // Data in frames below this size costs gRPC more for the frames than for the bytes.
 constexpr uint32_t kSmallDataBytes = 1024;
 
-// What frames cost, in tokens. gRPC takes 20 us and up to 9 KB for a call that is begun and taken
-// back. Pings are counted by themselves: gRPC takes 12 us for one of many, and up to 7 KB where the
-// client does not read the answers.
-constexpr double kLostCallCost = 10;
+// A call that is taken back later than this after it began is like any other: no more of them can
+// be under way than gRPC allows.
+constexpr std::chrono::milliseconds kShortLife{10};
+
+// What frames cost, in tokens. Calls that are lost, and pings, are counted by themselves: gRPC
+// takes 12 us for one of many pings, and up to 7 KB where the client does not read the answers.
 constexpr double kSettingsCost = 5;
 constexpr double kOtherCost = 1;
 constexpr double kWindowUpdateCost = 0.1;
@@ -46,6 +48,7 @@ FrameMeter::FrameMeter(const FrameLimits& limits, std::shared_ptr<WaitingCalls> 
     : limits_(limits),
       client_waiting_(std::move(waiting_calls)),
       frames_(limits.burst, limits.per_second),
+      lost_calls_(limits.lost_call_burst, limits.lost_calls_per_second),
       pings_(limits.ping_burst, limits.pings_per_second),
       forgiven_(limits.forgiven_calls, kForgivenPerSecond) {}
 
@@ -108,7 +111,7 @@ void FrameMeter::OnFrameHeader(Clock::TimePoint now) {
       break;
     case kRstStream:
       Forget(stream);
-      Charge(kLostCallCost, now);
+      OnLostCall(stream, now);
       break;
     case kSettings:
       Charge((frame_.flags & kAck) != 0 ? kOtherCost : kSettingsCost, now);
@@ -132,13 +135,15 @@ void FrameMeter::OnFrameHeader(Clock::TimePoint now) {
 void FrameMeter::OnHeaders(uint32_t length, Clock::TimePoint now) {
   block_bytes_ = 0;
   OnHeaderBytes(length);
+  LookForOldStreams(now);
   if (frame_.stream <= last_stream_ || (frame_.flags & kEndStream) != 0) {
     // No client of gRPC sends headers at the end, nor a call without a message.
     last_stream_ = std::max(last_stream_, frame_.stream);
-    Charge(kLostCallCost, now);
-    return;
+    last_begun_ = now;
+    return OnLostCall(frame_.stream, now);
   }
   last_stream_ = frame_.stream;
+  last_begun_ = now;
   waiting_[frame_.stream].last_data = now;
   if (++*client_waiting_ > limits_.max_waiting_calls) Violate(CloseReason::kWaitingCalls);
 }
@@ -174,7 +179,7 @@ void FrameMeter::OnFrameEnd(Clock::TimePoint now) {
   if (frame_.type == kData && (frame_.flags & kEndStream) != 0 &&
       waiting_.contains(frame_.stream)) {
     Forget(frame_.stream);
-    Charge(kLostCallCost, now);
+    OnLostCall(frame_.stream, now);
   }
 }
 
@@ -191,6 +196,22 @@ void FrameMeter::LookForSilentCalls(Clock::TimePoint now) {
     waiting_.erase(call);
     --*client_waiting_;
     if (!forgiven_.Take(1, now)) return Violate(CloseReason::kSilentCalls);
+  }
+}
+
+void FrameMeter::OnLostCall(uint32_t stream, Clock::TimePoint now) {
+  LookForOldStreams(now);
+  if (stream <= old_stream_) return Charge(kOtherCost, now);
+  if (!lost_calls_.Take(1, now)) Violate(CloseReason::kFrames);
+}
+
+void FrameMeter::LookForOldStreams(Clock::TimePoint now) {
+  if (now >= last_begun_ + kShortLife) {
+    old_stream_ = last_stream_;
+  } else if (now >= marked_ + kShortLife) {
+    old_stream_ = std::max(old_stream_, marked_stream_);
+    marked_stream_ = last_stream_;
+    marked_ = last_begun_;
   }
 }
 

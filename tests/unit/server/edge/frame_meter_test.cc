@@ -3,8 +3,10 @@
 #include "server/edge/frame_meter.h"
 
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "server/edge/token_bucket.h"
@@ -73,6 +75,8 @@ class FrameMeterTest : public ::testing::Test {
   FrameLimits limits_ = {.max_header_block_bytes = 1000,
                          .burst = 1000,
                          .per_second = 100,
+                         .lost_call_burst = 80,
+                         .lost_calls_per_second = 100,
                          .ping_burst = 50,
                          .pings_per_second = 20,
                          .max_waiting_calls = 50,
@@ -128,23 +132,54 @@ TEST_F(FrameMeterTest, BytesMayComeInAnyPieces) {
 }
 
 TEST_F(FrameMeterTest, RapidResetsAreTooMuch) {
-  EXPECT_EQ(Count(1000, [this] { return HalfCallAnd(kReset, "code"); }), 99);
+  EXPECT_EQ(Count(1000, [this] { return HalfCallAnd(kReset, "code"); }), 80);
   // For ever.
   now_ += seconds(100);
   EXPECT_EQ(Take(Call(3)), CloseReason::kFrames);
 }
 
+// A program that gives all its calls up, or whose deadline has passed.
+TEST_F(FrameMeterTest, ManyCallsThatWereUnderWayMayBeTakenBack) {
+  for (int round = 0; round < 10; ++round) {
+    std::vector<uint32_t> streams;
+    for (int i = 0; i < 900; ++i) {
+      EXPECT_EQ(Take(Call(3)), CloseReason::kNone);
+      streams.push_back(stream_);
+      if (i % 100 == 0) now_ += milliseconds(1);
+    }
+    now_ += milliseconds(20);
+    for (const uint32_t stream : streams) {
+      ASSERT_EQ(Take(FrameOf(kReset, stream, "code")), CloseReason::kNone);
+    }
+  }
+}
+
+// Whatever else goes on.
+TEST_F(FrameMeterTest, CallsAreOldAfterTwentyMilliseconds) {
+  std::deque<uint32_t> streams;
+  for (int i = 0; i < 1000; ++i) {
+    now_ += milliseconds(1);
+    ASSERT_EQ(Take(Call(3)), CloseReason::kNone);
+    streams.push_back(stream_);
+    if (i < 20) continue;
+    ASSERT_EQ(Take(FrameOf(kReset, streams.front(), "code")), CloseReason::kNone);
+    streams.pop_front();
+  }
+  // All the burst is there yet.
+  EXPECT_EQ(Count(1000, [this] { return HalfCallAnd(kReset, "code"); }), 80);
+}
+
 TEST_F(FrameMeterTest, ResetsBehindMessagesAreTooMuch) {
-  EXPECT_LT(Count(1000,
+  EXPECT_EQ(Count(1000,
                   [this] {
                     std::string call = Call(0);
                     return call + FrameOf(kReset, stream_, "code");
                   }),
-            130);
+            80);
 }
 
 TEST_F(FrameMeterTest, CallsThatEndBeforeTheirMessageAreTooMuch) {
-  EXPECT_EQ(Count(1000, [this] { return HalfCallAnd(kData, "", kEndStream); }), 90);
+  EXPECT_EQ(Count(1000, [this] { return HalfCallAnd(kData, "", kEndStream); }), 80);
 }
 
 TEST_F(FrameMeterTest, CallsWithNothingButHeadersAreTooMuch) {
@@ -153,7 +188,7 @@ TEST_F(FrameMeterTest, CallsWithNothingButHeadersAreTooMuch) {
                     stream_ += 2;
                     return FrameOf(kHeaders, stream_, "h", kEndStream);
                   }),
-            99);
+            80);
 }
 
 TEST_F(FrameMeterTest, FramesThatBringNothingAreTooMuch) {
