@@ -23,9 +23,13 @@ struct ServerArguments {
   std::string address = "127.0.0.1:50051";
   absl::Duration timeout = absl::Seconds(60);
   bool tls = false;
-  std::string tls_ca_file;  // implies tls; empty: the system's authorities
-  std::string token;
-  std::string client_name;
+  std::string tls_ca_file = {};           // implies tls; empty: the system's authorities
+  std::string tls_server_name = {};       // implies tls; empty: the host of the address
+  std::string tls_certificate_file = {};  // implies tls; of this client; empty: none
+  std::string tls_key_file = {};          // implies tls; of that certificate
+  std::string token = {};
+  std::string token_file = {};  // wins over token
+  std::string client_name = {};
 };
 
 // A list of sizes or strides, one per dimension.
