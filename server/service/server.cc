@@ -30,10 +30,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Streams of health and reflection never end by themselves; they are cut after this time.
+// Streams of health and reflection never end by themselves; their connections end, and are cut
+// after this time.
 constexpr milliseconds kStreamGrace{200};
-// When gRPC stops it cancels, without a reason, requests that are under way on old connections. So
-// a drained server refuses properly until clients have heard of it and are quiet for this time, ...
+// Requests that are under way when the connections end learn nothing but UNAVAILABLE. So a drained
+// server refuses properly until clients have heard of it and are quiet for this time, ...
 constexpr milliseconds kQuiet{50};
 // ... and does not wait longer than this for clients that never cease.
 constexpr milliseconds kMostQuietWait{1000};
@@ -179,6 +180,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   builder.RegisterService(&service.rpc());
   builder.RegisterService(&health.rpc());
   builder.RegisterService(&reflection.rpc());
+  builder.RegisterService(&reflection.rpc_v1());
   for (int i = 0; i < PollersOf(options); ++i) {
     pollers.push_back(std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit));
   }
@@ -200,6 +202,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
     service.rpc().Accept(*poller);
     health.rpc().Accept(*poller);
     reflection.rpc().Accept(*poller);
+    reflection.rpc_v1().Accept(*poller);
     poller->Start();
   }
   edge->Start(*server);
@@ -257,6 +260,9 @@ void Server::Impl::HurryClients() {
 
 void Server::Impl::StopListening() {
   edge->StopAccepting();
+  // Before gRPC knows: it would cancel calls that come from then on, which says that their clients
+  // did it.
+  edge->EndConnections(kStreamGrace);
   server->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
   for (const std::unique_ptr<Poller>& poller : pollers) poller->Stop();
   RemoveSocketFiles();
