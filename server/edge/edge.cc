@@ -103,7 +103,7 @@ absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(const std::vector<ListenAddre
   }
   std::unique_ptr<Edge> edge(new Edge(options, with_tls, logger));
   for (const ListenAddress& address : addresses) {
-    auto listening = ListenAt(address);
+    auto listening = ListenAt(address, options.socket_files);
     if (!listening.ok()) {
       return absl::Status(listening.status().code(),
                           absl::StrCat("cannot listen on ", address.ToString(), ": ",

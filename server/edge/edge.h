@@ -43,6 +43,8 @@ struct EdgeOptions {
   // Time in which a connection must begin to speak HTTP/2.
   std::chrono::milliseconds handshake_limit = std::chrono::seconds(10);
   FrameLimits frames;
+  // Who may connect by way of socket files.
+  SocketFileAccess socket_files;
 };
 
 // What became of connections since the start.

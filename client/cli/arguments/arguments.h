@@ -89,7 +89,8 @@ struct DevicesArguments {
 
 struct HealthArguments {
   ServerArguments server;
-  std::string service;  // empty: the whole server
+  std::string service;     // empty: the whole server
+  std::string ready_file;  // of the server; its first address in place of that in `server`
   bool json = false;
 };
 
