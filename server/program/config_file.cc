@@ -26,10 +26,13 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
   int number = 0;
   // The line where a list began that goes on; 0: none does.
   int list = 0;
+  // Each setting in one line, without comments: CLI11 misreads lists that begin with a line end.
+  std::string settings;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
     const absl::string_view content = ContentOf(line);
     if (list != 0) {
+      absl::StrAppend(&settings, " ", content);
       if (absl::EndsWith(content, "]")) list = 0;
       continue;
     }
@@ -53,10 +56,11 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
     const absl::string_view value = absl::StripAsciiWhitespace(content.substr(equals + 1));
     if (absl::StartsWith(value, "[") && !absl::EndsWith(value, "]")) list = number;
     lines_[name] = number;
+    absl::StrAppend(&settings, "\n", content);
   }
   if (list != 0) Refuse(list, "the list that begins here has no end");
-  std::istringstream again(text);
-  return CLI::ConfigTOML::from_config(again);
+  std::istringstream stream(settings);
+  return CLI::ConfigTOML::from_config(stream);
 }
 
 void ConfigFile::Refuse(int line, const std::string& what) const {
