@@ -21,14 +21,19 @@ FROM debian:bookworm-slim
 COPY deploy/setup.sh /tmp/opserve/deploy/setup.sh
 RUN /tmp/opserve/deploy/setup.sh runtime gpu \
   && rm -rf /tmp/opserve /var/lib/apt/lists/* \
-  && useradd --system --user-group --no-create-home --shell /usr/sbin/nologin opserve
+  && groupadd --system --force render \
+  && useradd --system --user-group --groups render,video --no-create-home \
+    --shell /usr/sbin/nologin opserve \
+  && install -d -o opserve -g opserve /run/opserve
 COPY --from=builder /src/build/release/bin/opserve-server /src/build/release/bin/opserve /usr/bin/
 COPY --from=builder /src/build/release/lib/opserve/ /usr/lib/opserve/
 USER opserve
 EXPOSE 50051
 # SIGTERM drains: the server answers what it accepted, then exits with 0.
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
-  CMD ["opserve", "health", "--address", "127.0.0.1:50051"]
-ENTRYPOINT ["opserve-server"]
+# Asks at the address that the server says it listens at. With TLS set OPSERVE_TLS_CA and
+# OPSERVE_TLS_SERVER_NAME for it, see docs/operations.md.
+ENV OPSERVE_READY_FILE=/run/opserve/ready
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["opserve", "health"]
+ENTRYPOINT ["opserve-server", "--ready-file", "/run/opserve/ready"]
 CMD ["--listen", "0.0.0.0:50051"]

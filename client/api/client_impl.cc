@@ -5,9 +5,11 @@
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
+#include "client/base/status_details.h"
 #include "client/wire/result_buffer.h"
 #include "client/wire/wire_tensors.h"
 #include "google/protobuf/wrappers.pb.h"
+#include "opserve/errors.h"
 
 namespace opserve::client_internal {
 namespace {
@@ -52,7 +54,13 @@ absl::Status ClientImpl::WaitForServer() {
   // Any answer proves that there is a server, also one that has no health service.
   ResponseMessage response;
   absl::Status status = transport_->Call(kCheckHealth, {}, options_.connect_timeout, response);
-  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) return status;
+  if (absl::IsDeadlineExceeded(status)) {
+    return MakeClientError(
+        absl::StatusCode::kDeadlineExceeded,
+        absl::StrCat("no answer within ", absl::FormatDuration(options_.connect_timeout)),
+        kConnectTimeout, status.message());
+  }
+  if (absl::IsUnavailable(status)) return status;
   return absl::OkStatus();
 }
 

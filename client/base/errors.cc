@@ -1,11 +1,18 @@
 #include "opserve/errors.h"
 
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "client/base/status_details.h"
 #include "opserve/rpc/status.pb.h"
 
 namespace opserve {
 namespace {
+
+// Whose reasons these are: the server's have "opserve".
+constexpr char kClientDomain[] = "opserve.client";
 
 // Decodes the payload that holds `Message`, if there is one.
 template <class Message>
@@ -42,7 +49,43 @@ std::optional<absl::Duration> GetRetryDelay(const absl::Status& status) {
   return std::max(delay, absl::ZeroDuration());
 }
 
+std::string Describe(const absl::Status& status) {
+  if (status.ok()) return "OK";
+  std::string text = absl::StrCat(absl::StatusCodeToString(status.code()), ": ", status.message());
+  const auto info = Decode<rpc::ErrorInfo>(status, client_internal::kErrorInfoUrl);
+  if (info && !info->reason().empty()) absl::StrAppend(&text, " (", info->reason(), ")");
+  for (const FieldViolation& violation : GetViolations(status)) {
+    absl::StrAppend(&text, "\n  - ", violation.field, violation.field.empty() ? "" : ": ",
+                    violation.description);
+  }
+  if (auto resource = Decode<rpc::ResourceInfo>(status, client_internal::kResourceInfoUrl)) {
+    absl::StrAppend(&text, "\n  ", resource->resource_type(), " '", resource->resource_name(), "'",
+                    resource->description().empty() ? "" : ": ", resource->description());
+  }
+  if (info) {
+    // A map of protobuf has no order.
+    const std::map<std::string, std::string> facts(info->metadata().begin(),
+                                                   info->metadata().end());
+    for (const auto& [name, value] : facts) absl::StrAppend(&text, "\n  ", name, ": ", value);
+  }
+  if (const std::optional<absl::Duration> delay = GetRetryDelay(status)) {
+    absl::StrAppend(&text, "\n  try again in ", absl::FormatDuration(*delay));
+  }
+  return text;
+}
+
 namespace client_internal {
+
+absl::Status MakeClientError(absl::StatusCode code, absl::string_view message,
+                             absl::string_view reason, absl::string_view cause) {
+  rpc::ErrorInfo info;
+  info.set_reason(std::string(reason));
+  info.set_domain(kClientDomain);
+  if (!cause.empty()) (*info.mutable_metadata())["cause"] = std::string(cause);
+  absl::Status status(code, message);
+  status.SetPayload(kErrorInfoUrl, absl::Cord(info.SerializeAsString()));
+  return status;
+}
 
 absl::Status MakeStatus(int code, absl::string_view message, absl::string_view details) {
   absl::Status status(static_cast<absl::StatusCode>(code), message);

@@ -13,11 +13,17 @@ namespace opserve::client_internal {
 
 inline constexpr absl::string_view kBadRequestUrl = "type.googleapis.com/google.rpc.BadRequest";
 inline constexpr absl::string_view kErrorInfoUrl = "type.googleapis.com/google.rpc.ErrorInfo";
+inline constexpr absl::string_view kResourceInfoUrl = "type.googleapis.com/google.rpc.ResourceInfo";
 inline constexpr absl::string_view kRetryInfoUrl = "type.googleapis.com/google.rpc.RetryInfo";
 
 // The status of an RPC. `details` is a serialized google.rpc.Status as found in the
 // grpc-status-details-bin trailer; what cannot be decoded is left out.
 absl::Status MakeStatus(int code, absl::string_view message, absl::string_view details);
+
+// An error that the client found by itself, with a reason for GetErrorReason. `cause`: what a
+// library said of it; may be empty.
+absl::Status MakeClientError(absl::StatusCode code, absl::string_view message,
+                             absl::string_view reason, absl::string_view cause = {});
 
 }  // namespace opserve::client_internal
 

@@ -1,7 +1,10 @@
 #include "client/cli/calls.h"
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "client/api/npy.h"
 #include "client/cli/transfers.h"
+#include "client/rpc/pem.h"
 
 namespace opserve::cli {
 namespace {
@@ -9,6 +12,47 @@ namespace {
 // Entry `i` of a list that may be shorter than the inputs; empty where there is none.
 Dimensions EntryOf(const std::vector<Dimensions>& list, size_t i) {
   return i < list.size() ? list[i] : Dimensions();
+}
+
+// The token is all of the file but the white space around it, such as a last line end.
+absl::StatusOr<std::string> ReadToken(const std::string& file) {
+  absl::StatusOr<std::string> text = ReadFile(file);
+  if (!text.ok()) return text.status();
+  absl::StripAsciiWhitespace(&*text);
+  if (text->empty()) return absl::InvalidArgumentError(absl::StrCat(file, " holds no token"));
+  return text;
+}
+
+// The text of a file that must be what `check` looks for; "" for no file.
+absl::StatusOr<std::string> ReadPem(const std::string& file,
+                                    absl::Status (*check)(const std::string&)) {
+  if (file.empty()) return std::string();
+  absl::StatusOr<std::string> text = ReadFile(file);
+  if (!text.ok()) return text.status();
+  const absl::Status status = check(*text);
+  if (status.ok()) return text;
+  return absl::Status(status.code(), absl::StrCat(file, " ", status.message()));
+}
+
+absl::Status ReadTls(const ServerArguments& arguments, ClientOptions& options) {
+  using client_internal::CheckCertificates;
+  using client_internal::CheckKey;
+  if (!arguments.tls && arguments.tls_ca_file.empty() && arguments.tls_server_name.empty() &&
+      arguments.tls_certificate_file.empty() && arguments.tls_key_file.empty()) {
+    return absl::OkStatus();
+  }
+  TlsOptions& tls = options.tls.emplace();
+  tls.server_name = arguments.tls_server_name;
+  auto text = ReadPem(arguments.tls_ca_file, CheckCertificates);
+  if (!text.ok()) return text.status();
+  tls.root_certificates = *std::move(text);
+  text = ReadPem(arguments.tls_certificate_file, CheckCertificates);
+  if (!text.ok()) return text.status();
+  tls.client_certificate = *std::move(text);
+  text = ReadPem(arguments.tls_key_file, CheckKey);
+  if (!text.ok()) return text.status();
+  tls.client_key = *std::move(text);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -19,12 +63,13 @@ absl::StatusOr<ClientOptions> MakeClientOptions(const ServerArguments& arguments
   options.default_timeout = arguments.timeout;
   options.bearer_token = arguments.token;
   options.client_name = arguments.client_name;
-  if (arguments.tls || !arguments.tls_ca_file.empty()) options.tls.emplace();
-  if (!arguments.tls_ca_file.empty()) {
-    absl::StatusOr<std::string> certificates = ReadFile(arguments.tls_ca_file);
-    if (!certificates.ok()) return certificates.status();
-    options.tls->root_certificates = *std::move(certificates);
+  if (!arguments.token_file.empty()) {
+    absl::StatusOr<std::string> token = ReadToken(arguments.token_file);
+    if (!token.ok()) return token.status();
+    options.bearer_token = *std::move(token);
   }
+  const absl::Status status = ReadTls(arguments, options);
+  if (!status.ok()) return status;
   return options;
 }
 

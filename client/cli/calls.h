@@ -15,7 +15,7 @@
 
 namespace opserve::cli {
 
-// The options of a client; errors are about the file of certificates.
+// The options of a client, with what the files hold that they name. Errors name a file.
 absl::StatusOr<ClientOptions> MakeClientOptions(const ServerArguments& arguments);
 
 // A call and the tensors from files that its inputs view.

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/api/npy.h"
 #include "client/cli/calls.h"
 #include "client/cli/commands.h"
 #include "client/cli/device_report.h"
@@ -80,6 +82,21 @@ const char* NameOfHealth(HealthStatus health) {
   return "UNKNOWN";
 }
 
+// Where to ask: a server that listens at all addresses of the machine is asked by way of loopback.
+absl::StatusOr<std::string> AddressOf(const HealthArguments& arguments) {
+  if (arguments.ready_file.empty()) return arguments.server.address;
+  const absl::StatusOr<std::string> text = ReadFile(arguments.ready_file);
+  if (!text.ok()) return text.status();
+  const std::string address = text->substr(0, text->find('\n'));
+  if (address.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(arguments.ready_file, " holds no address"));
+  }
+  absl::string_view port = address;
+  if (absl::ConsumePrefix(&port, "0.0.0.0:")) return absl::StrCat("127.0.0.1:", port);
+  if (absl::ConsumePrefix(&port, "[::]:")) return absl::StrCat("localhost:", port);
+  return address;
+}
+
 }  // namespace
 
 int RunCommand(const InfoArguments& arguments, const Terminal& terminal) {
@@ -101,7 +118,9 @@ int RunCommand(const InfoArguments& arguments, const Terminal& terminal) {
 int RunCommand(const HealthArguments& arguments, const Terminal& terminal) {
   const absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
   if (!options.ok()) return FailFile(terminal, arguments.json, options.status());
-  const std::string& address = arguments.server.address;
+  const absl::StatusOr<std::string> found = AddressOf(arguments);
+  if (!found.ok()) return FailFile(terminal, arguments.json, found.status());
+  const std::string& address = *found;
   const auto client = Client::Connect(address, *options);
   if (!client.ok()) return FailCall(terminal, arguments.json, "health", address, client.status());
   const absl::StatusOr<HealthStatus> health = (*client)->CheckHealth(arguments.service);

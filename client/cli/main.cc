@@ -3,8 +3,10 @@
 #include "client/cli/arguments/arguments.h"
 #include "client/cli/commands.h"
 #include "client/cli/terminal.h"
+#include "client/rpc/library_log.h"
 
 int main(int argc, char** argv) {
+  opserve::client_internal::SilenceLibraryLogs();
   using namespace opserve::cli;  // NOLINT(google-build-using-namespace): only for these lines
   const Terminal terminal = StandardTerminal();
   const auto parsed =

@@ -1,6 +1,8 @@
 #include "client/cli/report.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -27,20 +29,65 @@ std::string InputOf(absl::string_view field, const Inputs& inputs) {
   return "";
 }
 
+// What to do about an error of the connection or of the options, per reason of opserve/errors.h.
+struct Cure {
+  absl::string_view reason;
+  ExitCode code;
+  const char* text;
+};
+
+constexpr Cure kCures[] = {
+    {kInvalidOptions, kUsage, "see --help"},
+    {kInvalidTarget, kUsage, "see --address"},
+    {kTokenNeedsTls, kUsage, "encrypt with --tls, or with --tls-ca FILE"},
+    {kConnectTimeout, kUnreachable, "see --address and --timeout"},
+    {kConnectionRefused, kUnreachable, "is opserve-server running there? See --address"},
+    {kUnknownHost, kUnreachable, "see --address"},
+    {kServerWithoutTls, kUnreachable, "leave out --tls and all --tls-... options"},
+    {kServerWantsTls, kUnreachable, "if it wants TLS: --tls, or --tls-ca FILE"},
+    {kCertificateNotTrusted, kUnreachable, "name the authority that signed it with --tls-ca FILE"},
+    {kCertificateOfAnotherName, kUnreachable,
+     "name it with --tls-server-name NAME, if it is the right server"},
+    {kClientCertificateRefused, kUnreachable,
+     "show another with --tls-certificate FILE --tls-key FILE"},
+};
+
+// Where the server does not let the caller.
+constexpr Cure kUnknownCaller = {
+    "", kDenied, "say who you are: --token-file FILE, or --tls-certificate, --tls-key"};
+constexpr Cure kNotAllowed = {"", kDenied,
+                              "use --token-file or --tls-certificate of a caller who may"};
+constexpr Cure kNoAnswer = {"", kUnreachable, "is opserve-server running there? See --address"};
+
+// nullptr where nothing but the call itself is at fault.
+const Cure* CureOf(const absl::Status& status, absl::string_view reason) {
+  for (const Cure& cure : kCures) {
+    if (cure.reason == reason) return &cure;
+  }
+  if (absl::IsUnauthenticated(status)) return &kUnknownCaller;
+  if (absl::IsPermissionDenied(status)) return &kNotAllowed;
+  // With a reason it is the answer of a server.
+  return absl::IsUnavailable(status) && reason.empty() ? &kNoAnswer : nullptr;
+}
+
 int Fail(const Terminal& terminal, bool json, ExitCode code, absl::string_view text,
-         const absl::Status& status, const Inputs& inputs) {
+         const absl::Status& status, const Inputs& inputs, const char* cure = nullptr) {
   const std::vector<FieldViolation> violations = GetViolations(status);
   const std::string reason = GetErrorReason(status);
+  const std::optional<absl::Duration> delay = GetRetryDelay(status);
   terminal.err << "opserve: " << text << '\n';
   for (const FieldViolation& violation : violations) {
     terminal.err << "  - " << violation.field << InputOf(violation.field, inputs) << ": "
                  << violation.description << '\n';
   }
+  if (delay) terminal.err << "  try again in " << absl::FormatDuration(*delay) << '\n';
+  if (cure != nullptr) terminal.err << "  " << cure << '\n';
   if (!json) return code;
 
   nlohmann::ordered_json error = {{"code", absl::StatusCodeToString(status.code())},
                                   {"message", std::string(status.message())}};
   if (!reason.empty()) error["reason"] = reason;
+  if (delay) error["retry_delay_ns"] = absl::ToInt64Nanoseconds(*delay);
   for (const FieldViolation& violation : violations) {
     error["violations"].push_back(
         {{"field", violation.field}, {"description", violation.description}});
@@ -60,16 +107,22 @@ int FailFile(const Terminal& terminal, bool json, const absl::Status& status) {
 
 int FailCall(const Terminal& terminal, bool json, absl::string_view what, absl::string_view address,
              const absl::Status& status, const std::vector<std::string>& inputs) {
-  if (absl::IsUnavailable(status)) {
-    return Fail(terminal, json, kUnreachable,
-                absl::StrCat("no answer from ", address, ": ", status.message(),
-                             "; is opserve-server running there? See --address"),
-                status, inputs);
+  const Cure* const cure = CureOf(status, GetErrorReason(status));
+  if (cure == nullptr) {
+    return Fail(
+        terminal, json, kCallFailed,
+        absl::StrCat(what, ": ", absl::StatusCodeToString(status.code()), ": ", status.message()),
+        status, inputs);
   }
-  return Fail(
-      terminal, json, kCallFailed,
-      absl::StrCat(what, ": ", absl::StatusCodeToString(status.code()), ": ", status.message()),
-      status, inputs);
+  std::string text(status.message());
+  const std::string start = absl::StrCat("no connection to ", address, ": ");
+  if (cure->code == kUnreachable && !absl::StartsWith(text, start)) {
+    text = absl::StrCat("no answer from ", address, ": ", text);
+  }
+  if (cure->code == kDenied) {
+    text = absl::StrCat(what, ": ", absl::StatusCodeToString(status.code()), ": ", text);
+  }
+  return Fail(terminal, json, cure->code, text, status, inputs, cure->text);
 }
 
 }  // namespace opserve::cli

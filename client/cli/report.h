@@ -21,9 +21,10 @@ namespace opserve::cli {
 int FailFile(const Terminal& terminal, bool json, const absl::Status& status);
 
 // Reports that `what`, such as the name of an operator, failed at the server at `address`. Returns
-// kUnreachable if the server could not be reached, else kCallFailed. Each violation that the error
-// lists gets a line of its own, with the input where it is about one of `inputs`: files, and
-// "tensor:HANDLE".
+// kUsage if options or address make no sense, kUnreachable if the server could not be reached,
+// kDenied if it does not let the caller, else kCallFailed. Each violation that the error lists gets
+// a line of its own, with the input where it is about one of `inputs`: files, and "tensor:HANDLE".
+// The last line says which option is the cure, if one is.
 int FailCall(const Terminal& terminal, bool json, absl::string_view what, absl::string_view address,
              const absl::Status& status, const std::vector<std::string>& inputs = {});
 

@@ -10,19 +10,51 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/base/status_details.h"
 #include "client/rpc/client_name.h"
+#include "client/rpc/pem.h"
+#include "client/rpc/target.h"
+#include "opserve/errors.h"
 
 namespace opserve::client_internal {
 namespace {
 
-// Whether the server is on this machine, as far as the target tells.
-bool IsLocal(absl::string_view target) {
-  for (absl::string_view prefix : {"unix:", "localhost:", "127.", "[::1]:"}) {
-    if (absl::StartsWith(target, prefix)) return true;
+absl::Status InvalidOptions(absl::string_view message, absl::string_view reason = kInvalidOptions) {
+  return MakeClientError(absl::StatusCode::kInvalidArgument, message, reason);
+}
+
+// gRPC fails on anything else only when it sends it.
+bool IsPrintable(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+absl::Status CheckToken(absl::string_view target, const ClientOptions& options) {
+  if (options.bearer_token.empty()) return absl::OkStatus();
+  if (!IsPrintable(options.bearer_token)) {
+    return InvalidOptions("a bearer token must be printable ASCII without spaces");
   }
-  return false;
+  if (options.tls || IsLocal(target)) return absl::OkStatus();
+  return InvalidOptions(
+      absl::StrCat("a bearer token must not travel to ", target, " in plain text"), kTokenNeedsTls);
+}
+
+absl::Status CheckTls(const TlsOptions& tls) {
+  const auto check = [](absl::string_view what, const std::string& text,
+                        absl::Status (*holds)(const std::string&)) {
+    const absl::Status status = text.empty() ? absl::OkStatus() : holds(text);
+    return status.ok() ? status : InvalidOptions(absl::StrCat(what, " ", status.message()));
+  };
+  absl::Status status = check("root_certificates", tls.root_certificates, CheckCertificates);
+  if (status.ok()) status = check("client_certificate", tls.client_certificate, CheckCertificates);
+  if (status.ok()) status = check("client_key", tls.client_key, CheckKey);
+  if (!status.ok()) return status;
+  if (tls.client_certificate.empty() != tls.client_key.empty()) {
+    return InvalidOptions("a TLS client certificate and its key go together");
+  }
+  if (tls.client_key.empty()) return status;
+  status = CheckPair(tls.client_certificate, tls.client_key);
+  return status.ok() ? status : InvalidOptions(status.message());
 }
 
 int Milliseconds(absl::Duration duration) {
@@ -62,23 +94,16 @@ std::shared_ptr<grpc::ChannelCredentials> MakeCredentials(const ClientOptions& o
 }  // namespace
 
 absl::Status CheckOptions(absl::string_view target, const ClientOptions& options) {
-  // gRPC would quietly take port 443.
-  if (!absl::StrContains(target, ':')) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("target '", target, "' is neither host:port nor unix:/path"));
-  }
-  if (!options.bearer_token.empty() && !options.tls && !IsLocal(target)) {
-    return absl::InvalidArgumentError(absl::StrCat("a bearer token for ", target,
-                                                   " needs TLS: it must not travel in plain text"));
-  }
-  if (options.tls && options.tls->client_certificate.empty() != options.tls->client_key.empty()) {
-    return absl::InvalidArgumentError("a TLS client certificate and its key go together");
-  }
+  absl::Status status = CheckTarget(target);
+  if (status.ok()) status = CheckToken(target, options);
+  if (status.ok() && options.tls) status = CheckTls(*options.tls);
+  if (!status.ok()) return status;
   if (options.channels < 1 || options.channels > kMaxChannels) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options.channels, " channels; at least 1 and at most ", kMaxChannels, " are allowed"));
+    return InvalidOptions(absl::StrCat(options.channels, " channels; at least 1 and at most ",
+                                       kMaxChannels, " are allowed"));
   }
-  return CheckClientName(options.client_name);
+  status = CheckClientName(options.client_name);
+  return status.ok() ? status : InvalidOptions(status.message());
 }
 
 std::vector<ClientConnection> MakeConnections(absl::string_view target,

@@ -17,7 +17,8 @@ namespace opserve::client_internal {
 // Most connections of a client.
 inline constexpr int kMaxChannels = 64;
 
-// INVALID_ARGUMENT where the target or an option is malformed.
+// INVALID_ARGUMENT with reason INVALID_TARGET, TOKEN_NEEDS_TLS or INVALID_OPTIONS where the target
+// or an option is malformed.
 absl::Status CheckOptions(absl::string_view target, const ClientOptions& options);
 
 // options.channels connections, each made with its first call.

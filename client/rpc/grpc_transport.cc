@@ -12,6 +12,7 @@
 
 #include "client/rpc/channel.h"
 #include "client/rpc/client_name.h"
+#include "client/rpc/connection_errors.h"
 #include "client/rpc/connections.h"
 #include "client/rpc/force_release.h"
 #include "client/rpc/grpc_status.h"
@@ -31,7 +32,10 @@ constexpr absl::Duration kShortGrace = absl::Milliseconds(1);
 class GrpcTransport final : public Transport {
  public:
   GrpcTransport(absl::string_view target, const ClientOptions& options)
-      : connections_(MakeConnections(target, options)), client_name_(options.client_name) {
+      : target_(target),
+        with_tls_(options.tls.has_value()),
+        connections_(MakeConnections(target, options)),
+        client_name_(options.client_name) {
     if (!options.bearer_token.empty()) authorization_ = "Bearer " + options.bearer_token;
   }
 
@@ -129,7 +133,7 @@ class GrpcTransport final : public Transport {
             connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC), context.get(), sent,
             &received);
     if (watch) watchdog_.Cancel(*watch);
-    return status.ok() ? response.Read(received) : ToAbsl(status);
+    return status.ok() ? response.Read(received) : ErrorOf(status);
   }
 
   // gRPC ends no call, not even one whose deadline has passed, while it waits for the socket to
@@ -146,7 +150,7 @@ class GrpcTransport final : public Transport {
     attempt.End(watchdog_);
     const ClientConnection& connection = attempt.connection;
     connections_.End(connection);
-    absl::Status outcome = status.ok() ? attempt.response.Read(attempt.received) : ToAbsl(status);
+    absl::Status outcome = status.ok() ? attempt.response.Read(attempt.received) : ErrorOf(status);
     const std::shared_ptr<PayloadHold> hold = std::move(attempt.hold);
     const std::function<void(absl::Status)> done = std::move(attempt.done);
     if (hold->IsReleased()) return done(outcome);
@@ -167,6 +171,12 @@ class GrpcTransport final : public Transport {
     return context;
   }
 
+  absl::Status ErrorOf(const grpc::Status& status) const {
+    return ExplainConnection(ToAbsl(status), target_, with_tls_);
+  }
+
+  const std::string target_;
+  const bool with_tls_;
   Connections connections_;
   Watchdog watchdog_;  // goes first: its actions need connections_
   const std::string client_name_;

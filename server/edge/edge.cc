@@ -103,7 +103,7 @@ absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(const std::vector<ListenAddre
   }
   std::unique_ptr<Edge> edge(new Edge(options, with_tls, logger));
   for (const ListenAddress& address : addresses) {
-    auto listening = ListenAt(address);
+    auto listening = ListenAt(address, options.socket_files);
     if (!listening.ok()) {
       return absl::Status(listening.status().code(),
                           absl::StrCat("cannot listen on ", address.ToString(), ": ",
@@ -167,6 +167,20 @@ void Edge::StopAccepting() {
   listeners_closed_.get_future().wait();
 }
 
+void Edge::EndConnections(milliseconds grace) {
+  if (!thread_.joinable() || shut_ != Shut::kNo) return;
+  shut_ = Shut::kWriting;
+  eventfd_write(wake_.get(), 1);
+  const auto limit = std::chrono::steady_clock::now() + grace;
+  {
+    MutexLock lock(mutex_);
+    while (counters_.open > 0 && emptied_.WaitUntil(mutex_, limit)) continue;
+  }
+  shut_ = Shut::kAll;
+  eventfd_write(wake_.get(), 1);
+  connections_cut_.get_future().wait();
+}
+
 void Edge::RemoveSocketFiles() {
   for (const std::string& path : std::exchange(socket_files_, {})) unlink(path.c_str());
 }
@@ -189,6 +203,7 @@ void Edge::Serve() {
     if (is_paused_) timeout_ms = kAcceptPause.count();
     OnEvents(timeout_ms);
     if (is_stopping_ && accepts_) CloseListeners();
+    ShutDownConnections();
     const Clock::TimePoint now = SteadyClock().Now();
     if (now < next_tick_) continue;
     next_tick_ = now + kTick;
@@ -359,6 +374,7 @@ void Edge::EndConnection(int duplicate) {
     MutexLock lock(mutex_);
     ++counters_.closed[static_cast<size_t>(reason)];
     counters_.open = watched_.size();
+    if (watched_.empty()) emptied_.NotifyAll();
   }
   if (reason == CloseReason::kNone) return;
   if (const auto not_logged = ends_.Pass()) {
@@ -381,6 +397,16 @@ void Edge::CloseListeners() {
   accepts_ = false;
   for (ListeningSockets& listening : listening_) listening.sockets.clear();
   listeners_closed_.set_value();
+}
+
+void Edge::ShutDownConnections() {
+  const Shut shut = shut_;
+  if (shut == has_shut_) return;
+  has_shut_ = shut;
+  for (const auto& [fd, watched] : watched_) {
+    shutdown(fd, shut == Shut::kAll ? SHUT_RDWR : SHUT_WR);
+  }
+  if (shut == Shut::kAll) connections_cut_.set_value();
 }
 
 }  // namespace opserve

@@ -43,6 +43,8 @@ struct EdgeOptions {
   // Time in which a connection must begin to speak HTTP/2.
   std::chrono::milliseconds handshake_limit = std::chrono::seconds(10);
   FrameLimits frames;
+  // Who may connect by way of socket files.
+  SocketFileAccess socket_files;
 };
 
 // What became of connections since the start.
@@ -54,9 +56,9 @@ struct EdgeCounters {
   std::array<uint64_t, kCloseReasonCount> closed = {};
 };
 
-// To be used in this order: Listen, AddTo, Start, StopAccepting, and destruction after that of the
-// gRPC server. Has a thread of its own, which never blocks. counters() is thread-safe; all else
-// belongs to one thread.
+// To be used in this order: Listen, AddTo, Start, StopAccepting, EndConnections, and destruction
+// after that of the gRPC server. Has a thread of its own, which never blocks. counters() is
+// thread-safe; all else belongs to one thread.
 class Edge {
  public:
   // Listens at all addresses, with the words of the operating system where that fails. Connections
@@ -77,6 +79,12 @@ class Edge {
   // Closes the listeners and removes socket files. Before the server's Shutdown. Waits for the
   // thread to be done with a connection that it hands over.
   void StopAccepting();
+
+  // Ends the connections, so that calls on them fail with UNAVAILABLE at their clients: what gRPC
+  // has written arrives, and nothing after it. Returns once the clients have closed them as well,
+  // or after `grace`, when those that are left are cut. After StopAccepting and before the server's
+  // Shutdown, which by itself tells clients CANCELLED about calls that have just come.
+  void EndConnections(std::chrono::milliseconds grace);
 
   // Removes the socket files, so that nobody finds them any more. Also done by StopAccepting.
   void RemoveSocketFiles();
@@ -120,6 +128,7 @@ class Edge {
   void EndConnection(int duplicate);
   void PollListeners(bool are_polled);
   void CloseListeners();
+  void ShutDownConnections();
 
   const EdgeOptions options_;
   const bool with_tls_;
@@ -136,16 +145,23 @@ class Edge {
   std::atomic<bool> is_stopping_ = false;
   std::atomic<bool> is_over_ = false;
   std::promise<void> listeners_closed_;
+  // How far connections are to be shut: not at all, for what is written, or altogether.
+  enum class Shut { kNo, kWriting, kAll };
+  std::atomic<Shut> shut_ = Shut::kNo;
+  std::promise<void> connections_cut_;
   std::thread thread_;
 
   // The thread's own.
   bool accepts_ = true;
   bool is_paused_ = false;
+  Shut has_shut_ = Shut::kNo;
   Clock::TimePoint next_tick_ = Clock::TimePoint::min();
   absl::flat_hash_map<int, Watched> watched_;
   absl::flat_hash_map<std::string, ClientShare> clients_;
 
   mutable Mutex mutex_;
+  // There is no connection any more.
+  CondVar emptied_;
   EdgeCounters counters_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,15 +1,19 @@
 #include "server/edge/listening_socket.h"
 
+#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
@@ -22,7 +26,8 @@ void Set(int fd, int level, int option, int value) {
   setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-absl::StatusOr<UniqueFd> BindAndListen(const sockaddr* address, socklen_t length) {
+absl::StatusOr<UniqueFd> BindAndListen(const sockaddr* address, socklen_t length,
+                                       absl::FunctionRef<absl::Status()> between) {
   UniqueFd fd(socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return absl::ErrnoToStatus(errno, "socket");
   if (address->sa_family != AF_UNIX) {
@@ -33,15 +38,22 @@ absl::StatusOr<UniqueFd> BindAndListen(const sockaddr* address, socklen_t length
   }
   if (address->sa_family == AF_INET6) Set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (bind(fd.get(), address, length) != 0) return absl::ErrnoToStatus(errno, "bind");
+  if (absl::Status status = between(); !status.ok()) return status;
   if (listen(fd.get(), SOMAXCONN) != 0) return absl::ErrnoToStatus(errno, "listen");
   return fd;
 }
 
-absl::StatusOr<ListeningSockets> ListenAtFile(const ListenAddress& address) {
+absl::StatusOr<ListeningSockets> ListenAtFile(const ListenAddress& address,
+                                              const SocketFileAccess& access) {
   if (absl::Status status = RemoveStaleSocket(address.unix_path); !status.ok()) return status;
   const sockaddr_un file = UnixAddress(address.unix_path);
-  auto fd = BindAndListen(reinterpret_cast<const sockaddr*>(&file), sizeof(file));
+  bool is_bound = false;
+  auto fd = BindAndListen(reinterpret_cast<const sockaddr*>(&file), sizeof(file), [&] {
+    is_bound = true;
+    return SetAccess(address.unix_path, access);
+  });
   if (!fd.ok()) {
+    if (is_bound) unlink(address.unix_path.c_str());
     return absl::Status(fd.status().code(),
                         absl::StrCat(address.unix_path, ": ", fd.status().message()));
   }
@@ -83,7 +95,7 @@ absl::StatusOr<ListeningSockets> ListenAtEach(const ListenAddress& address, addr
   absl::Status why;
   for (addrinfo* next = list; next != nullptr; next = next->ai_next) {
     PortIn(next->ai_addr) = htons(static_cast<uint16_t>(listening.address.port));
-    auto fd = BindAndListen(next->ai_addr, next->ai_addrlen);
+    auto fd = BindAndListen(next->ai_addr, next->ai_addrlen, [] { return absl::OkStatus(); });
     if (!fd.ok()) {
       if (why.ok()) why = fd.status();
       continue;
@@ -104,8 +116,25 @@ bool HasIpv6() {
 
 }  // namespace
 
-absl::StatusOr<ListeningSockets> ListenAt(const ListenAddress& address) {
-  if (address.is_unix()) return ListenAtFile(address);
+absl::Status SetAccess(const std::string& path, const SocketFileAccess& access) {
+  if (!access.group.empty()) {
+    const group* const found = getgrnam(access.group.c_str());
+    if (found == nullptr) {
+      return absl::NotFoundError(absl::StrCat("there is no group \"", access.group, "\""));
+    }
+    if (chown(path.c_str(), static_cast<uid_t>(-1), found->gr_gid) != 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("chown to group ", access.group));
+    }
+  }
+  if (access.mode && chmod(path.c_str(), *access.mode) != 0) {
+    return absl::ErrnoToStatus(errno, "chmod");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ListeningSockets> ListenAt(const ListenAddress& address,
+                                          const SocketFileAccess& access) {
+  if (address.is_unix()) return ListenAtFile(address, access);
   const bool is_any = address.host == "0.0.0.0" || address.host == "[::]";
   const absl::string_view host = !is_any ? address.host.c_str() : HasIpv6() ? "::" : "0.0.0.0";
   auto list = Resolve(host, address.port);

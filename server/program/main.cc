@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <future>
@@ -20,6 +21,7 @@
 #include "server/program/process_tuning.h"
 #include "server/program/program_options.h"
 #include "server/program/ready_file.h"
+#include "server/program/service_notifier.h"
 #include "server/program/stop_signals.h"
 #include "server/rpc/library_log.h"
 #include "server/service/server.h"
@@ -56,17 +58,35 @@ void Destroy(std::unique_ptr<Server> server, TaskThread& thread, Logger& logger)
 }
 
 // Waits for the signal to stop, and does meanwhile what others ask for.
-void WaitForStop(StopSignals& signals, Server& server, Logger& logger) {
+void WaitForStop(StopSignals& signals, Server& server, const ServiceNotifier& notifier,
+                 Logger& logger) {
   while (true) {
     const int signal = signals.Wait();
     logger.Log(LogLevel::kInfo, "signal received", {{"signal", signal}});
     if (signal != SIGHUP) return;
+    notifier.Reloading();
     // The log tells how it went.
     static_cast<void>(server.ReloadCertificate());
+    notifier.Ready();
   }
 }
 
-int Serve(const ProgramOptions& options, Logger& logger) {
+// Tells the service manager that the server works, as long as all its pollers take events: a thread
+// that did so by itself would hide that they are stuck. nullptr where the manager does not ask.
+std::unique_ptr<TaskThread> StartWatchdog(Server& server, const ServiceNotifier& notifier,
+                                          Logger& logger) {
+  if (!notifier.watchdog()) return nullptr;
+  // Three tries within the time, the waits for the pollers included.
+  const auto part =
+      std::max(std::chrono::duration_cast<std::chrono::milliseconds>(*notifier.watchdog() / 6),
+               std::chrono::milliseconds(1));
+  return std::make_unique<TaskThread>(part, [&server, &notifier, &logger, part] {
+    if (server.Responds(part)) return notifier.Alive();
+    logger.Log(LogLevel::kError, "pollers are stuck", {{"limit_ms", part.count()}});
+  });
+}
+
+int Serve(const ProgramOptions& options, const ServiceNotifier& notifier, Logger& logger) {
   // What it takes to end must be there before anything can use the last thread up.
   StopSignals signals;
   TaskThread destroyer(kIdlePeriod, [] {});
@@ -82,7 +102,12 @@ int Serve(const ProgramOptions& options, Logger& logger) {
     ready_file.emplace(*std::move(created));
   }
 
-  WaitForStop(signals, **server, logger);
+  notifier.Ready();
+  {
+    const std::unique_ptr<TaskThread> watchdog = StartWatchdog(**server, notifier, logger);
+    WaitForStop(signals, **server, notifier, logger);
+  }
+  notifier.Stopping();
   signals.OnNext([&](int) { (*server)->InterruptDrain(); });
   const DrainResult result = (*server)->Drain(options.drain_timeout);
   ready_file.reset();
@@ -118,5 +143,5 @@ int main(int argc, char** argv) {
   opserve::RaiseDescriptorLimit();
   static opserve::Logger logger(options.log_format, options.log_level);
   opserve::RouteLibraryLogs(logger);
-  return opserve::Serve(options, logger);
+  return opserve::Serve(options, opserve::ServiceNotifier::OfEnvironment(), logger);
 }

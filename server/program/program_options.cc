@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/edge/listen_address.h"
+#include "server/program/config_file.h"
+#include "server/program/socket_options.h"
 
 namespace opserve {
 namespace {
@@ -381,7 +384,10 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
                  "dashes; flags win over it")
       ->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
+  const auto config = std::make_shared<ConfigFile>(app);
+  app.config_formatter(config);
   AddNetworkOptions(app, options.server);
+  AddSocketOptions(app, options.server.edge.socket_files);
   AddThreadOptions(app, options.server);
   AddDeviceOptions(app, options, raw);
   AddBatchOptions(app, options.server.pool, raw);
@@ -395,7 +401,9 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   } catch (const CLI::CallForVersion& version) {
     return EarlyExit{0, absl::StrCat(version.what(), "\n")};
   } catch (const CLI::ParseError& error) {
-    return EarlyExit{kExitUsage, absl::StrCat("opserve-server: ", error.what(),
+    const auto file = app.get_config_ptr()->as<std::string>();
+    return EarlyExit{kExitUsage, absl::StrCat("opserve-server: ",
+                                              config->Locate(error, file, {argv + 1, argv + argc}),
                                               "\nTry opserve-server --help.\n")};
   }
   if (raw.print_config) return EarlyExit{0, app.config_to_str(true, true)};

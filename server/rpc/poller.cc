@@ -65,6 +65,25 @@ void Poller::OnHurry(bool) {
   tick_alarm_.Cancel();
 }
 
+bool Poller::Responds(milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  MutexLock lock(probe_mutex_);
+  // An earlier one that was not taken will do as well.
+  if (!is_probed_) {
+    is_probed_ = true;
+    probe_alarm_.Set(queue_.get(), std::chrono::system_clock::now(),
+                     static_cast<CompletionTag*>(&probe_));
+  }
+  while (is_probed_ && probed_.WaitUntil(probe_mutex_, end)) continue;
+  return !is_probed_;
+}
+
+void Poller::OnProbe(bool) {
+  MutexLock lock(probe_mutex_);
+  is_probed_ = false;
+  probed_.NotifyAll();
+}
+
 uint64_t Poller::ExtraTicks(uint64_t bytes) const {
   return bytes / bytes_per_second_ * 1000 / static_cast<uint64_t>(tick_.count());
 }

@@ -13,6 +13,7 @@
 
 #include "grpcpp/alarm.h"
 #include "grpcpp/completion_queue.h"
+#include "proto/base/mutex.h"
 #include "server/rpc/completion_tag.h"
 #include "server/rpc/polled_call.h"
 
@@ -49,6 +50,10 @@ class Poller {
   // effect. Thread-safe.
   void HurryUp(std::chrono::milliseconds stall_limit);
 
+  // Whether the thread takes an event within `limit`: it lives, and is not stuck in another one. By
+  // one thread at a time, between Start and Stop.
+  bool Responds(std::chrono::milliseconds limit);
+
   // How many ticks more than others a client has for an answer of so many bytes, of which nobody
   // sees how it advances. Only in the poller's thread.
   uint64_t ExtraTicks(uint64_t bytes) const;
@@ -58,6 +63,7 @@ class Poller {
   void OnStop(bool ok);
   void OnTick(bool ok);
   void OnHurry(bool ok);
+  void OnProbe(bool ok);
   void SetTickAlarm();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
@@ -76,6 +82,13 @@ class Poller {
   std::atomic<bool> is_hurried_ = false;
   // What HurryUp was told, for the thread.
   std::atomic<std::chrono::milliseconds> hurried_tick_{std::chrono::milliseconds(0)};
+
+  grpc::Alarm probe_alarm_;
+  MemberTag<Poller, &Poller::OnProbe> probe_{*this};
+  Mutex probe_mutex_;
+  CondVar probed_;
+  // A probe is on its way, which the thread has not taken.
+  bool is_probed_ ABSL_GUARDED_BY(probe_mutex_) = false;
 
   // The calls, the newest first; like the flags they belong to the thread.
   PolledCall* calls_ = nullptr;

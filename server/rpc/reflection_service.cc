@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.pb.h"
@@ -40,6 +41,11 @@ void MoveTypes(absl::string_view from, absl::string_view to, DescriptorProto& me
   for (auto& nested : *message.mutable_nested_type()) MoveTypes(from, to, nested);
 }
 
+// The file of reflection as v1; see
+// https://github.com/grpc/grpc/blob/master/doc/server-reflection.md.
+constexpr char kReflectionV1File[] = "grpc/reflection/v1/reflection.proto";
+constexpr char kReflectionV1Package[] = "grpc.reflection.v1";
+
 // The file that defines our details, with the names of the originals.
 FileDescriptorProto ErrorDetails() {
   const FileDescriptor& ours = *rpc::Status::descriptor()->file();
@@ -57,6 +63,25 @@ FileDescriptorProto ErrorDetails() {
     moved = message;
     MoveTypes(absl::StrCat(".", ours.package(), "."), absl::StrCat(".", kDetailsPackage, "."),
               moved);
+  }
+  return file;
+}
+
+// The file of our reflection with the names of v1.
+FileDescriptorProto ReflectionV1() {
+  const FileDescriptor& ours = *ServerReflectionRequest::descriptor()->file();
+  FileDescriptorProto file;
+  ours.CopyTo(&file);
+  file.set_name(kReflectionV1File);
+  file.set_package(kReflectionV1Package);
+  const std::string from = absl::StrCat(".", ours.package(), ".");
+  const std::string to = absl::StrCat(".", kReflectionV1Package, ".");
+  for (DescriptorProto& message : *file.mutable_message_type()) MoveTypes(from, to, message);
+  for (auto& service : *file.mutable_service()) {
+    for (auto& method : *service.mutable_method()) {
+      method.set_input_type(absl::StrReplaceAll(method.input_type(), {{from, to}}));
+      method.set_output_type(absl::StrReplaceAll(method.output_type(), {{from, to}}));
+    }
   }
   return file;
 }
@@ -110,13 +135,20 @@ class ReflectionService::Stream final : public StreamHandler {
 ReflectionService::ReflectionService(std::vector<std::string> services, Admission* streams,
                                      Logger* logger)
     : services_(std::move(services)),
-      rpc_(ServerReflectionRequest::descriptor()->file()->service(0)->full_name(), logger) {
+      rpc_(ServerReflectionRequest::descriptor()->file()->service(0)->full_name(), logger),
+      rpc_v1_(absl::StrCat(kReflectionV1Package, ".",
+                           ServerReflectionRequest::descriptor()->file()->service(0)->name()),
+              logger) {
   services_.push_back(rpc_.name());
+  services_.push_back(rpc_v1_.name());
   // A program may have the originals as well.
   if (files_.FindFileByName(kDetailsFile) == nullptr) files_.BuildFile(ErrorDetails());
-  rpc_.AddStream("ServerReflectionInfo",
-                 {.max_request_bytes = kMaxQuestionBytes, .admission = streams},
-                 [this](StreamCall& call) { return std::make_unique<Stream>(*this, call); });
+  if (files_.FindFileByName(kReflectionV1File) == nullptr) files_.BuildFile(ReflectionV1());
+  for (RpcService* rpc : {&rpc_, &rpc_v1_}) {
+    rpc->AddStream("ServerReflectionInfo",
+                   {.max_request_bytes = kMaxQuestionBytes, .admission = streams},
+                   [this](StreamCall& call) { return std::make_unique<Stream>(*this, call); });
+  }
 }
 
 absl::StatusOr<const FileDescriptor*> ReflectionService::FindFile(

@@ -30,8 +30,10 @@ class ReflectionService {
   ReflectionService(const ReflectionService&) = delete;
   ReflectionService& operator=(const ReflectionService&) = delete;
 
-  // What to register with the server.
+  // What to register with the server: the service as v1alpha, and as v1, which differs in nothing
+  // but the names of its package.
   RpcService& rpc() { return rpc_; }
+  RpcService& rpc_v1() { return rpc_v1_; }
 
   // The answer to one question.
   grpc::reflection::v1alpha::ServerReflectionResponse Answer(
@@ -49,6 +51,7 @@ class ReflectionService {
   // Files that are linked into the program, and those that are made here.
   google::protobuf::DescriptorPool files_{google::protobuf::DescriptorPool::generated_pool()};
   RpcService rpc_;
+  RpcService rpc_v1_;
 };
 
 }  // namespace opserve

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "grpcpp/grpcpp.h"
 #include "server/admission/admission.h"
+#include "server/base/task_thread.h"
 #include "server/device/cpu/cpu_device.h"
 #include "server/edge/edge.h"
 #include "server/edge/listen_address.h"
@@ -22,6 +23,7 @@
 #include "server/rpc/tls_identity.h"
 #include "server/rpc/transport.h"
 #include "server/service/gpu_readiness.h"
+#include "server/service/saturation.h"
 #include "server/service/service.h"
 #include "server/validate/request_validator.h"
 
@@ -30,10 +32,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Streams of health and reflection never end by themselves; they are cut after this time.
+// Streams of health and reflection never end by themselves; their connections end, and are cut
+// after this time.
 constexpr milliseconds kStreamGrace{200};
-// When gRPC stops it cancels, without a reason, requests that are under way on old connections. So
-// a drained server refuses properly until clients have heard of it and are quiet for this time, ...
+// Requests that are under way when the connections end learn nothing but UNAVAILABLE. So a drained
+// server refuses properly until clients have heard of it and are quiet for this time, ...
 constexpr milliseconds kQuiet{50};
 // ... and does not wait longer than this for clients that never cease.
 constexpr milliseconds kMostQuietWait{1000};
@@ -125,6 +128,8 @@ struct Server::Impl {
   void HurryClients();
   void StopListening();
   void RemoveSocketFiles();
+  // Takes a sample of what is held, and tells health where the server fills up or has room again.
+  void WatchAdmission();
 
   const ServerOptions options;
   const Clock& clock;
@@ -154,6 +159,9 @@ struct Server::Impl {
   std::vector<std::string> addresses;
   std::vector<std::string> socket_files;
   int port = 0;
+  Saturation saturation{options.admission};  // of saturation_watch
+  bool was_full = false;                     // of saturation_watch
+  std::unique_ptr<TaskThread> saturation_watch;
 };
 
 absl::Status Server::Impl::Listen() {
@@ -179,6 +187,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   builder.RegisterService(&service.rpc());
   builder.RegisterService(&health.rpc());
   builder.RegisterService(&reflection.rpc());
+  builder.RegisterService(&reflection.rpc_v1());
   for (int i = 0; i < PollersOf(options); ++i) {
     pollers.push_back(std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit));
   }
@@ -195,11 +204,15 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   }
   if (absl::Status status = ShareMemory(); !status.ok()) return status;
   health.SetServingStatus(kServiceName, true);
+  health.SetServingStatus(kAdmissionHealthName, true);
+  saturation_watch =
+      std::make_unique<TaskThread>(Saturation::kPeriod, [this] { WatchAdmission(); });
   gpu_readiness.Attach(health, pool);
   for (const std::unique_ptr<Poller>& poller : pollers) {
     service.rpc().Accept(*poller);
     health.rpc().Accept(*poller);
     reflection.rpc().Accept(*poller);
+    reflection.rpc_v1().Accept(*poller);
     poller->Start();
   }
   edge->Start(*server);
@@ -223,6 +236,11 @@ absl::Status Server::Impl::ShareMemory() {
                         absl::StrCat("cannot share memory: ", socket.status().message()));
   }
   region_socket = *std::move(socket);
+  // It was made with the mode; the group is the same setting.
+  if (absl::Status status = SetAccess(region_options.path, options.edge.socket_files);
+      !status.ok()) {
+    return status;
+  }
   service.set_region_socket(region_socket->path());
   return absl::OkStatus();
 }
@@ -256,10 +274,20 @@ void Server::Impl::HurryClients() {
 }
 
 void Server::Impl::StopListening() {
+  saturation_watch.reset();
   edge->StopAccepting();
+  // Before gRPC knows: it would cancel calls that come from then on, which says that their clients
+  // did it.
+  edge->EndConnections(kStreamGrace);
   server->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
   for (const std::unique_ptr<Poller>& poller : pollers) poller->Stop();
   RemoveSocketFiles();
+}
+
+void Server::Impl::WatchAdmission() {
+  const bool is_full = saturation.Sample(admission.usage());
+  if (is_full != was_full) health.SetServingStatus(kAdmissionHealthName, !is_full);
+  was_full = is_full;
 }
 
 void Server::Impl::RemoveSocketFiles() {
@@ -325,6 +353,17 @@ DrainResult Server::Drain(milliseconds timeout) {
   impl_->StopListening();
   impl_->logger.Log(LogLevel::kInfo, "drained");
   return DrainResult::kComplete;
+}
+
+bool Server::Responds(milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  for (const std::unique_ptr<Poller>& poller : impl_->pollers) {
+    const auto left = end - std::chrono::steady_clock::now();
+    if (!poller->Responds(std::max(milliseconds(0), std::chrono::ceil<milliseconds>(left)))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void Server::InterruptDrain() { impl_->admission.Interrupt(); }

@@ -81,6 +81,10 @@ class Server {
   // device.
   DrainResult Drain(std::chrono::milliseconds timeout);
 
+  // Whether every thread that reads calls takes an event within `limit`: for a watchdog, which must
+  // not trust a thread of its own. By one thread at a time, not while it drains or after.
+  bool Responds(std::chrono::milliseconds limit);
+
   // Ends the present drain, or the next one, at once.
   void InterruptDrain();
 

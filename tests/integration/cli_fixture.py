@@ -24,7 +24,8 @@ ROUND_AWAY = ["ELEMENT_WISE_ROUND", "--attr", "RoundingMode=TOWARD_INFINITY"]
 
 
 def environment(**changes):
-    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "OPSERVE_TOKEN")}
+    kept = {k: v for k, v in os.environ.items()
+            if k not in ("NO_COLOR", "GRPC_VERBOSITY") and not k.startswith("OPSERVE_")}
     return {**kept, "OPSERVE_ADDRESS": ADDRESS, **changes}
 
 

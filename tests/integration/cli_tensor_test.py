@@ -146,7 +146,7 @@ class TensorTest(TensorCase):
         handle = self.create(x)
         self.fail_with(FILE_ERROR, "cannot create /nowhere/x.npy", "tensor", "read", handle,
                        "--output", "/nowhere/x.npy", *self.name)
-        self.fail_with(UNREACHABLE, "no answer from", "tensor", "list", "--address",
+        self.fail_with(UNREACHABLE, "no connection to", "tensor", "list", "--address",
                        f"unix:{self.folder}/nobody")
 
     def test_long_transfers_show_their_progress_on_terminals_only(self):

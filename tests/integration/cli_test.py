@@ -142,8 +142,18 @@ class CliTest(CliCase):
         for verb in (["health"], ["info"], ["operators"], ["bench"], ["devices"]):
             done = opserve(*verb, "--address", nobody, "--json")
             self.assertEqual(done.returncode, UNREACHABLE, done)
-            self.assertIn(f"no answer from {nobody}", done.stderr)
+            self.assertIn(f"no connection to {nobody}: there is no such socket file", done.stderr)
             self.assertEqual(json.loads(done.stdout)["error"]["code"], "UNAVAILABLE")
+
+    def test_the_library_logs_only_where_it_is_asked_to(self):
+        tls = ["info", "--address", cli_fixture.ADDRESS, "--tls"]
+        done = opserve(*tls)
+        self.assertEqual(done.returncode, UNREACHABLE, done)
+        self.assertEqual(done.stderr.splitlines(), [
+            f"opserve: no connection to {cli_fixture.ADDRESS}: the server speaks no TLS",
+            "  leave out --tls and all --tls-... options"])
+        asked = opserve(*tls, GRPC_VERBOSITY="ERROR")
+        self.assertRegex(asked.stderr, r"(?m)^E\d+ .*andshake")
 
     def test_health(self):
         done = opserve("health")

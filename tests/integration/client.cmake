@@ -16,6 +16,13 @@ target_compile_definitions(client_stream_test PRIVATE
   OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
 add_dependencies(client_stream_test opserve-server)
 
+opserve_test(client_connect_test
+  SRCS client_connect_test.cc
+  DEPS opserve::cli gRPC::grpc++
+  LABELS integration)
+target_compile_definitions(client_connect_test PRIVATE
+  OPSERVE_MAKE_CERTIFICATES="${PROJECT_SOURCE_DIR}/tests/testing/make_certificates.sh")
+
 opserve_test(client_memory_test
   SRCS client_memory_test.cc
   DEPS opserve::client

@@ -114,11 +114,9 @@ TEST(DrainTest, LosesNothingUnderLoad) {
           ++answered;
           continue;
         }
-        // gRPC itself cancels what arrives on an old connection after the server has stopped.
-        if (status.error_code() != grpc::StatusCode::UNAVAILABLE &&
-            status.error_code() != grpc::StatusCode::CANCELLED) {
+        if (status.error_code() != grpc::StatusCode::UNAVAILABLE) {
           const std::lock_guard<std::mutex> lock(mutex);
-          ++unexpected[status.error_message()];
+          ++unexpected[std::to_string(status.error_code()) + ": " + status.error_message()];
         }
         refused = true;
         return;
@@ -130,6 +128,47 @@ TEST(DrainTest, LosesNothingUnderLoad) {
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(device.runs(), answered);
   EXPECT_GE(answered, 20 * kClients);
+  EXPECT_THAT(unexpected, ::testing::IsEmpty());
+}
+
+// Clients that never cease to call, also while connections end, are told that the server is gone,
+// and never that they gave a call up themselves.
+TEST(DrainTest, CallsInALoopSeeNothingButUnavailable) {
+  constexpr int kClients = 8;
+  TestServer server;
+  const std::string address = server.server().addresses().front();
+  std::atomic<int> answered{0};
+  std::atomic<bool> is_over{false};
+  std::mutex mutex;
+  std::map<std::string, int> unexpected;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < kClients; ++i) {
+    clients.emplace_back([&, i] {
+      // Calls that are counted, and others that nobody counts.
+      const auto channel = ConnectTo(address);
+      const auto stub = v1::OperatorService::NewStub(channel);
+      const v1::ExecuteRequest request = RoundRequest({1.5f});
+      while (!is_over) {
+        grpc::ClientContext context;
+        v1::ExecuteResponse response;
+        v1::GetServerInfoResponse info;
+        const grpc::Status status = i % 2 == 0 ? stub->Execute(&context, request, &response)
+                                               : stub->GetServerInfo(&context, {}, &info);
+        if (status.ok()) {
+          ++answered;
+        } else if (status.error_code() != grpc::StatusCode::UNAVAILABLE) {
+          const std::lock_guard<std::mutex> lock(mutex);
+          ++unexpected[std::to_string(status.error_code()) + ": " + status.error_message()];
+        }
+      }
+    });
+  }
+  while (answered < 20 * kClients) std::this_thread::yield();
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(server.server().Drain(std::chrono::minutes(1)), DrainResult::kComplete);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  is_over = true;
+  for (std::thread& client : clients) client.join();
   EXPECT_THAT(unexpected, ::testing::IsEmpty());
 }
 

@@ -30,6 +30,7 @@ using grpc::reflection::v1alpha::ServerReflectionResponse;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
+constexpr char kMethodV1[] = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 constexpr char kMethod[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
 // The program with gRPC's own reflection.
@@ -139,10 +140,13 @@ TEST(ReflectionTest, AnswersLikeTheOriginal) {
     return services;
   };
   RawStream original(original_channel, kMethod);
-  EXPECT_EQ(names(ours), names(original));
-  EXPECT_THAT(names(ours),
+  EXPECT_THAT(names(original),
               UnorderedElementsAre("opserve.v1.OperatorService", "grpc.health.v1.Health",
                                    "grpc.reflection.v1alpha.ServerReflection"));
+  EXPECT_THAT(names(ours),
+              UnorderedElementsAre("opserve.v1.OperatorService", "grpc.health.v1.Health",
+                                   "grpc.reflection.v1alpha.ServerReflection",
+                                   "grpc.reflection.v1.ServerReflection"));
   ours.WritesDone();
   EXPECT_TRUE(ours.Finish().ok());
 }
@@ -156,6 +160,26 @@ TEST(ReflectionTest, DescribesItself) {
   ASSERT_EQ(answer.file_descriptor_response().file_descriptor_proto_size(), 1);
   ASSERT_TRUE(file.ParseFromString(answer.file_descriptor_response().file_descriptor_proto(0)));
   EXPECT_EQ(file.service(0).method(0).name(), "ServerReflectionInfo");
+}
+
+// The messages are the same on the wire; tools of today ask for v1 first.
+TEST(ReflectionTest, AnswersAsV1Too) {
+  TestServer server;
+  RawStream v1(server.channel(), kMethodV1);
+  RawStream v1alpha(server.channel(), kMethod);
+  for (const ServerReflectionRequest& question : Questions()) {
+    EXPECT_EQ(Ask(v1, question).SerializeAsString(), Ask(v1alpha, question).SerializeAsString());
+  }
+  const ServerReflectionResponse answer =
+      Ask(v1, SymbolRequest("grpc.reflection.v1.ServerReflection"));
+  FileDescriptorProto text;
+  ASSERT_EQ(answer.file_descriptor_response().file_descriptor_proto_size(), 1);
+  ASSERT_TRUE(text.ParseFromString(answer.file_descriptor_response().file_descriptor_proto(0)));
+  google::protobuf::DescriptorPool pool;
+  const auto* const file = pool.BuildFile(text);
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(file->service(0)->method(0)->input_type()->full_name(),
+            "grpc.reflection.v1.ServerReflectionRequest");
 }
 
 // What a tool does with the details of an error: it asks for the type that the URL names, and

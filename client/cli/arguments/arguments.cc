@@ -21,7 +21,8 @@ constexpr char kExitCodes[] =
     "  2  the command line is wrong\n"
     "  3  no connection to the server\n"
     "  4  a file cannot be read, understood or written\n"
-    "  5  a GPU failed its self-test, or there was no GPU to test";
+    "  5  a GPU failed its self-test, or there was no GPU to test\n"
+    "  6  the server does not know the caller, or does not let it";
 
 using Renderer = std::string (*)(const VerbHelp& root);
 

@@ -23,9 +23,13 @@ struct ServerArguments {
   std::string address = "127.0.0.1:50051";
   absl::Duration timeout = absl::Seconds(60);
   bool tls = false;
-  std::string tls_ca_file;  // implies tls; empty: the system's authorities
-  std::string token;
-  std::string client_name;
+  std::string tls_ca_file = {};           // implies tls; empty: the system's authorities
+  std::string tls_server_name = {};       // implies tls; empty: the host of the address
+  std::string tls_certificate_file = {};  // implies tls; of this client; empty: none
+  std::string tls_key_file = {};          // implies tls; of that certificate
+  std::string token = {};
+  std::string token_file = {};  // wins over token
+  std::string client_name = {};
 };
 
 // A list of sizes or strides, one per dimension.
@@ -85,7 +89,8 @@ struct DevicesArguments {
 
 struct HealthArguments {
   ServerArguments server;
-  std::string service;  // empty: the whole server
+  std::string service;     // empty: the whole server
+  std::string ready_file;  // of the server; its first address in place of that in `server`
   bool json = false;
 };
 

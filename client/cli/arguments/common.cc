@@ -12,9 +12,23 @@ void AddServer(Verb verb, ServerArguments& server) {
                  {.default_value = "60s"});
   verb.AddFlag("--tls", server.tls, "Encrypt, and trust the system's authorities");
   verb.AddOption("--tls-ca", "FILE", TakeAny(server.tls_ca_file),
-                 "Encrypt, and trust the authorities in this file");
+                 "Encrypt, and trust the authorities in this file",
+                 {.environment = "OPSERVE_TLS_CA"});
+  verb.AddOption("--tls-server-name", "NAME", TakeAny(server.tls_server_name),
+                 "Encrypt, and expect a certificate for this name [the host of the address]",
+                 {.environment = "OPSERVE_TLS_SERVER_NAME"});
+  verb.AddOption("--tls-certificate", "FILE", TakeAny(server.tls_certificate_file),
+                 "Encrypt, and show this certificate to the server; needs --tls-key",
+                 {.environment = "OPSERVE_TLS_CERTIFICATE"});
+  verb.AddOption("--tls-key", "FILE", TakeAny(server.tls_key_file),
+                 "Private key of --tls-certificate, without a password",
+                 {.environment = "OPSERVE_TLS_KEY"});
   verb.AddOption("--token", "TEXT", TakeAny(server.token),
-                 "Bearer token; better set in the environment", {.environment = "OPSERVE_TOKEN"});
+                 "Bearer token, which other users see here; better in a file or the environment",
+                 {.environment = "OPSERVE_TOKEN"});
+  verb.AddOption("--token-file", "FILE", TakeAny(server.token_file),
+                 "File with the bearer token; wins over --token",
+                 {.environment = "OPSERVE_TOKEN_FILE"});
   verb.AddOption("--client-name", "TEXT", TakeClientName(server.client_name),
                  "Name of this client, by which the server shares itself out fairly, and to which "
                  "resident tensors belong; no credential");

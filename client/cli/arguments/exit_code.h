@@ -14,6 +14,7 @@ enum ExitCode {
   kUnreachable = 3,  // no connection to the server
   kFileError = 4,    // a file cannot be read, understood or written
   kTestFailed = 5,   // a GPU failed its self-test, or there was no GPU to test
+  kDenied = 6,       // the server does not know the caller, or does not let it
 };
 
 }  // namespace opserve::cli

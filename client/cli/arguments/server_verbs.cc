@@ -35,6 +35,10 @@ void AddHealth(Verb root, Command& command) {
   Verb verb = root.AddVerb("health", "Tell whether the server is serving");
   verb.AddOption("--service", "SERVICE", TakeAny(health->service),
                  "Service to ask about [the whole server]");
+  verb.AddOption("--ready-file", "FILE", TakeAny(health->ready_file),
+                 "Take the first address from this --ready-file of a server on this machine, not "
+                 "from --address",
+                 {.environment = "OPSERVE_READY_FILE"});
   ChooseAtServer(verb, command, health);
 }
 

@@ -32,12 +32,43 @@ struct FieldViolation {
 // Every violation that an INVALID_ARGUMENT error lists, in the order of the server.
 std::vector<FieldViolation> GetViolations(const absl::Status& status);
 
-// The machine-readable cause, such as "QUEUE_FULL"; empty where the error names none, as errors of
-// the network do.
+// The machine-readable cause, such as "QUEUE_FULL": one of docs/api.md where the server gave it, or
+// one of those below where the client found it out by itself. Empty where the error names none.
 std::string GetErrorReason(const absl::Status& status);
+
+// Options or a target that make no sense; INVALID_ARGUMENT. Nothing was sent.
+inline constexpr char kInvalidOptions[] = "INVALID_OPTIONS";
+inline constexpr char kInvalidTarget[] = "INVALID_TARGET";
+// A bearer token would have left this machine in plain text; INVALID_ARGUMENT. Nothing was sent.
+inline constexpr char kTokenNeedsTls[] = "TOKEN_NEEDS_TLS";
+// There was no answer within ClientOptions::connect_timeout; DEADLINE_EXCEEDED.
+inline constexpr char kConnectTimeout[] = "CONNECT_TIMEOUT";
+// The rest are UNAVAILABLE: there is no connection, because ...
+// ... nobody listens at the target, ...
+inline constexpr char kConnectionRefused[] = "CONNECTION_REFUSED";
+// ... its host, or its socket file, is not known, ...
+inline constexpr char kUnknownHost[] = "UNKNOWN_HOST";
+// ... the server speaks plain text, and ClientOptions::tls is set, ...
+inline constexpr char kServerWithoutTls[] = "SERVER_WITHOUT_TLS";
+// ... the server ended a connection in plain text at once, as those do that want TLS, ...
+inline constexpr char kServerWantsTls[] = "SERVER_WANTS_TLS";
+// ... none of the authorities that are trusted signed the server's certificate, or it has expired,
+inline constexpr char kCertificateNotTrusted[] = "CERTIFICATE_NOT_TRUSTED";
+// ... the server's certificate carries another name, ...
+inline constexpr char kCertificateOfAnotherName[] = "CERTIFICATE_OF_ANOTHER_NAME";
+// ... or the server wants a certificate of the client, and one that it trusts.
+inline constexpr char kClientCertificateRefused[] = "CLIENT_CERTIFICATE_REFUSED";
 
 // How long the server asks to wait before trying again.
 std::optional<absl::Duration> GetRetryDelay(const absl::Status& status);
+
+// All of a failed call in words for people, without a line end after the last line: the code, the
+// message and the reason on the first line, and below, indented by two spaces, a line for each
+// violation, what was not found, further facts, and when to try again. "OK" for success.
+//
+//   INVALID_ARGUMENT: The request has 1 violation. (INVALID_REQUEST)
+//     - inputs[0].sizes: 9 dimensions; at most 8 are allowed
+std::string Describe(const absl::Status& status);
 
 }  // namespace opserve
 

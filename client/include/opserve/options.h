@@ -27,14 +27,17 @@ struct RetryPolicy {
   double jitter = 0.3;
 };
 
-// Encryption. All certificates are PEM text, not file names.
+// Encryption. All certificates are PEM text, not file names. What cannot be read fails Connect with
+// INVALID_ARGUMENT and reason INVALID_OPTIONS (opserve/errors.h).
 struct TlsOptions {
   // Authorities to trust; empty: those of the system.
   std::string root_certificates = {};
-  // Certificate and private key to show to the server; empty: none.
+  // Certificate, with those between it and its authority after it, and its private key without a
+  // password, to show to the server; empty: none. Both or neither.
   std::string client_certificate = {};
   std::string client_key = {};
-  // Name that the server's certificate must carry, where it is not the target's.
+  // Name that the server's certificate must carry, where it is not the target's host, such as when
+  // the target is an address or a socket file.
   std::string server_name = {};
 };
 
@@ -47,8 +50,9 @@ struct ClientOptions {
   RetryPolicy retry = {};
   // Unset: plain text.
   std::optional<TlsOptions> tls = {};
-  // Sent as "authorization: Bearer ..." with each call. Refused without TLS unless the server is on
-  // this machine, so that it never crosses a network in plain text.
+  // Sent as "authorization: Bearer ..." with each call: printable ASCII without spaces. Without TLS
+  // Connect fails with TOKEN_NEEDS_TLS unless the target is a socket file, an address of the
+  // loopback interface or localhost, so that the token never crosses a network in plain text.
   std::string bearer_token = {};
   // What this client calls itself, such as "nightly-conformance": at most 128 bytes of printable
   // ASCII without spaces at the ends. Sent with each call as "opserve-client". Where many requests

@@ -66,6 +66,39 @@ TEST(ErrorsTest, ANegativeRetryDelayCountsAsNone) {
   EXPECT_EQ(GetRetryDelay(status), absl::ZeroDuration());
 }
 
+TEST(ErrorsTest, DescribesEverythingThatAnErrorTells) {
+  rpc::BadRequest request;
+  auto* violation = request.add_field_violations();
+  violation->set_field("inputs[0].sizes[1]");
+  violation->set_description("0; at least 1 is needed");
+  request.add_field_violations()->set_description("the whole is wrong");
+  rpc::ErrorInfo info;
+  info.set_reason("INVALID_REQUEST");
+  (*info.mutable_metadata())["limit"] = "8";
+  (*info.mutable_metadata())["host"] = "x";
+  rpc::ResourceInfo resource;
+  resource.set_resource_type("operator");
+  resource.set_resource_name("ROUNDS");
+  resource.set_description("did you mean ROUND?");
+  rpc::RetryInfo retry;
+  retry.mutable_retry_delay()->set_nanos(1500000);
+  rpc::Status details;
+  AddDetail(details, "type.googleapis.com/google.rpc.ErrorInfo", info);
+  AddDetail(details, "type.googleapis.com/google.rpc.BadRequest", request);
+  AddDetail(details, "type.googleapis.com/google.rpc.ResourceInfo", resource);
+  AddDetail(details, "type.googleapis.com/google.rpc.RetryInfo", retry);
+  EXPECT_EQ(Describe(MakeStatus(kInvalidArgument, "no", details.SerializeAsString())),
+            "INVALID_ARGUMENT: no (INVALID_REQUEST)\n"
+            "  - inputs[0].sizes[1]: 0; at least 1 is needed\n"
+            "  - the whole is wrong\n"
+            "  operator 'ROUNDS': did you mean ROUND?\n"
+            "  host: x\n"
+            "  limit: 8\n"
+            "  try again in 1.5ms");
+  EXPECT_EQ(Describe(absl::UnavailableError("gone")), "UNAVAILABLE: gone");
+  EXPECT_EQ(Describe(absl::OkStatus()), "OK");
+}
+
 TEST(ErrorsTest, ErrorsWithoutDetailsSayNothing) {
   for (const char* details : {"", "\xff\xff garbage"}) {
     const absl::Status status = MakeStatus(kInvalidArgument, "no", details);

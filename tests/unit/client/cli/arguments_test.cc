@@ -16,11 +16,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+constexpr const char* kEnvironment[] = {
+    "OPSERVE_ADDRESS",         "OPSERVE_TOKEN",           "OPSERVE_TOKEN_FILE", "OPSERVE_TLS_CA",
+    "OPSERVE_TLS_SERVER_NAME", "OPSERVE_TLS_CERTIFICATE", "OPSERVE_TLS_KEY"};
+
 class ArgumentsTest : public ::testing::Test {
  protected:
   ArgumentsTest() {
-    unsetenv("OPSERVE_ADDRESS");
-    unsetenv("OPSERVE_TOKEN");
+    for (const char* name : kEnvironment) unsetenv(name);
   }
 
   // The arguments of the verb that is expected.
@@ -77,8 +80,16 @@ TEST_F(ArgumentsTest, RunTakesEveryOption) {
                                         "id",
                                         "--tls-ca",
                                         "ca.pem",
+                                        "--tls-server-name",
+                                        "n",
+                                        "--tls-certificate",
+                                        "c.pem",
+                                        "--tls-key",
+                                        "k.pem",
                                         "--token",
                                         "t",
+                                        "--token-file",
+                                        "f",
                                         "--verify",
                                         "--priority",
                                         "high",
@@ -97,6 +108,10 @@ TEST_F(ArgumentsTest, RunTakesEveryOption) {
   EXPECT_THAT(run.call.output_strides, ElementsAre(4, 1));
   EXPECT_EQ(run.output, "y.npy");
   EXPECT_EQ(run.server.address, "unix:/s");
+  EXPECT_EQ(run.server.tls_server_name, "n");
+  EXPECT_EQ(run.server.tls_certificate_file, "c.pem");
+  EXPECT_EQ(run.server.tls_key_file, "k.pem");
+  EXPECT_EQ(run.server.token_file, "f");
   EXPECT_EQ(run.call.device, DevicePreference::kCpu);
   EXPECT_EQ(run.call.feature_level, "3_0");
   EXPECT_EQ(run.server.timeout, absl::Milliseconds(1500));
@@ -130,6 +145,15 @@ TEST_F(ArgumentsTest, TheAddressMayComeFromTheEnvironment) {
   setenv("OPSERVE_ADDRESS", "host:1", 1);
   EXPECT_EQ(Parse<HealthArguments>({"health"}).server.address, "host:1");
   EXPECT_EQ(Parse<HealthArguments>({"health", "--address", "host:2"}).server.address, "host:2");
+  for (const char* name : kEnvironment) setenv(name, name, 1);
+  const ServerArguments server = Parse<HealthArguments>({"health"}).server;
+  EXPECT_EQ(server.token, "OPSERVE_TOKEN");
+  EXPECT_EQ(server.token_file, "OPSERVE_TOKEN_FILE");
+  EXPECT_EQ(server.tls_ca_file, "OPSERVE_TLS_CA");
+  EXPECT_EQ(server.tls_server_name, "OPSERVE_TLS_SERVER_NAME");
+  EXPECT_EQ(server.tls_certificate_file, "OPSERVE_TLS_CERTIFICATE");
+  EXPECT_EQ(server.tls_key_file, "OPSERVE_TLS_KEY");
+  for (const char* name : kEnvironment) unsetenv(name);
 }
 
 TEST_F(ArgumentsTest, BenchTakesEveryOption) {

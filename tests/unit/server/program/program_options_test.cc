@@ -135,6 +135,10 @@ const std::vector<std::string>& EveryFlag() {
                                                  "cert.pem",
                                                  "--tls-key",
                                                  "key.pem",
+                                                 "--socket-mode",
+                                                 "0660",
+                                                 "--socket-group",
+                                                 "users",
                                                  "--workers",
                                                  "3",
                                                  "--cpu-threads",
@@ -196,6 +200,8 @@ void ExpectEveryFlag(const ProgramOptions& options) {
   EXPECT_THAT(options.server.listen, ElementsAre("[::1]:0", "unix:/run/x.sock"));
   EXPECT_EQ(options.server.tls_certificate, "cert.pem");
   EXPECT_EQ(options.server.tls_key, "key.pem");
+  EXPECT_EQ(options.server.edge.socket_files.mode, mode_t{0660});
+  EXPECT_EQ(options.server.edge.socket_files.group, "users");
   EXPECT_EQ(options.server.workers, 3);
   EXPECT_EQ(options.server.cpu_threads, 5);
   EXPECT_THAT(options.gpu.devices, ElementsAre("0", "nvidia"));

@@ -1,0 +1,89 @@
+#include "server/program/config_file.h"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace opserve {
+namespace {
+
+// Without a comment, and without spaces around it.
+absl::string_view ContentOf(absl::string_view line) {
+  line = absl::StripAsciiWhitespace(line);
+  if (absl::StartsWith(line, ";")) return {};
+  return absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+}
+
+}  // namespace
+
+std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const {
+  const std::string text((std::istreambuf_iterator<char>(input)), std::istreambuf_iterator<char>());
+  int number = 0;
+  // The line where a list began that goes on; 0: none does.
+  int list = 0;
+  // Each setting in one line, without comments: CLI11 misreads lists that begin with a line end.
+  std::string settings;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    const absl::string_view content = ContentOf(line);
+    if (list != 0) {
+      absl::StrAppend(&settings, " ", content);
+      if (absl::EndsWith(content, "]")) list = 0;
+      continue;
+    }
+    if (content.empty()) continue;
+    if (content.front() == '[') {
+      Refuse(number, absl::StrCat(content, " is a section; settings are in none"));
+    }
+    const size_t equals = content.find('=');
+    if (equals == absl::string_view::npos) {
+      Refuse(number, absl::StrCat("\"", content, "\" has no value; write name=value"));
+    }
+    absl::string_view quoted = absl::StripAsciiWhitespace(content.substr(0, equals));
+    for (const absl::string_view quote : {"\"", "'"}) {
+      if (absl::ConsumePrefix(&quoted, quote)) absl::ConsumeSuffix(&quoted, quote);
+    }
+    const std::string name(quoted);
+    const CLI::Option* const option = app_.get_option_no_throw("--" + name);
+    if (name.empty() || option == nullptr || !option->get_configurable()) {
+      Refuse(number, absl::StrCat("there is no setting \"", name, "\""));
+    }
+    const absl::string_view value = absl::StripAsciiWhitespace(content.substr(equals + 1));
+    if (absl::StartsWith(value, "[") && !absl::EndsWith(value, "]")) list = number;
+    lines_[name] = number;
+    absl::StrAppend(&settings, "\n", content);
+  }
+  if (list != 0) Refuse(list, "the list that begins here has no end");
+  std::istringstream stream(settings);
+  return CLI::ConfigTOML::from_config(stream);
+}
+
+void ConfigFile::Refuse(int line, const std::string& what) const {
+  refused_line_ = line;
+  throw CLI::ConfigError(what);
+}
+
+std::string ConfigFile::Locate(const CLI::ParseError& error, const std::string& file,
+                               const std::vector<std::string>& arguments) const {
+  const std::string what = error.what();
+  if (refused_line_ != 0) return absl::StrCat(file, ":", refused_line_, ": ", what);
+  // "--pollers: Value 300 not in range 0 to 256".
+  const std::string flag = what.substr(0, what.find_first_of(": "));
+  const auto is_flag = [&flag](const std::string& argument) {
+    return argument == flag || absl::StartsWith(argument, flag + "=");
+  };
+  absl::string_view name = flag;
+  const auto found =
+      absl::ConsumePrefix(&name, "--") ? lines_.find(std::string(name)) : lines_.end();
+  if (found == lines_.end() || std::any_of(arguments.begin(), arguments.end(), is_flag)) {
+    return what;
+  }
+  return absl::StrCat(file, ":", found->second, ": ", what);
+}
+
+}  // namespace opserve

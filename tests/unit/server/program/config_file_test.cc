@@ -1,0 +1,90 @@
+// What is wrong with a configuration file is said with its name and the line.
+
+#include "server/program/config_file.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/program/program_options.h"
+
+namespace opserve::testing {
+namespace {
+
+class ConfigFileTest : public ::testing::Test {
+ protected:
+  ConfigFileTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "opserve-XXXXXX").string();
+    close(mkstemp(name.data()));
+    path_ = name;
+  }
+  ~ConfigFileTest() override { std::filesystem::remove(path_); }
+
+  // What the program says of a file with this text, after its own name and that of the file; empty
+  // where it takes it.
+  std::string Complaint(const std::string& text, const std::vector<std::string>& flags = {}) {
+    std::ofstream(path_) << text;
+    std::vector<const char*> argv = {"opserve-server", "--config", path_.c_str()};
+    for (const std::string& flag : flags) argv.push_back(flag.c_str());
+    const auto parsed = ParseProgramOptions(static_cast<int>(argv.size()), argv.data());
+    const auto* const exit = std::get_if<EarlyExit>(&parsed);
+    if (exit == nullptr) return "";
+    EXPECT_EQ(exit->code, kExitUsage);
+    const std::string line = exit->text.substr(0, exit->text.find('\n'));
+    const std::string start = "opserve-server: " + path_ + ":";
+    return line.starts_with(start) ? line.substr(start.size()) : line;
+  }
+
+  std::string path_;
+};
+
+TEST_F(ConfigFileTest, BadValues) {
+  EXPECT_EQ(Complaint("# comment\n\npollers = 9999\n"),
+            "3: --pollers: Value 9999 not in range 0 to 256");
+  EXPECT_EQ(Complaint("workers = 2\nlog-level = \"loud\" # not quiet\n"),
+            "2: --log-level: loud not in {debug,info,warn,error,off}");
+  EXPECT_EQ(Complaint("listen = [\"127.0.0.1:1\",\n  \"127.0.0.1\"]\n"),
+            "1: --listen: \"127.0.0.1\" has no port; use host:port, [::1]:port (port 0: any free "
+            "one) or unix:/path");
+  EXPECT_EQ(Complaint("socket-mode = \"0999\"\n"),
+            "1: --socket-mode: Value 0999 is no octal number up to 0777");
+  EXPECT_EQ(Complaint("tls-certificate = \"x\"\n"), "1: --tls-certificate requires --tls-key");
+}
+
+TEST_F(ConfigFileTest, UnknownSettings) {
+  EXPECT_EQ(Complaint("workers = 2\nwrokers = 3\n"), "2: there is no setting \"wrokers\"");
+  // These are flags, but no settings.
+  EXPECT_EQ(Complaint("help = true\n"), "1: there is no setting \"help\"");
+  EXPECT_EQ(Complaint("= 3\n"), "1: there is no setting \"\"");
+}
+
+TEST_F(ConfigFileTest, LinesThatAreNone) {
+  EXPECT_EQ(Complaint("workers = 2\nworkers\n"), "2: \"workers\" has no value; write name=value");
+  EXPECT_EQ(Complaint("[server]\nworkers = 2\n"), "1: [server] is a section; settings are in none");
+  EXPECT_EQ(Complaint("workers = 2\nlisten = [\"127.0.0.1:1\",\n"),
+            "2: the list that begins here has no end");
+}
+
+TEST_F(ConfigFileTest, ErrorsOfFlagsAreNotTheFiles) {
+  EXPECT_EQ(Complaint("pollers = 2\n", {"--pollers", "999"}),
+            "opserve-server: --pollers: Value 999 not in range 0 to 256");
+  EXPECT_EQ(Complaint("workers = 2\n", {"--pollers=999"}),
+            "opserve-server: --pollers: Value 999 not in range 0 to 256");
+}
+
+TEST_F(ConfigFileTest, WhatIsRightIsTaken) {
+  EXPECT_EQ(Complaint("; a comment\n# another\n\n\"workers\" = 2 # two\n"
+                      "listen = [\n  \"127.0.0.1:1\", # first\n  \"127.0.0.1:2\"\n]\n"
+                      "socket-mode = \"\"\nposix-shared-memory = true\n"),
+            "");
+}
+
+}  // namespace
+}  // namespace opserve::testing
