@@ -15,12 +15,16 @@
 #include "server/device/cpu/cpu_device.h"
 #include "server/edge/edge.h"
 #include "server/edge/listen_address.h"
+#include "server/lease/device_leases.h"
+#include "server/lease/pool_devices.h"
 #include "server/regions/region_socket.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/poller.h"
 #include "server/rpc/reflection_service.h"
 #include "server/rpc/tls_identity.h"
 #include "server/rpc/transport.h"
+#include "server/service/admin_service.h"
+#include "server/service/device_drains.h"
 #include "server/service/gpu_readiness.h"
 #include "server/service/service.h"
 #include "server/validate/request_validator.h"
@@ -108,13 +112,22 @@ struct Server::Impl {
                  .max_bytes = std::max(kMostControlBytes, options.max_message_bytes),
                  .max_requests_per_client = kMostControlCalls / 2}),
         streams({.max_requests = kMostStreams, .max_requests_per_client = kMostStreams / 2}),
+        leases(options.device_leases, clock, logger),
         pool(MakePoolOptions(options, environment), clock, logger,
              environment.cpu != nullptr ? environment.cpu
                                         : std::make_shared<CpuDevice>(options.cpu_threads),
-             environment.find_gpus, [this] { gpu_readiness.Update(); }),
-        service({clock, pool, validator, admission, control, streams, logger, options}) {}
+             environment.find_gpus,
+             [this] {
+               gpu_readiness.Update();
+               leases.Wake();
+               drains.Update();
+             }),
+        service({clock, pool, leases, validator, admission, control, streams, logger, options}) {}
   // The devices may change their states for longer than there is a health service.
-  ~Impl() { gpu_readiness.Detach(); }
+  ~Impl() {
+    gpu_readiness.Detach();
+    leases.Stop();
+  }
 
   absl::Status Listen();
   absl::Status BuildServer(const std::vector<ListenAddress>& listen);
@@ -140,10 +153,15 @@ struct Server::Impl {
   // requests hold is admitted like that of others.
   Admission streams;
   GpuReadiness gpu_readiness;
+  DeviceLeases leases;
+  DeviceDrains drains;
   DevicePool pool;
+  PoolDevices leasable{pool};
   OperatorService service;
+  AdminService admin{{pool, leases, drains, control, logger}};
   HealthService health{&streams, &logger};
-  ReflectionService reflection{{service.rpc().name(), health.rpc().name()}, &streams, &logger};
+  ReflectionService reflection{
+      {service.rpc().name(), admin.rpc().name(), health.rpc().name()}, &streams, &logger};
   std::vector<std::unique_ptr<Poller>> pollers;
   std::unique_ptr<RegionSocket> region_socket;
   std::unique_ptr<Edge> edge;
@@ -177,6 +195,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
       {.message_bytes = options.max_message_bytes, .held_bytes = options.max_transport_bytes},
       builder);
   builder.RegisterService(&service.rpc());
+  builder.RegisterService(&admin.rpc());
   builder.RegisterService(&health.rpc());
   builder.RegisterService(&reflection.rpc());
   for (int i = 0; i < PollersOf(options); ++i) {
@@ -198,6 +217,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   gpu_readiness.Attach(health, pool);
   for (const std::unique_ptr<Poller>& poller : pollers) {
     service.rpc().Accept(*poller);
+    admin.rpc().Accept(*poller);
     health.rpc().Accept(*poller);
     reflection.rpc().Accept(*poller);
     poller->Start();
@@ -256,6 +276,8 @@ void Server::Impl::HurryClients() {
 }
 
 void Server::Impl::StopListening() {
+  // From here on nothing but their handlers refers to streams.
+  leases.Stop();
   edge->StopAccepting();
   server->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
   for (const std::unique_ptr<Poller>& poller : pollers) poller->Stop();
@@ -274,6 +296,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   impl->LogStart();
   // Not before: a server that cannot listen need not wait for a driver.
   impl->pool.StartMaintenance();
+  if (impl->pool.has_gpus()) impl->leases.Start(impl->leasable);
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
@@ -281,6 +304,7 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() {
   impl_->HurryClients();
+  impl_->leases.Close();
   impl_->admission.Close();
   impl_->admission.WaitIdle(kForever);
   impl_->StopListening();
@@ -315,6 +339,8 @@ DrainResult Server::Drain(milliseconds timeout) {
   impl_->HurryClients();
   // For good: a GPU that comes back changes nothing any more.
   impl_->health.Shutdown();
+  // Requests that wait for the end of a lease are to be answered as well.
+  impl_->leases.Close();
   impl_->admission.Close();
   const Admission::Wait wait = impl_->admission.WaitIdle(timeout);
   if (wait != Admission::Wait::kIdle) {
