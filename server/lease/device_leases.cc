@@ -128,13 +128,19 @@ DeviceLeases::Round DeviceLeases::Decide(const std::vector<LeasableDevice>& devi
     round.granted.emplace_back(
         *lease, GrantedLease{lease->id, lease->device, lease->number, lease->end - now});
   }
+  bool is_settled = true;
+  for (const LeasableDevice& device : devices) {
+    round.leases.push_back(table_.LeaseOn(device.name));
+    is_settled = is_settled && round.leases.back() == device.lease;
+  }
+  round.next = table_.next_change(now);
+  // Otherwise those that are next may not have to wait at all.
+  if (!is_settled) return round;
   for (const LeaseTable::Place& place : table_.InOrder()) {
     if (place.position == 0 || place.position == place.lease->told_position) continue;
     place.lease->told_position = place.position;
     round.queued.emplace_back(place.lease->listener, place.position);
   }
-  for (const LeasableDevice& device : devices) round.leases.push_back(table_.LeaseOn(device.name));
-  round.next = table_.next_change(now);
   return round;
 }
 
