@@ -23,7 +23,7 @@ class RunNotes {
       const std::lock_guard lock(mutex_);
       for (const DeviceCall& call : calls) {
         float value = 0;
-        std::memcpy(&value, call.inputs[0].data, sizeof value);
+        std::memcpy(&value, call.inputs[0].data(), sizeof value);
         values_.push_back(value);
       }
     });
