@@ -2,6 +2,7 @@
 
 #include "client/api/client_impl.h"
 #include "client/api/future.h"
+#include "client/api/leases.h"
 #include "client/api/resident.h"
 #include "client/api/sequence.h"
 #include "opserve/stream.h"
@@ -198,6 +199,38 @@ absl::StatusOr<ServerInfo> Client::GetServerInfo(const CallOptions& options) {
 absl::StatusOr<std::vector<SelfTestReport>> Client::SelfTestDevices(absl::string_view name,
                                                                     const CallOptions& options) {
   return impl_->SelfTestDevices(name, options);
+}
+
+std::unique_ptr<DeviceLease> Client::LeaseDevice(const DeviceLeaseOptions& lease) {
+  return std::unique_ptr<DeviceLease>(
+      new DeviceLease(*this, client_internal::LeaseDevice(*impl_, lease)));
+}
+
+absl::StatusOr<absl::Duration> Client::RenewLease(absl::string_view id, absl::Duration time,
+                                                  const CallOptions& options) {
+  return client_internal::RenewLease(*impl_, id, time, options);
+}
+
+absl::StatusOr<std::vector<DeviceLeaseInfo>> Client::ListLeases(const CallOptions& options) {
+  return client_internal::ListLeases(*impl_, options);
+}
+
+absl::Status Client::EndLease(uint64_t number, const CallOptions& options) {
+  return client_internal::EndLease(*impl_, number, options);
+}
+
+absl::Status Client::SetDeviceAside(absl::string_view device, absl::string_view reason,
+                                    const CallOptions& options) {
+  return client_internal::SetDeviceAside(*impl_, device, reason, options);
+}
+
+absl::Status Client::DrainDevice(absl::string_view device, absl::string_view reason,
+                                 const CallOptions& options) {
+  return client_internal::DrainDevice(*impl_, device, reason, options);
+}
+
+absl::Status Client::ResumeDevice(absl::string_view device, const CallOptions& options) {
+  return client_internal::ResumeDevice(*impl_, device, options);
 }
 
 absl::StatusOr<HealthStatus> Client::CheckHealth(absl::string_view service,

@@ -74,6 +74,10 @@ class ClientImpl {
 
   // A stream that has begun.
   absl::StatusOr<std::shared_ptr<StreamCore>> OpenStream(const StreamOptions& options);
+  // A stream of `method` that lasts as long as it likes, to be started.
+  std::unique_ptr<RawStream> OpenRawStream(const char* method) {
+    return transport_->OpenStream(method, absl::InfiniteDuration());
+  }
   absl::StatusOr<Catalogue> ListOperators(absl::string_view name, absl::string_view feature_level,
                                           const CallOptions& options);
   absl::StatusOr<ServerInfo> GetServerInfo(const CallOptions& options);

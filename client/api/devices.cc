@@ -40,6 +40,8 @@ absl::string_view NameOf(DeviceInfo::State state) {
       return "QUARANTINED";
     case DeviceInfo::State::kStarting:
       return "STARTING";
+    case DeviceInfo::State::kSetAside:
+      return "SET_ASIDE";
     case DeviceInfo::State::kUnknown:
       break;
   }

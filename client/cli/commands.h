@@ -25,6 +25,11 @@ int RunCommand(const TensorReadArguments& arguments, const Terminal& terminal);
 int RunCommand(const TensorListArguments& arguments, const Terminal& terminal);
 int RunCommand(const TensorRenewArguments& arguments, const Terminal& terminal);
 int RunCommand(const TensorDeleteArguments& arguments, const Terminal& terminal);
+int RunCommand(const LeaseArguments& arguments, const Terminal& terminal);
+int RunCommand(const LeasesArguments& arguments, const Terminal& terminal);
+int RunCommand(const EndLeaseArguments& arguments, const Terminal& terminal);
+int RunCommand(const SetAsideArguments& arguments, const Terminal& terminal);
+int RunCommand(const ResumeArguments& arguments, const Terminal& terminal);
 
 }  // namespace opserve::cli
 

@@ -79,6 +79,7 @@ Cell ShowState(DeviceInfo::State state) {
       return {name, Style::kRed};
     case DeviceInfo::State::kSuspect:
     case DeviceInfo::State::kStarting:
+    case DeviceInfo::State::kSetAside:
     case DeviceInfo::State::kUnknown:
       break;
   }
@@ -139,6 +140,7 @@ Json ToJson(const DeviceInfo& device) {
           {"pending_bytes", device.pending_bytes},
           {"batches_in_flight", device.batches_in_flight},
           {"kept_bytes", device.kept_bytes},
+          {"lease_left_ms", absl::ToInt64Milliseconds(device.lease_left)},
           {"counters", CountersAsJson(device.counters)}};
 }
 

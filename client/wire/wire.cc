@@ -120,6 +120,7 @@ DeviceInfo Decode(const v1::DeviceInfo& device) {
   info.pending_bytes = device.pending_bytes();
   info.batches_in_flight = device.batches_in_flight();
   info.kept_bytes = device.kept_bytes();
+  info.lease_left = absl::Milliseconds(device.lease_left_ms());
   info.counters = Decode(device.counters());
   return info;
 }

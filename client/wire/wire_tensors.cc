@@ -1,6 +1,7 @@
 #include "client/wire/wire_tensors.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <variant>
 
 namespace opserve::client_internal {
@@ -94,6 +95,13 @@ bool Overlaps(const TensorPlace& output, const std::vector<TensorView>& inputs) 
   return std::any_of(inputs.begin(), inputs.end(), [&](const TensorView& input) {
     return input.place() && std::visit(SharesBytes{}, output, *input.place());
   });
+}
+
+std::string LeaseOf(const std::string& named, DevicePreference device) {
+  if (!named.empty()) return named;
+  if (device != DevicePreference::kDefault && device != DevicePreference::kGpu) return "";
+  const char* const inherited = std::getenv(kDeviceLeaseVariable);
+  return inherited == nullptr ? "" : inherited;
 }
 
 }  // namespace opserve::client_internal

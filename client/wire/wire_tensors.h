@@ -6,6 +6,7 @@
 #ifndef OPSERVE_CLIENT_WIRE_WIRE_TENSORS_H_
 #define OPSERVE_CLIENT_WIRE_WIRE_TENSORS_H_
 
+#include <string>
 #include <vector>
 
 #include "client/wire/message.h"
@@ -24,6 +25,12 @@ void EncodePlace(const TensorPlace& place, v1::TensorPlace* encoded);
 void EncodeAttributes(const std::vector<Attribute>& attributes,
                       google::protobuf::RepeatedPtrField<v1::Attribute>* encoded);
 
+// The variable of the environment by which programs get a lease; see opserve/device_lease.h.
+inline constexpr char kDeviceLeaseVariable[] = "OPSERVE_LEASE";
+
+// The lease that a call with these settings runs under; empty: none.
+std::string LeaseOf(const std::string& named, DevicePreference device);
+
 // What a call of one operator or of several says beside its tensors.
 template <class Call, class Request>
 void EncodeSettings(const Call& call, Request& request) {
@@ -32,6 +39,7 @@ void EncodeSettings(const Call& call, Request& request) {
   request.set_device(static_cast<v1::DevicePreference>(call.device));
   request.set_priority(static_cast<v1::Priority>(call.priority));
   request.set_verify(call.verify);
+  request.set_device_lease(LeaseOf(call.device_lease, call.device));
 }
 
 // Descriptors and places of inputs; no places where all inputs are in memory of the caller.

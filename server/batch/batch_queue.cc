@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
+#include "server/errors/errors.h"
 #include "server/errors/queue_errors.h"
 
 namespace opserve {
@@ -15,12 +17,14 @@ constexpr Clock::Duration kLongestSleep = std::chrono::hours(1);
 }  // namespace
 
 BatchQueue::BatchQueue(const Clock& clock, const BatchLimits& limits)
-    : clock_(clock), limits_(limits), pending_(limits_) {}
+    : clock_(clock), limits_(limits), pending_(limits_), held_(limits_) {}
 
-bool BatchQueue::Enqueue(Job& job) {
+bool BatchQueue::Enqueue(Job& job, bool may_be_held) {
   MutexLock lock(mutex_);
   if (is_closed_) return false;
-  pending_.Add(job, clock_.Now());
+  const bool is_held = lease_ != kNoLease && job.traits().lease != lease_;
+  if (is_held && !may_be_held) return false;
+  (is_held ? held_ : pending_).Add(job, clock_.Now());
   // One thread is enough: it sees all that waits, and wakes the next when it leaves.
   changed_.NotifyOne();
   return true;
@@ -29,7 +33,7 @@ bool BatchQueue::Enqueue(Job& job) {
 bool BatchQueue::Cancel(Job& job) {
   {
     MutexLock lock(mutex_);
-    if (!pending_.Remove(job)) return false;
+    if (!pending_.Remove(job) && !held_.Remove(job)) return false;
     WakeNext();
   }
   const Clock::TimePoint now = clock_.Now();
@@ -66,42 +70,119 @@ Batch BatchQueue::TryTake(Clock::TimePoint* wake_at) {
 
 bool BatchQueue::TryBegin() {
   MutexLock lock(mutex_);
-  if (is_closed_ || !pending_.empty()) return false;
+  if (is_closed_ || lease_ != kNoLease || !pending_.empty()) return false;
   ++in_flight_;
   return true;
 }
 
-void BatchQueue::Done() {
+bool BatchQueue::Done() {
   MutexLock lock(mutex_);
   --in_flight_;
   WakeNext();
+  return TellsIdle();
+}
+
+bool BatchQueue::BeginVisit() {
+  MutexLock lock(mutex_);
+  if (lease_ != kNoLease) return false;
+  ++visits_;
+  return true;
+}
+
+bool BatchQueue::EndVisit() {
+  MutexLock lock(mutex_);
+  --visits_;
+  return TellsIdle();
+}
+
+bool BatchQueue::TellsIdle() const {
+  return (is_watched_ || lease_ != kNoLease) && in_flight_ == 0 && visits_ == 0;
+}
+
+std::vector<Job*> BatchQueue::Reserve(uint64_t lease) {
+  MutexLock lock(mutex_);
+  if (is_closed_) return {};
+  std::vector<Job*> jobs = pending_.RemoveAll();
+  lease_ = lease;
+  const auto others = std::stable_partition(
+      jobs.begin(), jobs.end(), [lease](const Job* job) { return job->traits().lease != lease; });
+  std::vector<Job*> of_lease(others, jobs.end());
+  jobs.erase(others, jobs.end());
+  of_lease = AddAll(std::move(of_lease));
+  jobs.insert(jobs.end(), of_lease.begin(), of_lease.end());
+  return jobs;
+}
+
+void BatchQueue::EndReservation() {
+  std::vector<Job*> dropped;
+  {
+    MutexLock lock(mutex_);
+    dropped = FreeHeld();
+  }
+  for (Job* const job : dropped) job->Refuse(OutOfMemoryError());
+}
+
+std::vector<Job*> BatchQueue::FreeHeld() {
+  std::vector<Job*> jobs = held_.RemoveAll();
+  lease_ = kNoLease;
+  return AddAll(std::move(jobs));
+}
+
+std::vector<Job*> BatchQueue::AddAll(std::vector<Job*> jobs) {
+  const Clock::TimePoint now = clock_.Now();
+  auto next = jobs.begin();
+  try {
+    for (; next != jobs.end(); ++next) pending_.Add(**next, now);
+  } catch (const std::bad_alloc&) {
+    // The caller answers the rest.
+  }
+  jobs.erase(jobs.begin(), next);
+  WakeNext();
+  return jobs;
+}
+
+void BatchQueue::Watch(bool is_watched) {
+  MutexLock lock(mutex_);
+  is_watched_ = is_watched;
 }
 
 std::vector<Job*> BatchQueue::Flush() {
   MutexLock lock(mutex_);
   std::vector<Job*> jobs = pending_.RemoveAll();
+  const std::vector<Job*> held = held_.RemoveAll();
+  jobs.insert(jobs.end(), held.begin(), held.end());
   WakeNext();
   return jobs;
 }
 
 void BatchQueue::Close() {
-  MutexLock lock(mutex_);
-  is_closed_ = true;
-  changed_.NotifyAll();
+  std::vector<Job*> dropped;
+  {
+    MutexLock lock(mutex_);
+    is_closed_ = true;
+    dropped = FreeHeld();
+    changed_.NotifyAll();
+  }
+  for (Job* const job : dropped) job->Refuse(OutOfMemoryError());
 }
 
 BatchQueue::Load BatchQueue::load() const {
   MutexLock lock(mutex_);
-  return {pending_.size(), pending_.bytes(), in_flight_};
+  return {pending_.size() + held_.size(), pending_.bytes() + held_.bytes(), in_flight_, visits_,
+          lease_};
 }
 
 BatchQueue::Round BatchQueue::Decide() {
   Round round;
   round.now = clock_.Now();
   round.late = pending_.RemoveExpired(round.now);
+  const std::vector<Job*> late_held = held_.RemoveExpired(round.now);
+  round.late.insert(round.late.end(), late_held.begin(), late_held.end());
   // A full device takes nothing, so nothing needs to be selected for it.
   if (!pending_.empty() && in_flight_ < limits_.max_in_flight) TakeDue(round);
-  round.wake_at = std::min(round.wake_at, pending_.earliest_deadline());
+  round.wake_at =
+      std::min({round.wake_at, pending_.earliest_deadline(), held_.earliest_deadline()});
+  // There is nothing held once it is closed.
   round.is_last = is_closed_ && pending_.empty();
   return round;
 }
@@ -136,7 +217,8 @@ void BatchQueue::WaitUntil(Clock::TimePoint wake_at) {
 }
 
 void BatchQueue::WakeNext() {
-  if (!pending_.empty()) {
+  // Somebody must know of the deadlines of what is held, too.
+  if (!pending_.empty() || !held_.empty()) {
     changed_.NotifyOne();
   } else if (is_closed_) {
     changed_.NotifyAll();

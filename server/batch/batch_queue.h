@@ -6,6 +6,7 @@
 #ifndef OPSERVE_SERVER_BATCH_BATCH_QUEUE_H_
 #define OPSERVE_SERVER_BATCH_BATCH_QUEUE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -43,6 +44,9 @@ using Batch = std::vector<Job*>;
 // Enqueue, Cancel, and Take with max_requests 1 cost O(log pending); a batch costs O(clients in its
 // lane + its requests * log pending).
 //
+// A queue may be reserved for a device lease. Then only jobs of that lease are taken; others wait
+// until the reservation ends, and are refused meanwhile like any that wait.
+//
 // When it is destroyed, it must be empty, with no thread inside.
 class BatchQueue {
  public:
@@ -51,6 +55,10 @@ class BatchQueue {
     size_t pending = 0;
     uint64_t pending_bytes = 0;
     int in_flight = 0;
+    // Uses of the device beside the queue: see BeginVisit.
+    int visits = 0;
+    // The lease that the queue is reserved for.
+    uint64_t lease = kNoLease;
   };
 
   // `clock` must outlive the queue.
@@ -58,8 +66,9 @@ class BatchQueue {
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
 
-  // Adds a job that waits in no queue. False after Close, which leaves the job alone.
-  bool Enqueue(Job& job);
+  // Adds a job that waits in no queue. False, which leaves the job alone, after Close, and, unless
+  // `may_be_held`, where it would have to wait for the end of a reservation.
+  bool Enqueue(Job& job, bool may_be_held = true);
 
   // Refuses the job with REQUEST_CANCELLED if it waits here. Returns whether it did.
   bool Cancel(Job& job);
@@ -78,14 +87,36 @@ class BatchQueue {
   // it has run the job.
   bool TryBegin();
 
-  // A taken batch has been answered or handed on. Once for each batch.
-  void Done();
+  // A taken batch has been answered or handed on. Once for each batch. Returns whether the device
+  // is idle by that and somebody wants to know: see Watch.
+  bool Done();
 
-  // Takes all that waits, in the order of arrival, for the jobs to run elsewhere. What is in flight
-  // is not counted in.
+  // Counts a use of the device beside the queue, such as a test, which delays no batch. False while
+  // the queue is reserved. The caller calls EndVisit afterwards, which returns what Done does.
+  bool BeginVisit();
+  bool EndVisit();
+
+  // Reserves the queue, which must not be reserved, for a lease. Takes all jobs that wait and are
+  // not of the lease out of it, in the order of arrival, for the caller to place anew; those that
+  // are added here wait. What is in flight is not counted in. No effect after Close.
+  std::vector<Job*> Reserve(uint64_t lease);
+
+  // Ends the reservation, if there is one: all that waits may be taken. Jobs for which there is no
+  // memory are refused with OUT_OF_MEMORY.
+  void EndReservation();
+
+  // The lease that the queue is reserved for; kNoLease: none.
+  uint64_t lease() const { return lease_; }
+
+  // Whether somebody wants to know when the device is idle, which Done tells. A reservation does so
+  // by itself.
+  void Watch(bool is_watched);
+
+  // Takes all that waits, also for the end of a reservation, in the order of arrival, for the jobs
+  // to run elsewhere. What is in flight is not counted in.
   std::vector<Job*> Flush();
 
-  // Accepts no more jobs; what waits is still taken.
+  // Accepts no more jobs, and ends the reservation for good; what waits is still taken.
   void Close();
 
   Load load() const;
@@ -113,13 +144,24 @@ class BatchQueue {
   // must know of the present state, so each that leaves wakes another.
   void WakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void RefuseLate(const Round& round);
+  bool TellsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the reservation. Returns the jobs for which there was no memory.
+  std::vector<Job*> FreeHeld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Adds jobs to those that may be taken. Returns those for which there was no memory.
+  std::vector<Job*> AddAll(std::vector<Job*> jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   const BatchLimits limits_;
   mutable Mutex mutex_;
   CondVar changed_;
   PendingJobs pending_ ABSL_GUARDED_BY(mutex_);
+  // What waits for the end of the reservation.
+  PendingJobs held_ ABSL_GUARDED_BY(mutex_);
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  int visits_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Written under the lock only.
+  std::atomic<uint64_t> lease_ = kNoLease;
+  bool is_watched_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

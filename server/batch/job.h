@@ -35,6 +35,9 @@ constexpr absl::string_view NameOf(Placement placement) {
 enum class Priority : uint8_t { kHigh, kNormal, kLow };
 inline constexpr int kPriorityCount = 3;
 
+// The number of no device lease; those of leases are above it.
+inline constexpr uint64_t kNoLease = 0;
+
 // What queues and devices need to know of a request. Does not change once it is queued.
 struct JobTraits {
   LaneKey lane = {};
@@ -51,6 +54,8 @@ struct JobTraits {
   absl::string_view home = {};
   // Whether a GPU's result must be compared with the processor's.
   bool verify = false;
+  // The number of the device lease that it runs under; kNoLease: none.
+  uint64_t lease = kNoLease;
   Clock::TimePoint accepted = {};
   Clock::TimePoint deadline = Clock::kNever;
 };

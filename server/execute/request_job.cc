@@ -38,23 +38,39 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
   if (!status.ok()) return status;
   const auto load = work_.Validate(inputs_, origin, std::move(violations));
   if (!load.ok()) return load.status();
+  const RequestEnvelope envelope = EnvelopeOf(request_);
+  JobTraits traits;
+  traits.placement = envelope.PlacementOr(parts_.options.placement);
+  if (!envelope.device_lease.empty()) {
+    status = FindLease(envelope.device_lease, traits);
+    if (!status.ok()) return status;
+  }
   auto permit =
       parts_.admission.Admit(client_, load->held_bytes + HeldByRequest(origin.header_bytes));
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
 
-  const RequestEnvelope envelope = EnvelopeOf(request_);
-  JobTraits traits;
   traits.lane = load->lane;
   traits.sequence = load->sequence;
   traits.bytes = load->bytes;
   traits.priority = envelope.PriorityClass();
-  traits.placement = envelope.PlacementOr(parts_.options.placement);
   traits.home = inputs_.home().empty() ? work_.home() : inputs_.home();
   traits.verify = envelope.verify;
   traits.accepted = parts_.clock.Now();
   traits.deadline = origin.deadline;
   set_traits(std::move(traits));
+  return absl::OkStatus();
+}
+
+template <class Work>
+absl::Status RequestJob<Work>::FindLease(absl::string_view id, JobTraits& traits) const {
+  if (parts_.leases == nullptr) {
+    return MakeError(ErrorReason::DEVICE_LEASES_OFF, "This server leases no devices.");
+  }
+  const absl::StatusOr<uint64_t> lease = parts_.leases->Find(id);
+  if (!lease.ok()) return lease.status();
+  traits.lease = *lease;
+  traits.placement = Placement::kGpu;
   return absl::OkStatus();
 }
 

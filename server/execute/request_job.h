@@ -25,6 +25,7 @@
 #include "server/base/log.h"
 #include "server/base/rate_limiter.h"
 #include "server/batch/job.h"
+#include "server/lease/device_leases.h"
 #include "server/pool/device_pool.h"
 #include "server/tensors/tensor_places.h"
 #include "server/validate/request_validator.h"
@@ -60,6 +61,8 @@ struct ExecuteParts {
   // Where results and gathered payloads go.
   HostBufferPool& buffers;
   PlaceParts places;
+  // Of devices; nullptr: there are none.
+  const DeviceLeases* leases = nullptr;
 };
 
 // What a job knows of the call that it comes from.
@@ -156,6 +159,8 @@ class RequestJob final : public Job {
  private:
   absl::Status FindPlaces(std::vector<uint64_t>&& payload_bytes,
                           std::vector<Violation>& violations);
+  // Has the job run on the device that it has a lease of.
+  absl::Status FindLease(absl::string_view id, JobTraits& traits) const;
   // What the request itself takes until it is answered, beside its tensors.
   uint64_t HeldByRequest(size_t header_bytes) const;
   void LogRefusal(const absl::Status& status) const;

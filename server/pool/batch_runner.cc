@@ -172,8 +172,10 @@ void BatchRunner::Verify(const ComputeDevice& device, std::span<Entry> entries) 
     if (slot_.OnMismatch(device, why)) is_down = true;
   };
   for (Entry& entry : entries) {
-    const bool is_sampled = parts_.sampler.Next();
-    if ((*entry.held)->traits().verify || is_sampled) verify(entry);
+    const JobTraits& traits = (*entry.held)->traits();
+    // Samples would spoil what a lease is for: that runs take the same time.
+    const bool is_sampled = traits.lease == kNoLease && parts_.sampler.Next();
+    if (traits.verify || is_sampled) verify(entry);
   }
   for (Entry& entry : entries) {
     if (is_in_doubt && !entry.is_verified) verify(entry);

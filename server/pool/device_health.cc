@@ -18,6 +18,8 @@ absl::string_view NameOf(DeviceState state) {
       return "quarantined";
     case DeviceState::kStarting:
       return "starting";
+    case DeviceState::kSetAside:
+      return "set aside";
   }
   return "unknown";
 }

@@ -33,6 +33,7 @@ enum class DeviceState : uint8_t {
   kRecreating,   // is being made and tested
   kQuarantined,  // takes none; its results were wrong
   kStarting,     // has not been made and tested yet
+  kSetAside,     // takes none, whatever else is true of it; never the state of a DeviceHealth
 };
 
 struct HealthOptions {
@@ -51,7 +52,7 @@ constexpr bool TakesJobs(DeviceState state) {
   return state == DeviceState::kReady || state == DeviceState::kSuspect;
 }
 
-// "ready", "suspect", "lost", "recreating", "quarantined", "starting".
+// "ready", "suspect", "lost", "recreating", "quarantined", "starting", "set aside".
 absl::string_view NameOf(DeviceState state);
 
 // Not thread-safe. Starts as kStarting, with the first attempt to make the device due at once.

@@ -15,8 +15,13 @@
 
 namespace opserve {
 
-DeviceKeeper::DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger)
-    : slots_(slots), router_(router), clock_(clock), logger_(logger) {}
+DeviceKeeper::DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger,
+                           std::function<void()> on_idle)
+    : slots_(slots),
+      router_(router),
+      clock_(clock),
+      logger_(logger),
+      on_idle_(std::move(on_idle)) {}
 
 Clock::TimePoint DeviceKeeper::Maintain() {
   Clock::TimePoint next = Clock::kNever;
@@ -97,13 +102,23 @@ absl::StatusOr<std::vector<SelfTestResult>> DeviceKeeper::SelfTest(absl::string_
 }
 
 SelfTestResult DeviceKeeper::TestServing(DeviceSlot& slot) {
+  if (!slot.queue().BeginVisit()) {
+    return {.device = slot.profile().name,
+            .status = absl::UnavailableError("The device is leased.")};
+  }
+  const absl::Cleanup end = [this, &slot] {
+    if (slot.queue().EndVisit()) on_idle_();
+  };
+  return TestNow(slot);
+}
+
+SelfTestResult DeviceKeeper::TestNow(DeviceSlot& slot) {
   SelfTestResult result;
   result.device = slot.profile().name;
   const std::shared_ptr<ComputeDevice> device = slot.serving();
   if (device == nullptr) {
-    const DeviceHealth health = slot.health();
     result.status = absl::UnavailableError(
-        absl::StrCat("The device is ", NameOf(health.state()), ": ", health.reason()));
+        absl::StrCat("The device is ", NameOf(slot.state()), ": ", slot.state_reason()));
     return result;
   }
   const Clock::TimePoint start = clock_.Now();

@@ -6,6 +6,7 @@
 #define OPSERVE_SERVER_POOL_DEVICE_KEEPER_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -22,8 +23,10 @@ namespace opserve {
 // Thread-safe, but Maintain is for one thread at a time. Holds no lock.
 class DeviceKeeper {
  public:
-  // All must outlive the keeper.
-  DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger);
+  // All must outlive the keeper. `on_idle` is called where the end of a test leaves a device idle,
+  // and somebody wants to know.
+  DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger,
+               std::function<void()> on_idle);
 
   // Makes what is due, one device after the other. Returns when that is to be done again; kNever:
   // not before a device is lost.
@@ -43,11 +46,13 @@ class DeviceKeeper {
                       Clock::TimePoint start);
   absl::Status CalibrateSlot(DeviceSlot& slot, ComputeDevice& device);
   SelfTestResult TestServing(DeviceSlot& slot);
+  SelfTestResult TestNow(DeviceSlot& slot);
 
   const Slots& slots_;
   Router& router_;
   const Clock& clock_;
   Logger& logger_;
+  const std::function<void()> on_idle_;
   // Of the thread in Maintain.
   bool is_processor_calibrated_ = false;
   std::atomic<bool> is_stopped_{false};

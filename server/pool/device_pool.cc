@@ -35,25 +35,26 @@ BatchLimits GpuLimits(BatchLimits limits) {
   return limits;
 }
 
-void RunBatches(BatchQueue& queue, BatchRunner& runner) {
+void RunBatches(BatchQueue& queue, BatchRunner& runner, const std::function<void()>& on_idle) {
   for (;;) {
     Batch batch = queue.Take();
     if (batch.empty()) return;
     runner.Run(std::move(batch));
-    queue.Done();
+    if (queue.Done()) on_idle();
   }
 }
 
 DeviceStatus StatusOf(const DeviceSlot& slot) {
   DeviceStatus status;
   status.profile = slot.full_profile();
-  const DeviceHealth health = slot.health();
-  status.state = health.state();
-  status.reason = health.reason();
+  status.state = slot.state();
+  status.reason = slot.state_reason();
   const BatchQueue::Load load = slot.queue().load();
   status.pending = load.pending;
   status.pending_bytes = load.pending_bytes;
   status.in_flight = load.in_flight;
+  status.is_idle = load.in_flight == 0 && load.visits == 0;
+  status.lease = load.lease;
   status.counters = slot.counters();
   status.transfers = slot.transfers();
   return status;
@@ -73,6 +74,9 @@ struct DevicePool::Impl {
   void StartThreads(DeviceSlot& slot, BatchRunner& runner, int count,
                     std::vector<std::thread>& threads);
   void OnChange(const DeviceHealth& health);
+  void OnIdle();
+  // The GPU of that name; nullptr: there is none.
+  DeviceSlot* FindGpu(absl::string_view name) const;
   Clock::TimePoint Maintain();
   std::vector<DeviceSource> FindGpus();
   void AddGpus();
@@ -130,7 +134,7 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
           DeviceSource{.profile = processor->profile(), .create = nullptr},
           ProcessorLimits(options.cpu_workers), options.health, shared)),
       router(slots),
-      keeper(slots, router, clock_in, logger_in),
+      keeper(slots, router, clock_in, logger_in, [this] { OnIdle(); }),
       sampler(options.verify_rate),
       runner_parts{clock_in, logger_in, router, *processor, sampler},
       processor_runner(runner_parts, slots.processor()),
@@ -188,13 +192,25 @@ void DevicePool::Impl::StartThreads(DeviceSlot& slot, BatchRunner& runner, int c
                                     std::vector<std::thread>& threads) {
   BatchQueue& queue = slot.queue();
   for (int i = 0; i < count; ++i) {
-    threads.emplace_back([&queue, &runner] { RunBatches(queue, runner); });
+    threads.emplace_back(
+        [this, &queue, &runner] { RunBatches(queue, runner, [this] { OnIdle(); }); });
   }
 }
 
 void DevicePool::Impl::OnChange(const DeviceHealth& health) {
   if (health.next_attempt() != Clock::kNever) WakeMaintenance();
   if (on_change) on_change();
+}
+
+void DevicePool::Impl::OnIdle() {
+  if (on_change) on_change();
+}
+
+DeviceSlot* DevicePool::Impl::FindGpu(absl::string_view name) const {
+  for (DeviceSlot* const slot : slots.get()) {
+    if (slot->is_gpu() && slot->profile().name == name) return slot;
+  }
+  return nullptr;
 }
 
 void DevicePool::Impl::WakeMaintenance() {
@@ -327,6 +343,28 @@ std::vector<std::string> DevicePool::DevicesFor(OpId op, DataType lane) const {
     if (slot->Supports(op, lane)) names.push_back(slot->profile().name);
   }
   return names;
+}
+
+void DevicePool::Reserve(absl::string_view device, uint64_t lease) {
+  DeviceSlot* const slot = impl_->FindGpu(device);
+  if (slot != nullptr) impl_->router.PlaceAnew(slot->queue().Reserve(lease));
+}
+
+void DevicePool::EndReservation(absl::string_view device) {
+  DeviceSlot* const slot = impl_->FindGpu(device);
+  if (slot != nullptr) slot->queue().EndReservation();
+}
+
+void DevicePool::SetDeviceAside(absl::string_view device, std::string why) {
+  DeviceSlot* const slot = impl_->FindGpu(device);
+  if (slot == nullptr) return;
+  slot->SetAside(std::move(why));
+  impl_->router.Evacuate(*slot);
+}
+
+void DevicePool::ResumeDevice(absl::string_view device) {
+  DeviceSlot* const slot = impl_->FindGpu(device);
+  if (slot != nullptr) slot->Resume();
 }
 
 absl::StatusOr<std::vector<SelfTestResult>> DevicePool::SelfTest(absl::string_view device) {

@@ -52,6 +52,10 @@ struct DeviceStatus {
   size_t pending = 0;
   uint64_t pending_bytes = 0;
   int in_flight = 0;
+  // Whether neither jobs nor tests run on it.
+  bool is_idle = true;
+  // The number of the lease that it is reserved for; kNoLease: none.
+  uint64_t lease = kNoLease;
   SlotCounters counters;
   // Of all devices that it was since the server started; copies of the present one.
   TransferCounters transfers;
@@ -73,10 +77,10 @@ class DevicePool {
   // join by and by: StartMaintenance and Maintain say how. `clock` and `logger` must outlive the
   // pool.
   //
-  // `on_change`, if given, is called after each change of a device's state, in whichever thread
-  // made it, several at a time perhaps, with no lock held: also before the constructor returns,
-  // when there is no pool to call yet, and until the destructor does. It may call gpu_ready and
-  // Status, but not Maintain.
+  // `on_change`, if given, is called after each change of a device's state, and whenever one that
+  // is reserved or set aside has become idle, in whichever thread made it, several at a time
+  // perhaps, with no lock held: also before the constructor returns, when there is no pool to call
+  // yet, and until the destructor does. It may call gpu_ready and Status, but not Maintain.
   DevicePool(const PoolOptions& options, const Clock& clock, Logger& logger,
              std::shared_ptr<ComputeDevice> cpu, GpuFinder find_gpus,
              std::function<void()> on_change = nullptr);
@@ -119,9 +123,22 @@ class DevicePool {
   // The GPUs (by name) that have a kernel for the operator in this lane type, and the processor.
   std::vector<std::string> DevicesFor(OpId op, DataType lane) const;
 
+  // Reserves the GPU called `device`, which must not be reserved, for the lease of this number:
+  // only jobs of the lease are started there from now on. Others that wait go to other devices, or
+  // wait there where they must. What runs there goes on: see DeviceStatus::is_idle.
+  void Reserve(absl::string_view device, uint64_t lease);
+  // Ends that. No effect where it is not reserved.
+  void EndReservation(absl::string_view device);
+
+  // Has the GPU called `device` take no jobs from now on, until ResumeDevice. What waits for it
+  // goes elsewhere, what runs there goes on. `why` becomes the reason of its state.
+  void SetDeviceAside(absl::string_view device, std::string why);
+  void ResumeDevice(absl::string_view device);
+
   // Runs the known-answer test on the GPU called `device`, or on all (empty name), while they
-  // serve. NOT_FOUND for an unknown name; RESOURCE_EXHAUSTED while another test runs. Takes a
-  // second or so: do not call it from a poller.
+  // serve; one that is leased is left alone, and its status is UNAVAILABLE. NOT_FOUND for an
+  // unknown name; RESOURCE_EXHAUSTED while another test runs. Takes a second or so: do not call it
+  // from a poller.
   absl::StatusOr<std::vector<SelfTestResult>> SelfTest(absl::string_view device);
 
   // Looks for the GPUs if that has not been done; then makes, tests and calibrates the devices that

@@ -55,9 +55,32 @@ DeviceProfile DeviceSlot::full_profile() const {
   return profile;
 }
 
+void DeviceSlot::SetAside(std::string why) {
+  const std::string reason = why;
+  {
+    MutexLock lock(mutex_);
+    set_aside_ = std::move(why);
+  }
+  queue_.Watch(true);
+  shared_.logger.Log(LogLevel::kWarn, "device set aside",
+                     {{"device", profile().name}, {"reason", reason}});
+  if (shared_.on_change) shared_.on_change(health());
+}
+
+void DeviceSlot::Resume() {
+  {
+    MutexLock lock(mutex_);
+    if (!set_aside_) return;
+    set_aside_.reset();
+  }
+  queue_.Watch(false);
+  shared_.logger.Log(LogLevel::kInfo, "device resumed", {{"device", profile().name}});
+  if (shared_.on_change) shared_.on_change(health());
+}
+
 std::shared_ptr<ComputeDevice> DeviceSlot::serving() const {
   MutexLock lock(mutex_);
-  return health_.takes_jobs() ? device_ : nullptr;
+  return takes_jobs() ? device_ : nullptr;
 }
 
 bool DeviceSlot::Serves(const ComputeDevice& device) const {
@@ -95,7 +118,7 @@ std::optional<Clock::Duration> DeviceSlot::EstimateOf(const JobTraits& job) cons
 bool DeviceSlot::CanRun(const JobTraits& job) const {
   if (!SupportsAll(job)) return false;
   MutexLock lock(mutex_);
-  return health_.takes_jobs();
+  return takes_jobs();
 }
 
 Candidate DeviceSlot::CandidateFor(const JobTraits& job) const {
@@ -108,6 +131,7 @@ Candidate DeviceSlot::CandidateFor(const JobTraits& job) const {
   candidate.estimate = EstimateOf(job);
   candidate.backlog = costs_.EstimateAny(ExpectedRuns(load, limits_), load.pending_bytes);
   candidate.can_run = CanRun(job);
+  candidate.is_leased = load.lease != kNoLease && load.lease != job.lease;
   {
     MutexLock lock(mutex_);
     candidate.backlog += ActiveTime(now);
@@ -281,7 +305,12 @@ DeviceHealth DeviceSlot::health() const {
 
 DeviceState DeviceSlot::state() const {
   MutexLock lock(mutex_);
-  return health_.state();
+  return set_aside_ ? DeviceState::kSetAside : health_.state();
+}
+
+std::string DeviceSlot::state_reason() const {
+  MutexLock lock(mutex_);
+  return set_aside_ ? *set_aside_ : health_.reason();
 }
 
 }  // namespace opserve

@@ -56,9 +56,15 @@ class DeviceSlot {
   const BatchQueue& queue() const { return queue_; }
   CostModel& costs() { return costs_; }
 
+  // Sets the device aside: it takes no jobs from now on, whichever device it is. Where it is
+  // already, `why` replaces the reason. The caller evacuates the queue.
+  void SetAside(std::string why);
+  // Ends that. No effect where it is not set aside.
+  void Resume();
+
   // The device, kept alive by the pointer; nullptr while it takes no jobs.
   std::shared_ptr<ComputeDevice> serving() const;
-  // Whether `device` is the present one and takes jobs.
+  // Whether `device` is the present one and to be trusted with jobs, though it may be set aside.
   bool Serves(const ComputeDevice& device) const;
   // Whether the device has a kernel; as the last device told.
   bool Supports(OpId op, DataType lane) const;
@@ -103,8 +109,11 @@ class DeviceSlot {
   SlotCounters counters() const;
   // Of all its devices, as of the last run that succeeded.
   TransferCounters transfers() const;
+  // Regardless of whether it is set aside.
   DeviceHealth health() const;
   DeviceState state() const;
+  // Why it is in that state; empty where it is ready.
+  std::string state_reason() const;
 
  private:
   // A batch that the device works on.
@@ -118,6 +127,9 @@ class DeviceSlot {
   // Returns whether the device has stopped taking jobs.
   bool Tell(const ComputeDevice* device,
             absl::FunctionRef<void(DeviceHealth&, Clock::TimePoint)> event);
+  bool takes_jobs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return health_.takes_jobs() && !set_aside_;
+  }
   void NoteTransfers(const ComputeDevice& device);
   void LogState(const DeviceHealth& health, Clock::TimePoint now);
   Clock::Duration ActiveTime(Clock::TimePoint now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -130,6 +142,8 @@ class DeviceSlot {
 
   mutable Mutex mutex_;
   DeviceHealth health_ ABSL_GUARDED_BY(mutex_);
+  // Why it is set aside; absent where it is not.
+  std::optional<std::string> set_aside_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<ComputeDevice> device_ ABSL_GUARDED_BY(mutex_);
   std::vector<DataTypeSet> supported_ ABSL_GUARDED_BY(mutex_);  // by operator
   std::string feature_level_ ABSL_GUARDED_BY(mutex_);

@@ -16,6 +16,7 @@ Clock::Duration Completion(const Candidate& candidate) {
 }
 
 bool IsBetter(const Candidate& candidate, const Candidate& best) {
+  if (candidate.is_leased != best.is_leased) return best.is_leased;
   if (candidate.estimate && best.estimate && Completion(candidate) != Completion(best)) {
     return Completion(candidate) < Completion(best);
   }
@@ -33,7 +34,8 @@ size_t BestGpu(std::span<const Candidate> candidates, bool for_auto) {
   size_t best = kCpuPosition;
   for (size_t i = kCpuPosition + 1; i < candidates.size(); ++i) {
     const Candidate& gpu = candidates[i];
-    if (!gpu.can_run || (for_auto && (gpu.is_software || !gpu.estimate))) continue;
+    if (!gpu.can_run) continue;
+    if (for_auto && (gpu.is_software || gpu.is_leased || !gpu.estimate)) continue;
     if (best == kCpuPosition || IsBetter(gpu, candidates[best])) best = i;
   }
   return best;
@@ -50,13 +52,13 @@ size_t Choose(std::span<const Candidate> candidates, Placement placement) {
 }
 
 size_t GpuInTurn(std::span<const Candidate> candidates, uint64_t turn) {
-  const auto usable = static_cast<uint64_t>(
-      std::count_if(candidates.begin() + 1, candidates.end(),
-                    [](const Candidate& candidate) { return candidate.can_run; }));
+  const auto is_usable = [](const Candidate& gpu) { return gpu.can_run && !gpu.is_leased; };
+  const auto usable =
+      static_cast<uint64_t>(std::count_if(candidates.begin() + 1, candidates.end(), is_usable));
   if (usable == 0) return kCpuPosition;
   uint64_t to_skip = turn % usable;
   size_t position = kCpuPosition + 1;
-  while (!candidates[position].can_run || to_skip-- > 0) ++position;
+  while (!is_usable(candidates[position]) || to_skip-- > 0) ++position;
   return position;
 }
 

@@ -23,6 +23,8 @@ struct Candidate {
   bool is_software = false;
   // Whether it takes jobs and has a kernel for this one.
   bool can_run = false;
+  // Whether a lease has it that the job is not under: the job would wait for the end of that.
+  bool is_leased = false;
   // Expected time until all it has to do now is done.
   Clock::Duration backlog{};
   // Jobs that wait for it.
@@ -34,13 +36,14 @@ struct Candidate {
 // Picks a position in `candidates`, whose first is the processor.
 //   kCpu   the processor
 //   kGpu   of the GPUs that can run it the one that is expected to finish it first; where that is
-//          not known of one of two, the one with fewer jobs waiting. The processor if none can
-//   kAuto  the same among hardware GPUs, if it is expected to finish clearly before the processor;
-//          otherwise, and where either expectation is missing, the processor
+//          not known of one of two, the one with fewer jobs waiting. Leased ones only where there
+//          are no others. The processor if none can
+//   kAuto  the same among hardware GPUs that are not leased, if it is expected to finish clearly
+//          before the processor; otherwise, and where either expectation is missing, the processor
 size_t Choose(std::span<const Candidate> candidates, Placement placement);
 
-// The GPU whose turn it is, of those that can run the job, as `turn` counts up. The processor if
-// there is none.
+// The GPU whose turn it is, of those that can run the job and are not leased, as `turn` counts up.
+// The processor if there is none.
 size_t GpuInTurn(std::span<const Candidate> candidates, uint64_t turn);
 
 }  // namespace opserve

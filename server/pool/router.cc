@@ -32,9 +32,21 @@ bool Router::has_hardware_gpu() const {
 size_t Router::ChooseOf(std::span<const Candidate> candidates, Placement placement) {
   if (placement == Placement::kGpu && candidates.size() > 2) {
     const uint64_t number = ++gpu_placements_;
-    if (number % kProbeInterval == 0) return GpuInTurn(candidates, number / kProbeInterval);
+    if (number % kProbeInterval == 0) {
+      const size_t gpu = GpuInTurn(candidates, number / kProbeInterval);
+      if (gpu != 0) return gpu;
+    }
   }
   return opserve::Choose(candidates, placement);
+}
+
+DeviceSlot* Router::LeasedBy(const JobTraits& traits, const DeviceSlot* except) {
+  if (traits.lease == kNoLease) return nullptr;
+  for (DeviceSlot* const slot : slots_.get()) {
+    if (slot->queue().lease() != traits.lease) continue;
+    return slot != except && slot->CanRun(traits) ? slot : nullptr;
+  }
+  return nullptr;
 }
 
 DeviceSlot* Router::HomeOf(const JobTraits& traits, const DeviceSlot* except) {
@@ -47,6 +59,7 @@ DeviceSlot* Router::HomeOf(const JobTraits& traits, const DeviceSlot* except) {
 }
 
 DeviceSlot& Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* except) {
+  if (DeviceSlot* const leased = LeasedBy(traits, except)) return *leased;
   if (DeviceSlot* const home = HomeOf(traits, except)) return *home;
   size_t chosen = 0;
   const std::vector<DeviceSlot*>& slots = slots_.get();
@@ -55,7 +68,8 @@ DeviceSlot& Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* exce
     absl::InlinedVector<Candidate, 8> candidates;
     for (const DeviceSlot* const slot : slots) {
       Candidate& candidate = candidates.emplace_back(slot->CandidateFor(traits));
-      if (slot == except) candidate.can_run = false;
+      // A job that has failed somewhere has waited enough.
+      if (slot == except || (except != nullptr && candidate.is_leased)) candidate.can_run = false;
     }
     chosen = ChooseOf(candidates, traits.placement);
   }
@@ -63,7 +77,10 @@ DeviceSlot& Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* exce
 }
 
 bool Router::Place(Job& job, DeviceSlot& chosen) {
-  if (chosen.queue().Enqueue(job)) return true;
+  const JobTraits& traits = job.traits();
+  // A lease may begin just now. Jobs that may run anywhere wait for none.
+  const bool may_be_held = traits.placement != Placement::kAuto || !traits.home.empty();
+  if (chosen.queue().Enqueue(job, may_be_held)) return true;
   // Queues of GPUs close before the processor's.
   return &chosen != &processor() && processor().queue().Enqueue(job);
 }
@@ -88,6 +105,19 @@ void Router::MoveToProcessor(Job*& held, DeviceSlot& from) {
   const bool is_placed = processor().queue().Enqueue(job);
   held = nullptr;
   if (!is_placed) job.Refuse(DrainingError());
+}
+
+void Router::PlaceAnew(std::vector<Job*> jobs) {
+  try {
+    for (Job*& held : jobs) {
+      Job& job = *held;
+      const bool is_placed = Place(job, ChooseExcept(job.traits(), nullptr));
+      held = nullptr;
+      if (!is_placed) job.Refuse(DrainingError());
+    }
+  } catch (const std::exception&) {
+    RefuseAll(jobs);
+  }
 }
 
 void Router::Evacuate(DeviceSlot& slot) {

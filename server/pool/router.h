@@ -23,8 +23,8 @@ class Router {
   // `slots` must outlive the router.
   explicit Router(const Slots& slots);
 
-  // The device that suits a new job best: its home, if it has one that can run it, and may run
-  // elsewhere than on the processor.
+  // The device that suits a new job best: that of its lease, or else its home, if it has one that
+  // can run it, and may run elsewhere than on the processor.
   DeviceSlot& Choose(const JobTraits& traits) { return ChooseExcept(traits, nullptr); }
 
   // Queues a new job there. False once the processor's queue is closed, which leaves the job alone.
@@ -37,6 +37,10 @@ class Router {
   // The same, on the processor.
   void MoveToProcessor(Job*& held, DeviceSlot& from);
 
+  // Queues jobs that were taken out of a queue because it is reserved now: elsewhere, or there
+  // again where they have to wait.
+  void PlaceAnew(std::vector<Job*> jobs);
+
   // Moves all jobs that wait for `slot` elsewhere, because its device takes none any more.
   void Evacuate(DeviceSlot& slot);
 
@@ -48,7 +52,9 @@ class Router {
  private:
   // Otherwise `auto` needs no look at the devices: it is the processor.
   bool has_hardware_gpu() const;
-  // The device that tensors of the job are placed on, if it can run the job; nullptr: none can.
+  // The device of the job's lease, or else that which its tensors are placed on, if it can run the
+  // job; nullptr: none can.
+  DeviceSlot* LeasedBy(const JobTraits& traits, const DeviceSlot* except);
   DeviceSlot* HomeOf(const JobTraits& traits, const DeviceSlot* except);
   DeviceSlot& ChooseExcept(const JobTraits& traits, const DeviceSlot* except);
   size_t ChooseOf(std::span<const Candidate> candidates, Placement placement);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/edge/listen_address.h"
 #include "server/program/config_file.h"
+#include "server/program/lease_options.h"
 #include "server/program/socket_options.h"
 
 namespace opserve {
@@ -393,6 +394,7 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   AddBatchOptions(app, options.server.pool, raw);
   AddRegionOptions(app, options.server.regions, raw);
   AddLimitOptions(app, options.server, raw);
+  AddDeviceLeaseOptions(app, options.server.device_leases);
   AddProcessOptions(app, options, raw);
   try {
     app.parse(argc, argv);

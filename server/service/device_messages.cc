@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/op_table.h"
+#include "server/lease/lease_calls.h"
 
 namespace opserve {
 namespace {
@@ -22,6 +23,8 @@ v1::DeviceState StateOf(DeviceState state) {
       return v1::DEVICE_STATE_QUARANTINED;
     case DeviceState::kStarting:
       return v1::DEVICE_STATE_STARTING;
+    case DeviceState::kSetAside:
+      return v1::DEVICE_STATE_SET_ASIDE;
   }
   return v1::DEVICE_STATE_UNSPECIFIED;
 }
@@ -86,6 +89,13 @@ void AddDevice(const DeviceStatus& device, v1::GetServerInfoResponse& info) {
   out.set_batches_in_flight(static_cast<uint32_t>(device.in_flight));
   out.set_kept_bytes(device.transfers.kept_bytes);
   WriteCounters(device, *out.mutable_counters());
+}
+
+void AddLease(const DeviceLeaseView& lease, v1::GetServerInfoResponse& info) {
+  if (!lease.is_held) return;
+  for (v1::DeviceInfo& device : *info.mutable_devices()) {
+    if (device.name() == lease.device) device.set_lease_left_ms(LeaseMilliseconds(lease.left));
+  }
 }
 
 void AddOperatorDevices(const DevicePool& pool, v1::ListOperatorsResponse& response) {

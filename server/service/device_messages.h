@@ -9,12 +9,16 @@
 #include <span>
 
 #include "opserve/v1/operator_service.pb.h"
+#include "server/lease/device_leases.h"
 #include "server/pool/device_pool.h"
 
 namespace opserve {
 
 // Adds a device to `info`: what it is, its state, and its counters.
 void AddDevice(const DeviceStatus& device, v1::GetServerInfoResponse& info);
+
+// Adds to the device of a lease, which is in `info`, how long it is leased.
+void AddLease(const DeviceLeaseView& lease, v1::GetServerInfoResponse& info);
 
 // Adds to every operator of `response` which devices have a kernel for which types.
 void AddOperatorDevices(const DevicePool& pool, v1::ListOperatorsResponse& response);

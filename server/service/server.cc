@@ -16,12 +16,16 @@
 #include "server/device/cpu/cpu_device.h"
 #include "server/edge/edge.h"
 #include "server/edge/listen_address.h"
+#include "server/lease/device_leases.h"
+#include "server/lease/pool_devices.h"
 #include "server/regions/region_socket.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/poller.h"
 #include "server/rpc/reflection_service.h"
 #include "server/rpc/tls_identity.h"
 #include "server/rpc/transport.h"
+#include "server/service/admin_service.h"
+#include "server/service/device_drains.h"
 #include "server/service/gpu_readiness.h"
 #include "server/service/saturation.h"
 #include "server/service/service.h"
@@ -111,13 +115,22 @@ struct Server::Impl {
                  .max_bytes = std::max(kMostControlBytes, options.max_message_bytes),
                  .max_requests_per_client = kMostControlCalls / 2}),
         streams({.max_requests = kMostStreams, .max_requests_per_client = kMostStreams / 2}),
+        leases(options.device_leases, clock, logger),
         pool(MakePoolOptions(options, environment), clock, logger,
              environment.cpu != nullptr ? environment.cpu
                                         : std::make_shared<CpuDevice>(options.cpu_threads),
-             environment.find_gpus, [this] { gpu_readiness.Update(); }),
-        service({clock, pool, validator, admission, control, streams, logger, options}) {}
+             environment.find_gpus,
+             [this] {
+               gpu_readiness.Update();
+               leases.Wake();
+               drains.Update();
+             }),
+        service({clock, pool, leases, validator, admission, control, streams, logger, options}) {}
   // The devices may change their states for longer than there is a health service.
-  ~Impl() { gpu_readiness.Detach(); }
+  ~Impl() {
+    gpu_readiness.Detach();
+    leases.Stop();
+  }
 
   absl::Status Listen();
   absl::Status BuildServer(const std::vector<ListenAddress>& listen);
@@ -145,10 +158,15 @@ struct Server::Impl {
   // requests hold is admitted like that of others.
   Admission streams;
   GpuReadiness gpu_readiness;
+  DeviceLeases leases;
+  DeviceDrains drains;
   DevicePool pool;
+  PoolDevices leasable{pool};
   OperatorService service;
+  AdminService admin{{pool, leases, drains, control, logger}};
   HealthService health{&streams, &logger};
-  ReflectionService reflection{{service.rpc().name(), health.rpc().name()}, &streams, &logger};
+  ReflectionService reflection{
+      {service.rpc().name(), admin.rpc().name(), health.rpc().name()}, &streams, &logger};
   std::vector<std::unique_ptr<Poller>> pollers;
   std::unique_ptr<RegionSocket> region_socket;
   std::unique_ptr<Edge> edge;
@@ -185,6 +203,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
       {.message_bytes = options.max_message_bytes, .held_bytes = options.max_transport_bytes},
       builder);
   builder.RegisterService(&service.rpc());
+  builder.RegisterService(&admin.rpc());
   builder.RegisterService(&health.rpc());
   builder.RegisterService(&reflection.rpc());
   builder.RegisterService(&reflection.rpc_v1());
@@ -210,6 +229,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   gpu_readiness.Attach(health, pool);
   for (const std::unique_ptr<Poller>& poller : pollers) {
     service.rpc().Accept(*poller);
+    admin.rpc().Accept(*poller);
     health.rpc().Accept(*poller);
     reflection.rpc().Accept(*poller);
     reflection.rpc_v1().Accept(*poller);
@@ -275,6 +295,8 @@ void Server::Impl::HurryClients() {
 
 void Server::Impl::StopListening() {
   saturation_watch.reset();
+  // From here on nothing but their handlers refers to streams.
+  leases.Stop();
   edge->StopAccepting();
   // Before gRPC knows: it would cancel calls that come from then on, which says that their clients
   // did it.
@@ -302,6 +324,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   impl->LogStart();
   // Not before: a server that cannot listen need not wait for a driver.
   impl->pool.StartMaintenance();
+  if (impl->pool.has_gpus()) impl->leases.Start(impl->leasable);
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
@@ -309,6 +332,7 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() {
   impl_->HurryClients();
+  impl_->leases.Close();
   impl_->admission.Close();
   impl_->admission.WaitIdle(kForever);
   impl_->StopListening();
@@ -343,6 +367,8 @@ DrainResult Server::Drain(milliseconds timeout) {
   impl_->HurryClients();
   // For good: a GPU that comes back changes nothing any more.
   impl_->health.Shutdown();
+  // Requests that wait for the end of a lease are to be answered as well.
+  impl_->leases.Close();
   impl_->admission.Close();
   const Admission::Wait wait = impl_->admission.WaitIdle(timeout);
   if (wait != Admission::Wait::kIdle) {

@@ -15,6 +15,7 @@
 #include "server/admission/admission.h"
 #include "server/batch/job.h"
 #include "server/edge/edge.h"
+#include "server/lease/lease_table.h"
 #include "server/pool/device_pool.h"
 #include "server/regions/region_table.h"
 #include "server/resident/tensor_store.h"
@@ -83,6 +84,7 @@ struct ServerOptions {
   ValidationLimits validation = {.max_tensor_bytes = uint64_t{256} << 20};
   RegionOptions regions;
   TensorLimits tensors;
+  DeviceLeaseLimits device_leases;
   // Most steps of a sequence.
   size_t max_sequence_steps = 64;
   // Validated calls that are remembered; 0 switches the cache off.

@@ -8,6 +8,7 @@
 #include "server/errors/errors.h"
 #include "server/execute/execute_stream.h"
 #include "server/execute/unary_execute.h"
+#include "server/lease/lease_calls.h"
 #include "server/rpc/message_bytes.h"
 #include "server/service/catalogue.h"
 #include "server/service/device_messages.h"
@@ -31,6 +32,7 @@ absl::Status SelfTestRunningError() {
 OperatorService::OperatorService(const ServiceParts& parts)
     : options_(parts.options),
       started_(parts.clock.Now()),
+      leases_(parts.leases),
       refusals_(parts.clock, seconds(1)),
       buffers_(parts.options.idle_buffer_bytes),
       regions_(parts.options.regions.limits),
@@ -52,7 +54,8 @@ OperatorService::OperatorService(const ServiceParts& parts)
               .max_sequence_steps = parts.options.max_sequence_steps},
              refusals_,
              buffers_,
-             {regions_, tensors_.store()}},
+             {regions_, tensors_.store()},
+             &parts.leases},
       rpc_(kServiceName, &parts.logger) {
   // Requests with payloads are admitted with the bytes of their tensors once those are known.
   const MethodLimits message = {.max_request_bytes = parts.options.max_message_bytes};
@@ -68,6 +71,8 @@ OperatorService::OperatorService(const ServiceParts& parts)
   rpc_.AddUnary("ListOperators", control, [this](UnaryCall& call) { ListOperators(call); });
   rpc_.AddUnary("GetServerInfo", control, [this](UnaryCall& call) { GetServerInfo(call); });
   rpc_.AddUnary("SelfTestDevices", control, [this](UnaryCall& call) { SelfTestDevices(call); });
+  const MethodLimits lease = {.max_request_bytes = kMaxControlBytes, .admission = &parts.streams};
+  AddLeaseMethods(rpc_, lease, control, parts.leases, parts.pool);
 }
 
 void OperatorService::ListOperators(UnaryCall& call) const {
@@ -127,6 +132,7 @@ void OperatorService::WriteServerInfo(v1::GetServerInfoResponse& info) const {
   info.set_version(OPSERVE_VERSION);
   info.set_feature_level(NameOf(kHighestFeatureLevel));
   for (const DeviceStatus& device : parts_.pool.Status()) AddDevice(device, info);
+  for (const DeviceLeaseView& lease : leases_.List()) AddLease(lease, info);
   const ServerOptions& options = options_;
   v1::LimitsInfo& limits = *info.mutable_limits();
   limits.set_max_dimension_count(kMaxDimensionCount);
@@ -146,6 +152,9 @@ void OperatorService::WriteServerInfo(v1::GetServerInfoResponse& info) const {
     info.mutable_shared_memory()->set_socket(region_socket_);
     info.mutable_shared_memory()->set_max_bytes(options.regions.limits.max_bytes);
   }
+  const DeviceLeaseLimits& leases = leases_.limits();
+  limits.set_max_device_lease_s(leases.is_on ? static_cast<uint32_t>(leases.max_time.count()) : 0);
+  limits.set_max_device_leases_per_client(static_cast<uint32_t>(leases.max_per_client));
   limits.set_max_sequence_steps(static_cast<uint32_t>(options.max_sequence_steps));
   const auto uptime = std::chrono::duration_cast<seconds>(parts_.clock.Now() - started_);
   info.set_uptime_s(static_cast<uint64_t>(uptime.count()));

@@ -17,6 +17,7 @@
 #include "server/base/rate_limiter.h"
 #include "server/base/single_task.h"
 #include "server/execute/request_job.h"
+#include "server/lease/device_leases.h"
 #include "server/pool/device_pool.h"
 #include "server/regions/region_table.h"
 #include "server/rpc/rpc_service.h"
@@ -32,6 +33,7 @@ namespace opserve {
 struct ServiceParts {
   const Clock& clock;
   DevicePool& pool;
+  DeviceLeases& leases;
   RequestValidator& validator;
   // Of requests with tensors.
   Admission& admission;
@@ -71,6 +73,7 @@ class OperatorService {
 
   const ServerOptions& options_;
   const Clock::TimePoint started_;
+  DeviceLeases& leases_;
   RateLimiter refusals_;
   HostBufferPool buffers_;
   RegionTable regions_;

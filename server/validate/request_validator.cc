@@ -22,6 +22,14 @@ std::vector<Violation> CheckEnvelope(const RequestEnvelope& header) {
                                                  "; allowed are 0 to 3 (UNSPECIFIED, AUTO, GPU, "
                                                  "CPU).")});
   }
+  if (!header.device_lease.empty() && header.device != v1::DEVICE_PREFERENCE_UNSPECIFIED &&
+      header.device != v1::DEVICE_PREFERENCE_GPU) {
+    violations.push_back({"device", absl::StrCat("A request with a lease of a device runs there; "
+                                                 "device ",
+                                                 header.device,
+                                                 " is not allowed, only "
+                                                 "0 and 2 (UNSPECIFIED, GPU).")});
+  }
   if (!v1::Priority_IsValid(header.priority)) {
     violations.push_back({"priority", absl::StrCat("There is no priority ", header.priority,
                                                    "; allowed are 0 to 3 (UNSPECIFIED, LOW, "

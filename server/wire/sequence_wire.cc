@@ -38,7 +38,11 @@ SequenceStepView ViewOf(const v1::SequenceStep& step) {
 }  // namespace
 
 RequestEnvelope EnvelopeOf(const v1::ExecuteSequenceRequest& request) {
-  return {request.request_id(), request.device(), request.priority(), request.verify()};
+  return {.request_id = request.request_id(),
+          .device = request.device(),
+          .priority = request.priority(),
+          .verify = request.verify(),
+          .device_lease = request.device_lease()};
 }
 
 SequenceHeader HeaderOf(const v1::ExecuteSequenceRequest& request,

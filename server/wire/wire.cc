@@ -47,7 +47,11 @@ void WriteDesc(const TensorDesc& desc, v1::TensorDesc& out) {
 }
 
 RequestEnvelope EnvelopeOf(const v1::ExecuteRequest& request) {
-  return {request.request_id(), request.device(), request.priority(), request.verify()};
+  return {.request_id = request.request_id(),
+          .device = request.device(),
+          .priority = request.priority(),
+          .verify = request.verify(),
+          .device_lease = request.device_lease()};
 }
 
 RequestHeader HeaderOf(const v1::ExecuteRequest& request, std::span<const uint64_t> payload_bytes) {

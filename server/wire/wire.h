@@ -36,6 +36,8 @@ struct RequestEnvelope {
   bool verify = false;
   // Whether the result has to fit into one message.
   bool answers_in_one_message = true;
+  // The id of a device lease, or anything; empty: none.
+  absl::string_view device_lease = {};
 };
 
 // A request without its payload bytes. The views point into the message.

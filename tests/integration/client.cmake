@@ -8,6 +8,11 @@ opserve_test(client_integration_test
 target_compile_definitions(client_integration_test PRIVATE
   OPSERVE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
 
+opserve_test(client_lease_test
+  SRCS client_lease_test.cc
+  DEPS opserve::cli opserve::client opserve_integration opserve::test_devices
+  LABELS integration)
+
 opserve_test(client_stream_test
   SRCS client_stream_test.cc server_process.cc
   DEPS opserve::client opserve_integration

@@ -63,6 +63,9 @@ std::variant<Command, int> ParseArguments(const std::vector<std::string>& argume
   AddOperators(root, command);
   AddInfo(root, command);
   AddDevices(root, command);
+  AddLease(root, command);
+  AddLeases(root, command);
+  AddAdmin(root, command);
   AddHealth(root, command);
   AddBench(root, command);
   AddPack(root, command);

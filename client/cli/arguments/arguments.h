@@ -168,10 +168,45 @@ struct TensorDeleteArguments {
   bool json = false;
 };
 
-using Command = std::variant<RunArguments, OperatorsArguments, InfoArguments, DevicesArguments,
-                             HealthArguments, BenchArguments, PackArguments, SequenceArguments,
-                             TensorCreateArguments, TensorWriteArguments, TensorReadArguments,
-                             TensorListArguments, TensorRenewArguments, TensorDeleteArguments>;
+struct LeaseArguments {
+  ServerArguments server = {};
+  std::string device = {};                     // a device's name, or "gpu": any
+  absl::Duration time = absl::ZeroDuration();  // 0: as the server likes
+  std::string label = {};
+  std::vector<std::string> command = {};  // empty: hold the lease until it ends
+};
+
+struct LeasesArguments {
+  ServerArguments server = {};
+  bool json = false;
+};
+
+struct EndLeaseArguments {
+  ServerArguments server = {};
+  uint64_t number = 0;
+  bool json = false;
+};
+
+struct SetAsideArguments {
+  ServerArguments server = {};
+  std::string device = {};
+  std::string reason = {};
+  bool wait = false;  // until nothing runs there
+  bool json = false;
+};
+
+struct ResumeArguments {
+  ServerArguments server = {};
+  std::string device = {};
+  bool json = false;
+};
+
+using Command =
+    std::variant<RunArguments, OperatorsArguments, InfoArguments, DevicesArguments, HealthArguments,
+                 BenchArguments, PackArguments, SequenceArguments, TensorCreateArguments,
+                 TensorWriteArguments, TensorReadArguments, TensorListArguments,
+                 TensorRenewArguments, TensorDeleteArguments, LeaseArguments, LeasesArguments,
+                 EndLeaseArguments, SetAsideArguments, ResumeArguments>;
 
 // Parses `arguments`, those after the program's name. Returns the command, or the exit code if
 // there is nothing to run: help, the version, completions and the manual page go to `out`,

@@ -19,6 +19,9 @@ void AddBench(Verb root, Command& command);
 void AddOperators(Verb root, Command& command);
 void AddInfo(Verb root, Command& command);
 void AddDevices(Verb root, Command& command);
+void AddLease(Verb root, Command& command);
+void AddLeases(Verb root, Command& command);
+void AddAdmin(Verb root, Command& command);
 void AddHealth(Verb root, Command& command);
 
 }  // namespace opserve::cli

@@ -59,6 +59,9 @@ struct OperatorCall {
   bool verify = false;
   // Written to the server's logs; at most 128 bytes.
   std::string request_id = {};
+  // The lease of the GPU that it is to run on, by DeviceGrant::id; see device_lease.h. `device` is
+  // kDefault or kGpu then. Empty: that of the environment's OPSERVE_LEASE, if there is one.
+  std::string device_lease = {};
 };
 
 // How a call was run.

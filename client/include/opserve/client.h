@@ -32,6 +32,7 @@
 #include "opserve/call.h"
 #include "opserve/call_handle.h"
 #include "opserve/catalogue.h"
+#include "opserve/device_lease.h"
 #include "opserve/devices.h"
 #include "opserve/errors.h"
 #include "opserve/options.h"
@@ -213,6 +214,34 @@ class Client {
   // SelfTestReport::passed.
   absl::StatusOr<std::vector<SelfTestReport>> SelfTestDevices(absl::string_view name = "",
                                                               const CallOptions& options = {});
+
+  // Asks for a GPU for this program alone: see device_lease.h. Returns at once; the lease waits for
+  // its turn.
+  std::unique_ptr<DeviceLease> LeaseDevice(const DeviceLeaseOptions& lease = {});
+
+  // Has the lease of that id end `time` from now on: see DeviceLease::Renew. For programs that got
+  // the id from another one.
+  absl::StatusOr<absl::Duration> RenewLease(absl::string_view id,
+                                            absl::Duration time = absl::ZeroDuration(),
+                                            const CallOptions& options = {});
+
+  // Administration of the server, which may ask for more rights than other calls.
+
+  // The leases of devices: those that hold one, then those that wait, in the order of their turns.
+  absl::StatusOr<std::vector<DeviceLeaseInfo>> ListLeases(const CallOptions& options = {});
+  // Ends a lease, or takes it out of the queue. NOT_FOUND where there is none of that number.
+  absl::Status EndLease(uint64_t number, const CallOptions& options = {});
+  // Has a GPU take no more requests until it is resumed. What it works on is answered, what waits
+  // for it runs elsewhere, a lease of it ends. `reason`, at most 128 bytes, is
+  // DeviceInfo::state_reason. NOT_FOUND where there is no such GPU.
+  absl::Status SetDeviceAside(absl::string_view device, absl::string_view reason,
+                              const CallOptions& options = {});
+  // The same, and waits until nothing runs on it any more. After DEADLINE_EXCEEDED it is set aside
+  // all the same.
+  absl::Status DrainDevice(absl::string_view device, absl::string_view reason,
+                           const CallOptions& options = {});
+  // Ends that. OK also where it was not set aside.
+  absl::Status ResumeDevice(absl::string_view device, const CallOptions& options = {});
 
   // Health of a service; empty: of the whole server. NOT_FOUND for services it does not know.
   absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service = "",

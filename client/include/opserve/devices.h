@@ -59,6 +59,7 @@ struct DeviceInfo {
     kRecreating = 4,   // it does not: it is being made anew and tested
     kQuarantined = 5,  // it does not: its results were wrong; it will be made anew and tested
     kStarting = 6,     // it does not yet: it is being made and tested for the first time
+    kSetAside = 7,     // it does not: an administrator set it aside
   };
 
   std::string name;         // as in ExecutionInfo::device
@@ -77,6 +78,7 @@ struct DeviceInfo {
   uint64_t pending_bytes = 0;      // of their tensors
   uint32_t batches_in_flight = 0;  // that it works on
   uint64_t kept_bytes = 0;         // of its memory that copies of resident tensors take (GPU)
+  absl::Duration lease_left;       // of the lease that has it; 0: it is not leased (GPU)
   DeviceCounters counters;
 };
 

@@ -88,6 +88,7 @@ struct OperatorSequence {
   CallPriority priority = CallPriority::kNormal;
   bool verify = false;
   std::string request_id = {};
+  std::string device_lease = {};
 };
 
 // What became of an output.

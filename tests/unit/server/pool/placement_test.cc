@@ -36,6 +36,11 @@ Candidate Unable(Candidate gpu) {
   return gpu;
 }
 
+Candidate Leased(Candidate gpu) {
+  gpu.is_leased = true;
+  return gpu;
+}
+
 struct Case {
   const char* name;
   std::vector<Candidate> candidates;
@@ -49,6 +54,17 @@ class PlacementTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(PlacementTest, ChoosesAsExpected) {
   EXPECT_EQ(Choose(GetParam().candidates, GetParam().placement), GetParam().expected);
+}
+
+TEST(LeasedPlacementTest, WaitsForALeasedGpuOnlyWhereItMust) {
+  const std::vector<Candidate> one_free = {Cpu(0, 100), Leased(Gpu(0, 1)), Gpu(90, 9, 5)};
+  EXPECT_EQ(Choose(one_free, Placement::kGpu), 2u);
+  EXPECT_EQ(GpuInTurn(one_free, 0), 2u);
+  EXPECT_EQ(GpuInTurn(one_free, 1), 2u);
+  const std::vector<Candidate> all_leased = {Cpu(0, 100), Leased(Gpu(0, 9)), Leased(Gpu(0, 1))};
+  EXPECT_EQ(Choose(all_leased, Placement::kGpu), 2u);
+  EXPECT_EQ(Choose(all_leased, Placement::kAuto), 0u);
+  EXPECT_EQ(GpuInTurn(all_leased, 3), 0u);
 }
 
 TEST(GpuInTurnTest, TurnsGoRoundTheUsable) {

@@ -1,0 +1,162 @@
+// The client library and the verbs of the command about leases of GPUs, against a server whose GPU
+// is scripted.
+
+#include <cstdlib>
+#include <sstream>
+
+#include "client/cli/arguments/exit_code.h"
+#include "client/cli/commands.h"
+#include "gmock/gmock.h"
+#include "tests/integration/client_fixture.h"
+#include "tests/testing/null_device.h"
+
+namespace opserve::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class ClientLeaseTest : public ClientFixture {
+ protected:
+  void StartWithGpu() {
+    ServerEnvironment environment;
+    environment.find_gpus = gpu_.finder();
+    Start(environment);
+    while (InfoOfGpu().state != DeviceInfo::State::kReady) {
+    }
+  }
+  DeviceInfo InfoOfGpu() {
+    const auto info = client_->GetServerInfo();
+    EXPECT_TRUE(info.ok()) << info.status();
+    return info->devices.size() == 2 ? info->devices[1] : DeviceInfo();
+  }
+  // The device that runs a call under this lease.
+  std::string DeviceOf(const std::string& lease, DevicePreference device) {
+    OperatorCall call = Round(ViewOf(values_));
+    call.device_lease = lease;
+    call.device = device;
+    ExecutionInfo info;
+    const auto result = client_->Execute(call, {}, &info);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return info.device;
+  }
+
+  // Runs a verb; its exit code.
+  template <class Arguments>
+  int Do(Arguments arguments) {
+    arguments.server.address = options_.listen[0];
+    out_.str("");
+    err_.str("");
+    return cli::RunCommand(arguments, cli::Terminal{.out = out_, .err = err_});
+  }
+
+  const Floats values_ = {1.5f, 2.5f};
+  NullDeviceFactory gpu_{NullProfile("null/0", /*is_software=*/true)};
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+TEST_F(ClientLeaseTest, HasTheGpuUntilItIsGivenBack) {
+  StartWithGpu();
+  auto first = client_->LeaseDevice({.time = absl::Seconds(30), .label = "first"});
+  const absl::StatusOr<DeviceGrant> grant = first->grant().Wait();
+  ASSERT_TRUE(grant.ok()) << grant.status();
+  EXPECT_EQ(grant->device, "null/0");
+  EXPECT_LE(grant->time, absl::Seconds(30));
+  EXPECT_EQ(first->state(), DeviceLease::State::kHeld);
+  EXPECT_EQ(DeviceOf(grant->id, DevicePreference::kDefault), "null/0");
+  EXPECT_GT(InfoOfGpu().lease_left, absl::Seconds(1));
+
+  const auto second = client_->LeaseDevice({.device = "null/0"});
+  while (second->position() == 0) {
+  }
+  EXPECT_EQ(second->position(), 1u);
+  EXPECT_EQ(second->state(), DeviceLease::State::kWaiting);
+  EXPECT_EQ(second->Renew().status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(second->grant().WaitFor(absl::ZeroDuration()));
+
+  const absl::StatusOr<absl::Duration> renewed = first->Renew(absl::Seconds(50));
+  ASSERT_TRUE(renewed.ok()) << renewed.status();
+  EXPECT_GT(*renewed, absl::Seconds(40));
+  const Call<void> end = first->end();
+  first.reset();
+  EXPECT_TRUE(end.Wait().ok());
+  EXPECT_TRUE(second->grant().Wait().ok());
+  EXPECT_EQ(second->position(), 0u);
+}
+
+TEST_F(ClientLeaseTest, TellsWhyThereIsNone) {
+  StartWithGpu();
+  EXPECT_EQ(client_->LeaseDevice({.device = "null/9"})->grant().Wait().status().code(),
+            absl::StatusCode::kNotFound);
+  const auto given_up = client_->LeaseDevice();
+  ASSERT_TRUE(given_up->grant().Wait().ok());
+  const auto waiting = client_->LeaseDevice();
+  waiting->grant().Cancel();
+  EXPECT_TRUE(absl::IsCancelled(waiting->grant().Wait().status()));
+  EXPECT_EQ(waiting->state(), DeviceLease::State::kEnded);
+  const auto leases = client_->ListLeases();
+  ASSERT_TRUE(leases.ok()) << leases.status();
+  ASSERT_TRUE(client_->EndLease(leases->front().number).ok());
+  EXPECT_TRUE(absl::IsAborted(given_up->end().Wait()));
+  EXPECT_TRUE(absl::IsNotFound(given_up->Renew().status()));
+}
+
+TEST_F(ClientLeaseTest, IsTakenFromTheEnvironment) {
+  StartWithGpu();
+  const auto lease = client_->LeaseDevice();
+  const absl::StatusOr<DeviceGrant> grant = lease->grant().Wait();
+  ASSERT_TRUE(grant.ok()) << grant.status();
+  ASSERT_EQ(setenv("OPSERVE_LEASE", grant->id.c_str(), 1), 0);
+  EXPECT_EQ(DeviceOf("", DevicePreference::kDefault), "null/0");
+  EXPECT_EQ(DeviceOf("", DevicePreference::kGpu), "null/0");
+  EXPECT_NE(DeviceOf("", DevicePreference::kCpu), "null/0");
+  ASSERT_EQ(unsetenv("OPSERVE_LEASE"), 0);
+  EXPECT_NE(DeviceOf("", DevicePreference::kDefault), "null/0");
+}
+
+TEST_F(ClientLeaseTest, CommandsRunUnderALease) {
+  StartWithGpu();
+  const auto run = [&](const std::string& script) {
+    return Do(cli::LeaseArguments{.device = "gpu", .command = {"sh", "-c", script}});
+  };
+  EXPECT_EQ(run("test ${#OPSERVE_LEASE} -eq 32"), 0);
+  EXPECT_EQ(run("exit 7"), 7);
+  EXPECT_EQ(run("kill -9 $$"), 128 + 9);
+  EXPECT_EQ(Do(cli::LeaseArguments{.device = "gpu", .command = {"/no/such/program"}}),
+            cli::kFileError);
+  EXPECT_EQ(Do(cli::LeaseArguments{.device = "null/9", .command = {"true"}}), cli::kCallFailed);
+  // Each gave its lease back.
+  EXPECT_EQ(Do(cli::LeasesArguments()), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("0 leases"));
+}
+
+TEST_F(ClientLeaseTest, ALeaseThatEndsBeforeItsCommandIsAFailure) {
+  StartWithGpu();
+  EXPECT_EQ(
+      Do(cli::LeaseArguments{.device = "gpu", .time = absl::Seconds(1), .command = {"sleep", "2"}}),
+      cli::kCallFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("the lease ended before the command"));
+}
+
+TEST_F(ClientLeaseTest, AdministratorsHaveVerbs) {
+  StartWithGpu();
+  const auto lease = client_->LeaseDevice({.label = "a\tlabel"});
+  ASSERT_TRUE(lease->grant().Wait().ok());
+  EXPECT_EQ(Do(cli::LeasesArguments()), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("HELD"));
+  EXPECT_THAT(out_.str(), HasSubstr("a\\tlabel"));
+  const auto leases = client_->ListLeases();
+  ASSERT_TRUE(leases.ok() && leases->size() == 1);
+  EXPECT_EQ(Do(cli::EndLeaseArguments{.number = leases->front().number}), 0);
+  EXPECT_EQ(Do(cli::EndLeaseArguments{.number = leases->front().number}), cli::kCallFailed);
+  EXPECT_EQ(Do(cli::SetAsideArguments{.device = "null/0", .reason = "dust", .wait = true}), 0);
+  EXPECT_EQ(InfoOfGpu().state, DeviceInfo::State::kSetAside);
+  EXPECT_EQ(InfoOfGpu().state_reason, "dust");
+  EXPECT_EQ(Do(cli::ResumeArguments{.device = "null/0"}), 0);
+  EXPECT_EQ(InfoOfGpu().state, DeviceInfo::State::kReady);
+  EXPECT_EQ(Do(cli::SetAsideArguments{.device = "null/9"}), cli::kCallFailed);
+}
+
+}  // namespace
+}  // namespace opserve::testing
