@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/edge/listen_address.h"
+#include "server/program/observation_options.h"
 
 namespace opserve {
 namespace {
@@ -387,6 +388,7 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   AddBatchOptions(app, options.server.pool, raw);
   AddRegionOptions(app, options.server.regions, raw);
   AddLimitOptions(app, options.server, raw);
+  AddObservationOptions(app, options.server);
   AddProcessOptions(app, options, raw);
   try {
     app.parse(argc, argv);

@@ -28,17 +28,34 @@ void StreamCall::Read() {
 
 void StreamCall::Write(grpc::ByteBuffer message) {
   MutexLock lock(mutex_);
-  if (is_over_ || end_) return;
+  if (is_over_ || is_ending_) return;
   outbox_.push_back(std::move(message));
   SendNext();
 }
 
 void StreamCall::Finish(const absl::Status& status) {
   grpc::Status end = ToGrpcStatus(status);
+  {
+    MutexLock lock(mutex_);
+    if (is_over_ || is_ending_) return;
+    is_ending_ = true;
+  }
+  // Before the client hears of it, and without the lock, because who is told may have locks.
+  if (!status.ok()) ReportFailure(status);
   MutexLock lock(mutex_);
-  if (is_over_ || end_) return;
+  if (is_over_) return;
   end_ = std::move(end);
   SendNext();
+}
+
+void StreamCall::ReportFailure(const absl::Status& status) noexcept {
+  if (method_.limits.observer == nullptr) return;
+  RequestRecord record;
+  record.method = method_.name();
+  record.start = started_;
+  std::string name;
+  const auto client_name = [&]() -> absl::string_view { return name = client(); };
+  ReportEnd(*method_.limits.observer, record, status, 0, client_name);
 }
 
 void StreamCall::Guard(absl::FunctionRef<void()> work) noexcept {
@@ -71,6 +88,7 @@ void StreamCall::OnStart(bool ok) {
   }
   ExpectNext();
   poller_.AddCall(*this);
+  if (method_.limits.observer != nullptr) started_ = SteadyClock().Now();
   Guard([this] {
     if (absl::Status status = Admit(); !status.ok()) return Finish(status);
     handler_ = method_.stream(*this);

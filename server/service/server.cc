@@ -15,6 +15,9 @@
 #include "server/device/cpu/cpu_device.h"
 #include "server/edge/edge.h"
 #include "server/edge/listen_address.h"
+#include "server/metrics/http_listener.h"
+#include "server/metrics/request_metrics.h"
+#include "server/metrics/server_metrics.h"
 #include "server/regions/region_socket.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/poller.h"
@@ -112,7 +115,8 @@ struct Server::Impl {
              environment.cpu != nullptr ? environment.cpu
                                         : std::make_shared<CpuDevice>(options.cpu_threads),
              environment.find_gpus, [this] { gpu_readiness.Update(); }),
-        service({clock, pool, validator, admission, control, streams, logger, options}) {}
+        service({clock, pool, validator, admission, control, streams, logger, options,
+                 request_metrics.get()}) {}
   // The devices may change their states for longer than there is a health service.
   ~Impl() { gpu_readiness.Detach(); }
 
@@ -120,6 +124,8 @@ struct Server::Impl {
   absl::Status BuildServer(const std::vector<ListenAddress>& listen);
   // Offers shared memory beside the first socket file, if there is one.
   absl::Status ShareMemory();
+  // Offers metrics, if they are to be.
+  absl::Status OfferMetrics();
   void LogStart() const;
   // From now on clients lose calls that they keep waiting for the time that a drain gives them.
   void HurryClients();
@@ -139,6 +145,9 @@ struct Server::Impl {
   // Streams last as long as their clients like. Each takes some KiB here and in gRPC; what its
   // requests hold is admitted like that of others.
   Admission streams;
+  // Absent where nobody can ask for them.
+  const std::unique_ptr<RequestMetrics> request_metrics =
+      options.metrics_listen.empty() ? nullptr : std::make_unique<RequestMetrics>();
   GpuReadiness gpu_readiness;
   DevicePool pool;
   OperatorService service;
@@ -154,6 +163,7 @@ struct Server::Impl {
   std::vector<std::string> addresses;
   std::vector<std::string> socket_files;
   int port = 0;
+  std::unique_ptr<HttpListener> metrics_listener;
 };
 
 absl::Status Server::Impl::Listen() {
@@ -172,6 +182,8 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   auto edge_or = Edge::Listen(listen, options.edge, identity != nullptr, logger);
   if (!edge_or.ok()) return edge_or.status();
   edge = *std::move(edge_or);
+  // Before there is a gRPC server, which must be shut down.
+  if (absl::Status status = OfferMetrics(); !status.ok()) return status;
   grpc::ServerBuilder builder;
   SetUpTransport(
       {.message_bytes = options.max_message_bytes, .held_bytes = options.max_transport_bytes},
@@ -206,6 +218,28 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   return absl::OkStatus();
 }
 
+absl::Status Server::Impl::OfferMetrics() {
+  if (request_metrics == nullptr) return absl::OkStatus();
+  auto address = ParseListenAddress(options.metrics_listen);
+  if (!address.ok()) return address.status();
+  const MetricSources sources = {
+      *request_metrics,  admission, pool,           service.resident_tensors(),
+      service.regions(), *edge,     OPSERVE_VERSION};
+  auto started = HttpListener::Start(*address, {}, [sources](absl::string_view path) {
+    if (path != "/metrics") {
+      return HttpAnswer{.status = 404, .body = "There is /metrics.\n"};
+    }
+    return HttpAnswer{.content_type = kMetricTextType, .body = CollectMetrics(sources).ToText()};
+  });
+  if (!started.ok()) {
+    return absl::Status(started.status().code(),
+                        absl::StrCat("cannot offer metrics at ", options.metrics_listen, ": ",
+                                     started.status().message()));
+  }
+  metrics_listener = *std::move(started);
+  return absl::OkStatus();
+}
+
 absl::Status Server::Impl::ShareMemory() {
   if (!options.regions.is_on || socket_files.empty()) return absl::OkStatus();
   RegionSocketOptions region_options;
@@ -234,21 +268,23 @@ std::string DeviceNames(const DevicePool& pool) {
 }
 
 void Server::Impl::LogStart() const {
-  logger.Log(LogLevel::kInfo, "serving",
-             {{"version", OPSERVE_VERSION},
-              {"addresses", absl::StrJoin(addresses, ",")},
-              {"tls", options.tls_key.empty() ? "off" : "on"},
-              {"pollers", pollers.size()},
-              {"devices", DeviceNames(pool)},
-              {"placement", NameOf(options.placement)},
-              {"verify", options.pool.verify_rate},
-              {"max_message_bytes", options.max_message_bytes},
-              {"max_concurrent_requests", options.admission.max_requests},
-              {"max_queued_bytes", options.admission.max_bytes},
-              {"max_tensor_bytes", options.validation.max_tensor_bytes},
-              {"max_elements", options.validation.max_elements},
-              {"regions", region_socket == nullptr ? "off" : region_socket->path()},
-              {"request_cache_entries", options.request_cache_entries}});
+  logger.Log(
+      LogLevel::kInfo, "serving",
+      {{"version", OPSERVE_VERSION},
+       {"addresses", absl::StrJoin(addresses, ",")},
+       {"metrics", metrics_listener == nullptr ? "off" : metrics_listener->address().ToString()},
+       {"tls", options.tls_key.empty() ? "off" : "on"},
+       {"pollers", pollers.size()},
+       {"devices", DeviceNames(pool)},
+       {"placement", NameOf(options.placement)},
+       {"verify", options.pool.verify_rate},
+       {"max_message_bytes", options.max_message_bytes},
+       {"max_concurrent_requests", options.admission.max_requests},
+       {"max_queued_bytes", options.admission.max_bytes},
+       {"max_tensor_bytes", options.validation.max_tensor_bytes},
+       {"max_elements", options.validation.max_elements},
+       {"regions", region_socket == nullptr ? "off" : region_socket->path()},
+       {"request_cache_entries", options.request_cache_entries}});
 }
 
 void Server::Impl::HurryClients() {
@@ -289,6 +325,11 @@ Server::~Server() {
 const std::vector<std::string>& Server::addresses() const { return impl_->addresses; }
 
 int Server::port() const { return impl_->port; }
+
+std::string Server::metrics_address() const {
+  return impl_->metrics_listener == nullptr ? std::string()
+                                            : impl_->metrics_listener->address().ToString();
+}
 
 EdgeCounters Server::connections() const { return impl_->edge->counters(); }
 

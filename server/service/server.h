@@ -63,6 +63,9 @@ class Server {
   // Port of the first TCP address; 0 if there is none.
   int port() const;
 
+  // Where metrics are offered, with the port that was picked; empty: nowhere.
+  std::string metrics_address() const;
+
   // What became of the connections so far.
   EdgeCounters connections() const;
 

@@ -43,6 +43,9 @@ struct ServerOptions {
   std::string tls_certificate;
   std::string tls_key;
 
+  // Where metrics are offered over HTTP, in the form of `listen`; empty: nowhere.
+  std::string metrics_listen;
+
   // How many connections are taken, and what they may do.
   EdgeOptions edge;
 
