@@ -139,6 +139,7 @@ void RequestJob<Work>::Describe(const RunRecord* run) {
   work_.Describe(*record);
   if (run == nullptr) return;
   record->device = run->device;
+  record->accepted = traits().accepted;
   record->queued = run->queued;
   record->ran = run->ran;
 }

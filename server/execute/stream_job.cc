@@ -48,8 +48,7 @@ void StreamJob::Fail(const absl::Status& why) {
 void StreamJob::Report(const absl::Status& status, uint64_t bytes_out) {
   if (parts_.observer == nullptr) return;
   is_reported_ = true;
-  const auto client = [this]() -> absl::string_view { return owner_.client(); };
-  ReportEnd(*parts_.observer, record_, status, bytes_out, client);
+  ReportEnd(*parts_.observer, record_, status, bytes_out, *this);
 }
 
 }  // namespace opserve

@@ -36,7 +36,7 @@ size_t RequestMetrics::WorkOf(const RequestRecord& record) {
   return record.work == WorkKind::kSequence ? kSequenceWork : kNoWork;
 }
 
-void RequestMetrics::OnRequest(const RequestRecord& record, ClientName) noexcept {
+void RequestMetrics::OnRequest(const RequestRecord& record, const RequestSource&) noexcept {
   Shard& shard = Mine();
   const auto code = std::min(static_cast<size_t>(record.code), kCodes - 1);
   Method& method = shard.methods[methods_.Of(record.method)];

@@ -30,7 +30,7 @@ class RequestMetrics final : public RequestObserver {
  public:
   RequestMetrics();
 
-  void OnRequest(const RequestRecord& record, ClientName client) noexcept override;
+  void OnRequest(const RequestRecord& record, const RequestSource& source) noexcept override;
 
   // Adds what was counted so far. Requests, calls and times of which there were none are left out;
   // errors are not.

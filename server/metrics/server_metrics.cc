@@ -137,6 +137,9 @@ MetricSet CollectMetrics(const MetricSources& sources) {
   for (const DeviceStatus& device : sources.pool.Status()) AddDevice(set, device, sources.tensors);
   AddMemory(set, sources.tensors, sources.regions);
   AddConnections(set, sources.edge);
+  for (const LineFile* const log : sources.logs) {
+    set.Add(MetricId::kLogDropped, {log->title()}, ToDouble(log->dropped()));
+  }
   AddProcess(set);
   return set;
 }

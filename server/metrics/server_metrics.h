@@ -7,9 +7,11 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "server/admission/admission.h"
 #include "server/edge/edge.h"
+#include "server/journal/line_file.h"
 #include "server/metrics/metric_set.h"
 #include "server/metrics/request_metrics.h"
 #include "server/pool/device_pool.h"
@@ -26,6 +28,8 @@ struct MetricSources {
   const TensorStore& tensors;
   const RegionTable& regions;
   const Edge& edge;
+  // Those that are in use.
+  std::vector<const LineFile*> logs;
   std::string version;
 };
 

@@ -63,6 +63,7 @@ void WaitForStop(StopSignals& signals, Server& server, Logger& logger) {
     if (signal != SIGHUP) return;
     // The log tells how it went.
     static_cast<void>(server.ReloadCertificate());
+    server.ReopenLogs();
   }
 }
 

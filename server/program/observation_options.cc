@@ -21,10 +21,15 @@ CLI::Validator IsAddressOrEmpty() {
 
 void AddObservationOptions(CLI::App& app, ServerOptions& server) {
   app.add_option("--metrics-listen", server.metrics_listen,
-                 "Address to offer metrics at over HTTP, in the form of --listen; without it there "
-                 "are none")
+                 "Address for metrics over HTTP, in the form of --listen; without it: none")
       ->type_name("ADDRESS")
       ->check(IsAddressOrEmpty());
+  app.add_option("--access-log", server.access_log,
+                 "File for a line of JSON per request; -: standard output; SIGHUP opens it anew")
+      ->type_name("FILE");
+  app.add_option("--trace-log", server.trace_log,
+                 "The same for the spans of requests whose callers record their trace")
+      ->type_name("FILE");
 }
 
 }  // namespace opserve

@@ -18,7 +18,7 @@ std::optional<ErrorReason> ReasonOf(const absl::Status& status) {
 }
 
 void ReportEnd(RequestObserver& observer, RequestRecord& record, const absl::Status& status,
-               uint64_t bytes_out, RequestObserver::ClientName client) noexcept {
+               uint64_t bytes_out, const RequestSource& source) noexcept {
   record.total = SteadyClock().Now() - record.start;
   record.bytes_out = bytes_out;
   record.code = status.code();
@@ -27,7 +27,7 @@ void ReportEnd(RequestObserver& observer, RequestRecord& record, const absl::Sta
   } catch (const std::exception&) {
     record.reason.reset();
   }
-  observer.OnRequest(record, client);
+  observer.OnRequest(record, source);
 }
 
 }  // namespace opserve

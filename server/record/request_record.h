@@ -8,8 +8,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "kernels/data_type.h"
@@ -46,6 +47,7 @@ struct RequestRecord {
   // The device whose result was answered, by a name that lives as long as the pool; empty: none
   // ran. Only with one is there a time in the queue and a time of the run.
   absl::string_view device;
+  Clock::TimePoint accepted = {};
   Clock::Duration queued{};
   Clock::Duration ran{};
   // How it ended. The reason is that of errors of the server's own.
@@ -53,16 +55,42 @@ struct RequestRecord {
   std::optional<ErrorReason> reason;
 };
 
+// What is known of a request beside its record, and costs something to find out.
+class RequestSource {
+ public:
+  // Who sent it; see server/rpc/call_context.h.
+  virtual std::string client() const = 0;
+  // The metadata `traceparent` of its call; empty where there is none, or more than one.
+  virtual std::string traceparent() const = 0;
+
+ protected:
+  ~RequestSource() = default;
+};
+
 // Gets every record once, when the request's answer is given to gRPC. Thread-safe.
 class RequestObserver {
  public:
-  // What `client` returns is known only where it is asked for; not after OnRequest has returned.
-  using ClientName = absl::FunctionRef<absl::string_view()>;
-
   virtual ~RequestObserver() = default;
 
-  // Never blocks.
-  virtual void OnRequest(const RequestRecord& record, ClientName client) noexcept = 0;
+  // Never blocks. Neither argument is there any more once this has returned.
+  virtual void OnRequest(const RequestRecord& record, const RequestSource& source) noexcept = 0;
+};
+
+// Tells several observers, one after the other. Thread-safe once all have been added.
+class ObserverList final : public RequestObserver {
+ public:
+  // `observer` must outlive the list; nullptr adds none.
+  void Add(RequestObserver* observer) {
+    if (observer != nullptr) observers_.push_back(observer);
+  }
+  bool empty() const { return observers_.empty(); }
+
+  void OnRequest(const RequestRecord& record, const RequestSource& source) noexcept override {
+    for (RequestObserver* const observer : observers_) observer->OnRequest(record, source);
+  }
+
+ private:
+  std::vector<RequestObserver*> observers_;
 };
 
 // The reason in the details of an error; nullopt for OK, and for errors that have none.
@@ -71,7 +99,7 @@ std::optional<ErrorReason> ReasonOf(const absl::Status& status);
 // Completes `record` with the end of its request, just now, and reports it. Does not throw: a
 // record for which there is no memory lacks its reason.
 void ReportEnd(RequestObserver& observer, RequestRecord& record, const absl::Status& status,
-               uint64_t bytes_out, RequestObserver::ClientName client) noexcept;
+               uint64_t bytes_out, const RequestSource& source) noexcept;
 
 }  // namespace opserve
 

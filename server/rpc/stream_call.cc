@@ -19,6 +19,8 @@ void StreamCall::Expect(RpcService::Method& method, Poller& poller) {
 
 std::string StreamCall::client() const { return ClientOf(context_); }
 
+std::string StreamCall::traceparent() const { return TraceParentOf(context_); }
+
 Clock::TimePoint StreamCall::deadline() const { return DeadlineOf(context_); }
 
 void StreamCall::Read() {
@@ -53,9 +55,7 @@ void StreamCall::ReportFailure(const absl::Status& status) noexcept {
   RequestRecord record;
   record.method = method_.name();
   record.start = started_;
-  std::string name;
-  const auto client_name = [&]() -> absl::string_view { return name = client(); };
-  ReportEnd(*method_.limits.observer, record, status, 0, client_name);
+  ReportEnd(*method_.limits.observer, record, status, 0, CallSource(context_));
 }
 
 void StreamCall::Guard(absl::FunctionRef<void()> work) noexcept {

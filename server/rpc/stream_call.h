@@ -59,6 +59,8 @@ class StreamCall final : private PolledCall {
 
   // Who calls: see server/rpc/call_context.h. Only in the poller's thread.
   std::string client() const;
+  // The metadata `traceparent`; likewise.
+  std::string traceparent() const;
   // When it must be done, by SteadyClock(); kNever if it has no deadline.
   Clock::TimePoint deadline() const;
 

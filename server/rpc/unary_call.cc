@@ -128,9 +128,7 @@ void UnaryCall::OnSend(bool) {
 
 void UnaryCall::Report(const absl::Status& status, uint64_t bytes_out) noexcept {
   if (method_.limits.observer == nullptr) return;
-  std::string name;
-  const auto client_name = [&]() -> absl::string_view { return name = client(); };
-  ReportEnd(*method_.limits.observer, record_, status, bytes_out, client_name);
+  ReportEnd(*method_.limits.observer, record_, status, bytes_out, CallSource(context_));
 }
 
 void UnaryCall::Send(const grpc::ByteBuffer& response) {

@@ -15,6 +15,9 @@
 #include "server/device/cpu/cpu_device.h"
 #include "server/edge/edge.h"
 #include "server/edge/listen_address.h"
+#include "server/journal/access_log.h"
+#include "server/journal/line_file.h"
+#include "server/journal/trace_log.h"
 #include "server/metrics/http_listener.h"
 #include "server/metrics/request_metrics.h"
 #include "server/metrics/server_metrics.h"
@@ -116,11 +119,15 @@ struct Server::Impl {
                                         : std::make_shared<CpuDevice>(options.cpu_threads),
              environment.find_gpus, [this] { gpu_readiness.Update(); }),
         service({clock, pool, validator, admission, control, streams, logger, options,
-                 request_metrics.get()}) {}
+                 observes ? &observers : nullptr}) {
+    observers.Add(request_metrics.get());
+  }
   // The devices may change their states for longer than there is a health service.
   ~Impl() { gpu_readiness.Detach(); }
 
   absl::Status Listen();
+  // Opens the access log and the trace log, if they are to be.
+  absl::Status OpenLogs();
   absl::Status BuildServer(const std::vector<ListenAddress>& listen);
   // Offers shared memory beside the first socket file, if there is one.
   absl::Status ShareMemory();
@@ -148,6 +155,14 @@ struct Server::Impl {
   // Absent where nobody can ask for them.
   const std::unique_ptr<RequestMetrics> request_metrics =
       options.metrics_listen.empty() ? nullptr : std::make_unique<RequestMetrics>();
+  // Absent where they are not asked for. Calls begin once all observers are there.
+  std::unique_ptr<LineFile> access_file;
+  std::unique_ptr<LineFile> trace_file;
+  std::optional<AccessLog> access_log;
+  std::optional<TraceLog> trace_log;
+  ObserverList observers;
+  const bool observes =
+      request_metrics != nullptr || !options.access_log.empty() || !options.trace_log.empty();
   GpuReadiness gpu_readiness;
   DevicePool pool;
   OperatorService service;
@@ -170,7 +185,27 @@ absl::Status Server::Impl::Listen() {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   absl::StatusOr<std::vector<ListenAddress>> listen = ParseAddresses(options);
   if (!listen.ok()) return listen.status();
+  if (absl::Status status = OpenLogs(); !status.ok()) return status;
   return BuildServer(*listen);
+}
+
+absl::Status Server::Impl::OpenLogs() {
+  const auto open = [this](const std::string& path, absl::string_view title,
+                           std::unique_ptr<LineFile>& file) {
+    if (path.empty()) return absl::OkStatus();
+    auto opened = LineFile::Open({.path = path, .title = title}, logger);
+    if (opened.ok()) file = *std::move(opened);
+    return opened.status();
+  };
+  if (absl::Status status = open(options.access_log, "access", access_file); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = open(options.trace_log, "trace", trace_file); !status.ok()) {
+    return status;
+  }
+  if (access_file != nullptr) observers.Add(&access_log.emplace(*access_file));
+  if (trace_file != nullptr) observers.Add(&trace_log.emplace(*trace_file));
+  return absl::OkStatus();
 }
 
 absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen) {
@@ -222,9 +257,11 @@ absl::Status Server::Impl::OfferMetrics() {
   if (request_metrics == nullptr) return absl::OkStatus();
   auto address = ParseListenAddress(options.metrics_listen);
   if (!address.ok()) return address.status();
-  const MetricSources sources = {
-      *request_metrics,  admission, pool,           service.resident_tensors(),
-      service.regions(), *edge,     OPSERVE_VERSION};
+  MetricSources sources = {*request_metrics,  admission, pool, service.resident_tensors(),
+                           service.regions(), *edge,     {},   OPSERVE_VERSION};
+  for (const LineFile* const file : {access_file.get(), trace_file.get()}) {
+    if (file != nullptr) sources.logs.push_back(file);
+  }
   auto started = HttpListener::Start(*address, {}, [sources](absl::string_view path) {
     if (path != "/metrics") {
       return HttpAnswer{.status = 404, .body = "There is /metrics.\n"};
@@ -334,6 +371,19 @@ std::string Server::metrics_address() const {
 EdgeCounters Server::connections() const { return impl_->edge->counters(); }
 
 Admission::Usage Server::usage() const { return impl_->admission.usage(); }
+
+void Server::ReopenLogs() {
+  for (LineFile* const file : {impl_->access_file.get(), impl_->trace_file.get()}) {
+    if (file == nullptr) continue;
+    const absl::Status status = file->Reopen();
+    if (status.ok()) {
+      impl_->logger.Log(LogLevel::kInfo, "log reopened", {{"log", file->title()}});
+    } else {
+      impl_->logger.Log(LogLevel::kError, "log kept",
+                        {{"log", file->title()}, {"reason", status.message()}});
+    }
+  }
+}
 
 absl::Status Server::ReloadCertificate() {
   if (impl_->identity == nullptr) return absl::OkStatus();

@@ -45,6 +45,10 @@ struct ServerOptions {
 
   // Where metrics are offered over HTTP, in the form of `listen`; empty: nowhere.
   std::string metrics_listen;
+  // Files that get a line for each request, and lines for the spans of each request that belongs to
+  // a trace; "-": standard output, empty: none.
+  std::string access_log;
+  std::string trace_log;
 
   // How many connections are taken, and what they may do.
   EdgeOptions edge;

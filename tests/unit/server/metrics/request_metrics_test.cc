@@ -59,8 +59,15 @@ RequestRecord AnsweredRequest() {
   return record;
 }
 
+// Metrics ask neither.
+class Nobody final : public RequestSource {
+ public:
+  std::string client() const override { return "not asked for"; }
+  std::string traceparent() const override { return "not asked for"; }
+};
+
 void Observe(RequestMetrics& metrics, const RequestRecord& record) {
-  metrics.OnRequest(record, []() -> absl::string_view { return "not asked for"; });
+  metrics.OnRequest(record, Nobody());
 }
 
 TEST(RequestMetrics, CountsAnAnsweredRequestOnce) {
