@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <exception>
@@ -14,6 +15,11 @@ namespace opserve {
 namespace {
 
 constexpr char kStandardOutput[] = "-";
+
+// Lines are written in pieces of about so many bytes, ...
+constexpr size_t kPieceBytes = 64 << 10;
+// ... or after this time.
+constexpr std::chrono::milliseconds kRest{10};
 
 // What a line takes beside its text while it waits.
 constexpr size_t kLineOverhead = sizeof(std::string) + 1;
@@ -56,18 +62,18 @@ void LineFile::Add(absl::string_view line) noexcept {
   try {
     std::string whole = absl::StrCat(line, "\n");
     const size_t bytes = whole.size() + kLineOverhead;
-    bool is_first = false;
+    bool wakes = false;
     bool has_room = false;
     {
       MutexLock lock(mutex_);
       has_room = bytes <= options_.max_waiting_bytes - waiting_bytes_;
       if (has_room) {
-        is_first = waiting_bytes_ == 0;
         batches_.back().lines.push_back(std::move(whole));
-        waiting_bytes_ += bytes;
+        const size_t before = std::exchange(waiting_bytes_, waiting_bytes_ + bytes);
+        wakes = is_resting_ ? before < kPieceBytes && waiting_bytes_ >= kPieceBytes : before == 0;
       }
     }
-    if (is_first) changed_.NotifyOne();
+    if (wakes) changed_.NotifyOne();
     if (!has_room) Drop(1, "lines come faster than they are written");
   } catch (const std::exception&) {
     Drop(1, "there is no memory");
@@ -93,6 +99,13 @@ void LineFile::Run() {
     size_t bytes = 0;
     {
       MutexLock lock(mutex_);
+      // To be woken for every line would cost those who add them more than the line.
+      const auto rest_end = std::chrono::steady_clock::now() + kRest;
+      is_resting_ = true;
+      while (waiting_bytes_ < kPieceBytes && batches_.size() == 1 && !is_stopping_) {
+        if (!changed_.WaitUntil(mutex_, rest_end)) break;
+      }
+      is_resting_ = false;
       while (waiting_bytes_ == 0 && batches_.size() == 1 && !is_stopping_) changed_.Wait(mutex_);
       if (waiting_bytes_ == 0 && batches_.size() == 1) return;
       batches.swap(batches_);
@@ -112,35 +125,35 @@ void LineFile::Run() {
 }
 
 void LineFile::Write(const std::vector<std::string>& lines) {
-  uint64_t lost = 0;
-  int error = 0;
-  for (const std::string& line : lines) {
-    if (is_in_line_ && !WriteAll("\n")) {
-      error = errno;
-      ++lost;
-      continue;
-    }
-    is_in_line_ = false;
-    if (WriteAll(line)) continue;
-    error = errno;
-    ++lost;
+  for (auto line = lines.begin(); line != lines.end();) {
+    std::string piece = is_in_line_ ? "\n" : "";
+    while (line != lines.end() && piece.size() < kPieceBytes) piece += *line++;
+    WritePiece(piece);
   }
-  if (lost > 0) Drop(lost, absl::ErrnoToStatus(error, "it cannot be written").message());
 }
 
-bool LineFile::WriteAll(absl::string_view bytes) {
+void LineFile::WritePiece(absl::string_view piece) {
   const int fd = file_ ? file_.get() : STDOUT_FILENO;
-  const size_t all = bytes.size();
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
+  absl::string_view left = piece;
+  while (!left.empty()) {
+    const ssize_t written = write(fd, left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      is_in_line_ = is_in_line_ || bytes.size() < all;
-      return false;
-    }
-    bytes.remove_prefix(static_cast<size_t>(written));
+    if (written <= 0) break;
+    left.remove_prefix(static_cast<size_t>(written));
   }
-  return true;
+  if (left.empty()) {
+    is_in_line_ = false;
+    return;
+  }
+  const int error = errno;
+  auto lost = static_cast<uint64_t>(std::count(left.begin(), left.end(), '\n'));
+  if (left.size() == piece.size()) {
+    // The end of a line that was in the file already is no line.
+    if (is_in_line_) --lost;
+  } else {
+    is_in_line_ = piece[piece.size() - left.size() - 1] != '\n';
+  }
+  Drop(lost, absl::ErrnoToStatus(error, "it cannot be written").message());
 }
 
 void LineFile::Drop(uint64_t lines, absl::string_view why) noexcept {

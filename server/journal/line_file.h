@@ -74,8 +74,8 @@ class LineFile {
   static absl::StatusOr<UniqueFd> OpenFile(const std::string& path);
   void Run();
   void Write(const std::vector<std::string>& lines);
-  // Whether all of `bytes` was written.
-  bool WriteAll(absl::string_view bytes);
+  // Whole lines, perhaps after the end of one that was written in part.
+  void WritePiece(absl::string_view piece);
   void Drop(uint64_t lines, absl::string_view why) noexcept;
 
   const LineFileOptions options_;
@@ -93,6 +93,8 @@ class LineFile {
   // Lines that wait belong to the last batch.
   std::vector<Batch> batches_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The thread waits for more lines to come.
+  bool is_resting_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
