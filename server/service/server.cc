@@ -21,6 +21,7 @@
 #include "server/metrics/http_listener.h"
 #include "server/metrics/request_metrics.h"
 #include "server/metrics/server_metrics.h"
+#include "server/metrics/status_page.h"
 #include "server/regions/region_socket.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/poller.h"
@@ -262,12 +263,8 @@ absl::Status Server::Impl::OfferMetrics() {
   for (const LineFile* const file : {access_file.get(), trace_file.get()}) {
     if (file != nullptr) sources.logs.push_back(file);
   }
-  auto started = HttpListener::Start(*address, {}, [sources](absl::string_view path) {
-    if (path != "/metrics") {
-      return HttpAnswer{.status = 404, .body = "There is /metrics.\n"};
-    }
-    return HttpAnswer{.content_type = kMetricTextType, .body = CollectMetrics(sources).ToText()};
-  });
+  auto started = HttpListener::Start(
+      *address, {}, [sources](absl::string_view path) { return AnswerPath(sources, path); });
   if (!started.ok()) {
     return absl::Status(started.status().code(),
                         absl::StrCat("cannot offer metrics at ", options.metrics_listen, ": ",

@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/integration/http_page.h"
 #include "tests/integration/sequence_requests.h"
 #include "tests/integration/test_server.h"
@@ -17,10 +18,12 @@
 namespace opserve::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 ServerOptions WithMetrics() {
@@ -173,6 +176,37 @@ TEST(MetricsTest, TellsWhoHoldsTensors) {
   EXPECT_THAT(
       ScrapeLines(server, "opserve_client_resident_bytes"),
       ElementsAre(absl::StrCat(R"({client="127.0.0.1"})", all[0]), R"({client="other"} 0)"));
+}
+
+TEST(MetricsTest, ThePageHasAllThatItNeeds) {
+  TestServer server(WithMetrics());
+  const std::string page = GetPage(server.server().metrics_address(), "/");
+  EXPECT_TRUE(absl::StartsWith(page, "<!DOCTYPE html>")) << page.substr(0, 100);
+  EXPECT_TRUE(absl::EndsWith(page, "</html>\n"));
+  // But for the names of formats, which nobody fetches.
+  EXPECT_THAT(absl::StrReplaceAll(page, {{"http://www.w3.org/2000/svg", ""}}),
+              AllOf(Not(HasSubstr("http:")), Not(HasSubstr("https:")), Not(HasSubstr("src="))));
+}
+
+TEST(MetricsTest, TheDataOfThePageIsThatOfTheMetrics) {
+  TestServer server(WithMetrics());
+  ASSERT_TRUE(server.Execute(RoundRequest({1, 2})).status.ok());
+  const auto status =
+      nlohmann::json::parse(GetPage(server.server().metrics_address(), "/status.json"));
+  EXPECT_GT(status["time"].get<double>(), 1.7e9);
+  ASSERT_EQ(status["devices"].size(), 1u);
+  EXPECT_EQ(status["devices"][0]["state"], "ready");
+  EXPECT_EQ(status["operators"].size(), 4u);
+  const auto& requests = status["metrics"]["opserve_requests_total"];
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0]["value"], 1);
+  EXPECT_EQ(requests[0]["labels"]["operator"], "ELEMENT_WISE_ROUND");
+  EXPECT_EQ(requests[0]["labels"]["device"], status["devices"][0]["name"]);
+  const auto& times = status["metrics"]["opserve_request_duration_seconds"][0];
+  EXPECT_EQ(times["count"], 1);
+  EXPECT_EQ(times["buckets"].size(), 20u);
+  EXPECT_TRUE(times["buckets"][19][0].is_null());
+  EXPECT_EQ(times["buckets"][19][1], 1);
 }
 
 TEST(MetricsTest, AnswersOnlyWhatThereIs) {
