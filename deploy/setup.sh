@@ -24,10 +24,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 declare -A packages_of=(
   [build]="ca-certificates ccache cmake directx-headers-dev g++ git make ninja-build pkg-config
     libabsl-dev libcli11-dev libgrpc++-dev libhwy-dev libprotobuf-dev libspdlog-dev libssl-dev libtbb-dev
-    libvulkan-dev nlohmann-json3-dev protobuf-compiler protobuf-compiler-grpc"
-  # groff and zsh check what opserve writes for man and for shells; the last three are a Direct3D 12 device
+    libvulkan-dev nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc"
+  # groff and zsh check what opserve writes for man and for shells, prometheus its metrics; the last three are a Direct3D 12 device
   # in software.
-  [test]="groff-base libgmock-dev libgtest-dev openssl python3 python3-h2 python3-numpy zsh
+  [test]="groff-base libgmock-dev libgtest-dev openssl prometheus python3 python3-h2 python3-numpy zsh
     libvkd3d1 libvulkan1 mesa-vulkan-drivers"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
@@ -39,7 +39,7 @@ declare -A packages_of=(
   [gpu]="libvkd3d1 libvulkan1"
   # What opserve-server and opserve link; deploy/check-image-packages.sh compares it with them.
   [runtime]="libabsl20220623 libfmt9 libgcc-s1 libgrpc++1.51 libgrpc29 libhwy1
-    libprotobuf32 libspdlog1.10 libssl3 libstdc++6 libtbb12"
+    libprometheus-cpp-core1.0 libprotobuf32 libspdlog1.10 libssl3 libstdc++6 libtbb12"
 )
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -76,6 +76,14 @@ install_packages() {
   # One line per package as it is unpacked and configured.
   apt install --no-install-recommends "${missing[@]}" |
     sed -un 's/^Unpacking \([^ ]*\).*/setup:   unpacking \1/p; s/^Setting up \([^ ]*\).*/setup:   ready: \1/p'
+}
+
+# Sees to it that a service of a package that is to be installed does not start: tests only want the program.
+# `systemctl unmask SERVICE` takes it back.
+keep_from_starting() {
+  local unit=/etc/systemd/system/$1.service
+  [[ -d /run/systemd/system && ! -e $unit && ! -L $unit ]] || return 0
+  as_root ln -s /dev/null "$unit"
 }
 
 # Makes .venv with ONNX Runtime for comparing benchmarks. Optional: says so where it cannot.
@@ -135,6 +143,7 @@ main() {
   find_missing "${groups[@]}"
   if ((${#missing[@]})); then
     [[ $mode == install ]] || die "missing: ${missing[*]}"
+    [[ " ${missing[*]} " != *" prometheus "* ]] || keep_from_starting prometheus
     install_packages "${missing[@]}"
   fi
   if [[ $mode == install && " ${groups[*]} " == *" bench "* ]]; then

@@ -138,4 +138,21 @@ Admission::Usage Admission::usage() const {
   return usage_;
 }
 
+Admission::ClientUsage Admission::LargestClients(size_t count) const {
+  ClientUsage result;
+  MutexLock lock(mutex_);
+  std::vector<const Share*> all;
+  for (const auto& [client, share] : shares_) all.push_back(&share);
+  const auto end = all.begin() + static_cast<ptrdiff_t>(std::min(count, all.size()));
+  std::partial_sort(all.begin(), end, all.end(),
+                    [](const Share* a, const Share* b) { return a->usage.bytes > b->usage.bytes; });
+  result.others = usage_;
+  for (auto share = all.begin(); share != end; ++share) {
+    result.largest.emplace_back(*(*share)->client, (*share)->usage);
+    result.others.requests -= (*share)->usage.requests;
+    result.others.bytes -= (*share)->usage.bytes;
+  }
+  return result;
+}
+
 }  // namespace opserve

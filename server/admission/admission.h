@@ -8,9 +8,11 @@
 #define OPSERVE_SERVER_ADMISSION_ADMISSION_H_
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/node_hash_map.h"
 #include "absl/status/statusor.h"
@@ -98,6 +100,19 @@ class Admission {
   void Interrupt();
 
   Usage usage() const;
+
+  // Who holds most, as of one moment.
+  struct ClientUsage {
+    // Clients, by the proven part, that hold most bytes, the largest first.
+    std::vector<std::pair<std::string, Usage>> largest;
+    // What all others hold together.
+    Usage others;
+  };
+
+  // The `count` clients that hold most. Looks at every client that holds something.
+  ClientUsage LargestClients(size_t count) const;
+
+  const AdmissionLimits& limits() const { return limits_; }
 
  private:
   // What one client holds.

@@ -1,5 +1,6 @@
 #include "server/base/quota_ledger.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -60,6 +61,23 @@ class QuotaCharge::Books {
     return used_;
   }
 
+  QuotaHoldings Largest(size_t count) const {
+    QuotaHoldings holdings;
+    MutexLock lock(mutex_);
+    std::vector<const std::pair<const std::string, Account>*> all;
+    for (const auto& account : accounts_) all.push_back(&account);
+    const auto end = all.begin() + static_cast<ptrdiff_t>(std::min(count, all.size()));
+    std::partial_sort(all.begin(), end, all.end(), [](const auto* a, const auto* b) {
+      return a->second.bytes > b->second.bytes;
+    });
+    holdings.others = used_;
+    for (auto account = all.begin(); account != end; ++account) {
+      holdings.largest.emplace_back((*account)->first, (*account)->second.bytes);
+      holdings.others -= (*account)->second.bytes;
+    }
+    return holdings;
+  }
+
  private:
   // What is charged never exceeds a limit, so no difference is below zero.
   std::optional<QuotaShortage> ShortageLocked(uint64_t used, uint64_t bytes) const
@@ -115,5 +133,7 @@ QuotaTaking QuotaLedger::Take(absl::string_view holder, uint64_t bytes) {
 uint64_t QuotaLedger::UsedBy(absl::string_view holder) const { return books_->UsedBy(holder); }
 
 uint64_t QuotaLedger::used() const { return books_->used(); }
+
+QuotaHoldings QuotaLedger::Largest(size_t count) const { return books_->Largest(count); }
 
 }  // namespace opserve

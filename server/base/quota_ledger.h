@@ -5,11 +5,13 @@
 #ifndef OPSERVE_SERVER_BASE_QUOTA_LEDGER_H_
 #define OPSERVE_SERVER_BASE_QUOTA_LEDGER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -26,6 +28,14 @@ struct QuotaShortage {
 };
 
 struct QuotaTaking;
+
+// Who holds most.
+struct QuotaHoldings {
+  // Holders and their bytes, the largest first.
+  std::vector<std::pair<std::string, uint64_t>> largest;
+  // Bytes of all others together.
+  uint64_t others = 0;
+};
 
 // Bytes that count against a quota while the object lives, or none. May outlive the ledger, and may
 // be destroyed on any thread; else not thread-safe, but for the functions that are const.
@@ -83,6 +93,9 @@ class QuotaLedger {
   // Bytes that are charged: to `holder`, and to all.
   uint64_t UsedBy(absl::string_view holder) const;
   uint64_t used() const;
+
+  // The `count` holders that have most, all as of one moment. Looks at every holder.
+  QuotaHoldings Largest(size_t count) const;
 
  private:
   const std::shared_ptr<QuotaCharge::Books> books_;

@@ -93,6 +93,8 @@ class Edge {
   std::vector<ListenAddress> addresses() const;
 
   EdgeCounters counters() const;
+  // Constant.
+  const EdgeOptions& options() const { return options_; }
 
  private:
   // What connections of one client have in common.

@@ -107,4 +107,15 @@ void ExecuteWork::LogAnswer(const RunRecord& record) const {
                      {"device", record.device}});
 }
 
+void ExecuteWork::Describe(RequestRecord& record) const {
+  if (invocation_ != nullptr) {
+    record.work = WorkKind::kOperator;
+    record.op = invocation_->op;
+    record.type = invocation_->lane_type;
+  } else if (const OpTraits* const traits = FindOperator(request_.operator_())) {
+    record.work = WorkKind::kOperator;
+    record.op = traits->id;
+  }
+}
+
 }  // namespace opserve

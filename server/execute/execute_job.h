@@ -53,6 +53,10 @@ class ExecuteWork {
   LogField LoggedSubject() const;
   void LogAnswer(const RunRecord& record) const;
 
+  // Fills in what `record` says of the work. The operator of a request that is not valid is known
+  // by its name, if it has one of the table.
+  void Describe(RequestRecord& record) const;
+
  private:
   absl::Status CheckOutputPlace(const InputPlaces& inputs);
   // The input whose payload the result can take the place of; nullopt: none.

@@ -122,6 +122,7 @@ template <class Work>
 void RequestJob<Work>::Answer(const RunRecord& record) {
   try {
     Response header;
+    Describe(&record);
     // A result that takes the place of an input finds that nobody reads it any more.
     inputs_.Release();
     absl::StatusOr<JobResults> results = work_.Finish(record, payloads_, header);
@@ -139,11 +140,25 @@ void RequestJob<Work>::Answer(const RunRecord& record) {
 template <class Work>
 void RequestJob<Work>::Refuse(const absl::Status& why) {
   try {
+    Describe(nullptr);
     LogRefusal(why);
   } catch (const std::exception&) {
     // There is no memory for the line, which is no reason not to answer.
   }
   reply_.Fail(why);
+}
+
+template <class Work>
+void RequestJob<Work>::Describe(const RunRecord* run) {
+  RequestRecord* const record = reply_.record();
+  if (record == nullptr) return;
+  record->request_id = request_.request_id();
+  work_.Describe(*record);
+  if (run == nullptr) return;
+  record->device = run->device;
+  record->accepted = traits().accepted;
+  record->queued = run->queued;
+  record->ran = run->ran;
 }
 
 template <class Work>

@@ -27,6 +27,7 @@
 #include "server/batch/job.h"
 #include "server/lease/device_leases.h"
 #include "server/pool/device_pool.h"
+#include "server/record/request_record.h"
 #include "server/tensors/tensor_places.h"
 #include "server/validate/request_validator.h"
 #include "server/validate/sequence_validator.h"
@@ -63,6 +64,9 @@ struct ExecuteParts {
   PlaceParts places;
   // Of devices; nullptr: there are none.
   const DeviceLeases* leases = nullptr;
+  // Gets the requests of streams when they have ended; nullptr: nobody wants to know. Unary calls
+  // are reported by server/rpc/unary_call.h.
+  RequestObserver* observer = nullptr;
 };
 
 // What a job knows of the call that it comes from.
@@ -84,6 +88,9 @@ class JobReply {
   // result that went to a place of its own has no bytes here.
   virtual void Send(const Response& header, std::span<OutgoingPayload> payloads) = 0;
   virtual void Fail(const absl::Status& why) = 0;
+  // What is to be filled in of the request before its answer is sent; nullptr: nobody wants to
+  // know.
+  virtual RequestRecord* record() { return nullptr; }
 
  protected:
   ~JobReply() = default;
@@ -164,6 +171,8 @@ class RequestJob final : public Job {
   // What the request itself takes until it is answered, beside its tensors.
   uint64_t HeldByRequest(size_t header_bytes) const;
   void LogRefusal(const absl::Status& status) const;
+  // Fills in what the reply wants to know of the request; nullptr: it did not run.
+  void Describe(const RunRecord* run);
 
   const ExecuteParts& parts_;
   Reply& reply_;

@@ -37,6 +37,7 @@ class SequenceWork {
                                     Response& header);
   LogField LoggedSubject() const { return {"steps", request_.steps_size()}; }
   void LogAnswer(const RunRecord& record) const;
+  void Describe(RequestRecord& record) const { record.work = WorkKind::kSequence; }
 
  private:
   absl::Status CheckOutputPlaces() const;

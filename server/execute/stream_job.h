@@ -19,13 +19,19 @@
 
 namespace opserve {
 
-// Lives until its answer has been sent: it holds the request's share of the server.
-class StreamJob final : private ExecuteJob::Reply {
+// The name of the method that streams are calls of; lives for ever.
+inline constexpr absl::string_view kStreamMethod = "ExecuteStream";
+
+// Lives until its answer has been sent: it holds the request's share of the server. One that is
+// destroyed before it was answered, because its stream has ended, is reported as cancelled.
+class StreamJob final : private ExecuteJob::Reply, private RequestSource {
  public:
   class Owner {
    public:
     // Who sends the stream.
     virtual const std::string& client() const = 0;
+    // The metadata `traceparent` of the stream; empty: none.
+    virtual const std::string& traceparent() const = 0;
     // Called once for each job, on any thread, perhaps before Submit or Refuse returns.
     virtual void OnAnswered(StreamJob& job, StreamAnswer answer) = 0;
 
@@ -35,6 +41,7 @@ class StreamJob final : private ExecuteJob::Reply {
 
   // `parts` and `owner` must outlive the job.
   StreamJob(const ExecuteParts& parts, Owner& owner, uint64_t id, v1::ExecuteRequest request);
+  ~StreamJob();
 
   uint64_t id() const { return id_; }
   // Bytes of its inputs and its output; 0 before it is accepted.
@@ -54,9 +61,16 @@ class StreamJob final : private ExecuteJob::Reply {
   std::string client() override { return owner_.client(); }
   void Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) override;
   void Fail(const absl::Status& why) override;
+  RequestRecord* record() override { return parts_.observer == nullptr ? nullptr : &record_; }
+  std::string client() const override { return owner_.client(); }
+  std::string traceparent() const override { return owner_.traceparent(); }
+  void Report(const absl::Status& status, uint64_t bytes_out);
 
+  const ExecuteParts& parts_;
   const uint64_t id_;
   Owner& owner_;
+  RequestRecord record_;
+  bool is_reported_ = false;
   ExecuteJob job_;
 };
 

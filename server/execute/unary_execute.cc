@@ -26,6 +26,7 @@ class UnaryExecute final : public CallHandler, private AnyJob::Reply {
     call_.Finish(ComposeMessage(header, payloads));
   }
   void Fail(const absl::Status& why) override { call_.Finish(why); }
+  RequestRecord* record() override { return call_.record(); }
 
   UnaryCall& call_;
   AnyJob job_;

@@ -67,6 +67,7 @@ void WaitForStop(StopSignals& signals, Server& server, const ServiceNotifier& no
     notifier.Reloading();
     // The log tells how it went.
     static_cast<void>(server.ReloadCertificate());
+    server.ReopenLogs();
     notifier.Ready();
   }
 }

@@ -14,6 +14,7 @@
 #include "server/edge/listen_address.h"
 #include "server/program/config_file.h"
 #include "server/program/lease_options.h"
+#include "server/program/observation_options.h"
 #include "server/program/socket_options.h"
 
 namespace opserve {
@@ -395,6 +396,7 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   AddRegionOptions(app, options.server.regions, raw);
   AddLimitOptions(app, options.server, raw);
   AddDeviceLeaseOptions(app, options.server.device_leases);
+  AddObservationOptions(app, options.server);
   AddProcessOptions(app, options, raw);
   try {
     app.parse(argc, argv);

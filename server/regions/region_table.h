@@ -73,8 +73,13 @@ class RegionTable {
   // Number of regions.
   size_t size() const;
 
+  const RegionLimits& limits() const { return limits_; }
+
   // Bytes that count against the limit of all.
   uint64_t charged_bytes() const { return bytes_.used(); }
+
+  // The users, by number, whose regions take most.
+  QuotaHoldings Largest(size_t count) const { return bytes_.Largest(count); }
 
  private:
   // A region that counts until nobody has a share of it.

@@ -214,6 +214,11 @@ uint64_t TensorStore::BytesOn(absl::string_view device) const {
   return found == device_bytes_.end() ? 0 : found->second;
 }
 
+size_t TensorStore::size() const {
+  MutexLock lock(mutex_);
+  return entries_.size();
+}
+
 uint64_t TensorStore::visited() const {
   MutexLock lock(mutex_);
   return visited_;

@@ -142,6 +142,10 @@ class TensorStore {
   uint64_t bytes() const { return ledger_.used(); }
   uint64_t BytesOn(absl::string_view device) const;
 
+  // Tensors that there are, and the clients whose tensors take most.
+  size_t size() const;
+  QuotaHoldings Largest(size_t count) const { return ledger_.Largest(count); }
+
   // Tensors that calls have looked at so far: the work that was done under the lock.
   uint64_t visited() const;
 

@@ -1,6 +1,7 @@
 #include "server/rpc/call_context.h"
 
 #include <chrono>
+#include <iterator>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,12 @@ std::string ClientOf(const grpc::ServerContext& context) {
                                      ? absl::string_view()
                                      : absl::string_view(name->second.data(), name->second.size());
   return ClientIdentity(context.peer(), text);
+}
+
+std::string TraceParentOf(const grpc::ServerContext& context) {
+  const auto [first, end] = context.client_metadata().equal_range("traceparent");
+  if (first == end || std::next(first) != end) return "";
+  return std::string(first->second.data(), first->second.size());
 }
 
 Clock::TimePoint DeadlineOf(const grpc::ServerContext& context) {

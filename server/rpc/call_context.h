@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "grpcpp/server_context.h"
 #include "server/base/clock.h"
+#include "server/record/request_record.h"
 
 namespace opserve {
 
@@ -29,6 +30,20 @@ std::string ClientIdentity(absl::string_view peer, absl::string_view name);
 
 // The same for the caller.
 std::string ClientOf(const grpc::ServerContext& context);
+
+// The metadata `traceparent` of the call; empty where there is none, or more than one.
+std::string TraceParentOf(const grpc::ServerContext& context);
+
+// Both of a call, for whoever hears of its end. The context must outlive the object.
+class CallSource final : public RequestSource {
+ public:
+  explicit CallSource(const grpc::ServerContext& context) : context_(context) {}
+  std::string client() const override { return ClientOf(context_); }
+  std::string traceparent() const override { return TraceParentOf(context_); }
+
+ private:
+  const grpc::ServerContext& context_;
+};
 
 // When the call must be done, by SteadyClock(); kNever if it has no deadline.
 Clock::TimePoint DeadlineOf(const grpc::ServerContext& context);

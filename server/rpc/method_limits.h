@@ -1,6 +1,6 @@
 // File: server/rpc/method_limits.h
 //
-// What one method may take of the server.
+// What one method may take of the server, and who hears of its calls.
 
 #ifndef OPSERVE_SERVER_RPC_METHOD_LIMITS_H_
 #define OPSERVE_SERVER_RPC_METHOD_LIMITS_H_
@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "server/admission/admission.h"
+#include "server/record/request_record.h"
 
 namespace opserve {
 
@@ -22,6 +23,9 @@ struct MethodLimits {
   // and then with those of its answer until that has gone, a stream from its begin to its end, and
   // without bytes. nullptr: the method's function admits what it holds. Must outlive the calls.
   Admission* admission = nullptr;
+  // Gets each unary call when it has ended, and each stream that ends with an error of the server;
+  // nullptr: nobody wants to know. Must outlive the calls.
+  RequestObserver* observer = nullptr;
 };
 
 }  // namespace opserve

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/impl/rpc_service_method.h"
 #include "grpcpp/impl/service_type.h"
@@ -71,6 +72,11 @@ class RpcService final : public grpc::Service {
     MethodLimits limits;
     UnaryHandler handle;
     StreamHandlerFactory stream;
+
+    // Its name alone, a part of `path`.
+    absl::string_view name() const {
+      return absl::string_view(path).substr(service.name_.size() + 2);
+    }
 
     // OK for a message of so many bytes, or REQUEST_TOO_LARGE.
     absl::Status CheckSize(uint64_t bytes) const;

@@ -19,6 +19,8 @@ void StreamCall::Expect(RpcService::Method& method, Poller& poller) {
 
 std::string StreamCall::client() const { return ClientOf(context_); }
 
+std::string StreamCall::traceparent() const { return TraceParentOf(context_); }
+
 Clock::TimePoint StreamCall::deadline() const { return DeadlineOf(context_); }
 
 void StreamCall::Read() {
@@ -28,16 +30,31 @@ void StreamCall::Read() {
 
 void StreamCall::Write(grpc::ByteBuffer message) {
   MutexLock lock(mutex_);
-  if (is_over_ || end_) return;
+  if (is_over_ || is_ending_) return;
   outbox_.push_back(std::move(message));
   SendNext();
 }
 
 void StreamCall::Finish(const absl::Status& status) {
+  {
+    MutexLock lock(mutex_);
+    if (is_over_ || is_ending_) return;
+    is_ending_ = true;
+  }
+  // Before the client hears of it, and without the lock, because who is told may have locks.
+  if (!status.ok()) ReportFailure(status);
   MutexLock lock(mutex_);
-  if (is_over_ || end_) return;
+  if (is_over_) return;
   end_ = ToGrpcStatus(status, context_);
   SendNext();
+}
+
+void StreamCall::ReportFailure(const absl::Status& status) noexcept {
+  if (method_.limits.observer == nullptr) return;
+  RequestRecord record;
+  record.method = method_.name();
+  record.start = started_;
+  ReportEnd(*method_.limits.observer, record, status, 0, CallSource(context_));
 }
 
 void StreamCall::Guard(absl::FunctionRef<void()> work) noexcept {
@@ -70,6 +87,7 @@ void StreamCall::OnStart(bool ok) {
   }
   ExpectNext();
   poller_.AddCall(*this);
+  if (method_.limits.observer != nullptr) started_ = SteadyClock().Now();
   Guard([this] {
     if (absl::Status status = Admit(); !status.ok()) return Finish(status);
     handler_ = method_.stream(*this);

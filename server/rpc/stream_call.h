@@ -20,6 +20,7 @@
 #include "grpcpp/support/async_stream.h"
 #include "proto/base/mutex.h"
 #include "server/base/clock.h"
+#include "server/record/request_record.h"
 #include "server/rpc/completion_tag.h"
 #include "server/rpc/polled_call.h"
 #include "server/rpc/poller.h"
@@ -58,6 +59,8 @@ class StreamCall final : private PolledCall {
 
   // Who calls: see server/rpc/call_context.h. Only in the poller's thread.
   std::string client() const;
+  // The metadata `traceparent`; likewise.
+  std::string traceparent() const;
   // When it must be done, by SteadyClock(); kNever if it has no deadline.
   Clock::TimePoint deadline() const;
 
@@ -105,6 +108,8 @@ class StreamCall final : private PolledCall {
   void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // An operation is done. Only in the poller's thread.
   void Unreference();
+  // Tells of a stream that ends with an error.
+  void ReportFailure(const absl::Status& status) noexcept;
   // Ends the call if nobody refers to it.
   void LeaveIfOver();
 
@@ -121,6 +126,7 @@ class StreamCall final : private PolledCall {
   grpc::ByteBuffer incoming_;
   // Absent where it could not be made, or the stream was refused.
   std::unique_ptr<StreamHandler> handler_;
+  Clock::TimePoint started_ = {};
   // Where the method counts its streams.
   Admission::Permit permit_;
   grpc::Alarm release_alarm_;
@@ -135,6 +141,8 @@ class StreamCall final : private PolledCall {
   Mutex mutex_;
   std::deque<grpc::ByteBuffer> outbox_ ABSL_GUARDED_BY(mutex_);
   std::optional<grpc::Status> end_ ABSL_GUARDED_BY(mutex_);
+  // Somebody is about to set the end, and nobody else may.
+  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;

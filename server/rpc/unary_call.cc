@@ -59,6 +59,7 @@ void UnaryCall::Finish(const grpc::ByteBuffer& response) {
 
 void UnaryCall::Finish(const absl::Status& status) {
   const grpc::Status error = ToGrpcStatus(status, context_);
+  Report(status, 0);
   hand_over_.Give();
   responder_.FinishWithError(error, static_cast<CompletionTag*>(&finished_));
 }
@@ -79,6 +80,11 @@ void UnaryCall::OnStart(bool ok) {
   }
   ExpectNext();
   poller_.AddCall(*this);
+  if (method_.limits.observer != nullptr) {
+    record_.method = method_.name();
+    record_.bytes_in = request_.Length();
+    record_.start = SteadyClock().Now();
+  }
   Guard([this] {
     if (absl::Status status = Admit(); !status.ok()) {
       request_.Clear();
@@ -120,7 +126,14 @@ void UnaryCall::OnSend(bool) {
   response_.Clear();
 }
 
+void UnaryCall::Report(const absl::Status& status, uint64_t bytes_out) noexcept {
+  if (method_.limits.observer == nullptr) return;
+  ReportEnd(*method_.limits.observer, record_, status, bytes_out, CallSource(context_));
+}
+
 void UnaryCall::Send(const grpc::ByteBuffer& response) {
+  // Clients must be able to see themselves counted once they have their answers.
+  Report(absl::OkStatus(), response.Length());
   hand_over_.Give();
   responder_.Finish(response, grpc::Status::OK, static_cast<CompletionTag*>(&finished_));
 }

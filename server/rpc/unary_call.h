@@ -18,6 +18,7 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/support/async_unary_call.h"
 #include "server/base/clock.h"
+#include "server/record/request_record.h"
 #include "server/rpc/completion_tag.h"
 #include "server/rpc/polled_call.h"
 #include "server/rpc/poller.h"
@@ -69,6 +70,10 @@ class UnaryCall final : private PolledCall {
   // thread, where what it throws after it finished the call is logged.
   void Guard(absl::FunctionRef<void()> work) noexcept;
 
+  // What is told of the call when it ends, for its handler to complete before it finishes the call;
+  // nullptr: nobody wants to know.
+  RequestRecord* record() { return method_.limits.observer == nullptr ? nullptr : &record_; }
+
   // Answers. Another thread may end the call meanwhile: nothing of it may be touched afterwards,
   // but by the handler until it returns.
   void Finish(const grpc::ByteBuffer& response);
@@ -95,6 +100,7 @@ class UnaryCall final : private PolledCall {
   void OnFinished(bool ok);
   void OnOver(bool ok);
   void Send(const grpc::ByteBuffer& response);
+  void Report(const absl::Status& status, uint64_t bytes_out) noexcept;
   void RemoveOne();
   // Ends the call if it is over.
   void LeaveIfOver();
@@ -111,6 +117,7 @@ class UnaryCall final : private PolledCall {
   // Where the method counts its calls.
   Admission::Permit permit_;
   std::unique_ptr<CallHandler> handler_;
+  RequestRecord record_;
   // The response while it waits for the poller's thread.
   grpc::ByteBuffer response_;
   std::optional<grpc::Alarm> send_alarm_;

@@ -16,8 +16,15 @@
 #include "server/device/cpu/cpu_device.h"
 #include "server/edge/edge.h"
 #include "server/edge/listen_address.h"
+#include "server/journal/access_log.h"
+#include "server/journal/line_file.h"
+#include "server/journal/trace_log.h"
 #include "server/lease/device_leases.h"
 #include "server/lease/pool_devices.h"
+#include "server/metrics/http_listener.h"
+#include "server/metrics/request_metrics.h"
+#include "server/metrics/server_metrics.h"
+#include "server/metrics/status_page.h"
 #include "server/regions/region_socket.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/poller.h"
@@ -125,7 +132,10 @@ struct Server::Impl {
                leases.Wake();
                drains.Update();
              }),
-        service({clock, pool, leases, validator, admission, control, streams, logger, options}) {}
+        service({clock, pool, leases, validator, admission, control, streams, logger, options,
+                 observes ? &observers : nullptr}) {
+    observers.Add(request_metrics.get());
+  }
   // The devices may change their states for longer than there is a health service.
   ~Impl() {
     gpu_readiness.Detach();
@@ -133,9 +143,13 @@ struct Server::Impl {
   }
 
   absl::Status Listen();
+  // Opens the access log and the trace log, if they are to be.
+  absl::Status OpenLogs();
   absl::Status BuildServer(const std::vector<ListenAddress>& listen);
   // Offers shared memory beside the first socket file, if there is one.
   absl::Status ShareMemory();
+  // Offers metrics, if they are to be.
+  absl::Status OfferMetrics();
   void LogStart() const;
   // From now on clients lose calls that they keep waiting for the time that a drain gives them.
   void HurryClients();
@@ -157,6 +171,17 @@ struct Server::Impl {
   // Streams last as long as their clients like. Each takes some KiB here and in gRPC; what its
   // requests hold is admitted like that of others.
   Admission streams;
+  // Absent where nobody can ask for them.
+  const std::unique_ptr<RequestMetrics> request_metrics =
+      options.metrics_listen.empty() ? nullptr : std::make_unique<RequestMetrics>();
+  // Absent where they are not asked for. Calls begin once all observers are there.
+  std::unique_ptr<LineFile> access_file;
+  std::unique_ptr<LineFile> trace_file;
+  std::optional<AccessLog> access_log;
+  std::optional<TraceLog> trace_log;
+  ObserverList observers;
+  const bool observes =
+      request_metrics != nullptr || !options.access_log.empty() || !options.trace_log.empty();
   GpuReadiness gpu_readiness;
   DeviceLeases leases;
   DeviceDrains drains;
@@ -180,13 +205,34 @@ struct Server::Impl {
   Saturation saturation{options.admission};  // of saturation_watch
   bool was_full = false;                     // of saturation_watch
   std::unique_ptr<TaskThread> saturation_watch;
+  std::unique_ptr<HttpListener> metrics_listener;
 };
 
 absl::Status Server::Impl::Listen() {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   absl::StatusOr<std::vector<ListenAddress>> listen = ParseAddresses(options);
   if (!listen.ok()) return listen.status();
+  if (absl::Status status = OpenLogs(); !status.ok()) return status;
   return BuildServer(*listen);
+}
+
+absl::Status Server::Impl::OpenLogs() {
+  const auto open = [this](const std::string& path, absl::string_view title,
+                           std::unique_ptr<LineFile>& file) {
+    if (path.empty()) return absl::OkStatus();
+    auto opened = LineFile::Open({.path = path, .title = title}, logger);
+    if (opened.ok()) file = *std::move(opened);
+    return opened.status();
+  };
+  if (absl::Status status = open(options.access_log, "access", access_file); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = open(options.trace_log, "trace", trace_file); !status.ok()) {
+    return status;
+  }
+  if (access_file != nullptr) observers.Add(&access_log.emplace(*access_file));
+  if (trace_file != nullptr) observers.Add(&trace_log.emplace(*trace_file));
+  return absl::OkStatus();
 }
 
 absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen) {
@@ -198,6 +244,8 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   auto edge_or = Edge::Listen(listen, options.edge, identity != nullptr, logger);
   if (!edge_or.ok()) return edge_or.status();
   edge = *std::move(edge_or);
+  // Before there is a gRPC server, which must be shut down.
+  if (absl::Status status = OfferMetrics(); !status.ok()) return status;
   grpc::ServerBuilder builder;
   SetUpTransport(
       {.message_bytes = options.max_message_bytes, .held_bytes = options.max_transport_bytes},
@@ -239,6 +287,26 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   return absl::OkStatus();
 }
 
+absl::Status Server::Impl::OfferMetrics() {
+  if (request_metrics == nullptr) return absl::OkStatus();
+  auto address = ParseListenAddress(options.metrics_listen);
+  if (!address.ok()) return address.status();
+  MetricSources sources = {*request_metrics,  admission, pool, service.resident_tensors(),
+                           service.regions(), *edge,     {},   OPSERVE_VERSION};
+  for (const LineFile* const file : {access_file.get(), trace_file.get()}) {
+    if (file != nullptr) sources.logs.push_back(file);
+  }
+  auto started = HttpListener::Start(
+      *address, {}, [sources](absl::string_view path) { return AnswerPath(sources, path); });
+  if (!started.ok()) {
+    return absl::Status(started.status().code(),
+                        absl::StrCat("cannot offer metrics at ", options.metrics_listen, ": ",
+                                     started.status().message()));
+  }
+  metrics_listener = *std::move(started);
+  return absl::OkStatus();
+}
+
 absl::Status Server::Impl::ShareMemory() {
   if (!options.regions.is_on || socket_files.empty()) return absl::OkStatus();
   RegionSocketOptions region_options;
@@ -272,21 +340,23 @@ std::string DeviceNames(const DevicePool& pool) {
 }
 
 void Server::Impl::LogStart() const {
-  logger.Log(LogLevel::kInfo, "serving",
-             {{"version", OPSERVE_VERSION},
-              {"addresses", absl::StrJoin(addresses, ",")},
-              {"tls", options.tls_key.empty() ? "off" : "on"},
-              {"pollers", pollers.size()},
-              {"devices", DeviceNames(pool)},
-              {"placement", NameOf(options.placement)},
-              {"verify", options.pool.verify_rate},
-              {"max_message_bytes", options.max_message_bytes},
-              {"max_concurrent_requests", options.admission.max_requests},
-              {"max_queued_bytes", options.admission.max_bytes},
-              {"max_tensor_bytes", options.validation.max_tensor_bytes},
-              {"max_elements", options.validation.max_elements},
-              {"regions", region_socket == nullptr ? "off" : region_socket->path()},
-              {"request_cache_entries", options.request_cache_entries}});
+  logger.Log(
+      LogLevel::kInfo, "serving",
+      {{"version", OPSERVE_VERSION},
+       {"addresses", absl::StrJoin(addresses, ",")},
+       {"metrics", metrics_listener == nullptr ? "off" : metrics_listener->address().ToString()},
+       {"tls", options.tls_key.empty() ? "off" : "on"},
+       {"pollers", pollers.size()},
+       {"devices", DeviceNames(pool)},
+       {"placement", NameOf(options.placement)},
+       {"verify", options.pool.verify_rate},
+       {"max_message_bytes", options.max_message_bytes},
+       {"max_concurrent_requests", options.admission.max_requests},
+       {"max_queued_bytes", options.admission.max_bytes},
+       {"max_tensor_bytes", options.validation.max_tensor_bytes},
+       {"max_elements", options.validation.max_elements},
+       {"regions", region_socket == nullptr ? "off" : region_socket->path()},
+       {"request_cache_entries", options.request_cache_entries}});
 }
 
 void Server::Impl::HurryClients() {
@@ -342,9 +412,27 @@ const std::vector<std::string>& Server::addresses() const { return impl_->addres
 
 int Server::port() const { return impl_->port; }
 
+std::string Server::metrics_address() const {
+  return impl_->metrics_listener == nullptr ? std::string()
+                                            : impl_->metrics_listener->address().ToString();
+}
+
 EdgeCounters Server::connections() const { return impl_->edge->counters(); }
 
 Admission::Usage Server::usage() const { return impl_->admission.usage(); }
+
+void Server::ReopenLogs() {
+  for (LineFile* const file : {impl_->access_file.get(), impl_->trace_file.get()}) {
+    if (file == nullptr) continue;
+    const absl::Status status = file->Reopen();
+    if (status.ok()) {
+      impl_->logger.Log(LogLevel::kInfo, "log reopened", {{"log", file->title()}});
+    } else {
+      impl_->logger.Log(LogLevel::kError, "log kept",
+                        {{"log", file->title()}, {"reason", status.message()}});
+    }
+  }
+}
 
 absl::Status Server::ReloadCertificate() {
   if (impl_->identity == nullptr) return absl::OkStatus();

@@ -44,6 +44,13 @@ struct ServerOptions {
   std::string tls_certificate;
   std::string tls_key;
 
+  // Where metrics are offered over HTTP, in the form of `listen`; empty: nowhere.
+  std::string metrics_listen;
+  // Files that get a line for each request, and lines for the spans of each request that belongs to
+  // a trace; "-": standard output, empty: none.
+  std::string access_log;
+  std::string trace_log;
+
   // How many connections are taken, and what they may do.
   EdgeOptions edge;
 

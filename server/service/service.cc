@@ -55,13 +55,18 @@ OperatorService::OperatorService(const ServiceParts& parts)
              refusals_,
              buffers_,
              {regions_, tensors_.store()},
-             &parts.leases},
+             &parts.leases,
+             parts.observer},
       rpc_(kServiceName, &parts.logger) {
   // Requests with payloads are admitted with the bytes of their tensors once those are known.
-  const MethodLimits message = {.max_request_bytes = parts.options.max_message_bytes};
+  const MethodLimits message = {.max_request_bytes = parts.options.max_message_bytes,
+                                .observer = parts.observer};
   const MethodLimits stream = {.max_request_bytes = parts.options.max_message_bytes,
-                               .admission = &parts.streams};
-  const MethodLimits control = {.max_request_bytes = kMaxControlBytes, .admission = &parts.control};
+                               .admission = &parts.streams,
+                               .observer = parts.observer};
+  const MethodLimits control = {.max_request_bytes = kMaxControlBytes,
+                                .admission = &parts.control,
+                                .observer = parts.observer};
   rpc_.AddUnary("Execute", message, [this](UnaryCall& call) { StartExecute(parts_, call); });
   rpc_.AddStream("ExecuteStream", stream,
                  [this](StreamCall& call) { return StartExecuteStream(parts_, call); });

@@ -42,6 +42,8 @@ struct ServiceParts {
   Admission& streams;
   Logger& logger;
   const ServerOptions& options;
+  // Gets every request when it has ended; nullptr: nobody wants to know.
+  RequestObserver* observer = nullptr;
 };
 
 inline constexpr char kServiceName[] = "opserve.v1.OperatorService";
@@ -58,6 +60,9 @@ class OperatorService {
 
   // Where regions are kept that requests refer to.
   RegionTable& regions() { return regions_; }
+
+  // Where resident tensors are kept.
+  const TensorStore& resident_tensors() { return tensors_.store(); }
 
   // Tells clients where to register regions. Before calls are accepted.
   void set_region_socket(std::string path) { region_socket_ = std::move(path); }

@@ -136,7 +136,8 @@ TensorService::TensorService(const TensorServiceOptions& options, const Clock& c
 void TensorService::AddTo(RpcService& rpc, const MethodLimits& message,
                           const MethodLimits& control) {
   // Reading is admitted with the bytes that are read, once those are known.
-  const MethodLimits read = {.max_request_bytes = control.max_request_bytes};
+  const MethodLimits read = {.max_request_bytes = control.max_request_bytes,
+                             .observer = control.observer};
   MethodLimits handles = control;
   handles.max_request_bytes += MostHandles() * kMostHandleFieldBytes;
   rpc.AddUnary("CreateTensor", message, [this](UnaryCall& call) { Create(call); });

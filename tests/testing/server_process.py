@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -65,3 +66,8 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self.exit_code = self._process.wait()
+
+
+def metrics_address(server):
+    """Where a ServerProcess with --metrics-listen offers its metrics."""
+    return re.search(r"\bmetrics=(\S+)", server.log()).group(1)

@@ -1,0 +1,52 @@
+#include "server/journal/access_log.h"
+
+#include <chrono>
+#include <exception>
+
+#include "absl/strings/str_cat.h"
+#include "server/journal/json_line.h"
+#include "server/record/trace_context.h"
+
+namespace opserve {
+namespace {
+
+int64_t MicrosecondsOf(Clock::Duration time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+}
+
+}  // namespace
+
+std::string AccessLine(const RequestRecord& record, const RequestSource& source, absl::Time end) {
+  JsonLine line;
+  line.AddText("time", absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", end, absl::UTCTimeZone()));
+  if (!record.request_id.empty()) {
+    line.AddText("id", record.request_id.substr(0, kMaxLoggedIdBytes));
+  }
+  line.AddText("client", source.client());
+  line.AddText("method", record.method);
+  AddWork(record, line);
+  line.AddNumber("bytes_in", record.bytes_in);
+  line.AddNumber("bytes_out", record.bytes_out);
+  if (!record.device.empty()) {
+    line.AddText("device", record.device);
+    line.AddNumber("queued_us", MicrosecondsOf(record.queued));
+    line.AddNumber("run_us", MicrosecondsOf(record.ran));
+  }
+  line.AddNumber("total_us", MicrosecondsOf(record.total));
+  line.AddText("code", absl::StatusCodeToString(record.code));
+  if (record.reason) line.AddText("reason", NameOf(*record.reason));
+  if (const auto trace = ParseTraceParent(source.traceparent())) {
+    line.AddText("trace_id", trace->trace_id);
+  }
+  return line.Take();
+}
+
+void AccessLog::OnRequest(const RequestRecord& record, const RequestSource& source) noexcept {
+  try {
+    file_.Add(AccessLine(record, source, absl::Now()));
+  } catch (const std::exception&) {
+    file_.CountDropped();
+  }
+}
+
+}  // namespace opserve

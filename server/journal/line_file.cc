@@ -1,0 +1,171 @@
+#include "server/journal/line_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace opserve {
+namespace {
+
+constexpr char kStandardOutput[] = "-";
+
+// Lines are written in pieces of about so many bytes, ...
+constexpr size_t kPieceBytes = 64 << 10;
+// ... or after this time.
+constexpr std::chrono::milliseconds kRest{10};
+
+// What a line takes beside its text while it waits.
+constexpr size_t kLineOverhead = sizeof(std::string) + 1;
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> LineFile::OpenFile(const std::string& path) {
+  if (path == kStandardOutput) return UniqueFd();
+  // Lines tell who did what, which is not everybody's business.
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640));
+  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  return file;
+}
+
+absl::StatusOr<std::unique_ptr<LineFile>> LineFile::Open(const LineFileOptions& options,
+                                                         Logger& logger) {
+  auto file = OpenFile(options.path);
+  if (!file.ok()) return file.status();
+  return std::unique_ptr<LineFile>(new LineFile(options, *std::move(file), logger));
+}
+
+LineFile::LineFile(const LineFileOptions& options, UniqueFd file, Logger& logger)
+    : options_(options),
+      logger_(logger),
+      drops_(SteadyClock(), std::chrono::seconds(1)),
+      file_(std::move(file)),
+      batches_(1),
+      thread_([this] { Run(); }) {}
+
+LineFile::~LineFile() {
+  {
+    MutexLock lock(mutex_);
+    is_stopping_ = true;
+  }
+  changed_.NotifyOne();
+  thread_.join();
+}
+
+void LineFile::Add(absl::string_view line) noexcept {
+  try {
+    std::string whole = absl::StrCat(line, "\n");
+    const size_t bytes = whole.size() + kLineOverhead;
+    bool wakes = false;
+    bool has_room = false;
+    {
+      MutexLock lock(mutex_);
+      has_room = bytes <= options_.max_waiting_bytes - waiting_bytes_;
+      if (has_room) {
+        batches_.back().lines.push_back(std::move(whole));
+        const size_t before = std::exchange(waiting_bytes_, waiting_bytes_ + bytes);
+        wakes = is_resting_ ? before < kPieceBytes && waiting_bytes_ >= kPieceBytes : before == 0;
+      }
+    }
+    if (wakes) changed_.NotifyOne();
+    if (!has_room) Drop(1, "lines come faster than they are written");
+  } catch (const std::exception&) {
+    Drop(1, "there is no memory");
+  }
+}
+
+absl::Status LineFile::Reopen() {
+  auto file = OpenFile(options_.path);
+  if (!file.ok()) return file.status();
+  if (!*file) return absl::OkStatus();
+  {
+    MutexLock lock(mutex_);
+    batches_.back().next_file = *std::move(file);
+    batches_.emplace_back();
+  }
+  changed_.NotifyOne();
+  return absl::OkStatus();
+}
+
+void LineFile::Run() {
+  while (true) {
+    std::vector<Batch> batches(1);
+    size_t bytes = 0;
+    {
+      MutexLock lock(mutex_);
+      // To be woken for every line would cost those who add them more than the line.
+      const auto rest_end = std::chrono::steady_clock::now() + kRest;
+      is_resting_ = true;
+      while (waiting_bytes_ < kPieceBytes && batches_.size() == 1 && !is_stopping_) {
+        if (!changed_.WaitUntil(mutex_, rest_end)) break;
+      }
+      is_resting_ = false;
+      while (waiting_bytes_ == 0 && batches_.size() == 1 && !is_stopping_) changed_.Wait(mutex_);
+      if (waiting_bytes_ == 0 && batches_.size() == 1) return;
+      batches.swap(batches_);
+      bytes = waiting_bytes_;
+    }
+    for (Batch& batch : batches) {
+      Write(batch.lines);
+      if (batch.next_file) {
+        file_ = std::move(batch.next_file);
+        is_in_line_ = false;
+      }
+    }
+    // They took their room until here.
+    MutexLock lock(mutex_);
+    waiting_bytes_ -= bytes;
+  }
+}
+
+void LineFile::Write(const std::vector<std::string>& lines) {
+  for (auto line = lines.begin(); line != lines.end();) {
+    std::string piece = is_in_line_ ? "\n" : "";
+    while (line != lines.end() && piece.size() < kPieceBytes) piece += *line++;
+    WritePiece(piece);
+  }
+}
+
+void LineFile::WritePiece(absl::string_view piece) {
+  const int fd = file_ ? file_.get() : STDOUT_FILENO;
+  absl::string_view left = piece;
+  while (!left.empty()) {
+    const ssize_t written = write(fd, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    left.remove_prefix(static_cast<size_t>(written));
+  }
+  if (left.empty()) {
+    is_in_line_ = false;
+    return;
+  }
+  const int error = errno;
+  auto lost = static_cast<uint64_t>(std::count(left.begin(), left.end(), '\n'));
+  if (left.size() == piece.size()) {
+    // The end of a line that was in the file already is no line.
+    if (is_in_line_) --lost;
+  } else {
+    is_in_line_ = piece[piece.size() - left.size() - 1] != '\n';
+  }
+  Drop(lost, absl::ErrnoToStatus(error, "it cannot be written").message());
+}
+
+void LineFile::Drop(uint64_t lines, absl::string_view why) noexcept {
+  dropped_.fetch_add(lines, std::memory_order_relaxed);
+  try {
+    if (drops_.Pass()) {
+      logger_.Log(LogLevel::kWarn, "log lines dropped",
+                  {{"log", options_.title}, {"reason", why}, {"lines_so_far", dropped()}});
+    }
+  } catch (const std::exception&) {
+    // There is no memory for the line; they are counted all the same.
+  }
+}
+
+}  // namespace opserve

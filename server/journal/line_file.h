@@ -1,0 +1,104 @@
+// File: server/journal/line_file.h
+//
+// A file to which many threads add lines without ever waiting for a disk.
+
+#ifndef OPSERVE_SERVER_JOURNAL_LINE_FILE_H_
+#define OPSERVE_SERVER_JOURNAL_LINE_FILE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/base/mutex.h"
+#include "proto/packets/unique_fd.h"
+#include "server/base/log.h"
+#include "server/base/rate_limiter.h"
+
+namespace opserve {
+
+struct LineFileOptions {
+  // The file, which is made if it is not there and added to if it is; "-": standard output.
+  std::string path;
+  // What the file is to its readers, such as "access"; lives for ever.
+  absl::string_view title;
+  // Bytes of lines that wait to be written. A line for which there is no room is dropped.
+  size_t max_waiting_bytes = 4 << 20;
+};
+
+// Lines are written in their order, by a thread of the file's own. Thread-safe, except for
+// destruction, which waits until all lines are written that can be.
+class LineFile {
+ public:
+  // Fails in the words of the operating system where the file cannot be opened. `logger` gets a
+  // line about lines that were dropped, at most one per second; it must outlive the file.
+  static absl::StatusOr<std::unique_ptr<LineFile>> Open(const LineFileOptions& options,
+                                                        Logger& logger);
+  ~LineFile();
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+
+  // Adds a line, which has no end of line yet, or drops it. Never blocks on the file.
+  void Add(absl::string_view line) noexcept;
+
+  // Counts a line that could not be made for want of memory as dropped.
+  void CountDropped() noexcept { Drop(1, "there is no memory"); }
+
+  // Opens the file by its name again, so that one that was renamed is left to whoever did that:
+  // lines that were added before go to the old file, later ones to the new one. Where it cannot be
+  // opened, the old one stays. Nothing happens for standard output.
+  absl::Status Reopen();
+
+  absl::string_view title() const { return options_.title; }
+
+  // Lines that were dropped so far: there was no room, or they could not be written.
+  uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+ private:
+  // What the thread has to write at a time.
+  struct Batch {
+    std::vector<std::string> lines;
+    // To be used for later lines; none: that which there is.
+    UniqueFd next_file;
+  };
+
+  LineFile(const LineFileOptions& options, UniqueFd file, Logger& logger);
+
+  static absl::StatusOr<UniqueFd> OpenFile(const std::string& path);
+  void Run();
+  void Write(const std::vector<std::string>& lines);
+  // Whole lines, perhaps after the end of one that was written in part.
+  void WritePiece(absl::string_view piece);
+  void Drop(uint64_t lines, absl::string_view why) noexcept;
+
+  const LineFileOptions options_;
+  Logger& logger_;
+  RateLimiter drops_;
+  std::atomic<uint64_t> dropped_ = 0;
+
+  // The thread's own. Negative where lines go to standard output, which is not closed.
+  UniqueFd file_;
+  // A line was written in part, and is not to run into the next one.
+  bool is_in_line_ = false;
+
+  Mutex mutex_;
+  CondVar changed_;
+  // Lines that wait belong to the last batch.
+  std::vector<Batch> batches_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The thread waits for more lines to come.
+  bool is_resting_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_JOURNAL_LINE_FILE_H_

@@ -1,0 +1,222 @@
+#include "server/metrics/http_listener.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace opserve {
+namespace {
+
+// Without descriptors there is no use in trying again at once.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+absl::string_view PhraseOf(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Internal Server Error";
+  }
+}
+
+std::string Compose(const HttpAnswer& answer, bool with_body = true) {
+  return absl::StrCat(
+      "HTTP/1.1 ", answer.status, " ", PhraseOf(answer.status), "\r\n",
+      "Content-Type: ", answer.content_type, "\r\n", "Content-Length: ", answer.body.size(), "\r\n",
+      answer.status == 405 ? "Allow: GET, HEAD\r\n" : "",
+      "Connection: close\r\n"
+      "Cache-Control: no-store\r\n"
+      "X-Content-Type-Options: nosniff\r\n"
+      "Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; style-src "
+      "'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+      "frame-ancestors 'none'\r\n\r\n",
+      with_body ? absl::string_view(answer.body) : absl::string_view());
+}
+
+HttpAnswer ErrorAnswer(int status) {
+  return {.status = status, .body = absl::StrCat(PhraseOf(status), "\n")};
+}
+
+}  // namespace
+
+std::string AnswerHttp(absl::string_view request, const HttpHandler& handler) {
+  const absl::string_view line = request.substr(0, request.find_first_of("\r\n"));
+  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+  if (words.size() != 3 || !absl::StartsWith(words[2], "HTTP/")) return Compose(ErrorAnswer(400));
+  if (words[2] != "HTTP/1.1" && words[2] != "HTTP/1.0") return Compose(ErrorAnswer(505));
+  const bool is_head = words[0] == "HEAD";
+  if (words[0] != "GET" && !is_head) return Compose(ErrorAnswer(405));
+  if (!absl::StartsWith(words[1], "/")) return Compose(ErrorAnswer(400), !is_head);
+  try {
+    return Compose(handler(words[1].substr(0, words[1].find('?'))), !is_head);
+  } catch (const std::exception&) {
+    return Compose(ErrorAnswer(500), !is_head);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::Start(const ListenAddress& address,
+                                                                  const HttpLimits& limits,
+                                                                  HttpHandler handler) {
+  auto listening = ListenAt(address);
+  if (!listening.ok()) return listening.status();
+  UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) return absl::ErrnoToStatus(errno, "cannot make an event descriptor");
+  return std::unique_ptr<HttpListener>(
+      new HttpListener(*std::move(listening), std::move(wake), limits, std::move(handler)));
+}
+
+HttpListener::HttpListener(ListeningSockets listening, UniqueFd wake, const HttpLimits& limits,
+                           HttpHandler handler)
+    : listening_(std::move(listening)),
+      wake_(std::move(wake)),
+      limits_(limits),
+      handler_(std::move(handler)),
+      thread_([this] { Serve(); }) {}
+
+HttpListener::~HttpListener() {
+  const uint64_t one = 1;
+  // An event descriptor that was never written to has room for one.
+  static_cast<void>(write(wake_.get(), &one, sizeof(one)));
+  thread_.join();
+  if (address().is_unix()) unlink(address().unix_path.c_str());
+}
+
+void HttpListener::Serve() {
+  while (true) {
+    try {
+      if (!ServeOnce()) return;
+    } catch (const std::exception&) {
+      // There was no memory. Connections are what takes it.
+      connections_.clear();
+    }
+  }
+}
+
+bool HttpListener::ServeOnce() {
+  const Clock::TimePoint now = SteadyClock().Now();
+  connections_.remove_if([&](const Connection& c) { return c.time_limit <= now; });
+  const size_t listeners = now < accept_again_ ? 0 : listening_.sockets.size();
+  std::vector<pollfd> polled;
+  polled.push_back({wake_.get(), POLLIN, 0});
+  for (size_t i = 0; i < listeners; ++i) {
+    polled.push_back({listening_.sockets[i].get(), POLLIN, 0});
+  }
+  for (const Connection& connection : connections_) {
+    const short events = connection.phase == Phase::kWrite ? POLLOUT : POLLIN;
+    polled.push_back({connection.socket.get(), events, 0});
+  }
+  if (poll(polled.data(), polled.size(), PollTimeout(now)) < 0) return true;
+  if (polled[0].revents != 0) return false;
+  // Those that have come before those that come, which may take their places.
+  size_t next = 1 + listeners;
+  for (auto connection = connections_.begin(); connection != connections_.end();) {
+    const bool goes_on = polled[next++].revents == 0 || Advance(*connection);
+    connection = goes_on ? std::next(connection) : connections_.erase(connection);
+  }
+  for (size_t i = 0; i < listeners; ++i) {
+    if (polled[1 + i].revents != 0) AcceptAll(polled[1 + i].fd, now);
+  }
+  return true;
+}
+
+int HttpListener::PollTimeout(Clock::TimePoint now) const {
+  Clock::TimePoint next = Clock::kNever;
+  if (now < accept_again_) next = accept_again_;
+  // All have the same time, so the oldest is the next one.
+  if (!connections_.empty()) next = std::min(next, connections_.front().time_limit);
+  if (next == Clock::kNever) return -1;
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - now);
+  return static_cast<int>(wait.count());
+}
+
+void HttpListener::AcceptAll(int listener, Clock::TimePoint now) {
+  // Others are to get their turn.
+  for (size_t i = 0; i < limits_.max_connections; ++i) {
+    UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket) {
+      if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+        accept_again_ = now + kAcceptPause;
+      }
+      return;
+    }
+    if (connections_.size() >= limits_.max_connections) connections_.pop_front();
+    connections_.push_back({.socket = std::move(socket), .time_limit = now + limits_.time_limit});
+    // What it sent is mostly there already.
+    if (!Advance(connections_.back())) connections_.pop_back();
+  }
+}
+
+bool HttpListener::Advance(Connection& connection) {
+  if (connection.phase == Phase::kRead && !Read(connection)) return false;
+  if (connection.phase == Phase::kWrite && !Write(connection)) return false;
+  return connection.phase != Phase::kDrain || Drain(connection);
+}
+
+bool HttpListener::Read(Connection& connection) {
+  std::array<char, 2048> piece;
+  std::string& bytes = connection.bytes;
+  while (bytes.size() <= limits_.max_request_bytes) {
+    const ssize_t got = recv(connection.socket.get(), piece.data(), piece.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return true;
+    if (got <= 0) return false;
+    bytes.append(piece.data(), static_cast<size_t>(got));
+    if (absl::StrContains(bytes, "\r\n\r\n") || absl::StrContains(bytes, "\n\n")) {
+      bytes = AnswerHttp(bytes, handler_);
+      connection.phase = Phase::kWrite;
+      return true;
+    }
+  }
+  bytes = Compose(ErrorAnswer(431));
+  connection.phase = Phase::kWrite;
+  return true;
+}
+
+bool HttpListener::Write(Connection& connection) {
+  const std::string& bytes = connection.bytes;
+  while (connection.sent < bytes.size()) {
+    const ssize_t sent = send(connection.socket.get(), bytes.data() + connection.sent,
+                              bytes.size() - connection.sent, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return true;
+    if (sent <= 0) return false;
+    connection.sent += static_cast<size_t>(sent);
+  }
+  // To close while there is something to read would take the answer away from the client.
+  shutdown(connection.socket.get(), SHUT_WR);
+  connection.bytes = {};
+  connection.phase = Phase::kDrain;
+  return true;
+}
+
+bool HttpListener::Drain(Connection& connection) {
+  std::array<char, 2048> piece;
+  const ssize_t got = recv(connection.socket.get(), piece.data(), piece.size(), 0);
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+}  // namespace opserve

@@ -1,0 +1,105 @@
+// File: server/metrics/http_listener.h
+//
+// A small HTTP server for pages that programs and people of the operator read. It is no part of the
+// service: it has one thread, little memory, and knows GET and HEAD.
+
+#ifndef OPSERVE_SERVER_METRICS_HTTP_LISTENER_H_
+#define OPSERVE_SERVER_METRICS_HTTP_LISTENER_H_
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/packets/unique_fd.h"
+#include "server/base/clock.h"
+#include "server/edge/listen_address.h"
+#include "server/edge/listening_socket.h"
+
+namespace opserve {
+
+struct HttpLimits {
+  // Connections at a time. With one more, the one that has been there for longest is closed: a
+  // client that sends its request at once is answered, however many others only hold connections.
+  size_t max_connections = 64;
+  // Bytes of a request, its line and its headers.
+  size_t max_request_bytes = 8 << 10;
+  // Time that a connection may take, from its begin to the last byte of its answer.
+  std::chrono::milliseconds time_limit = std::chrono::seconds(5);
+};
+
+struct HttpAnswer {
+  int status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+};
+
+// Makes the answer for a path such as "/metrics", without a query; in the listener's thread, which
+// answers one request at a time.
+using HttpHandler = std::function<HttpAnswer(absl::string_view path)>;
+
+// Each connection has one request and one answer. Thread-safe, except for destruction, which ends
+// all connections and waits for a handler that runs.
+class HttpListener {
+ public:
+  // Listens, with the words of the operating system where that fails.
+  static absl::StatusOr<std::unique_ptr<HttpListener>> Start(const ListenAddress& address,
+                                                             const HttpLimits& limits,
+                                                             HttpHandler handler);
+  ~HttpListener();
+  HttpListener(const HttpListener&) = delete;
+  HttpListener& operator=(const HttpListener&) = delete;
+
+  // Where it listens, with the port that was picked.
+  const ListenAddress& address() const { return listening_.address; }
+
+ private:
+  // What is done with a connection next.
+  enum class Phase { kRead, kWrite, kDrain };
+  struct Connection {
+    UniqueFd socket;
+    Clock::TimePoint time_limit;
+    Phase phase = Phase::kRead;
+    // What has come of the request, and then what is left of the answer from `sent` on.
+    std::string bytes = {};
+    size_t sent = 0;
+  };
+
+  HttpListener(ListeningSockets listening, UniqueFd wake, const HttpLimits& limits,
+               HttpHandler handler);
+
+  void Serve();
+  // Waits for something to happen, and does what it asks for. False once the listener is to end.
+  bool ServeOnce();
+  int PollTimeout(Clock::TimePoint now) const;
+  void AcceptAll(int listener, Clock::TimePoint now);
+  // These return whether the connection goes on.
+  bool Advance(Connection& connection);
+  bool Read(Connection& connection);
+  bool Write(Connection& connection);
+  static bool Drain(Connection& connection);
+
+  const ListeningSockets listening_;
+  // Readable once the listener is to end.
+  const UniqueFd wake_;
+  const HttpLimits limits_;
+  const HttpHandler handler_;
+  // The thread's own; the oldest first.
+  std::list<Connection> connections_;
+  // Nothing is accepted until then, because there were no descriptors.
+  Clock::TimePoint accept_again_ = Clock::TimePoint::min();
+  std::thread thread_;
+};
+
+// The whole answer to a request: its line and headers, with all line ends. Anything but GET and
+// HEAD of HTTP/1.0 and 1.1 gets an error. `handler` may throw, which is an error of the server.
+std::string AnswerHttp(absl::string_view request, const HttpHandler& handler);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_METRICS_HTTP_LISTENER_H_

@@ -1,0 +1,166 @@
+#include "server/metrics/request_metrics.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/match.h"
+
+namespace opserve {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+void Bump(std::atomic<uint64_t>& count, uint64_t by = 1) { count.fetch_add(by, kRelaxed); }
+
+}  // namespace
+
+RequestMetrics::RequestMetrics() : shards_(std::make_unique<std::array<Shard, kShards>>()) {}
+
+RequestMetrics::Shard& RequestMetrics::Mine() {
+  static std::atomic<size_t> last = 0;
+  thread_local const size_t mine = last.fetch_add(1, kRelaxed) % kShards;
+  return (*shards_)[mine];
+}
+
+void RequestMetrics::Times::Add(Clock::Duration time) {
+  const auto ns = static_cast<uint64_t>(std::max<Clock::Duration::rep>(time.count(), 0));
+  // Nearly all requests are short.
+  size_t bucket = 0;
+  while (bucket < kBounds.size() && ns > kBounds[bucket]) ++bucket;
+  Bump(counts[bucket]);
+  Bump(sum_ns, ns);
+}
+
+size_t RequestMetrics::WorkOf(const RequestRecord& record) {
+  if (record.work == WorkKind::kOperator) return static_cast<size_t>(record.op);
+  return record.work == WorkKind::kSequence ? kSequenceWork : kNoWork;
+}
+
+void RequestMetrics::OnRequest(const RequestRecord& record, const RequestSource&) noexcept {
+  Shard& shard = Mine();
+  const auto code = std::min(static_cast<size_t>(record.code), kCodes - 1);
+  Method& method = shard.methods[methods_.Of(record.method)];
+  Bump(method.calls[code]);
+  Bump(method.received, record.bytes_in);
+  Bump(method.sent, record.bytes_out);
+  if (record.code != absl::StatusCode::kOk) {
+    Bump(shard.errors[record.reason ? static_cast<size_t>(*record.reason) : kReasons]);
+  }
+  // A request that was refused early computes nothing that is known, but its method does.
+  if (record.work == WorkKind::kNone && !absl::StartsWith(record.method, "Execute")) return;
+  const size_t work = WorkOf(record);
+  const size_t device = record.device.empty() ? kNoDevice : devices_.Of(record.device);
+  Bump(shard.requests[work][static_cast<size_t>(record.type)][device][code]);
+  WorkTimes& times = shard.times[work][device];
+  times.total.Add(record.total);
+  if (record.device.empty()) return;
+  times.queue.Add(record.queued);
+  times.run.Add(record.ran);
+}
+
+template <class Counter>
+uint64_t RequestMetrics::Sum(Counter counter) const {
+  uint64_t sum = 0;
+  for (const Shard& shard : *shards_) sum += counter(shard).load(kRelaxed);
+  return sum;
+}
+
+absl::string_view RequestMetrics::WorkName(size_t work) {
+  if (work == kNoWork) return "none";
+  return work == kSequenceWork ? "sequence" : TraitsOf(static_cast<OpId>(work)).name;
+}
+
+absl::string_view RequestMetrics::DeviceName(size_t device) const {
+  return device == kNoDevice ? "none" : devices_.NameOf(device);
+}
+
+void RequestMetrics::Collect(MetricSet& set) const {
+  CollectRequests(set);
+  CollectMethods(set);
+  CollectErrors(set);
+  CollectTimes(set, MetricId::kRequestSeconds, &WorkTimes::total);
+  CollectTimes(set, MetricId::kQueueSeconds, &WorkTimes::queue);
+  CollectTimes(set, MetricId::kRunSeconds, &WorkTimes::run);
+}
+
+void RequestMetrics::CollectRequests(MetricSet& set) const {
+  for (size_t work = 0; work < kWorks; ++work) {
+    for (size_t type = 0; type < kDataTypeCount; ++type) {
+      const absl::string_view type_name =
+          type == 0 ? absl::string_view("none") : NameOf(static_cast<DataType>(type));
+      for (size_t device = 0; device < kDevices; ++device) {
+        for (size_t code = 0; code < kCodes; ++code) {
+          const uint64_t count = Sum([&](const Shard& shard) -> const Count& {
+            return shard.requests[work][type][device][code];
+          });
+          if (count == 0) continue;
+          set.Add(MetricId::kRequests,
+                  {WorkName(work), type_name, DeviceName(device),
+                   absl::StatusCodeToString(static_cast<absl::StatusCode>(code))},
+                  static_cast<double>(count));
+        }
+      }
+    }
+  }
+}
+
+void RequestMetrics::CollectTimes(MetricSet& set, MetricId id, Times WorkTimes::*which) const {
+  static const std::vector<double> bounds = [] {
+    std::vector<double> seconds;
+    for (const uint64_t ns : kBounds) seconds.push_back(static_cast<double>(ns) / 1e9);
+    return seconds;
+  }();
+  for (size_t work = 0; work < kWorks; ++work) {
+    for (size_t device = 0; device < kDevices; ++device) {
+      HistogramValue value = {.bounds = bounds};
+      uint64_t all = 0;
+      for (size_t bucket = 0; bucket <= kBounds.size(); ++bucket) {
+        value.counts.push_back(Sum([&](const Shard& shard) -> const Count& {
+          return (shard.times[work][device].*which).counts[bucket];
+        }));
+        all += value.counts.back();
+      }
+      if (all == 0) continue;
+      value.sum = static_cast<double>(Sum([&](const Shard& shard) -> const Count& {
+                    return (shard.times[work][device].*which).sum_ns;
+                  })) /
+                  1e9;
+      set.Add(id, {WorkName(work), DeviceName(device)}, value);
+    }
+  }
+}
+
+void RequestMetrics::CollectMethods(MetricSet& set) const {
+  for (size_t method = 0; method < kMethods; ++method) {
+    uint64_t all = 0;
+    for (size_t code = 0; code < kCodes; ++code) {
+      const uint64_t count = Sum(
+          [&](const Shard& shard) -> const Count& { return shard.methods[method].calls[code]; });
+      if (count == 0) continue;
+      all += count;
+      set.Add(
+          MetricId::kCalls,
+          {methods_.NameOf(method), absl::StatusCodeToString(static_cast<absl::StatusCode>(code))},
+          static_cast<double>(count));
+    }
+    if (all == 0) continue;
+    const auto sum_of = [&](Count Method::*which) {
+      return static_cast<double>(
+          Sum([&](const Shard& shard) -> const Count& { return shard.methods[method].*which; }));
+    };
+    set.Add(MetricId::kReceivedBytes, {methods_.NameOf(method)}, sum_of(&Method::received));
+    set.Add(MetricId::kSentBytes, {methods_.NameOf(method)}, sum_of(&Method::sent));
+  }
+}
+
+void RequestMetrics::CollectErrors(MetricSet& set) const {
+  for (size_t reason = 0; reason <= kReasons; ++reason) {
+    const uint64_t count =
+        Sum([&](const Shard& shard) -> const Count& { return shard.errors[reason]; });
+    set.Add(MetricId::kErrors,
+            {reason == kReasons ? absl::string_view("none") : NameOf(kAllErrorReasons[reason])},
+            static_cast<double>(count));
+  }
+}
+
+}  // namespace opserve

@@ -1,0 +1,109 @@
+// File: server/metrics/request_metrics.h
+//
+// Counts requests as they end.
+
+#ifndef OPSERVE_SERVER_METRICS_REQUEST_METRICS_H_
+#define OPSERVE_SERVER_METRICS_REQUEST_METRICS_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "kernels/data_type.h"
+#include "kernels/op_table.h"
+#include "opserve/error_reasons.h"
+#include "server/metrics/metric_set.h"
+#include "server/metrics/name_index.h"
+#include "server/record/request_record.h"
+
+namespace opserve {
+
+// Every combination of labels that there can be has its counter from the start, in tables: a
+// request adds to some numbers, and neither allocates nor takes a lock, but for the first one of
+// each device and method. Threads count in different tables where there are few of them.
+// Thread-safe.
+//
+// Whoever scrapes while requests end sees some of them in one metric and not yet in another.
+class RequestMetrics final : public RequestObserver {
+ public:
+  RequestMetrics();
+
+  void OnRequest(const RequestRecord& record, const RequestSource& source) noexcept override;
+
+  // Adds what was counted so far. Requests, calls and times of which there were none are left out;
+  // errors are not.
+  void Collect(MetricSet& set) const;
+
+ private:
+  static constexpr size_t kOperators = 0
+#define OPSERVE_OPERATOR(...) +1
+#include "kernels/elementwise.def"
+#undef OPSERVE_OPERATOR
+      ;
+  static constexpr size_t kNoWork = kOperators;
+  static constexpr size_t kSequenceWork = kOperators + 1;
+  static constexpr size_t kWorks = kOperators + 2;
+  static constexpr size_t kNamedDevices = 32;
+  static constexpr size_t kNoDevice = kNamedDevices + 1;
+  static constexpr size_t kDevices = kNamedDevices + 2;
+  static constexpr size_t kNamedMethods = 31;
+  static constexpr size_t kMethods = kNamedMethods + 1;
+  static constexpr size_t kCodes = 17;
+  static constexpr size_t kReasons = std::size(kAllErrorReasons);
+  static constexpr size_t kShards = 4;
+  // Upper bounds of times, in nanoseconds; another bucket is above.
+  static constexpr std::array<uint64_t, 19> kBounds = {
+      10'000,        25'000,        50'000,        100'000,       250'000,
+      500'000,       1'000'000,     2'500'000,     5'000'000,     10'000'000,
+      25'000'000,    50'000'000,    100'000'000,   250'000'000,   500'000'000,
+      1'000'000'000, 2'500'000'000, 5'000'000'000, 10'000'000'000};
+  using Count = std::atomic<uint64_t>;
+  struct Times {
+    std::array<Count, kBounds.size() + 1> counts = {};
+    Count sum_ns = 0;
+
+    void Add(Clock::Duration time);
+  };
+  struct WorkTimes {
+    Times total;
+    Times queue;
+    Times run;
+  };
+  struct Method {
+    std::array<Count, kCodes> calls = {};
+    Count received = 0;
+    Count sent = 0;
+  };
+  // A thread counts in one of these; the numbers of all belong together.
+  struct alignas(128) Shard {
+    Count requests[kWorks][kDataTypeCount][kDevices][kCodes] = {};
+    WorkTimes times[kWorks][kDevices] = {};
+    std::array<Method, kMethods> methods = {};
+    // The last is for errors without a reason.
+    std::array<Count, kReasons + 1> errors = {};
+  };
+
+  // The table of the calling thread.
+  Shard& Mine();
+  static size_t WorkOf(const RequestRecord& record);
+  static absl::string_view WorkName(size_t work);
+  absl::string_view DeviceName(size_t device) const;
+  // The sum over all tables of what `counter` picks in each.
+  template <class Counter>
+  uint64_t Sum(Counter counter) const;
+  void CollectRequests(MetricSet& set) const;
+  void CollectTimes(MetricSet& set, MetricId id, Times WorkTimes::*which) const;
+  void CollectMethods(MetricSet& set) const;
+  void CollectErrors(MetricSet& set) const;
+
+  NameIndex<kNamedDevices> devices_;
+  NameIndex<kNamedMethods> methods_;
+  // About 2 MiB.
+  const std::unique_ptr<std::array<Shard, kShards>> shards_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_METRICS_REQUEST_METRICS_H_

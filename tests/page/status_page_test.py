@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+"""Opens the page about a running server in headless Chromium, and reads what it shows.
+
+Skipped where Chromium is not installed, unless OPSERVE_REQUIRE has chromium. With --pictures FOLDER it also
+takes pictures, narrow and wide, in both themes.
+"""
+
+import argparse
+import html.parser
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "testing"))
+from required import skip_without  # pylint: disable=wrong-import-position
+from server_process import ServerProcess, metrics_address  # pylint: disable=wrong-import-position
+
+LIMIT_S = 120
+CALLS = 3
+
+
+class Cells(html.parser.HTMLParser):
+    """The text of each table's rows, by the id of the table, and of elements with other ids."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tables = {}
+        self.texts = {}
+        self.labels = []
+        self._table = self._id = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag == "svg":
+            self.labels.append(attrs.get("aria-label"))
+        if tag == "table":
+            self._table = self.tables.setdefault(attrs["id"], [])
+        if tag == "tr" and self._table is not None:
+            self._table.append([])
+        if tag in ("td", "th") and self._table:
+            self._table[-1].append("")
+        self._id = attrs.get("id")
+
+    def handle_endtag(self, tag):
+        if tag == "table":
+            self._table = None
+        self._id = None
+
+    def handle_data(self, data):
+        if self._table and self._table[-1]:
+            self._table[-1][-1] += data
+        if self._id:
+            self.texts[self._id] = data
+
+
+def chromium(folder, *arguments):
+    browser = shutil.which("chromium")
+    if browser is None:
+        skip_without("chromium", "chromium is not installed")
+    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu",
+                           f"--user-data-dir={folder}/profile", "--hide-scrollbars", *arguments],
+                          capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                          stdin=subprocess.DEVNULL)
+    return done.stdout
+
+
+def faults_of(page, cpu):
+    """What is wrong with what a page shows after the calls of this test."""
+    devices = page.tables.get("devices", [])
+    work = page.tables.get("work", [])
+    errors = page.tables.get("errors", [])
+    operators = [row[0] for row in page.tables.get("catalogue", [])[1:]]
+    expected = {
+        "state of the connection": (page.texts.get("link"), "live"),
+        "device, its state and its answers": ([[row[0], row[2], row[5]] for row in devices[1:]],
+                                              [[cpu, "ready", str(CALLS)]]),
+        "requests": (sorted(work[1:]), sorted([
+            ["ELEMENT_WISE_ROUND", "FLOAT32", cpu, "OK", str(CALLS)],
+            ["ELEMENT_WISE_ROUND", "none", "none", "INVALID_ARGUMENT", "1"]])),
+        "errors": (errors[1:], [["INVALID_REQUEST", "1"]]),
+        "operators": (operators, ["ELEMENT_WISE_IF", "ELEMENT_WISE_IS_INFINITY",
+                                  "ELEMENT_WISE_MODULUS_TRUNCATE", "ELEMENT_WISE_ROUND"]),
+        "charts with words": (len([label for label in page.labels if label]), 4),
+    }
+    return [f"{what}: {found}, not {wanted}" for what, (found, wanted) in expected.items()
+            if found != wanted]
+
+
+def run_calls(command, address, folder):
+    tensor = folder / "x.npy"
+    np.save(tensor, np.float32([1.5, 2.5]))
+    for mode in ["TOWARD_ZERO"] * CALLS + ["NO_SUCH_MODE"]:
+        subprocess.run([command, "run", "ELEMENT_WISE_ROUND", "--address", address, "--attr",
+                        f"RoundingMode={mode}", "--input", tensor, "--output", folder / "y.npy"],
+                       check=False, timeout=LIMIT_S, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def take_pictures(folder, url, pictures):
+    for width in (360, 1600):
+        for theme in ("light", "dark"):
+            scheme = ["--blink-settings=preferredColorScheme=" + ("0" if theme == "dark" else "1")]
+            chromium(folder, *scheme, f"--window-size={width},2200", "--virtual-time-budget=9000",
+                     f"--screenshot={pictures}/{theme}-{width}.png", url)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--server", required=True)
+    parser.add_argument("--command", required=True)
+    parser.add_argument("--pictures", type=pathlib.Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="opserve-page-", ignore_cleanup_errors=True) as name:
+        folder = pathlib.Path(name)
+        with ServerProcess(arguments.server, folder, ["--devices", "none", "--metrics-listen",
+                                                      "127.0.0.1:0"]) as server:
+            run_calls(arguments.command, server.address, folder)
+            url = f"http://{metrics_address(server)}/"
+            page = Cells(chromium(folder, "--virtual-time-budget=5000", "--dump-dom", url))
+            faults = faults_of(page, re.search(r"\bdevices=(\S+)", server.log()).group(1))
+            if arguments.pictures:
+                take_pictures(folder, url, arguments.pictures)
+    print("\n".join(faults), file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
