@@ -114,7 +114,7 @@ std::vector<ClientConnection> MakeConnections(absl::string_view target,
     std::shared_ptr<Sockets> sockets = Sockets::Watch(IsLocal(target), arguments);
     connections.push_back(
         {grpc::CreateCustomChannel(std::string(target), MakeCredentials(options), arguments),
-         std::move(sockets)});
+         std::move(sockets), std::string(target), options.tls.has_value()});
   }
   return connections;
 }

@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/base/status_details.h"
+#include "client/rpc/grpc_status.h"
 #include "opserve/errors.h"
 
 namespace opserve::client_internal {
@@ -44,8 +45,8 @@ bool Fits(Encryption encryption, bool with_tls) {
 
 }  // namespace
 
-absl::Status ExplainConnection(const absl::Status& status, absl::string_view target,
-                               bool with_tls) {
+absl::Status ErrorOf(const grpc::Status& error, const ClientConnection& connection) {
+  const absl::Status status = ToAbsl(error);
   // A connection that breaks later has one of these texts too, but not these beginnings.
   if (!absl::IsUnavailable(status) ||
       !(absl::StartsWith(status.message(), "failed to connect to all addresses") ||
@@ -53,12 +54,14 @@ absl::Status ExplainConnection(const absl::Status& status, absl::string_view tar
     return status;
   }
   for (const KnownText& known : kKnownTexts) {
-    if (!Fits(known.encryption, with_tls) || !absl::StrContains(status.message(), known.text)) {
+    if (!Fits(known.encryption, connection.with_tls) ||
+        !absl::StrContains(status.message(), known.text)) {
       continue;
     }
-    return MakeClientError(absl::StatusCode::kUnavailable,
-                           absl::StrCat("no connection to ", target, ": ", known.message),
-                           known.reason, status.message());
+    return MakeClientError(
+        absl::StatusCode::kUnavailable,
+        absl::StrCat("no connection to ", connection.target, ": ", known.message), known.reason,
+        status.message());
   }
   return status;
 }

@@ -7,14 +7,15 @@
 #define OPSERVE_CLIENT_RPC_CONNECTION_ERRORS_H_
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
+#include "client/rpc/connections.h"
+#include "grpcpp/support/status.h"
 
 namespace opserve::client_internal {
 
-// The status of an attempt to call `target`, `with_tls` or in plain text. Where gRPC found no way
-// to the server, and its text is known, with one of the reasons of opserve/errors.h, a message that
-// says it, and gRPC's text as a further fact; else unchanged.
-absl::Status ExplainConnection(const absl::Status& status, absl::string_view target, bool with_tls);
+// The status of a call on `connection` that failed with `status`. Where gRPC found no way to the
+// server, and its text is known, with one of the reasons of opserve/errors.h, a message that says
+// it, and gRPC's text as a further fact; else what gRPC says, with its details.
+absl::Status ErrorOf(const grpc::Status& status, const ClientConnection& connection);
 
 }  // namespace opserve::client_internal
 

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "client/base/sockets.h"
@@ -19,6 +20,9 @@ namespace opserve::client_internal {
 struct ClientConnection {
   std::shared_ptr<grpc::Channel> channel;
   std::shared_ptr<Sockets> sockets;
+  // Where it leads, and whether it is encrypted.
+  std::string target = {};
+  bool with_tls = false;
 };
 
 // Thread-safe. All calls must have ended when it is destroyed.

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "client/rpc/connection_errors.h"
 #include "client/rpc/force_release.h"
-#include "client/rpc/grpc_status.h"
 #include "proto/base/mutex.h"
 
 namespace opserve::client_internal {
@@ -90,7 +90,7 @@ class GrpcStream final : public RawStream,
       context_.reset();
     }
     connections_.End(connection_);
-    observer->OnEnd(ToAbsl(status));
+    observer->OnEnd(ErrorOf(status, connection_));
   }
 
   const char* const method_;

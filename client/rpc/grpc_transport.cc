@@ -15,7 +15,6 @@
 #include "client/rpc/connection_errors.h"
 #include "client/rpc/connections.h"
 #include "client/rpc/force_release.h"
-#include "client/rpc/grpc_status.h"
 #include "client/rpc/grpc_stream.h"
 #include "client/rpc/transport.h"
 #include "client/rpc/watchdog.h"
@@ -32,10 +31,7 @@ constexpr absl::Duration kShortGrace = absl::Milliseconds(1);
 class GrpcTransport final : public Transport {
  public:
   GrpcTransport(absl::string_view target, const ClientOptions& options)
-      : target_(target),
-        with_tls_(options.tls.has_value()),
-        connections_(MakeConnections(target, options)),
-        client_name_(options.client_name) {
+      : connections_(MakeConnections(target, options)), client_name_(options.client_name) {
     if (!options.bearer_token.empty()) authorization_ = "Bearer " + options.bearer_token;
   }
 
@@ -133,7 +129,7 @@ class GrpcTransport final : public Transport {
             connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC), context.get(), sent,
             &received);
     if (watch) watchdog_.Cancel(*watch);
-    return status.ok() ? response.Read(received) : ErrorOf(status);
+    return status.ok() ? response.Read(received) : ErrorOf(status, connection);
   }
 
   // gRPC ends no call, not even one whose deadline has passed, while it waits for the socket to
@@ -150,7 +146,8 @@ class GrpcTransport final : public Transport {
     attempt.End(watchdog_);
     const ClientConnection& connection = attempt.connection;
     connections_.End(connection);
-    absl::Status outcome = status.ok() ? attempt.response.Read(attempt.received) : ErrorOf(status);
+    absl::Status outcome =
+        status.ok() ? attempt.response.Read(attempt.received) : ErrorOf(status, connection);
     const std::shared_ptr<PayloadHold> hold = std::move(attempt.hold);
     const std::function<void(absl::Status)> done = std::move(attempt.done);
     if (hold->IsReleased()) return done(outcome);
@@ -171,12 +168,6 @@ class GrpcTransport final : public Transport {
     return context;
   }
 
-  absl::Status ErrorOf(const grpc::Status& status) const {
-    return ExplainConnection(ToAbsl(status), target_, with_tls_);
-  }
-
-  const std::string target_;
-  const bool with_tls_;
   Connections connections_;
   Watchdog watchdog_;  // goes first: its actions need connections_
   const std::string client_name_;

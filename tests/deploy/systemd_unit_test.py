@@ -19,6 +19,8 @@ SKIPPED = 77
 MOST_EXPOSURE = 25
 # Each of these keeps the server from GPUs, or their drivers from compiling shaders.
 HIDES_GPUS = re.compile(r"^(MemoryDenyWriteExecute|PrivateDevices)=(yes|true|on|1)$", re.MULTILINE)
+# What the server does its part for; see server/program/service_notifier.h.
+NEEDED = ("Type=notify", "WatchdogSec=", "ExecReload=", "MemoryMax=", "TasksMax=")
 
 
 def analyze(*arguments):
@@ -31,6 +33,8 @@ def analyze(*arguments):
 def faults(text, server):
     """What is wrong with the text of a unit, whose program is at `server`."""
     found = [f"{match.group(0)} keeps GPUs from the server" for match in HIDES_GPUS.finditer(text)]
+    found += [f"there is no {needed}" for needed in NEEDED
+              if not re.search(f"^{needed}", text, flags=re.MULTILINE)]
     if "DevicePolicy=" in text and "DeviceAllow=char-drm" not in text:
         found.append("the devices of GPUs are closed")
     with tempfile.TemporaryDirectory() as folder:
@@ -59,6 +63,9 @@ def main():
         if not faults(text.replace("[Install]", f"[Service]\n{spoilt}\n[Install]"), server):
             print(f"{spoilt} is not noticed", file=sys.stderr)
             wrong.append(spoilt)
+    if not faults(text.replace("Type=notify", "Type=exec"), server):
+        print("a unit that does not wait for the server is not noticed", file=sys.stderr)
+        wrong.append("notify")
     if not faults(re.sub(r"^(Protect|Restrict|SystemCall|NoNew|Capab|Dynamic).*$", "", text,
                          flags=re.MULTILINE), server):
         print("a unit without restrictions is not noticed", file=sys.stderr)

@@ -23,6 +23,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "opserve/errors.h"
+#include "opserve/stream.h"
 #include "proto/base/mutex.h"
 
 namespace opserve::testing {
@@ -269,6 +270,24 @@ TEST_F(ClientConnectTest, NobodyListens) {
   EXPECT_EQ(Run(), cli::kUnreachable);
   ExpectError(kConnectionRefused, arguments_.address + ": connection refused",
               "is opserve-server running there? See --address");
+}
+
+// A client that is made before its server learns it from its calls, of whichever kind.
+TEST_F(ClientConnectTest, EveryKindOfCallTellsTheReason) {
+  StartPlain();
+  server_->Shutdown();
+  server_.reset();
+  const auto client = Client::Connect(
+      arguments_.address, {.connect_timeout = absl::ZeroDuration(), .retry = {.max_attempts = 1}});
+  ASSERT_TRUE(client.ok()) << client.status();
+  const std::vector<float> value = {1};
+  const OperatorCall call = {.operator_name = "ELEMENT_WISE_ROUND",
+                             .inputs = {TensorView::Of<float>(value, {1})}};
+  EXPECT_EQ(GetErrorReason((*client)->Execute(call).status()), kConnectionRefused);
+  EXPECT_EQ(GetErrorReason((*client)->StartExecute(call).Wait().status()), kConnectionRefused);
+  const auto stream = (*client)->OpenStream();
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  EXPECT_EQ(GetErrorReason((*stream)->Start(call).Wait().status()), kConnectionRefused);
 }
 
 TEST_F(ClientConnectTest, AnUnknownHostOrSocketFile) {

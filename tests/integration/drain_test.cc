@@ -1,10 +1,13 @@
 // Shutting down: what was accepted is answered, what comes later is refused, and no drain waits for
 // ever.
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -135,8 +138,11 @@ TEST(DrainTest, LosesNothingUnderLoad) {
 // and never that they gave a call up themselves.
 TEST(DrainTest, CallsInALoopSeeNothingButUnavailable) {
   constexpr int kClients = 8;
-  TestServer server;
-  const std::string address = server.server().addresses().front();
+  ServerOptions options;
+  const std::string file = "/tmp/opserve-drain-" + std::to_string(getpid());
+  options.listen = {"127.0.0.1:0", "unix:" + file};
+  TestServer server(options);
+  const std::vector<std::string> addresses = server.server().addresses();
   std::atomic<int> answered{0};
   std::atomic<bool> is_over{false};
   std::mutex mutex;
@@ -145,8 +151,7 @@ TEST(DrainTest, CallsInALoopSeeNothingButUnavailable) {
   for (int i = 0; i < kClients; ++i) {
     clients.emplace_back([&, i] {
       // Calls that are counted, and others that nobody counts.
-      const auto channel = ConnectTo(address);
-      const auto stub = v1::OperatorService::NewStub(channel);
+      const auto stub = v1::OperatorService::NewStub(ConnectTo(addresses[i / 2 % 2]));
       const v1::ExecuteRequest request = RoundRequest({1.5f});
       while (!is_over) {
         grpc::ClientContext context;
