@@ -1,6 +1,7 @@
 #include "server/journal/line_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,8 +30,12 @@ constexpr size_t kLineOverhead = sizeof(std::string) + 1;
 absl::StatusOr<UniqueFd> LineFile::OpenFile(const std::string& path) {
   if (path == kStandardOutput) return UniqueFd();
   // Lines tell who did what, which is not everybody's business.
-  UniqueFd file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640));
-  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  // A pipe without a reader is an error, and nothing to wait for.
+  UniqueFd file(
+      open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640));
+  if (!file || fcntl(file.get(), F_SETFL, O_APPEND) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  }
   return file;
 }
 
@@ -94,6 +99,11 @@ absl::Status LineFile::Reopen() {
 }
 
 void LineFile::Run() {
+  // A pipe whose reader is gone is an error like others, and not the end of the server.
+  sigset_t broken_pipe;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
   while (true) {
     std::vector<Batch> batches(1);
     size_t bytes = 0;

@@ -10,6 +10,8 @@ import attack
 from server_process import metrics_address
 
 CONNECTIONS = 300
+# Opened anew at a time: fewer than the server holds, which would else be a flood of connections.
+ANEW = 40
 SCRAPES = 20
 SCRAPE_LIMIT_S = 2
 # What a connection may take, and a second for a machine that has more to do.
@@ -33,13 +35,14 @@ def scrape(address):
     return time.monotonic() - begun if is_whole else None
 
 
-def drip(address, is_over):
+def drip(address, is_full, is_over):
     """Holds many connections, sends a byte on each now and then, and opens those anew that are gone."""
     held = []
     while not is_over.is_set():
-        while len(held) < CONNECTIONS:
+        for _ in range(min(CONNECTIONS - len(held), ANEW if is_full.is_set() else CONNECTIONS)):
             held.append(connect(address))
             held[-1].setblocking(False)
+        is_full.set()
         for connection in list(held):
             try:
                 connection.send(b"G")
@@ -56,12 +59,16 @@ def drip(address, is_over):
 
 def hold_connections(target):
     address = metrics_address(target.process)
-    is_over = threading.Event()
-    attacker = threading.Thread(target=drip, args=(address, is_over))
+    is_full, is_over = threading.Event(), threading.Event()
+    attacker = threading.Thread(target=drip, args=(address, is_full, is_over))
     attacker.start()
-    waits = [scrape(address) for _ in range(SCRAPES)]
-    is_over.set()
-    attacker.join()
+    try:
+        if not is_full.wait(60):
+            return ["the attack did not begin"]
+        waits = [scrape(address) for _ in range(SCRAPES)]
+    finally:
+        is_over.set()
+        attacker.join()
     if None in waits:
         return [f"{waits.count(None)} of {SCRAPES} scrapes got no page"] + target.verdict()
     slow = [f"a scrape took {max(waits):.1f} s"] if max(waits) > SCRAPE_LIMIT_S else []

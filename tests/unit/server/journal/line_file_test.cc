@@ -134,6 +134,18 @@ TEST_F(LineFileTest, CountsLinesThatAFullDiskDoesNotTake) {
   EXPECT_EQ(file->dropped(), 2u);
 }
 
+TEST_F(LineFileTest, CountsLinesOfAPipeWhoseReaderHasGone) {
+  ASSERT_EQ(mkfifo(PathOf("pipe").c_str(), 0600), 0);
+  // Nobody reads it yet.
+  EXPECT_FALSE(LineFile::Open({.path = PathOf("pipe"), .title = "access"}, logger_).ok());
+  UniqueFd reader(open(PathOf("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const auto file = OpenLines(PathOf("pipe"));
+  reader = UniqueFd();
+  file->Add("nobody reads this");
+  while (file->dropped() < 1) std::this_thread::yield();
+  EXPECT_EQ(file->dropped(), 1u);
+}
+
 TEST_F(LineFileTest, LosesNothingOfManyThreads) {
   {
     const auto file = OpenLines(PathOf("log"));
