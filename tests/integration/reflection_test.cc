@@ -140,9 +140,9 @@ TEST(ReflectionTest, AnswersLikeTheOriginal) {
   };
   RawStream original(original_channel, kMethod);
   EXPECT_EQ(names(ours), names(original));
-  EXPECT_THAT(names(ours),
-              UnorderedElementsAre("opserve.v1.OperatorService", "grpc.health.v1.Health",
-                                   "grpc.reflection.v1alpha.ServerReflection"));
+  EXPECT_THAT(names(ours), UnorderedElementsAre("opserve.v1.OperatorService",
+                                                "opserve.v1.AdminService", "grpc.health.v1.Health",
+                                                "grpc.reflection.v1alpha.ServerReflection"));
   ours.WritesDone();
   EXPECT_TRUE(ours.Finish().ok());
 }
