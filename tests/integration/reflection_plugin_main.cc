@@ -11,6 +11,7 @@
 #include "grpcpp/impl/codegen/method_handler.h"
 #include "grpcpp/impl/rpc_service_method.h"
 #include "grpcpp/impl/service_type.h"
+#include "opserve/v1/admin_service.grpc.pb.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
 
 namespace {
@@ -36,9 +37,11 @@ class NamedHealth final : public grpc::Service {
 int main() {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   opserve::v1::OperatorService::Service operators;
+  opserve::v1::AdminService::Service admin;
   NamedHealth health;
   grpc::ServerBuilder builder;
   builder.RegisterService(&operators);
+  builder.RegisterService(&admin);
   builder.RegisterService(&health);
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);

@@ -8,9 +8,8 @@ namespace opserve::cli {
 namespace {
 
 constexpr char kLeaseFooter[] =
-    "COMMAND gets the lease by the environment (OPSERVE_LEASE), where `opserve run` and the "
-    "client\n"
-    "library find it. The exit code is the command's; 1 where the lease ended before it.";
+    "COMMAND finds the lease in its environment (OPSERVE_LEASE), and so does the\n"
+    "client library. The exit code is the command's; 1 where the lease ended before.";
 
 void AddDevice(Verb verb, std::string& device) {
   verb.AddOption("DEVICE", "DEVICE", TakeAny(device), "GPU, as `opserve devices` names it",

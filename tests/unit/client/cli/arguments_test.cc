@@ -323,5 +323,18 @@ TEST_F(ArgumentsTest, WrongCommandLinesAreRefusedWithTheirCause) {
   EXPECT_EQ(out_.str(), "");
 }
 
+TEST_F(ArgumentsTest, LeasesTakeACommandWithOptionsOfItsOwn) {
+  const auto lease = Parse<LeaseArguments>(
+      {"lease", "d3d12/X 1", "--for", "2m", "--label", "a b", "--", "ctest", "-L", "timing"});
+  EXPECT_EQ(lease.device, "d3d12/X 1");
+  EXPECT_EQ(lease.time, absl::Minutes(2));
+  EXPECT_EQ(lease.label, "a b");
+  EXPECT_EQ(lease.command, (std::vector<std::string>{"ctest", "-L", "timing"}));
+  EXPECT_TRUE(Parse<LeaseArguments>({"lease", "gpu"}).command.empty());
+  EXPECT_FALSE(Parse<SetAsideArguments>({"admin", "set-aside", "X"}).wait);
+  EXPECT_TRUE(Parse<SetAsideArguments>({"admin", "drain", "X", "--reason", "dust"}).wait);
+  EXPECT_EQ(Parse<EndLeaseArguments>({"admin", "end-lease", "17"}).number, 17u);
+}
+
 }  // namespace
 }  // namespace opserve::cli
