@@ -30,10 +30,6 @@ absl::Status TooManyBytes(absl::string_view whose, uint64_t held, uint64_t asked
 
 }  // namespace
 
-absl::string_view ProvenPart(absl::string_view client) {
-  return client.substr(0, client.find('/'));
-}
-
 Admission::Permit::~Permit() {
   if (admission_ != nullptr) admission_->Release(*share_, bytes_);
 }
@@ -41,18 +37,17 @@ Admission::Permit::~Permit() {
 Admission::~Admission() { assert(usage() == Usage()); }
 
 absl::StatusOr<Admission::Permit> Admission::Admit(absl::string_view client, uint64_t bytes) {
-  const absl::string_view proven = ProvenPart(client);
   MutexLock lock(mutex_);
   if (closed_) {
     ++refused_while_closed_;
     return DrainingError();
   }
-  const auto found = shares_.find(proven);
+  const auto found = shares_.find(client);
   if (absl::Status status = Check(found == shares_.end() ? Usage() : found->second.usage, bytes);
       !status.ok()) {
     return status;
   }
-  const auto kept = found == shares_.end() ? shares_.try_emplace(std::string(proven)).first : found;
+  const auto kept = found == shares_.end() ? shares_.try_emplace(std::string(client)).first : found;
   Share& share = kept->second;
   share.client = &kept->first;
   for (Usage* const usage : {&usage_, &share.usage}) {

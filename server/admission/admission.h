@@ -27,10 +27,6 @@ struct AdmissionLimits {
   uint64_t max_bytes_per_client = UINT64_MAX;
 };
 
-// The part of a client's identity (server/rpc/call_context.h) that it cannot choose: without the
-// name that it gives itself. `client` must outlive the result.
-absl::string_view ProvenPart(absl::string_view client);
-
 // Thread-safe. Must outlive its permits.
 class Admission {
   struct Share;
@@ -78,10 +74,10 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // A permit for a request of `client` whose tensors, inputs and output, take `bytes`. Only the
-  // proven part of the client counts: one host, or one user, has one share, whatever names it
-  // takes. Fails with TOO_MANY_REQUESTS, TOO_MANY_BYTES or DRAINING, each with a RetryInfo, or with
-  // REQUEST_EXCEEDS_BUDGET.
+  // A permit for a request of `client` whose tensors, inputs and output, take `bytes`. The client
+  // is the proven identity of a caller (server/access/caller.h): it has one share, whatever names
+  // it gives itself. Fails with TOO_MANY_REQUESTS, TOO_MANY_BYTES or DRAINING, each with a
+  // RetryInfo, or with REQUEST_EXCEEDS_BUDGET.
   absl::StatusOr<Permit> Admit(absl::string_view client, uint64_t bytes);
 
   // Refuses every further request.
@@ -115,7 +111,7 @@ class Admission {
   mutable Mutex mutex_;
   CondVar changed_;
   Usage usage_ ABSL_GUARDED_BY(mutex_);
-  // Clients that hold something, by the proven part.
+  // Clients that hold something, by their identities.
   absl::node_hash_map<std::string, Share> shares_ ABSL_GUARDED_BY(mutex_);
   uint64_t refused_while_closed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

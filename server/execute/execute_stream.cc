@@ -42,7 +42,7 @@ uint64_t SumOf(const std::vector<uint64_t>& lengths) {
 class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owner {
  public:
   ExecuteStreamHandler(const ExecuteParts& parts, StreamCall& call)
-      : parts_(parts), call_(call), client_(call.client()), deadline_(call.deadline()) {
+      : parts_(parts), call_(call), deadline_(call.deadline()) {
     call_.Read();
   }
 
@@ -283,7 +283,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   }
 
   // StreamJob::Owner.
-  const std::string& client() const override { return client_; }
+  const Caller& caller() const override { return call_.caller(); }
   // Called in any thread.
   void OnAnswered(StreamJob& job, StreamAnswer answer) override {
     std::shared_ptr<StreamJob> held;
@@ -370,7 +370,6 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
 
   const ExecuteParts& parts_;
   StreamCall& call_;
-  const std::string client_;
   const Clock::TimePoint deadline_;
   std::map<uint64_t, Arriving> arriving_;
   uint64_t arriving_bytes_ = 0;

@@ -32,14 +32,13 @@ void RequestJob<Work>::Start(grpc::ByteBuffer& bytes, const JobOrigin& origin) {
 template <class Work>
 absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
                                       const JobOrigin& origin) {
-  client_ = reply_.client();
   std::vector<Violation> violations;
   absl::Status status = FindPlaces(std::move(payload_bytes), violations);
   if (!status.ok()) return status;
   const auto load = work_.Validate(inputs_, origin, std::move(violations));
   if (!load.ok()) return load.status();
-  auto permit =
-      parts_.admission.Admit(client_, load->held_bytes + HeldByRequest(origin.header_bytes));
+  auto permit = parts_.admission.Admit(reply_.caller().identity(),
+                                       load->held_bytes + HeldByRequest(origin.header_bytes));
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
 
@@ -69,10 +68,11 @@ uint64_t RequestJob<Work>::HeldByRequest(size_t header_bytes) const {
 template <class Work>
 absl::Status RequestJob<Work>::FindPlaces(std::vector<uint64_t>&& payload_bytes,
                                           std::vector<Violation>& violations) {
+  const std::string& client = reply_.caller().client();
   absl::Status status =
-      inputs_.Resolve(parts_.places, client_, request_.input_places(), std::move(payload_bytes),
+      inputs_.Resolve(parts_.places, client, request_.input_places(), std::move(payload_bytes),
                       *request_.mutable_inputs(), violations);
-  if (status.ok()) status = work_.FindOutputs(client_, violations);
+  if (status.ok()) status = work_.FindOutputs(client, violations);
   return status;
 }
 
@@ -80,7 +80,7 @@ template <class Work>
 void RequestJob<Work>::Submit(ReceivedMessage payloads) {
   payloads_ = std::move(payloads);
   // Only a queue asks for the client. From here on another thread may answer at any time.
-  const auto name_client = [this] { set_client(std::move(client_)); };
+  const auto name_client = [this] { set_client(reply_.caller().client()); };
   if (!parts_.pool.Submit(*this, name_client)) Refuse(DrainingError());
 }
 

@@ -24,8 +24,8 @@ class StreamJob final : private ExecuteJob::Reply {
  public:
   class Owner {
    public:
-    // Who sends the stream.
-    virtual const std::string& client() const = 0;
+    // Who sends the stream. Lives as long as the owner.
+    virtual const Caller& caller() const = 0;
     // Called once for each job, on any thread, perhaps before Submit or Refuse returns.
     virtual void OnAnswered(StreamJob& job, StreamAnswer answer) = 0;
 
@@ -51,7 +51,7 @@ class StreamJob final : private ExecuteJob::Reply {
   void Cancel() { job_.Cancel(); }
 
  private:
-  std::string client() override { return owner_.client(); }
+  const Caller& caller() const override { return owner_.caller(); }
   void Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) override;
   void Fail(const absl::Status& why) override;
 

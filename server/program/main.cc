@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "server/base/log.h"
 #include "server/base/task_thread.h"
 #include "server/edge/descriptor_limit.h"
@@ -21,6 +22,7 @@
 #include "server/program/program_options.h"
 #include "server/program/ready_file.h"
 #include "server/program/stop_signals.h"
+#include "server/program/token_command.h"
 #include "server/rpc/library_log.h"
 #include "server/service/server.h"
 
@@ -63,6 +65,7 @@ void WaitForStop(StopSignals& signals, Server& server, Logger& logger) {
     if (signal != SIGHUP) return;
     // The log tells how it went.
     static_cast<void>(server.ReloadCertificate());
+    server.ReloadAccess();
   }
 }
 
@@ -103,6 +106,11 @@ int Serve(const ProgramOptions& options, Logger& logger) {
 }  // namespace opserve
 
 int main(int argc, char** argv) {
+  if (opserve::IsTokenCommand(argc, argv)) {
+    const opserve::EarlyExit done = opserve::RunTokenCommand(argc - 1, argv + 1, absl::Now());
+    (done.code == 0 ? std::cout : std::cerr) << done.text;
+    return done.code;
+  }
   auto parsed = opserve::ParseProgramOptions(argc, argv);
   if (const auto* exit = std::get_if<opserve::EarlyExit>(&parsed)) {
     (exit->code == 0 ? std::cout : std::cerr) << exit->text;

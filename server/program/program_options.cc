@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/edge/listen_address.h"
+#include "server/program/access_options.h"
 
 namespace opserve {
 namespace {
@@ -382,6 +383,7 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
       ->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
   AddNetworkOptions(app, options.server);
+  AddAccessOptions(app, options.server);
   AddThreadOptions(app, options.server);
   AddDeviceOptions(app, options, raw);
   AddBatchOptions(app, options.server.pool, raw);

@@ -114,9 +114,10 @@ ReflectionService::ReflectionService(std::vector<std::string> services, Admissio
   services_.push_back(rpc_.name());
   // A program may have the originals as well.
   if (files_.FindFileByName(kDetailsFile) == nullptr) files_.BuildFile(ErrorDetails());
-  rpc_.AddStream("ServerReflectionInfo",
-                 {.max_request_bytes = kMaxQuestionBytes, .admission = streams},
-                 [this](StreamCall& call) { return std::make_unique<Stream>(*this, call); });
+  rpc_.AddStream(
+      "ServerReflectionInfo",
+      {.role = Role::kReflection, .max_request_bytes = kMaxQuestionBytes, .admission = streams},
+      [this](StreamCall& call) { return std::make_unique<Stream>(*this, call); });
 }
 
 absl::StatusOr<const FileDescriptor*> ReflectionService::FindFile(

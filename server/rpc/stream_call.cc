@@ -17,8 +17,6 @@ void StreamCall::Expect(RpcService::Method& method, Poller& poller) {
                                            static_cast<CompletionTag*>(&call->start_));
 }
 
-std::string StreamCall::client() const { return ClientOf(context_); }
-
 Clock::TimePoint StreamCall::deadline() const { return DeadlineOf(context_); }
 
 void StreamCall::Read() {
@@ -87,8 +85,11 @@ void StreamCall::ExpectNext() noexcept {
 }
 
 absl::Status StreamCall::Admit() {
+  auto caller = method_.Authorize(context_);
+  if (!caller.ok()) return caller.status();
+  caller_ = *std::move(caller);
   if (method_.limits.admission == nullptr) return absl::OkStatus();
-  auto permit = method_.limits.admission->Admit(client(), 0);
+  auto permit = method_.limits.admission->Admit(caller_.identity(), 0);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
   return absl::OkStatus();

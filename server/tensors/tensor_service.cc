@@ -39,13 +39,13 @@ constexpr uint64_t kMostHandleFieldBytes = 64;
 // changes nothing.
 template <class Request>
 struct TensorCall final : CallHandler {
-  explicit TensorCall(UnaryCall& unary) : call(unary), client(unary.client()) {}
+  explicit TensorCall(UnaryCall& unary) : call(unary), client(unary.caller().client()) {}
 
   // Reads the request; admits what is held while it is under way.
   absl::Status Accept(Admission& admission) {
     absl::Status status = received.Read(call.request(), request);
     if (!status.ok()) return status;
-    auto admitted = admission.Admit(client, payload_bytes());
+    auto admitted = admission.Admit(call.caller().identity(), payload_bytes());
     if (!admitted.ok()) return admitted.status();
     permit = *std::move(admitted);
     return absl::OkStatus();
@@ -59,7 +59,7 @@ struct TensorCall final : CallHandler {
   }
 
   UnaryCall& call;
-  const std::string client;
+  const std::string& client;
   Request request;
   ReceivedMessage received;
   Admission::Permit permit;
@@ -138,7 +138,7 @@ TensorService::TensorService(const TensorServiceOptions& options, const Clock& c
 void TensorService::AddTo(RpcService& rpc, const MethodLimits& message,
                           const MethodLimits& control) {
   // Reading is admitted with the bytes that are read, once those are known.
-  const MethodLimits read = {.max_request_bytes = control.max_request_bytes};
+  const MethodLimits read = {.role = control.role, .max_request_bytes = control.max_request_bytes};
   MethodLimits handles = control;
   handles.max_request_bytes += MostHandles() * kMostHandleFieldBytes;
   rpc.AddUnary("CreateTensor", message, [this](UnaryCall& call) { Create(call); });
@@ -220,7 +220,7 @@ void TensorService::Read(UnaryCall& call) {
                      options_.max_message_bytes, "; read it in pieces."),
         {{"limit", absl::StrCat(options_.max_message_bytes)}}));
   }
-  auto admitted = admission_.Admit(state.client, bytes);
+  auto admitted = admission_.Admit(call.caller().identity(), bytes);
   if (!admitted.ok()) return call.Finish(admitted.status());
   state.permit = *std::move(admitted);
   Run(call, tensor->bytes(),
@@ -235,7 +235,7 @@ void TensorService::Renew(UnaryCall& call) {
   if (absl::Status status = CheckHandles(request.tensors_size()); !status.ok()) {
     return call.Finish(status);
   }
-  const std::string client = call.client();
+  const std::string& client = call.caller().client();
   const std::vector<absl::string_view> handles = HandlesOf(request);
   const auto granted = store_.Renew(client, handles, seconds(request.ttl_s()));
   if (!granted.ok()) return call.Finish(granted.status());
@@ -252,7 +252,7 @@ void TensorService::Delete(UnaryCall& call) {
   if (absl::Status status = CheckHandles(request.tensors_size()); !status.ok()) {
     return call.Finish(status);
   }
-  const std::string client = call.client();
+  const std::string& client = call.caller().client();
   const std::vector<absl::string_view> handles = HandlesOf(request);
   v1::DeleteTensorsResponse answer;
   answer.set_deleted(static_cast<uint32_t>(store_.Delete(client, handles)));
@@ -264,7 +264,7 @@ void TensorService::List(UnaryCall& call) {
   if (absl::Status status = ParseMessage(call.request(), request); !status.ok()) {
     return call.Finish(status);
   }
-  const TensorList list = store_.List(call.client());
+  const TensorList list = store_.List(call.caller().client());
   v1::ListTensorsResponse answer;
   for (const ListedTensor& tensor : list.tensors) {
     v1::ResidentTensorInfo& info = *answer.add_tensors();
