@@ -6,6 +6,7 @@
 #define OPSERVE_SERVER_ACCESS_CALLER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/access/role.h"
+#include "server/admission/admission.h"
 
 namespace opserve {
 
@@ -32,6 +34,13 @@ struct AccessGrant {
   RoleSet roles = {};
   // Whether nothing is known of the caller but where he is, and no rule names that.
   bool is_anonymous = false;
+  // How much one identity may have of the server, and how many streams.
+  ShareLimits share = {};
+  ShareLimits streams = {};
+  // Weight of its turns, above 0.
+  double weight = 1;
+  // The most urgent class that its requests run at: 0 high, 1 normal, 2 low.
+  uint8_t most_urgent = 0;
 };
 
 // What callers have where nobody restricts them: every role. Lives for ever.
@@ -59,7 +68,8 @@ class Caller {
   // either have the same, because names have no '/'.
   const std::string& client() const { return client_; }
 
-  const AccessGrant* grant() const { return grant_.get(); }
+  // Not where nobody calls.
+  const AccessGrant& grant() const { return *grant_; }
 
   // OK where the caller has `role`. CREDENTIALS_REQUIRED where he might have it if he proved who he
   // is, else ROLE_REQUIRED.

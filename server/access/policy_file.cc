@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "server/access/access_file.h"
 
 #define TOML_EXCEPTIONS 0
@@ -109,7 +112,14 @@ class PolicyReader {
   }
 
   absl::Status ReadGrant(const toml::table& table, bool is_client, AccessGrant& grant) const {
-    std::vector<std::string> keys = {"roles"};
+    std::vector<std::string> keys = {"roles",
+                                     "weight",
+                                     "max_priority",
+                                     "max_concurrent_requests",
+                                     "max_queued_bytes",
+                                     "max_requests_per_second",
+                                     "max_bytes_per_second",
+                                     "max_streams"};
     if (is_client) keys.insert(keys.begin(), "match");
     if (absl::Status status = CheckKeys(table, keys); !status.ok()) return status;
     const toml::node* const node = table.get("roles");
@@ -120,6 +130,77 @@ class PolicyReader {
     if (absl::Status status = ReadNames(*node, "roles", names, roles); !status.ok()) return status;
     for (const size_t role : roles) grant.roles.Add(static_cast<Role>(role));
     OpenTo(grant);
+    return ReadShare(table, grant);
+  }
+
+  // A number from `least` to `most`, or, where it counts bytes, also text such as "64MiB".
+  absl::Status ReadNumber(const toml::table& table, absl::string_view key, double least,
+                          double most, bool is_bytes, double& out) const {
+    const toml::node* const node = table.get(std::string_view(key.data(), key.size()));
+    if (node == nullptr) return absl::OkStatus();
+    std::optional<double> number;
+    if (node->is_number()) number = node->value<double>();
+    if (is_bytes && node->is_string()) number = BytesOf(node->as_string()->get());
+    if (number && *number >= least && *number <= most) {
+      out = *number;
+      return absl::OkStatus();
+    }
+    return WrongType(*node, key,
+                     absl::StrCat("a number from ", least, " to ", most,
+                                  is_bytes ? ", or text such as \"64MiB\"" : ""));
+  }
+
+  // The bytes that a text such as "64MiB" means.
+  static std::optional<double> BytesOf(absl::string_view text) {
+    constexpr std::pair<absl::string_view, double> kUnits[] = {
+        {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}};
+    double unit = 1;
+    for (const auto& [name, bytes] : kUnits) {
+      if (absl::ConsumeSuffix(&text, name)) unit = bytes;
+    }
+    uint64_t count = 0;
+    if (!absl::SimpleAtoi(text, &count)) return std::nullopt;
+    return static_cast<double>(count) * unit;
+  }
+
+  absl::Status ReadShare(const toml::table& table, AccessGrant& grant) const {
+    constexpr double kMostRequests = 1e6;
+    constexpr double kMostBytes = 1099511627776.0;  // 1 TiB, which a double holds exactly
+    double requests = kMostRequests + 1;
+    double bytes = kMostBytes + 1;
+    double streams = kMostRequests + 1;
+    const struct {
+      absl::string_view key;
+      double least;
+      double most;
+      bool is_bytes;
+      double& out;
+    } numbers[] = {
+        {"weight", 0.001, 1e6, false, grant.weight},
+        {"max_concurrent_requests", 1, kMostRequests, false, requests},
+        {"max_queued_bytes", 4096, kMostBytes, true, bytes},
+        {"max_requests_per_second", 0.001, 1e9, false, grant.share.requests_per_second},
+        {"max_bytes_per_second", 1, 1e15, true, grant.share.bytes_per_second},
+        {"max_streams", 1, kMostRequests, false, streams},
+    };
+    for (const auto& each : numbers) {
+      absl::Status status =
+          ReadNumber(table, each.key, each.least, each.most, each.is_bytes, each.out);
+      if (!status.ok()) return status;
+    }
+    if (requests <= kMostRequests) grant.share.max_requests = static_cast<uint64_t>(requests);
+    if (bytes <= kMostBytes) grant.share.max_bytes = static_cast<uint64_t>(bytes);
+    if (streams <= kMostRequests) grant.streams.max_requests = static_cast<uint64_t>(streams);
+    const toml::node* const node = table.get("max_priority");
+    if (node == nullptr) return absl::OkStatus();
+    const std::vector<std::string> classes = {"high", "normal", "low"};
+    const toml::value<std::string>* const text = node->as_string();
+    const auto found =
+        text == nullptr ? classes.end() : std::find(classes.begin(), classes.end(), text->get());
+    if (found == classes.end()) {
+      return WrongType(*node, "max_priority", "\"high\", \"normal\" or \"low\"");
+    }
+    grant.most_urgent = static_cast<uint8_t>(found - classes.begin());
     return absl::OkStatus();
   }
 

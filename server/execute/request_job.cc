@@ -1,5 +1,6 @@
 #include "server/execute/request_job.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <utility>
@@ -32,13 +33,15 @@ void RequestJob<Work>::Start(grpc::ByteBuffer& bytes, const JobOrigin& origin) {
 template <class Work>
 absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
                                       const JobOrigin& origin) {
+  const Caller& caller = reply_.caller();
+  const AccessGrant& grant = caller.grant();
   std::vector<Violation> violations;
   absl::Status status = FindPlaces(std::move(payload_bytes), violations);
   if (!status.ok()) return status;
   const auto load = work_.Validate(inputs_, origin, std::move(violations));
   if (!load.ok()) return load.status();
-  auto permit = parts_.admission.Admit(reply_.caller().identity(),
-                                       load->held_bytes + HeldByRequest(origin.header_bytes));
+  auto permit = parts_.admission.Admit(
+      caller.identity(), load->held_bytes + HeldByRequest(origin.header_bytes), grant.share);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
 
@@ -47,7 +50,9 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
   traits.lane = load->lane;
   traits.sequence = load->sequence;
   traits.bytes = load->bytes;
-  traits.priority = envelope.PriorityClass();
+  // A request that asks for more than it may have goes at what it may.
+  traits.priority = std::max(envelope.PriorityClass(), static_cast<Priority>(grant.most_urgent));
+  traits.weight = grant.weight;
   traits.placement = envelope.PlacementOr(parts_.options.placement);
   traits.home = inputs_.home().empty() ? work_.home() : inputs_.home();
   traits.verify = envelope.verify;
@@ -80,7 +85,10 @@ template <class Work>
 void RequestJob<Work>::Submit(ReceivedMessage payloads) {
   payloads_ = std::move(payloads);
   // Only a queue asks for the client. From here on another thread may answer at any time.
-  const auto name_client = [this] { set_client(reply_.caller().client()); };
+  const auto name_client = [this] {
+    const Caller& caller = reply_.caller();
+    set_client(std::string(caller.identity()), std::string(caller.name()));
+  };
   if (!parts_.pool.Submit(*this, name_client)) Refuse(DrainingError());
 }
 

@@ -89,7 +89,7 @@ absl::Status StreamCall::Admit() {
   if (!caller.ok()) return caller.status();
   caller_ = *std::move(caller);
   if (method_.limits.admission == nullptr) return absl::OkStatus();
-  auto permit = method_.limits.admission->Admit(caller_.identity(), 0);
+  auto permit = method_.limits.admission->Admit(caller_.identity(), 0, caller_.grant().streams);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
   return absl::OkStatus();

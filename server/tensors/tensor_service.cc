@@ -45,7 +45,8 @@ struct TensorCall final : CallHandler {
   absl::Status Accept(Admission& admission) {
     absl::Status status = received.Read(call.request(), request);
     if (!status.ok()) return status;
-    auto admitted = admission.Admit(call.caller().identity(), payload_bytes());
+    auto admitted =
+        admission.Admit(call.caller().identity(), payload_bytes(), call.caller().grant().share);
     if (!admitted.ok()) return admitted.status();
     permit = *std::move(admitted);
     return absl::OkStatus();
@@ -220,7 +221,7 @@ void TensorService::Read(UnaryCall& call) {
                      options_.max_message_bytes, "; read it in pieces."),
         {{"limit", absl::StrCat(options_.max_message_bytes)}}));
   }
-  auto admitted = admission_.Admit(call.caller().identity(), bytes);
+  auto admitted = admission_.Admit(call.caller().identity(), bytes, call.caller().grant().share);
   if (!admitted.ok()) return call.Finish(admitted.status());
   state.permit = *std::move(admitted);
   Run(call, tensor->bytes(),

@@ -1,5 +1,6 @@
 // Rules, and the file that they come from.
 
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -131,6 +132,53 @@ roles = ["admin"]
   EXPECT_FALSE(Has(policy, {.peer = "ipv4:127.0.0.1:1"}, Role::kObserve));
   EXPECT_TRUE(Has(policy, {}, Role::kObserve));
   EXPECT_FALSE(Has(policy, {.token = "other"}, Role::kExecute));
+}
+
+TEST(PolicyFileTest, SaysHowMuchAnIdentityMayHave) {
+  const AccessPolicy policy = PolicyOf(R"(
+[[client]]
+match = "token:all"
+roles = []
+weight = 0.5
+max_priority = "low"
+max_concurrent_requests = 3
+max_queued_bytes = "64MiB"
+max_requests_per_second = 0.5
+max_bytes_per_second = 1000
+max_streams = 7
+[[client]]
+match = "token:*"
+roles = []
+)");
+  const PeerIdentity peer = IdentityOf("ipv4:10.0.0.7:1");
+  const auto grant = policy.GrantOf({"", "all", peer});
+  EXPECT_EQ(grant->weight, 0.5);
+  EXPECT_EQ(grant->most_urgent, 2);
+  EXPECT_EQ(grant->share.max_requests, 3u);
+  EXPECT_EQ(grant->share.max_bytes, uint64_t{64} << 20);
+  EXPECT_EQ(grant->share.requests_per_second, 0.5);
+  EXPECT_EQ(grant->share.bytes_per_second, 1000);
+  EXPECT_EQ(grant->streams.max_requests, 7u);
+  const auto other = policy.GrantOf({"", "other", peer});
+  EXPECT_EQ(other->weight, 1);
+  EXPECT_EQ(other->most_urgent, 0);
+  EXPECT_EQ(other->share.max_requests, UINT64_MAX);
+  EXPECT_EQ(other->share.max_bytes, UINT64_MAX);
+  EXPECT_FALSE(other->share.has_rates());
+  EXPECT_EQ(other->streams.max_requests, UINT64_MAX);
+}
+
+TEST(PolicyFileTest, LimitsAreNumbersWithinBounds) {
+  for (const char* line :
+       {"weight = 0", "weight = \"1\"", "weight = nan", "max_priority = \"urgent\"",
+        "max_priority = 1", "max_concurrent_requests = 0", "max_concurrent_requests = -1",
+        "max_queued_bytes = 1", "max_queued_bytes = \"64MB\"", "max_queued_bytes = \"2000GiB\"",
+        "max_requests_per_second = 0", "max_requests_per_second = inf",
+        "max_bytes_per_second = true", "max_streams = 2000000"}) {
+    EXPECT_THAT(ErrorOf(std::string("[anonymous]\nroles = []\n") + line),
+                ::testing::AllOf(StartsWith("policy.toml:3: "), HasSubstr(" must be ")))
+        << line;
+  }
 }
 
 TEST(PolicyFileTest, HealthAndReflectionAreOpenUnlessClosed) {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "server/edge/token_bucket.h"
+#include "server/base/token_bucket.h"
 
 namespace opserve::testing {
 namespace {
