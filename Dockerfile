@@ -4,6 +4,9 @@
 #   docker build -t opserve .
 #   docker run --rm -p 50051:50051 opserve
 #
+# As it is, whoever reaches the port may use it, in plain text: for a network that is trusted. Other
+# arguments give it TLS, tokens and a policy; docs/operations.md has them.
+#
 # GPUs need their Vulkan driver in the container, as NVIDIA's container toolkit provides it with
 #   docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=graphics ...
 
@@ -36,4 +39,4 @@ STOPSIGNAL SIGTERM
 ENV OPSERVE_READY_FILE=/run/opserve/ready
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["opserve", "health"]
 ENTRYPOINT ["opserve-server", "--ready-file", "/run/opserve/ready"]
-CMD ["--listen", "0.0.0.0:50051"]
+CMD ["--listen", "0.0.0.0:50051", "--insecure", "--allow-anonymous"]

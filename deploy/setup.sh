@@ -24,7 +24,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 declare -A packages_of=(
   [build]="ca-certificates ccache cmake directx-headers-dev g++ git make ninja-build pkg-config
     libabsl-dev libcli11-dev libgrpc++-dev libhwy-dev libprotobuf-dev libspdlog-dev libssl-dev libtbb-dev
-    libvulkan-dev nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc"
+    libtomlplusplus-dev libvulkan-dev nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc"
   # groff and zsh check what opserve writes for man and for shells, prometheus its metrics; the last three are a Direct3D 12 device
   # in software.
   [test]="groff-base libgmock-dev libgtest-dev openssl prometheus python3 python3-h2 python3-numpy zsh

@@ -30,29 +30,29 @@ absl::Status TooManyBytes(absl::string_view whose, uint64_t held, uint64_t asked
 
 }  // namespace
 
-absl::string_view ProvenPart(absl::string_view client) {
-  return client.substr(0, client.find('/'));
-}
-
 Admission::Permit::~Permit() {
   if (admission_ != nullptr) admission_->Release(*share_, bytes_);
 }
 
 Admission::~Admission() { assert(usage() == Usage()); }
 
-absl::StatusOr<Admission::Permit> Admission::Admit(absl::string_view client, uint64_t bytes) {
-  const absl::string_view proven = ProvenPart(client);
+absl::StatusOr<Admission::Permit> Admission::Admit(absl::string_view client, uint64_t bytes,
+                                                   const ShareLimits& own) {
   MutexLock lock(mutex_);
   if (closed_) {
     ++refused_while_closed_;
     return DrainingError();
   }
-  const auto found = shares_.find(proven);
-  if (absl::Status status = Check(found == shares_.end() ? Usage() : found->second.usage, bytes);
+  const auto found = shares_.find(client);
+  if (absl::Status status =
+          Check(found == shares_.end() ? Usage() : found->second.usage, bytes, own);
       !status.ok()) {
     return status;
   }
-  const auto kept = found == shares_.end() ? shares_.try_emplace(std::string(proven)).first : found;
+  if (own.has_rates()) {
+    if (absl::Status status = Charge(client, bytes, own); !status.ok()) return status;
+  }
+  const auto kept = found == shares_.end() ? shares_.try_emplace(std::string(client)).first : found;
   Share& share = kept->second;
   share.client = &kept->first;
   for (Usage* const usage : {&usage_, &share.usage}) {
@@ -62,8 +62,43 @@ absl::StatusOr<Admission::Permit> Admission::Admit(absl::string_view client, uin
   return Permit(this, &share, bytes);
 }
 
-absl::Status Admission::Check(const Usage& of_client, uint64_t bytes) const {
-  const uint64_t most_bytes = std::min(limits_.max_bytes, limits_.max_bytes_per_client);
+absl::Status Admission::Charge(absl::string_view client, uint64_t bytes, const ShareLimits& own) {
+  const Clock::TimePoint now = clock_.Now();
+  if (rates_.size() >= most_rates_) {
+    absl::erase_if(rates_, [now](auto& rate) {
+      return rate.second.requests.is_full(now) && rate.second.bytes.is_full(now);
+    });
+    most_rates_ = std::max<size_t>(256, 2 * rates_.size());
+  }
+  const auto bucket = [](double per_second) {
+    constexpr double kNoLimit = 1e18;
+    const double rate = per_second > 0 ? per_second : kNoLimit;
+    return TokenBucket(std::max(rate, 1.0), rate);
+  };
+  const auto [found, is_new] = rates_.try_emplace(
+      std::string(client), Rate{bucket(own.requests_per_second), bucket(own.bytes_per_second)});
+  Rate& rate = found->second;
+  const auto cost = static_cast<double>(bytes);
+  const Clock::Duration wait =
+      std::max(rate.requests.WaitFor(1, now), rate.bytes.WaitFor(cost, now));
+  if (wait > Clock::Duration::zero()) {
+    return MakeRetryableError(
+        ErrorReason::RATE_EXCEEDED,
+        absl::StrCat("This client begins requests faster than the ", own.requests_per_second,
+                     " requests and ", own.bytes_per_second,
+                     " bytes per second that it may (0: no limit)."),
+        std::chrono::ceil<milliseconds>(wait));
+  }
+  rate.requests.TakeAll(1, now);
+  rate.bytes.TakeAll(cost, now);
+  return absl::OkStatus();
+}
+
+absl::Status Admission::Check(const Usage& of_client, uint64_t bytes,
+                              const ShareLimits& own) const {
+  const uint64_t own_bytes = std::min(limits_.max_bytes_per_client, own.max_bytes);
+  const uint64_t own_requests = std::min(limits_.max_requests_per_client, own.max_requests);
+  const uint64_t most_bytes = std::min(limits_.max_bytes, own_bytes);
   if (bytes > most_bytes) {
     return MakeError(
         ErrorReason::REQUEST_EXCEEDS_BUDGET,
@@ -71,14 +106,15 @@ absl::Status Admission::Check(const Usage& of_client, uint64_t bytes) const {
                      most_bytes, " of one client."),
         {{"limit", absl::StrCat(most_bytes)}});
   }
-  if (of_client.requests >= limits_.max_requests_per_client) {
-    return TooManyRequests("this client", of_client.requests, limits_.max_requests_per_client);
+  if (of_client.requests >= own_requests) {
+    return TooManyRequests("this client", of_client.requests, own_requests);
   }
   if (usage_.requests >= limits_.max_requests) {
     return TooManyRequests("all clients", usage_.requests, limits_.max_requests);
   }
-  if (bytes > limits_.max_bytes_per_client - of_client.bytes) {
-    return TooManyBytes("this client", of_client.bytes, bytes, limits_.max_bytes_per_client);
+  // What is held may be more than a limit that came later.
+  if (bytes > own_bytes - std::min(own_bytes, of_client.bytes)) {
+    return TooManyBytes("this client", of_client.bytes, bytes, own_bytes);
   }
   if (bytes > limits_.max_bytes - usage_.bytes) {
     return TooManyBytes("all clients", usage_.bytes, bytes, limits_.max_bytes);

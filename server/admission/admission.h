@@ -18,6 +18,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/base/mutex.h"
+#include "server/base/clock.h"
+#include "server/base/token_bucket.h"
 
 namespace opserve {
 
@@ -29,9 +31,17 @@ struct AdmissionLimits {
   uint64_t max_bytes_per_client = UINT64_MAX;
 };
 
-// The part of a client's identity (server/rpc/call_context.h) that it cannot choose: without the
-// name that it gives itself. `client` must outlive the result.
-absl::string_view ProvenPart(absl::string_view client);
+// What one client in particular may have, where that is less than what every client may.
+struct ShareLimits {
+  uint64_t max_requests = UINT64_MAX;
+  uint64_t max_bytes = UINT64_MAX;
+  // How many may begin in a second, in the long run; at most those of one second at once. A request
+  // with more bytes than those of a second begins where none are owed. 0: no limit.
+  double requests_per_second = 0;
+  double bytes_per_second = 0;
+
+  bool has_rates() const { return requests_per_second > 0 || bytes_per_second > 0; }
+};
 
 // Thread-safe. Must outlive its permits.
 class Admission {
@@ -75,16 +85,20 @@ class Admission {
   // How a wait ended.
   enum class Wait { kIdle, kTimedOut, kInterrupted };
 
-  explicit Admission(AdmissionLimits limits) : limits_(limits) {}
+  // `clock`, by which rates go, must outlive the object.
+  explicit Admission(AdmissionLimits limits, const Clock& clock = SteadyClock())
+      : limits_(limits), clock_(clock) {}
   ~Admission();
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // A permit for a request of `client` whose tensors, inputs and output, take `bytes`. Only the
-  // proven part of the client counts: one host, or one user, has one share, whatever names it
-  // takes. Fails with TOO_MANY_REQUESTS, TOO_MANY_BYTES or DRAINING, each with a RetryInfo, or with
+  // A permit for a request of `client` whose tensors, inputs and output, take `bytes`. The client
+  // is the proven identity of a caller (server/access/caller.h): it has one share, whatever names
+  // it gives itself, of which `own` may allow less than the rest. Fails with TOO_MANY_REQUESTS,
+  // TOO_MANY_BYTES, RATE_EXCEEDED or DRAINING, each with a RetryInfo, or with
   // REQUEST_EXCEEDS_BUDGET.
-  absl::StatusOr<Permit> Admit(absl::string_view client, uint64_t bytes);
+  absl::StatusOr<Permit> Admit(absl::string_view client, uint64_t bytes,
+                               const ShareLimits& own = {});
 
   // Refuses every further request.
   void Close();
@@ -122,16 +136,30 @@ class Admission {
     const std::string* client = nullptr;
   };
 
-  absl::Status Check(const Usage& of_client, uint64_t bytes) const
+  // How fast a client may begin requests.
+  struct Rate {
+    TokenBucket requests;
+    TokenBucket bytes;
+  };
+
+  absl::Status Check(const Usage& of_client, uint64_t bytes, const ShareLimits& own) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Charges a request to the client's rate, if that allows it.
+  absl::Status Charge(absl::string_view client, uint64_t bytes, const ShareLimits& own)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(Share& share, uint64_t bytes);
 
   const AdmissionLimits limits_;
+  const Clock& clock_;
   mutable Mutex mutex_;
   CondVar changed_;
   Usage usage_ ABSL_GUARDED_BY(mutex_);
-  // Clients that hold something, by the proven part.
+  // Clients that hold something, by their identities.
   absl::node_hash_map<std::string, Share> shares_ ABSL_GUARDED_BY(mutex_);
+  // Clients with limits of their own on rates, of which something is missing.
+  absl::node_hash_map<std::string, Rate> rates_ ABSL_GUARDED_BY(mutex_);
+  // When there are so many, those of whom nothing is missing are forgotten.
+  size_t most_rates_ ABSL_GUARDED_BY(mutex_) = 256;
   uint64_t refused_while_closed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;

@@ -25,8 +25,9 @@ struct BatchLimits {
   Clock::Duration max_delay = std::chrono::microseconds(500);
   // Batches that a device works on at a time: while one runs, the next is prepared.
   int max_in_flight = 2;
-  // Weight of a client's share, above 0; 1 for clients that are not named here. A client of weight
-  // 3 gets three times the bytes of one of weight 1 while both have requests waiting.
+  // Weight of a client's share, above 0, by its identity, or of a name within its identity's share,
+  // by both ("10.0.0.7/runner-3"); for others JobTraits::weight and 1. A client of weight 3 gets
+  // three times the bytes of one of weight 1 while both have requests waiting.
   absl::flat_hash_map<std::string, double> client_weights = {};
 };
 

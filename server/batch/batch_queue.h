@@ -1,6 +1,7 @@
 // File: server/batch/batch_queue.h
 //
-// What waits for one device. Jobs go by priority, then fairly between clients, then by age; the job
+// What waits for one device. Jobs go by priority, then fairly between identities, then fairly
+// between the names that each gives itself, then by age; the job
 // whose turn it is takes others of its lane along, as batch_policy.h decides.
 
 #ifndef OPSERVE_SERVER_BATCH_BATCH_QUEUE_H_
@@ -34,7 +35,8 @@ using Batch = std::vector<Job*>;
 // client that is least far goes first. A client that returns after a pause starts at the present
 // virtual time, that of the client which is least far, so pauses earn nothing. Clients that have
 // nothing waiting are forgotten, with what they were charged: one that never has two jobs waiting
-// gets its share by jobs, not by bytes.
+// gets its share by jobs, not by bytes. Clients of one identity share its turns in the same way:
+// however many names an identity takes, all of them together get what one client would.
 //
 // The rest of a batch is chosen in the same order among the jobs of the lane, each charged as it is
 // chosen; less urgent jobs fill up what the more urgent ones leave. While the lane whose turn it is

@@ -45,8 +45,12 @@ struct JobTraits {
   const SequenceInvocation* sequence = nullptr;
   // Bytes of the inputs and of the output, or of all results of a sequence.
   uint64_t bytes = 0;
-  // Who sent it; queues are fair between clients.
+  // Who sent it: what is proven of him, and the name that he gives himself, if any. Queues are fair
+  // between identities, and then between the names of each, so that many names are of no use.
   std::string client = {};
+  std::string name = {};
+  // Weight of the identity's share, above 0, where BatchLimits::client_weights names none.
+  double weight = 1;
   Priority priority = Priority::kNormal;
   Placement placement = Placement::kAuto;
   // The device that a tensor of the request is placed on, by its name, which lives as long as the
@@ -116,7 +120,10 @@ class Job {
  protected:
   // Only before the job is queued.
   void set_traits(JobTraits traits) { traits_ = std::move(traits); }
-  void set_client(std::string client) { traits_.client = std::move(client); }
+  void set_client(std::string client, std::string name) {
+    traits_.client = std::move(client);
+    traits_.name = std::move(name);
+  }
 
  private:
   JobTraits traits_;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace opserve {
 namespace {
@@ -11,12 +14,16 @@ constexpr double kJobCost = 16 * 1024;
 
 }  // namespace
 
-PendingJobs::Turn PendingJobs::TurnOf(Flow& flow) {
-  return {flow.priority, flow.virtual_time, flow.jobs.begin()->first, &flow};
+PendingJobs::FlowTurn PendingJobs::TurnOf(Flow& flow) {
+  return {flow.virtual_time, flow.jobs.begin()->first, &flow};
 }
 
-double PendingJobs::ChargeOf(const Entry& entry) {
-  return (static_cast<double>(entry.job->traits().bytes) + kJobCost) / entry.flow->weight;
+PendingJobs::Turn PendingJobs::TurnOf(Identity& identity) {
+  return {identity.priority, identity.virtual_time, identity.turns.begin()->number, &identity};
+}
+
+double PendingJobs::CostOf(const Entry& entry) {
+  return static_cast<double>(entry.job->traits().bytes) + kJobCost;
 }
 
 void PendingJobs::Append(Entry& entry, Selection& selection) {
@@ -35,15 +42,33 @@ double PendingJobs::PresentVirtualTime(Priority priority) const {
   return first != turns_.end() && first->priority == priority ? first->virtual_time : 0;
 }
 
+double PendingJobs::WeightOf(const std::string& client, double other) const {
+  const auto weight = limits_.client_weights.find(client);
+  return weight == limits_.client_weights.end() ? other : weight->second;
+}
+
+PendingJobs::Identity& PendingJobs::IdentityOf(const JobTraits& traits) {
+  auto& identities = identities_[static_cast<size_t>(traits.priority)];
+  const auto [found, is_new] = identities.try_emplace(traits.client);
+  Identity& identity = found->second;
+  if (is_new) {
+    identity.priority = traits.priority;
+    identity.weight = WeightOf(traits.client, traits.weight);
+    identity.virtual_time = PresentVirtualTime(traits.priority);
+  }
+  return identity;
+}
+
 PendingJobs::Flow& PendingJobs::FlowOf(const JobTraits& traits) {
-  auto& flows = flows_[static_cast<size_t>(traits.priority)];
-  const auto [found, is_new] = flows.try_emplace(traits.client);
+  Identity& identity = IdentityOf(traits);
+  const auto [found, is_new] = identity.flows.try_emplace(traits.name);
   Flow& flow = found->second;
   if (is_new) {
-    const auto weight = limits_.client_weights.find(traits.client);
-    flow.priority = traits.priority;
-    flow.weight = weight == limits_.client_weights.end() ? 1 : weight->second;
-    flow.virtual_time = PresentVirtualTime(traits.priority);
+    flow.identity = &identity;
+    if (!traits.name.empty() && !limits_.client_weights.empty()) {
+      flow.weight = WeightOf(absl::StrCat(traits.client, "/", traits.name), 1);
+    }
+    flow.virtual_time = identity.turns.empty() ? 0 : identity.turns.begin()->virtual_time;
   }
   return flow;
 }
@@ -63,8 +88,13 @@ void PendingJobs::Add(Job& job, Clock::TimePoint now) {
   flow.jobs.emplace_hint(flow.jobs.end(), number, &entry);
   ByAge& lane_jobs = lane->flows[&flow];
   lane_jobs.emplace_hint(lane_jobs.end(), number, &entry);
-  // A later job does not change whose turn it is.
-  if (flow.jobs.size() == 1) turns_.insert(TurnOf(flow));
+  // A later job of a flow does not change whose turn it is.
+  if (flow.jobs.size() == 1) {
+    Identity& identity = *flow.identity;
+    if (!identity.turns.empty()) turns_.erase(TurnOf(identity));
+    identity.turns.insert(TurnOf(flow));
+    turns_.insert(TurnOf(identity));
+  }
   if (traits.deadline != Clock::kNever) deadlines_.try_emplace({traits.deadline, number}, &entry);
   bytes_ += traits.bytes;
 }
@@ -80,20 +110,30 @@ void PendingJobs::RemoveFromLane(const Entry& entry) {
   lanes_.erase(entry.lane);
 }
 
-void PendingJobs::Remove(Entry& entry, double charge) {
+void PendingJobs::Remove(Entry& entry, double cost) {
   const Job* job = entry.job;
   const JobTraits& traits = job->traits();
   Flow& flow = *entry.flow;
+  Identity& identity = *flow.identity;
   RemoveFromLane(entry);
   deadlines_.erase({traits.deadline, entry.number});
   bytes_ -= traits.bytes;
-  auto turn = turns_.extract(TurnOf(flow));
+  // Nodes are used again: this must not need memory.
+  auto turn = turns_.extract(TurnOf(identity));
+  auto flow_turn = identity.turns.extract(TurnOf(flow));
   flow.jobs.erase(entry.number);
+  identity.virtual_time += cost / identity.weight;
   if (flow.jobs.empty()) {
-    flows_[static_cast<size_t>(traits.priority)].erase(traits.client);
+    identity.flows.erase(traits.name);
   } else {
-    flow.virtual_time += charge;
-    turn.value() = TurnOf(flow);
+    flow.virtual_time += cost / flow.weight;
+    flow_turn.value() = TurnOf(flow);
+    identity.turns.insert(std::move(flow_turn));
+  }
+  if (identity.turns.empty()) {
+    identities_[static_cast<size_t>(traits.priority)].erase(traits.client);
+  } else {
+    turn.value() = TurnOf(identity);
     turns_.insert(std::move(turn));
   }
   entries_.erase(job);
@@ -129,37 +169,59 @@ std::vector<Job*> PendingJobs::RemoveAll() {
 }
 
 PendingJobs::Selection PendingJobs::SelectFirst() const {
-  Entry& first = *turns_.begin()->flow->jobs.begin()->second;
+  const Identity& identity = *turns_.begin()->identity;
+  Entry& first = *identity.turns.begin()->flow->jobs.begin()->second;
   if (limits_.max_requests > 1) return Select(*first.lane);
   // Spares a look at all clients of the lane.
-  Selection selection = {&*first.lane, first.flow->priority, {}, {}};
+  Selection selection = {&*first.lane, identity.priority, {}, {}};
   Append(first, selection);
   return selection;
 }
 
-PendingJobs::Selection PendingJobs::Select(const Lane& lane) const {
-  std::vector<Head> heads;
-  heads.reserve(lane.flows.size());
+std::vector<PendingJobs::IdentityHead> PendingJobs::HeadsOf(const Lane& lane) {
+  absl::flat_hash_map<Identity*, std::vector<Head>> by_identity;
   for (const auto& [flow, jobs] : lane.flows) {
-    const Turn turn = {flow->priority, flow->virtual_time, jobs.begin()->first, flow};
-    heads.push_back({turn, jobs.begin(), jobs.end()});
+    const FlowTurn turn = {flow->virtual_time, jobs.begin()->first, flow};
+    by_identity[flow->identity].push_back({turn, jobs.begin(), jobs.end()});
+  }
+  std::vector<IdentityHead> heads;
+  heads.reserve(by_identity.size());
+  for (auto& [identity, flows] : by_identity) {
+    std::make_heap(flows.begin(), flows.end());
+    const Turn turn = {identity->priority, identity->virtual_time, flows.front().turn.number,
+                       identity};
+    heads.push_back({turn, std::move(flows)});
   }
   std::make_heap(heads.begin(), heads.end());
+  return heads;
+}
+
+PendingJobs::Selection PendingJobs::Select(const Lane& lane) const {
+  std::vector<IdentityHead> heads = HeadsOf(lane);
   Selection selection = {&lane, heads.front().turn.priority, {}, {}};
   uint64_t bytes = 0;
   while (!heads.empty() && selection.entries.size() < limits_.max_requests &&
          bytes <= limits_.max_bytes) {
     std::pop_heap(heads.begin(), heads.end());
-    Head& head = heads.back();
+    IdentityHead& identity = heads.back();
+    std::pop_heap(identity.flows.begin(), identity.flows.end());
+    Head& head = identity.flows.back();
     Entry& entry = *head.next->second;
     Append(entry, selection);
     bytes += entry.job->traits().bytes;
     if (++head.next == head.end) {
+      identity.flows.pop_back();
+    } else {
+      head.turn.virtual_time += CostOf(entry) / entry.flow->weight;
+      head.turn.number = head.next->first;
+      std::push_heap(identity.flows.begin(), identity.flows.end());
+    }
+    if (identity.flows.empty()) {
       heads.pop_back();
       continue;
     }
-    head.turn.virtual_time += ChargeOf(entry);
-    head.turn.number = head.next->first;
+    identity.turn.virtual_time += CostOf(entry) / identity.turn.identity->weight;
+    identity.turn.number = identity.flows.front().turn.number;
     std::push_heap(heads.begin(), heads.end());
   }
   return selection;
@@ -171,7 +233,7 @@ std::vector<Job*> PendingJobs::Take(const Selection& selection, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     Entry& entry = *selection.entries[i];
     jobs.push_back(entry.job);
-    Remove(entry, ChargeOf(entry));
+    Remove(entry, CostOf(entry));
   }
   return jobs;
 }

@@ -1,7 +1,7 @@
 // File: server/batch/pending_jobs.h
 //
 // The jobs of a BatchQueue and the order in which they are to go: by priority, then fairly between
-// clients, then by age. No thread, lock or clock.
+// identities, then between the names of each, then by age. No thread, lock or clock.
 
 #ifndef OPSERVE_SERVER_BATCH_PENDING_JOBS_H_
 #define OPSERVE_SERVER_BATCH_PENDING_JOBS_H_
@@ -34,10 +34,33 @@ class PendingJobs {
   // Jobs by their numbers, which ascend with arrival.
   using ByAge = std::map<uint64_t, Entry*>;
 
-  // The jobs of a client in one class of priority. Classes have virtual times of their own: what a
-  // client gets in one class delays nobody in another.
-  struct Flow {
+  struct Flow;
+
+  // When it is the turn of a flow within its identity; the least goes first.
+  struct FlowTurn {
+    double virtual_time;
+    uint64_t number;  // of its oldest job
+    Flow* flow;
+    // No two jobs have the same number, so the flow does not matter.
+    bool operator<(const FlowTurn& other) const {
+      return std::tie(virtual_time, number) < std::tie(other.virtual_time, other.number);
+    }
+  };
+
+  // All that an identity has in one class of priority. Classes have virtual times of their own:
+  // what an identity gets in one class delays nobody in another.
+  struct Identity {
     Priority priority = Priority::kNormal;
+    double weight = 1;
+    double virtual_time = 0;
+    // By the name that the client gives itself.
+    absl::node_hash_map<std::string, Flow> flows;
+    std::set<FlowTurn> turns;
+  };
+
+  // The jobs of one client: of a name within an identity.
+  struct Flow {
+    Identity* identity = nullptr;
     double weight = 1;
     double virtual_time = 0;
     ByAge jobs;
@@ -103,49 +126,64 @@ class PendingJobs {
     std::list<Lane>::iterator lane;
   };
 
-  // When it is a flow's turn; the least goes first.
+  // When it is an identity's turn; the least goes first.
   struct Turn {
     Priority priority;
     double virtual_time;
-    uint64_t number;  // of its oldest job
-    Flow* flow;
-    // No two jobs have the same number, so the flow does not matter.
+    uint64_t number;  // of the oldest job of the flow whose turn it is
+    Identity* identity;
+    // No two jobs have the same number, so the identity does not matter.
     bool operator<(const Turn& other) const {
       return std::tie(priority, virtual_time, number) <
              std::tie(other.priority, other.virtual_time, other.number);
     }
   };
-  static Turn TurnOf(Flow& flow);
+  // There must be a job.
+  static Turn TurnOf(Identity& identity);
+  static FlowTurn TurnOf(Flow& flow);
 
   // A flow while jobs are selected.
   struct Head {
-    Turn turn;
+    FlowTurn turn;
     ByAge::const_iterator next;
     ByAge::const_iterator end;
     // For a heap with the least turn on top.
     bool operator<(const Head& other) const { return other.turn < turn; }
   };
 
-  // How far the job moves its client's virtual time.
-  static double ChargeOf(const Entry& entry);
+  // An identity while jobs are selected: a heap of its flows.
+  struct IdentityHead {
+    Turn turn;
+    std::vector<Head> flows;
+    bool operator<(const IdentityHead& other) const { return other.turn < turn; }
+  };
+  // The identities that have jobs in the lane, as a heap.
+  static std::vector<IdentityHead> HeadsOf(const Lane& lane);
+
+  // How far the job moves virtual times where the weight is 1.
+  static double CostOf(const Entry& entry);
   static void Append(Entry& entry, Selection& selection);
 
   // The flow of the job, perhaps a new one.
   Flow& FlowOf(const JobTraits& traits);
   std::list<Lane>::iterator LaneOf(const LaneKey& key);
-  // Where a client starts that had nothing here.
+  Identity& IdentityOf(const JobTraits& traits);
+  // The weight that is set for the client; `other` where there is none.
+  double WeightOf(const std::string& client, double other) const;
+  // Where an identity starts that had nothing here.
   double PresentVirtualTime(Priority priority) const;
 
-  void Remove(Entry& entry, double charge);
+  // Charges what `cost` is to the flow and its identity.
+  void Remove(Entry& entry, double cost);
   void RemoveFromLane(const Entry& entry);
 
   const BatchLimits& limits_;
   uint64_t next_number_ = 0;
   uint64_t bytes_ = 0;
   absl::node_hash_map<const Job*, Entry> entries_;
-  // The flows of each priority by client.
-  std::array<absl::node_hash_map<std::string, Flow>, kPriorityCount> flows_;
-  std::set<Turn> turns_;  // of all flows
+  // By what is proven, for each priority.
+  std::array<absl::node_hash_map<std::string, Identity>, kPriorityCount> identities_;
+  std::set<Turn> turns_;  // of all identities
   std::list<Lane> lanes_;
   absl::flat_hash_map<LaneKey, std::list<Lane>::iterator> lanes_by_key_;
   // Jobs that have a deadline, by it and by age.

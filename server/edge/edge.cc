@@ -1,6 +1,5 @@
 #include "server/edge/edge.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -39,32 +38,6 @@ constexpr double kMisdeeds = 8;
 constexpr double kForgivenMisdeedsPerSecond = 1;
 constexpr std::chrono::seconds kMisdeedsForgotten{16};
 constexpr std::chrono::seconds kLogInterval{1};
-
-// The address of a TCP peer as gRPC's clients write it, and the part that limits apply to.
-struct TcpPeer {
-  std::string address;
-  std::string client;
-};
-
-TcpPeer NameOf(const sockaddr_storage& from) {
-  char text[INET6_ADDRSTRLEN] = {};
-  if (from.ss_family == AF_INET) {
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(from).sin_addr, text, sizeof(text));
-    return {text, text};
-  }
-  in6_addr ipv6 = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
-  if (IN6_IS_ADDR_V4MAPPED(&ipv6)) {
-    inet_ntop(AF_INET, &ipv6.s6_addr[12], text, sizeof(text));
-    return {text, text};
-  }
-  inet_ntop(AF_INET6, &ipv6, text, sizeof(text));
-  TcpPeer peer = {absl::StrCat("[", text, "]"), ""};
-  // Whoever has one address of these has all of them.
-  std::fill(ipv6.s6_addr + 8, ipv6.s6_addr + 16, uint8_t{0});
-  inet_ntop(AF_INET6, &ipv6, text, sizeof(text));
-  peer.client = absl::StrCat("[", text, "]/64");
-  return peer;
-}
 
 // nullopt where the peer is gone already.
 std::optional<PeerIdentity> UnixPeerOf(int fd) {
@@ -268,18 +241,15 @@ void Edge::TakeConnection(UniqueFd socket, int listener) {
   if (getpeername(socket.get(), reinterpret_cast<sockaddr*>(&from), &length) != 0) return;
   const bool is_unix = from.ss_family == AF_UNIX;
   PeerIdentity peer;
-  std::string client;
   if (is_unix) {
     auto identity = UnixPeerOf(socket.get());
     if (!identity) return;
     peer = *std::move(identity);
-    client = peer.Host();
   } else {
-    TcpPeer name = NameOf(from);
-    peer.address = std::move(name.address);
-    client = std::move(name.client);
+    peer = TcpPeerOf(from);
     TuneAcceptedLoopback(socket.get());
   }
+  std::string client = peer.Host();
   const Clock::TimePoint now = SteadyClock().Now();
   const CloseReason why_not = WhyNot(client, now);
   if (why_not != CloseReason::kNone) return Refuse(client, why_not);

@@ -27,10 +27,10 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/rate_limiter.h"
+#include "server/base/token_bucket.h"
 #include "server/edge/close_reason.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/listening_socket.h"
-#include "server/edge/token_bucket.h"
 
 namespace opserve {
 

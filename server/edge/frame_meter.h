@@ -17,8 +17,8 @@
 #include "absl/strings/string_view.h"
 #include "proto/base/mutex.h"
 #include "server/base/clock.h"
+#include "server/base/token_bucket.h"
 #include "server/edge/close_reason.h"
-#include "server/edge/token_bucket.h"
 
 namespace opserve {
 

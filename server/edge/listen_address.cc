@@ -7,12 +7,14 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "proto/packets/unique_fd.h"
+#include "server/edge/peer_identity.h"
 
 namespace opserve {
 namespace {
@@ -42,6 +44,12 @@ sockaddr_un UnixAddress(const std::string& path) {
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
   return address;
+}
+
+bool ListenAddress::IsLocal() const {
+  if (is_unix() || host == "localhost") return true;
+  const std::optional<in6_addr> ip = ParseIpAddress(host);
+  return ip && IsLoopback(*ip);
 }
 
 std::string ListenAddress::ToString() const {

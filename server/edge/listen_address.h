@@ -21,6 +21,9 @@ struct ListenAddress {
   std::string unix_path;  // empty for TCP
 
   bool is_unix() const { return !unix_path.empty(); }
+  // Whether only programs on this machine reach it: a socket file, "localhost", or a loopback
+  // address.
+  bool IsLocal() const;
   // The address in the form that ParseListenAddress and gRPC's clients read.
   std::string ToString() const;
 };

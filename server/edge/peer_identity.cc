@@ -1,5 +1,9 @@
 #include "server/edge/peer_identity.h"
 
+#include <arpa/inet.h>
+
+#include <algorithm>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -7,26 +11,101 @@
 #include "server/edge/connection_table.h"
 
 namespace opserve {
+namespace {
 
-std::string PeerIdentity::Host() const {
-  return transport == PeerTransport::kTcp ? address : absl::StrCat("uid:", uid);
+constexpr absl::string_view kUnixPrefix = "unix:";
+
+std::string BracketedText(const in6_addr& address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  inet_ntop(AF_INET6, &address, text, sizeof(text));
+  return absl::StrCat("[", text, "]");
 }
 
-std::optional<PeerIdentity> IdentityOf(absl::string_view peer) {
-  if (absl::ConsumePrefix(&peer, "fd:")) {
-    int fd = -1;
-    if (!absl::SimpleAtoi(peer, &fd)) return std::nullopt;
-    const std::shared_ptr<EdgeConnection> connection = ConnectionOf(fd);
-    if (connection == nullptr) return std::nullopt;
-    return connection->peer;
+std::string IpText(const in6_addr& address) {
+  if (!IN6_IS_ADDR_V4MAPPED(&address)) return BracketedText(address);
+  char text[INET_ADDRSTRLEN] = {};
+  inet_ntop(AF_INET, &address.s6_addr[12], text, sizeof(text));
+  return text;
+}
+
+}  // namespace
+
+std::optional<in6_addr> ParseIpAddress(absl::string_view text) {
+  if (absl::ConsumePrefix(&text, "[") && !absl::ConsumeSuffix(&text, "]")) return std::nullopt;
+  char copy[INET6_ADDRSTRLEN] = {};
+  const absl::string_view unscoped = text.substr(0, text.find('%'));
+  if (unscoped.size() >= sizeof(copy)) return std::nullopt;
+  unscoped.copy(copy, unscoped.size());
+  in6_addr address = {};
+  if (inet_pton(AF_INET6, copy, &address) == 1) return address;
+  address.s6_addr[10] = address.s6_addr[11] = 0xff;
+  if (inet_pton(AF_INET, copy, &address.s6_addr[12]) == 1) return address;
+  return std::nullopt;
+}
+
+bool IsLoopback(const in6_addr& address) {
+  return IN6_IS_ADDR_LOOPBACK(&address) ||
+         (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == 127);
+}
+
+std::string PeerIdentity::Host() const {
+  if (transport == PeerTransport::kUnixSocket) return absl::StrCat("uid:", uid);
+  if (transport == PeerTransport::kUnknown || address.empty() || address.front() != '[') {
+    return address;
   }
-  if (!absl::ConsumePrefix(&peer, "ipv4:") && !absl::ConsumePrefix(&peer, "ipv6:")) {
-    return std::nullopt;
+  std::optional<in6_addr> ip = ParseIpAddress(address);
+  if (!ip) return address;
+  if (IN6_IS_ADDR_LOOPBACK(&*ip) || IN6_IS_ADDR_V4MAPPED(&*ip)) return IpText(*ip);
+  std::fill(ip->s6_addr + 8, ip->s6_addr + 16, uint8_t{0});
+  return absl::StrCat(BracketedText(*ip), "/64");
+}
+
+std::optional<in6_addr> PeerIdentity::Ip() const {
+  if (transport != PeerTransport::kTcp) return std::nullopt;
+  return ParseIpAddress(address);
+}
+
+bool PeerIdentity::IsLocal() const {
+  if (transport == PeerTransport::kUnixSocket) return true;
+  if (transport == PeerTransport::kUnknown) return absl::StartsWith(address, kUnixPrefix);
+  const std::optional<in6_addr> ip = Ip();
+  return ip && IsLoopback(*ip);
+}
+
+PeerIdentity TcpPeerOf(const sockaddr_storage& from) {
+  PeerIdentity peer;
+  in6_addr ip = {};
+  if (from.ss_family == AF_INET) {
+    ip.s6_addr[10] = ip.s6_addr[11] = 0xff;
+    const in_addr& ipv4 = reinterpret_cast<const sockaddr_in&>(from).sin_addr;
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(&ipv4);
+    std::copy(bytes, bytes + sizeof(ipv4), &ip.s6_addr[12]);
+  } else {
+    ip = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
   }
+  peer.address = IpText(ip);
+  return peer;
+}
+
+PeerIdentity IdentityOf(absl::string_view peer) {
   PeerIdentity identity;
-  // gRPC writes it as part of a URI.
-  identity.address = absl::StrReplaceAll(peer.substr(0, peer.rfind(':')),
-                                         {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
+  absl::string_view rest = peer;
+  if (absl::ConsumePrefix(&rest, "ipv4:")) {
+    identity.address = std::string(rest.substr(0, rest.rfind(':')));
+    return identity;
+  }
+  if (absl::ConsumePrefix(&rest, "ipv6:")) {
+    // gRPC writes it as part of a URI.
+    identity.address = absl::StrReplaceAll(rest.substr(0, rest.rfind(':')),
+                                           {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
+    return identity;
+  }
+  int fd = -1;
+  if (absl::ConsumePrefix(&rest, "fd:") && absl::SimpleAtoi(rest, &fd)) {
+    if (const auto connection = ConnectionOf(fd); connection != nullptr) return connection->peer;
+  }
+  identity.transport = PeerTransport::kUnknown;
+  identity.address = std::string(peer);
   return identity;
 }
 

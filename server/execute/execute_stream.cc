@@ -44,7 +44,6 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   ExecuteStreamHandler(const ExecuteParts& parts, StreamCall& call)
       : parts_(parts),
         call_(call),
-        client_(call.client()),
         traceparent_(parts.observer == nullptr ? std::string() : call.traceparent()),
         deadline_(call.deadline()) {
     call_.Read();
@@ -287,8 +286,8 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   }
 
   // StreamJob::Owner.
-  const std::string& client() const override { return client_; }
   const std::string& traceparent() const override { return traceparent_; }
+  const Caller& caller() const override { return call_.caller(); }
   // Called in any thread.
   void OnAnswered(StreamJob& job, StreamAnswer answer) override {
     std::shared_ptr<StreamJob> held;
@@ -375,7 +374,6 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
 
   const ExecuteParts& parts_;
   StreamCall& call_;
-  const std::string client_;
   const std::string traceparent_;
   const Clock::TimePoint deadline_;
   std::map<uint64_t, Arriving> arriving_;

@@ -1,5 +1,6 @@
 #include "server/execute/request_job.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <utility>
@@ -32,7 +33,8 @@ void RequestJob<Work>::Start(grpc::ByteBuffer& bytes, const JobOrigin& origin) {
 template <class Work>
 absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
                                       const JobOrigin& origin) {
-  client_ = reply_.client();
+  const Caller& caller = reply_.caller();
+  const AccessGrant& grant = caller.grant();
   std::vector<Violation> violations;
   absl::Status status = FindPlaces(std::move(payload_bytes), violations);
   if (!status.ok()) return status;
@@ -45,15 +47,17 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
     status = FindLease(envelope.device_lease, traits);
     if (!status.ok()) return status;
   }
-  auto permit =
-      parts_.admission.Admit(client_, load->held_bytes + HeldByRequest(origin.header_bytes));
+  auto permit = parts_.admission.Admit(
+      caller.identity(), load->held_bytes + HeldByRequest(origin.header_bytes), grant.share);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
 
   traits.lane = load->lane;
   traits.sequence = load->sequence;
   traits.bytes = load->bytes;
-  traits.priority = envelope.PriorityClass();
+  // A request that asks for more than it may have goes at what it may.
+  traits.priority = std::max(envelope.PriorityClass(), static_cast<Priority>(grant.most_urgent));
+  traits.weight = grant.weight;
   traits.home = inputs_.home().empty() ? work_.home() : inputs_.home();
   traits.verify = envelope.verify;
   traits.accepted = parts_.clock.Now();
@@ -85,10 +89,11 @@ uint64_t RequestJob<Work>::HeldByRequest(size_t header_bytes) const {
 template <class Work>
 absl::Status RequestJob<Work>::FindPlaces(std::vector<uint64_t>&& payload_bytes,
                                           std::vector<Violation>& violations) {
+  const std::string& client = reply_.caller().client();
   absl::Status status =
-      inputs_.Resolve(parts_.places, client_, request_.input_places(), std::move(payload_bytes),
+      inputs_.Resolve(parts_.places, client, request_.input_places(), std::move(payload_bytes),
                       *request_.mutable_inputs(), violations);
-  if (status.ok()) status = work_.FindOutputs(client_, violations);
+  if (status.ok()) status = work_.FindOutputs(client, violations);
   return status;
 }
 
@@ -96,7 +101,10 @@ template <class Work>
 void RequestJob<Work>::Submit(ReceivedMessage payloads) {
   payloads_ = std::move(payloads);
   // Only a queue asks for the client. From here on another thread may answer at any time.
-  const auto name_client = [this] { set_client(std::move(client_)); };
+  const auto name_client = [this] {
+    const Caller& caller = reply_.caller();
+    set_client(std::string(caller.identity()), std::string(caller.name()));
+  };
   if (!parts_.pool.Submit(*this, name_client)) Refuse(DrainingError());
 }
 

@@ -20,6 +20,7 @@
 #include "google/protobuf/arena.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "proto/base/host_buffers.h"
+#include "server/access/caller.h"
 #include "server/admission/admission.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
@@ -82,8 +83,8 @@ struct JobOrigin {
 template <class Response>
 class JobReply {
  public:
-  // Who sent the request; see server/rpc/call_context.h. Only in the thread that calls Accept.
-  virtual std::string client() = 0;
+  // Who sent the request. Lives as long as the reply.
+  virtual const Caller& caller() const = 0;
   // The results: a response without its payloads, and these, which are the reply's to take. A
   // result that went to a place of its own has no bytes here.
   virtual void Send(const Response& header, std::span<OutgoingPayload> payloads) = 0;
@@ -181,8 +182,6 @@ class RequestJob final : public Job {
   google::protobuf::Arena arena_{arena_block_.data(), arena_block_.size()};
   Request& request_ = *google::protobuf::Arena::CreateMessage<Request>(&arena_);
   Work work_{parts_, request_};
-  // Who sent the request, until a queue is told.
-  std::string client_;
   ReceivedMessage payloads_;
   InputPlaces inputs_;
   std::optional<DeviceCall> call_;

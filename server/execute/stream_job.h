@@ -28,8 +28,8 @@ class StreamJob final : private ExecuteJob::Reply, private RequestSource {
  public:
   class Owner {
    public:
-    // Who sends the stream.
-    virtual const std::string& client() const = 0;
+    // Who sends the stream. Lives as long as the owner.
+    virtual const Caller& caller() const = 0;
     // The metadata `traceparent` of the stream; empty: none.
     virtual const std::string& traceparent() const = 0;
     // Called once for each job, on any thread, perhaps before Submit or Refuse returns.
@@ -58,11 +58,11 @@ class StreamJob final : private ExecuteJob::Reply, private RequestSource {
   void Cancel() { job_.Cancel(); }
 
  private:
-  std::string client() override { return owner_.client(); }
+  const Caller& caller() const override { return owner_.caller(); }
   void Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) override;
   void Fail(const absl::Status& why) override;
   RequestRecord* record() override { return parts_.observer == nullptr ? nullptr : &record_; }
-  std::string client() const override { return owner_.client(); }
+  std::string client() const override { return owner_.caller().client(); }
   std::string traceparent() const override { return owner_.traceparent(); }
   void Report(const absl::Status& status, uint64_t bytes_out);
 

@@ -21,7 +21,7 @@ class UnaryExecute final : public CallHandler, private AnyJob::Reply {
   void OnCancel() override { job_.Cancel(); }
 
  private:
-  std::string client() override { return call_.client(); }
+  const Caller& caller() const override { return call_.caller(); }
   void Send(const typename AnyJob::Response& header, std::span<OutgoingPayload> payloads) override {
     call_.Finish(ComposeMessage(header, payloads));
   }

@@ -106,7 +106,7 @@ class LeaseEvents final : public LeaseListener {
 class LeaseStream final : public StreamHandler {
  public:
   LeaseStream(DeviceLeases& leases, const DevicePool& pool, StreamCall& call)
-      : leases_(leases), pool_(pool), call_(call), client_(call.client()) {
+      : leases_(leases), pool_(pool), call_(call) {
     call_.Read();
   }
 
@@ -138,11 +138,13 @@ class LeaseStream final : public StreamHandler {
     if (status.ok()) status = CheckLeaseRequest(request, pool_);
     if (!status.ok()) return status;
     events_ = std::make_shared<LeaseEvents>(call_);
-    absl::StatusOr<uint64_t> number = leases_.Ask({.client = client_,
-                                                   .label = request.label(),
-                                                   .device = request.device(),
-                                                   .wanted = WantedLeaseTime(request.time_s())},
-                                                  events_);
+    absl::StatusOr<uint64_t> number =
+        leases_.Ask({.identity = std::string(call_.caller().identity()),
+                     .client = call_.caller().client(),
+                     .label = request.label(),
+                     .device = request.device(),
+                     .wanted = WantedLeaseTime(request.time_s())},
+                    events_);
     if (!number.ok()) {
       events_.reset();
       return number.status();
@@ -154,7 +156,6 @@ class LeaseStream final : public StreamHandler {
   DeviceLeases& leases_;
   const DevicePool& pool_;
   StreamCall& call_;
-  const std::string client_;
   std::shared_ptr<LeaseEvents> events_;
   std::optional<uint64_t> number_;
   bool has_request_ = false;

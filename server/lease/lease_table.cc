@@ -5,17 +5,11 @@
 #include <tuple>
 #include <utility>
 
-#include "server/admission/admission.h"
-
 namespace opserve {
 namespace {
 
 // The share of a lease's time for which its device rests afterwards.
 constexpr int kRestDivisor = 4;
-
-std::string ClientOf(const LeaseTable::Lease& lease) {
-  return std::string(ProvenPart(lease.request.client));
-}
 
 const LeasableDevice* FindDevice(std::span<const LeasableDevice> devices, absl::string_view name) {
   const auto found = std::find_if(devices.begin(), devices.end(),
@@ -53,7 +47,7 @@ absl::string_view NameOf(LeaseEnd why) {
 std::optional<uint64_t> LeaseTable::Add(LeaseRequest request,
                                         std::shared_ptr<LeaseListener> listener,
                                         Clock::TimePoint now, Refusal& refusal) {
-  const std::string client(ProvenPart(request.client));
+  const std::string& client = request.identity;
   const auto found = clients_.find(client);
   if (found != clients_.end() && found->second.leases >= limits_.max_per_client) {
     refusal = Refusal::kClientIsFull;
@@ -77,7 +71,7 @@ std::optional<LeaseTable::Lease> LeaseTable::Remove(uint64_t number, Clock::Time
   const auto found = std::find_if(leases_.begin(), leases_.end(),
                                   [number](const Lease& lease) { return lease.number == number; });
   if (found == leases_.end()) return std::nullopt;
-  const auto owner = clients_.find(ClientOf(*found));
+  const auto owner = clients_.find(found->request.identity);
   if (!found->device.empty()) --owner->second.with_device;
   if (--owner->second.leases == 0) clients_.erase(owner);
   if (found->is_held) {
@@ -114,7 +108,7 @@ std::vector<uint64_t> LeaseTable::OnSetAside(std::span<const LeasableDevice> dev
 }
 
 void LeaseTable::SetDevice(Lease& lease, const std::string& device) {
-  Client& owner = clients_[ClientOf(lease)];
+  Client& owner = clients_[lease.request.identity];
   owner.with_device += (device.empty() ? 0 : 1) - (lease.device.empty() ? 0 : 1);
   lease.device = device;
 }
@@ -164,7 +158,7 @@ void LeaseTable::Grant(Lease& lease, std::string id, Clock::TimePoint now) {
   lease.granted = now;
   lease.end = now + std::min<Clock::Duration>(lease.request.wanted, limits_.max_time);
   ++held_;
-  clients_[ClientOf(lease)].last_grant = ++grants_;
+  clients_[lease.request.identity].last_grant = ++grants_;
 }
 
 Clock::TimePoint LeaseTable::Renew(Lease& lease, Clock::Duration wanted, Clock::TimePoint now) {
@@ -197,7 +191,7 @@ std::vector<LeaseTable::Lease*> LeaseTable::Waiting() {
   std::map<std::string, size_t> seen;
   for (Lease& lease : leases_) {
     if (!lease.device.empty()) continue;
-    const std::string name = ClientOf(lease);
+    const std::string& name = lease.request.identity;
     const Client& client = clients_.at(name);
     turns.push_back({client.with_device + seen[name]++, client.last_grant, lease.number, &lease});
   }

@@ -28,8 +28,7 @@ struct DeviceLeaseLimits {
   bool is_on = true;
   // Longest time that a lease lasts, renewals included.
   std::chrono::seconds max_time = std::chrono::minutes(10);
-  // Most leases that a client holds and waits for; of a client's identity only the proven part
-  // counts.
+  // Most leases that one identity holds and waits for.
   size_t max_per_client = 4;
   // Most leases that wait.
   size_t max_waiting = 256;
@@ -68,7 +67,9 @@ class LeaseListener {
 
 // What a client asks for.
 struct LeaseRequest {
-  // See server/rpc/call_context.h.
+  // The caller's identity, by which turns and limits go, and the whole of what is known of it; see
+  // server/access/caller.h.
+  std::string identity;
   std::string client;
   std::string label;
   // Empty: any.

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "server/base/log.h"
 #include "server/base/task_thread.h"
 #include "server/edge/descriptor_limit.h"
@@ -23,6 +24,7 @@
 #include "server/program/ready_file.h"
 #include "server/program/service_notifier.h"
 #include "server/program/stop_signals.h"
+#include "server/program/token_command.h"
 #include "server/rpc/library_log.h"
 #include "server/service/server.h"
 
@@ -67,6 +69,7 @@ void WaitForStop(StopSignals& signals, Server& server, const ServiceNotifier& no
     notifier.Reloading();
     // The log tells how it went.
     static_cast<void>(server.ReloadCertificate());
+    server.ReloadAccess();
     server.ReopenLogs();
     notifier.Ready();
   }
@@ -129,6 +132,11 @@ int Serve(const ProgramOptions& options, const ServiceNotifier& notifier, Logger
 }  // namespace opserve
 
 int main(int argc, char** argv) {
+  if (opserve::IsTokenCommand(argc, argv)) {
+    const opserve::EarlyExit done = opserve::RunTokenCommand(argc - 1, argv + 1, absl::Now());
+    (done.code == 0 ? std::cout : std::cerr) << done.text;
+    return done.code;
+  }
   auto parsed = opserve::ParseProgramOptions(argc, argv);
   if (const auto* exit = std::get_if<opserve::EarlyExit>(&parsed)) {
     (exit->code == 0 ? std::cout : std::cerr) << exit->text;

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/edge/listen_address.h"
+#include "server/program/access_options.h"
 #include "server/program/config_file.h"
 #include "server/program/lease_options.h"
 #include "server/program/observation_options.h"
@@ -390,6 +391,7 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   app.config_formatter(config);
   AddNetworkOptions(app, options.server);
   AddSocketOptions(app, options.server.edge.socket_files);
+  AddAccessOptions(app, options.server);
   AddThreadOptions(app, options.server);
   AddDeviceOptions(app, options, raw);
   AddBatchOptions(app, options.server.pool, raw);

@@ -200,7 +200,10 @@ bool RegionSocket::ServeOne(Connection& connection) {
     const auto packet = ReceivePacket(connection.socket);
     if (!packet.ok()) return absl::IsUnavailable(packet.status());
     // What came with the packet is closed before the answer can be seen.
-    answer = AnswerRegionPacket(table_, connection.owner, connection.peer, *packet);
+    const absl::Status status =
+        options_.may_use ? options_.may_use(connection.owner.user) : absl::OkStatus();
+    answer = status.ok() ? AnswerRegionPacket(table_, connection.owner, connection.peer, *packet)
+                         : ResponseOf(status);
   }
   return SendPacket(connection.socket, answer).ok();
 }

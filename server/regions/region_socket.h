@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -39,6 +40,9 @@ struct RegionSocketOptions {
   std::chrono::milliseconds idle_limit = std::chrono::minutes(1);
   // Whether POSIX shared memory may be registered by name.
   bool takes_names = false;
+  // OK where the user may register and give up regions, else why not; asked for every packet.
+  // Nothing: everybody may.
+  std::function<absl::Status(uid_t user)> may_use;
 };
 
 // The answer to `packet` of `owner`, a serialised RegionResponse; carries it out. Never fails.

@@ -2,37 +2,57 @@
 
 #include <chrono>
 #include <iterator>
-#include <optional>
+#include <map>
+#include <memory>
+#include <string>
 
-#include "absl/strings/str_cat.h"
+#include "grpc/grpc_security_constants.h"
 #include "grpc/support/time.h"
+#include "grpcpp/security/auth_context.h"
+#include "server/access/caller.h"
 #include "server/edge/peer_identity.h"
 
 namespace opserve {
 namespace {
 
-// "10.0.0.7" of "ipv4:10.0.0.7:41234", or the user behind a socket file. Anything else stays as it
-// is.
-std::string HostOf(absl::string_view peer) {
-  const std::optional<PeerIdentity> identity = IdentityOf(peer);
-  return identity ? identity->Host() : std::string(peer);
+constexpr char kAuthorizationKey[] = "authorization";
+
+// The only value of `key`. What is there more than once sets `is_ambiguous`.
+bool FindOnly(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata, const char* key,
+              absl::string_view& value, bool& is_ambiguous) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return false;
+  value = absl::string_view(found->second.data(), found->second.size());
+  const auto next = std::next(found);
+  is_ambiguous |= next != metadata.end() && next->first == found->first;
+  return true;
+}
+
+// The name in the certificate of the client, which gRPC has verified: the subject's common name, or
+// else the first DNS name; empty where it has neither.
+std::string NameInCertificate(const grpc::AuthContext& connection) {
+  for (const char* const property : {GRPC_X509_CN_PROPERTY_NAME, GRPC_PEER_DNS_PROPERTY_NAME}) {
+    for (const grpc::string_ref& value : connection.FindPropertyValues(property)) {
+      if (!value.empty()) return std::string(value.data(), value.size());
+    }
+  }
+  return "";
 }
 
 }  // namespace
 
-std::string ClientIdentity(absl::string_view peer, absl::string_view name) {
-  std::string host = HostOf(peer);
-  if (name.empty()) return host;
-  return absl::StrCat(host, "/", name.substr(0, kMaxClientNameBytes));
-}
-
-std::string ClientOf(const grpc::ServerContext& context) {
+CallProof ProofOf(const grpc::ServerContext& context, bool has_certificates) {
+  CallProof proof;
+  proof.peer = IdentityOf(context.peer());
   const auto& metadata = context.client_metadata();
-  const auto name = metadata.find(kClientNameKey);
-  const absl::string_view text = name == metadata.end()
-                                     ? absl::string_view()
-                                     : absl::string_view(name->second.data(), name->second.size());
-  return ClientIdentity(context.peer(), text);
+  proof.has_name = FindOnly(metadata, kClientNameKey, proof.name, proof.is_ambiguous);
+  proof.has_authorization =
+      FindOnly(metadata, kAuthorizationKey, proof.authorization, proof.is_ambiguous);
+  if (!has_certificates) return proof;
+  const std::shared_ptr<const grpc::AuthContext> connection = context.auth_context();
+  proof.has_certificate = connection != nullptr && connection->IsPeerAuthenticated();
+  if (proof.has_certificate) proof.certificate = NameInCertificate(*connection);
+  return proof;
 }
 
 std::string TraceParentOf(const grpc::ServerContext& context) {

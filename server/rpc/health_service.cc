@@ -103,10 +103,11 @@ HealthService::HealthService(Admission* watches, Logger* logger)
     : rpc_("grpc.health.v1.Health", logger) {
   // A full server is healthy, so calls of Check are counted nowhere. They are answered at once,
   // with a few bytes, and hold no more than gRPC does for any call.
-  rpc_.AddUnary("Check", {.max_request_bytes = kMaxRequestBytes},
+  rpc_.AddUnary("Check", {.role = Role::kHealth, .max_request_bytes = kMaxRequestBytes},
                 [this](UnaryCall& call) { Check(call); });
-  rpc_.AddStream("Watch", {.max_request_bytes = kMaxRequestBytes, .admission = watches},
-                 [this](StreamCall& call) { return std::make_unique<Watcher>(*this, call); });
+  rpc_.AddStream(
+      "Watch", {.role = Role::kHealth, .max_request_bytes = kMaxRequestBytes, .admission = watches},
+      [this](StreamCall& call) { return std::make_unique<Watcher>(*this, call); });
 }
 
 HealthService::~HealthService() = default;

@@ -1,12 +1,13 @@
 // File: server/rpc/method_limits.h
 //
-// What one method may take of the server, and who hears of its calls.
+// What one method may take of the server, who may call it, and who hears of its calls.
 
 #ifndef OPSERVE_SERVER_RPC_METHOD_LIMITS_H_
 #define OPSERVE_SERVER_RPC_METHOD_LIMITS_H_
 
 #include <cstdint>
 
+#include "server/access/role.h"
 #include "server/admission/admission.h"
 #include "server/record/request_record.h"
 
@@ -16,6 +17,8 @@ namespace opserve {
 // known to be the one that is called; what these bound is the work and the memory from there on. A
 // message of many tiny fields takes far more memory parsed than it did on the wire.
 struct MethodLimits {
+  // What callers must be allowed to do.
+  Role role = Role::kAdmin;
   // Most bytes of a request, of each message where there are several. A larger one gets
   // REQUEST_TOO_LARGE before anything looks at it.
   uint64_t max_request_bytes = 0;

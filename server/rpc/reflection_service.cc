@@ -145,9 +145,10 @@ ReflectionService::ReflectionService(std::vector<std::string> services, Admissio
   if (files_.FindFileByName(kDetailsFile) == nullptr) files_.BuildFile(ErrorDetails());
   if (files_.FindFileByName(kReflectionV1File) == nullptr) files_.BuildFile(ReflectionV1());
   for (RpcService* rpc : {&rpc_, &rpc_v1_}) {
-    rpc->AddStream("ServerReflectionInfo",
-                   {.max_request_bytes = kMaxQuestionBytes, .admission = streams},
-                   [this](StreamCall& call) { return std::make_unique<Stream>(*this, call); });
+    rpc->AddStream(
+        "ServerReflectionInfo",
+        {.role = Role::kReflection, .max_request_bytes = kMaxQuestionBytes, .admission = streams},
+        [this](StreamCall& call) { return std::make_unique<Stream>(*this, call); });
   }
 }
 

@@ -4,12 +4,32 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/errors/errors.h"
+#include "server/rpc/call_context.h"
 #include "server/rpc/stream_call.h"
 #include "server/rpc/unary_call.h"
 
 namespace opserve {
 
 using grpc::internal::RpcMethod;
+
+absl::StatusOr<Caller> RpcService::Method::Authorize(const grpc::ServerContext& context) const {
+  const CallProof proof = ProofOf(context, service.has_certificates_);
+  if (service.access_ == nullptr) return Caller(proof.peer.Host(), "", FullGrant());
+  absl::StatusOr<Caller> caller = service.access_->Identify(proof);
+  absl::Status status = caller.ok() ? caller->Check(limits.role) : caller.status();
+  if (status.ok()) return caller;
+  if (service.logger_ == nullptr) return status;
+  if (const auto held_back = service.denials_.Pass()) {
+    service.logger_->Log(
+        LogLevel::kWarn, "call denied",
+        {{"method", path},
+         {"client", caller.ok() ? std::string(caller->identity()) : proof.peer.Host()},
+         {"code", absl::StatusCodeToString(status.code())},
+         {"message", status.message()},
+         {"not_logged", *held_back}});
+  }
+  return status;
+}
 
 absl::Status RpcService::Method::CheckSize(uint64_t bytes) const {
   if (bytes <= limits.max_request_bytes) return absl::OkStatus();

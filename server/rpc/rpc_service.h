@@ -15,10 +15,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/impl/rpc_service_method.h"
 #include "grpcpp/impl/service_type.h"
+#include "server/access/access_control.h"
+#include "server/access/caller.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/rate_limiter.h"
@@ -51,6 +54,14 @@ class RpcService final : public grpc::Service {
 
   const std::string& name() const { return name_; }
 
+  // Tells from now on who calls; until then everybody is nobody in particular and may do all.
+  // `access` must outlive the calls. `has_certificates`: whether clients are asked for theirs.
+  // Before calls are accepted.
+  void set_access(const AccessControl* access, bool has_certificates) {
+    access_ = access;
+    has_certificates_ = has_certificates;
+  }
+
   // `method`: its name alone, such as "Execute".
   void AddUnary(const std::string& method, const MethodLimits& limits, UnaryHandler handler);
   // The same for methods that stream to, from, or both.
@@ -78,6 +89,9 @@ class RpcService final : public grpc::Service {
       return absl::string_view(path).substr(service.name_.size() + 2);
     }
 
+    // Who calls, once he may call the method. The one place where callers are turned away for who
+    // they are, before anything looks at a message.
+    absl::StatusOr<Caller> Authorize(const grpc::ServerContext& context) const;
     // OK for a message of so many bytes, or REQUEST_TOO_LARGE.
     absl::Status CheckSize(uint64_t bytes) const;
     // The error for the exception that is being handled, which is logged. Only in a catch block;
@@ -90,6 +104,10 @@ class RpcService final : public grpc::Service {
 
   const std::string name_;
   Logger* const logger_;
+  const AccessControl* access_ = nullptr;
+  bool has_certificates_ = false;
+  // Holds back log lines about callers who were turned away.
+  RateLimiter denials_{SteadyClock(), std::chrono::seconds(1)};
   // Holds back log lines about failed calls.
   RateLimiter failures_{SteadyClock(), std::chrono::seconds(1)};
   std::list<Method> methods_;

@@ -17,8 +17,6 @@ void StreamCall::Expect(RpcService::Method& method, Poller& poller) {
                                            static_cast<CompletionTag*>(&call->start_));
 }
 
-std::string StreamCall::client() const { return ClientOf(context_); }
-
 std::string StreamCall::traceparent() const { return TraceParentOf(context_); }
 
 Clock::TimePoint StreamCall::deadline() const { return DeadlineOf(context_); }
@@ -54,7 +52,7 @@ void StreamCall::ReportFailure(const absl::Status& status) noexcept {
   RequestRecord record;
   record.method = method_.name();
   record.start = started_;
-  ReportEnd(*method_.limits.observer, record, status, 0, CallSource(context_));
+  ReportEnd(*method_.limits.observer, record, status, 0, CallSource(context_, caller_));
 }
 
 void StreamCall::Guard(absl::FunctionRef<void()> work) noexcept {
@@ -104,8 +102,11 @@ void StreamCall::ExpectNext() noexcept {
 }
 
 absl::Status StreamCall::Admit() {
+  auto caller = method_.Authorize(context_);
+  if (!caller.ok()) return caller.status();
+  caller_ = *std::move(caller);
   if (method_.limits.admission == nullptr) return absl::OkStatus();
-  auto permit = method_.limits.admission->Admit(client(), 0);
+  auto permit = method_.limits.admission->Admit(caller_.identity(), 0, caller_.grant().streams);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
   return absl::OkStatus();

@@ -57,9 +57,9 @@ class StreamCall final : private PolledCall {
   StreamCall(const StreamCall&) = delete;
   StreamCall& operator=(const StreamCall&) = delete;
 
-  // Who calls: see server/rpc/call_context.h. Only in the poller's thread.
-  std::string client() const;
-  // The metadata `traceparent`; likewise.
+  // Who calls, as it was when the call began.
+  const Caller& caller() const { return caller_; }
+  // The metadata `traceparent`. Only in the poller's thread.
   std::string traceparent() const;
   // When it must be done, by SteadyClock(); kNever if it has no deadline.
   Clock::TimePoint deadline() const;
@@ -97,6 +97,7 @@ class StreamCall final : private PolledCall {
   void OnStart(bool ok);
   // Waits for the next call in the place of this one, as soon as there is memory for it.
   void ExpectNext() noexcept;
+  // OK where the caller may call the method, and there is room for the stream.
   absl::Status Admit();
   void OnRead(bool ok);
   void OnWritten(bool ok);
@@ -122,6 +123,7 @@ class StreamCall final : private PolledCall {
   MemberTag<StreamCall, &StreamCall::OnOver> over_{*this};
   MemberTag<StreamCall, &StreamCall::OnReleased> released_{*this};
   grpc::ServerContext context_;
+  Caller caller_;
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   grpc::ByteBuffer incoming_;
   // Absent where it could not be made, or the stream was refused.

@@ -45,19 +45,45 @@ bool IsPair(const std::string& certificate_text, const std::string& key_text) {
   return is_pair;
 }
 
-absl::StatusOr<TlsIdentity::Pair> ReadPair(const std::string& certificate_file,
-                                           const std::string& key_file) {
+// Whether it begins with a certificate, and has nothing else that OpenSSL cannot read.
+bool HasCertificates(const std::string& text) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bytes(
+      BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
+  int count = 0;
+  while (X509* const certificate =
+             PEM_read_bio_X509_AUX(bytes.get(), nullptr, &NoPassword, nullptr)) {
+    X509_free(certificate);
+    ++count;
+  }
+  // The end of the text is an error, too.
+  const bool is_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  return count > 0 && is_end;
+}
+
+absl::StatusOr<TlsIdentity::Pair> ReadPair(const TlsIdentity::Files& files) {
+  const std::string& certificate_file = files.certificate;
+  const std::string& key_file = files.key;
   absl::StatusOr<std::string> certificate = ReadFile(certificate_file);
   if (!certificate.ok()) return certificate.status();
   absl::StatusOr<std::string> key = ReadFile(key_file);
   if (!key.ok()) return key.status();
+  absl::StatusOr<std::string> client_ca = std::string();
+  if (!files.client_ca.empty()) {
+    client_ca = ReadFile(files.client_ca);
+    if (!client_ca.ok()) return client_ca.status();
+    if (!HasCertificates(*client_ca)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(files.client_ca, " has no certificates of authorities, or broken ones"));
+    }
+  }
   if (!IsPair(*certificate, *key)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the TLS certificate and key are not a usable "
                      "pair: ",
                      certificate_file, " and ", key_file));
   }
-  return TlsIdentity::Pair{*std::move(certificate), *std::move(key)};
+  return TlsIdentity::Pair{*std::move(certificate), *std::move(key), *std::move(client_ca)};
 }
 
 // What an address of a server has of an identity. gRPC asks for it under a lock of its own.
@@ -73,10 +99,17 @@ grpc_ssl_certificate_config_reload_status Fetch(void* user_data,
   const std::shared_ptr<const TlsIdentity::Pair> pair = state.identity->pair();
   if (pair->version == state.version) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
   const grpc_ssl_pem_key_cert_pair pem = {pair->key.c_str(), pair->certificate.c_str()};
-  // gRPC 1.51 insists on certificates that it would trust clients by, though it asks them for none.
-  *config = grpc_ssl_server_certificate_config_create(pair->certificate.c_str(), &pem, 1);
+  // gRPC 1.51 insists on certificates that it would trust clients by, also where it asks for none.
+  const std::string& trusted = pair->client_ca.empty() ? pair->certificate : pair->client_ca;
+  *config = grpc_ssl_server_certificate_config_create(trusted.c_str(), &pem, 1);
   state.version = pair->version;
   return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+}
+
+grpc_ssl_client_certificate_request_type RequestOf(const TlsIdentity::Files& files) {
+  if (files.client_ca.empty()) return GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
+  return files.requires_client ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                               : GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY;
 }
 
 // gRPC's C++ API knows only certificates that never change, so this reaches below it.
@@ -96,7 +129,7 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
     PortState& state = ports_.emplace_back(PortState{identity_});
     grpc_server_credentials* const credentials = grpc_ssl_server_credentials_create_with_options(
         grpc_ssl_server_credentials_create_options_using_config_fetcher(
-            GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE, &Fetch, &state));
+            RequestOf(identity_->files()), &Fetch, &state));
     const int port = grpc_server_add_http2_port(server, address.c_str(), credentials);
     grpc_server_credentials_release(credentials);
     return port;
@@ -108,15 +141,14 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<TlsIdentity>> TlsIdentity::Load(const std::string& certificate_file,
-                                                               const std::string& key_file) {
-  std::shared_ptr<TlsIdentity> identity(new TlsIdentity(certificate_file, key_file));
+absl::StatusOr<std::shared_ptr<TlsIdentity>> TlsIdentity::Load(const Files& files) {
+  std::shared_ptr<TlsIdentity> identity(new TlsIdentity(files));
   if (absl::Status status = identity->Reload(); !status.ok()) return status;
   return identity;
 }
 
 absl::Status TlsIdentity::Reload() {
-  absl::StatusOr<Pair> pair = ReadPair(certificate_file_, key_file_);
+  absl::StatusOr<Pair> pair = ReadPair(files_);
   if (!pair.ok()) return pair.status();
   MutexLock lock(mutex_);
   pair->version = pair_ == nullptr ? 1 : pair_->version + 1;

@@ -1,6 +1,7 @@
 // File: server/rpc/tls_identity.h
 //
-// The certificate by which clients know the server, and how it is replaced while the server runs.
+// The certificate by which clients know the server, the authorities by which it knows them, and how
+// both are replaced while the server runs.
 
 #ifndef OPSERVE_SERVER_RPC_TLS_IDENTITY_H_
 #define OPSERVE_SERVER_RPC_TLS_IDENTITY_H_
@@ -25,27 +26,37 @@ class TlsIdentity {
     // PEM.
     std::string certificate;
     std::string key;
+    // The authorities that sign certificates of clients; empty: clients are asked for none.
+    std::string client_ca;
     // Counts the pairs of an identity from 1 on.
     uint64_t version = 0;
   };
 
-  // Reads two PEM files. NOT_FOUND where one cannot be read, INVALID_ARGUMENT where the key is not
-  // that of the first certificate, or they are none.
-  static absl::StatusOr<std::shared_ptr<TlsIdentity>> Load(const std::string& certificate_file,
-                                                           const std::string& key_file);
+  // The files, all of them PEM.
+  struct Files {
+    std::string certificate;
+    std::string key;
+    // Empty: clients are asked for no certificate.
+    std::string client_ca = {};
+    // Whether they must have one.
+    bool requires_client = false;
+  };
+
+  // Reads the files. NOT_FOUND where one cannot be read, INVALID_ARGUMENT where the key is not that
+  // of the first certificate, or they are none.
+  static absl::StatusOr<std::shared_ptr<TlsIdentity>> Load(const Files& files);
 
   // Reads the files again, for connections that are made from now on. On an error, which is one of
   // Load, everything stays as it was.
   absl::Status Reload();
 
   std::shared_ptr<const Pair> pair() const;
+  const Files& files() const { return files_; }
 
  private:
-  TlsIdentity(std::string certificate_file, std::string key_file)
-      : certificate_file_(std::move(certificate_file)), key_file_(std::move(key_file)) {}
+  explicit TlsIdentity(Files files) : files_(std::move(files)) {}
 
-  const std::string certificate_file_;
-  const std::string key_file_;
+  const Files files_;
   mutable Mutex mutex_;
   std::shared_ptr<const Pair> pair_ ABSL_GUARDED_BY(mutex_);
 };

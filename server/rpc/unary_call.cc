@@ -24,8 +24,6 @@ void UnaryCall::Expect(RpcService::Method& method, Poller& poller) {
                                    static_cast<CompletionTag*>(&call->start_));
 }
 
-std::string UnaryCall::client() const { return ClientOf(context_); }
-
 Clock::TimePoint UnaryCall::deadline() const { return DeadlineOf(context_); }
 
 void UnaryCall::Guard(absl::FunctionRef<void()> work) noexcept {
@@ -41,7 +39,7 @@ void UnaryCall::Finish(const grpc::ByteBuffer& response) {
   if (Admission* const admission = method_.limits.admission; admission != nullptr) {
     // The request is not held any more, the answer is, for as long as the client does not take it.
     permit_ = Admission::Permit();
-    auto permit = admission->Admit(client(), response.Length());
+    auto permit = admission->Admit(caller_.identity(), response.Length());
     if (!permit.ok()) return Finish(permit.status());
     permit_ = *std::move(permit);
   }
@@ -104,10 +102,13 @@ void UnaryCall::ExpectNext() noexcept {
 }
 
 absl::Status UnaryCall::Admit() {
+  auto caller = method_.Authorize(context_);
+  if (!caller.ok()) return caller.status();
+  caller_ = *std::move(caller);
   const uint64_t bytes = request_.Length();
   if (absl::Status status = method_.CheckSize(bytes); !status.ok()) return status;
   if (method_.limits.admission == nullptr) return absl::OkStatus();
-  auto permit = method_.limits.admission->Admit(client(), bytes);
+  auto permit = method_.limits.admission->Admit(caller_.identity(), bytes);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
   return absl::OkStatus();
@@ -128,7 +129,7 @@ void UnaryCall::OnSend(bool) {
 
 void UnaryCall::Report(const absl::Status& status, uint64_t bytes_out) noexcept {
   if (method_.limits.observer == nullptr) return;
-  ReportEnd(*method_.limits.observer, record_, status, bytes_out, CallSource(context_));
+  ReportEnd(*method_.limits.observer, record_, status, bytes_out, CallSource(context_, caller_));
 }
 
 void UnaryCall::Send(const grpc::ByteBuffer& response) {

@@ -48,8 +48,8 @@ class UnaryCall final : private PolledCall {
   // The request, which is the handler's to take.
   grpc::ByteBuffer& request() { return request_; }
 
-  // Who calls: see server/rpc/call_context.h.
-  std::string client() const;
+  // Who calls, as it was when the call began.
+  const Caller& caller() const { return caller_; }
 
   // When it must be done, by SteadyClock(); kNever if it has no deadline.
   Clock::TimePoint deadline() const;
@@ -95,6 +95,7 @@ class UnaryCall final : private PolledCall {
   void OnStart(bool ok);
   // Waits for the next call in the place of this one, as soon as there is memory for it.
   void ExpectNext() noexcept;
+  // OK where the caller may call the method, and there is room for the call.
   absl::Status Admit();
   void OnSend(bool ok);
   void OnFinished(bool ok);
@@ -112,6 +113,7 @@ class UnaryCall final : private PolledCall {
   MemberTag<UnaryCall, &UnaryCall::OnFinished> finished_{*this};
   MemberTag<UnaryCall, &UnaryCall::OnOver> over_{*this};
   grpc::ServerContext context_;
+  Caller caller_;
   grpc::ByteBuffer request_;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder_{&context_};
   // Where the method counts its calls.

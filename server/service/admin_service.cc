@@ -46,12 +46,21 @@ void WriteLease(const DeviceLeaseView& lease, v1::DeviceLeaseInfo& out) {
 
 AdminService::AdminService(const Parts& parts)
     : parts_(parts), rpc_(kAdminServiceName, &parts.logger) {
-  const MethodLimits control = {.max_request_bytes = kMaxRequestBytes, .admission = &parts.control};
-  rpc_.AddUnary("ListLeases", control, [this](UnaryCall& call) { ListLeases(call); });
-  rpc_.AddUnary("EndLease", control, [this](UnaryCall& call) { EndLease(call); });
-  rpc_.AddUnary("DrainDevice", control, [this](UnaryCall& call) { DrainDevice(call); });
-  rpc_.AddUnary("SetDeviceAside", control, [this](UnaryCall& call) { SetDeviceAside(call); });
-  rpc_.AddUnary("ResumeDevice", control, [this](UnaryCall& call) { ResumeDevice(call); });
+  const auto control = [&](Role role) {
+    return MethodLimits{.role = role,
+                        .max_request_bytes = kMaxRequestBytes,
+                        .admission = &parts.control,
+                        .observer = parts.observer};
+  };
+  rpc_.AddUnary("ListLeases", control(Role::kObserve),
+                [this](UnaryCall& call) { ListLeases(call); });
+  rpc_.AddUnary("EndLease", control(Role::kAdmin), [this](UnaryCall& call) { EndLease(call); });
+  rpc_.AddUnary("DrainDevice", control(Role::kAdmin),
+                [this](UnaryCall& call) { DrainDevice(call); });
+  rpc_.AddUnary("SetDeviceAside", control(Role::kAdmin),
+                [this](UnaryCall& call) { SetDeviceAside(call); });
+  rpc_.AddUnary("ResumeDevice", control(Role::kAdmin),
+                [this](UnaryCall& call) { ResumeDevice(call); });
 }
 
 void AdminService::ListLeases(UnaryCall& call) {

@@ -10,6 +10,7 @@
 #include "server/base/log.h"
 #include "server/lease/device_leases.h"
 #include "server/pool/device_pool.h"
+#include "server/record/request_record.h"
 #include "server/rpc/rpc_service.h"
 #include "server/rpc/unary_call.h"
 #include "server/service/device_drains.h"
@@ -29,6 +30,8 @@ class AdminService {
     // Counts the calls.
     Admission& control;
     Logger& logger;
+    // Gets every call when it has ended; nullptr: nobody wants to know.
+    RequestObserver* observer = nullptr;
   };
 
   explicit AdminService(const Parts& parts);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "grpcpp/grpcpp.h"
+#include "server/access/access_control.h"
 #include "server/admission/admission.h"
 #include "server/base/task_thread.h"
 #include "server/device/cpu/cpu_device.h"
@@ -56,6 +57,8 @@ constexpr uint64_t kMostControlCalls = 1024;
 constexpr uint64_t kMostControlBytes = 64 << 20;
 constexpr uint64_t kMostStreams = 16384;
 constexpr char kRegionSocketSuffix[] = ".regions";
+// How often the files are looked at that are read again when they change.
+constexpr milliseconds kFilePeriod{1000};
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 
 int ProcessorCount() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
@@ -76,8 +79,14 @@ absl::StatusOr<std::shared_ptr<TlsIdentity>> LoadIdentity(const ServerOptions& o
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError("a TLS certificate needs a key, and a key a certificate");
   }
-  if (options.tls_certificate.empty()) return std::shared_ptr<TlsIdentity>();
-  return TlsIdentity::Load(options.tls_certificate, options.tls_key);
+  if (options.tls_certificate.empty()) {
+    if (options.tls_client_ca.empty()) return std::shared_ptr<TlsIdentity>();
+    return absl::InvalidArgumentError(
+        "certificates of clients can only be checked with TLS: give --tls-certificate and "
+        "--tls-key beside --tls-client-ca");
+  }
+  return TlsIdentity::Load({options.tls_certificate, options.tls_key, options.tls_client_ca,
+                            options.requires_client_certificate});
 }
 
 absl::Status CheckOptions(const ServerOptions& options) {
@@ -102,6 +111,14 @@ absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerOptions& o
   for (const std::string& text : options.listen) {
     absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
     if (!address.ok()) return address.status();
+    const bool is_plain = options.tls_certificate.empty() && !address->IsLocal();
+    if (is_plain && !options.insecure) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          address->ToString(),
+          " can be reached by other machines, and everybody on the way could read and change what "
+          "is sent; give --tls-certificate and --tls-key, or --insecure where the network is "
+          "trusted"));
+    }
     addresses.push_back(*std::move(address));
   }
   return addresses;
@@ -150,6 +167,10 @@ struct Server::Impl {
   absl::Status ShareMemory();
   // Offers metrics, if they are to be.
   absl::Status OfferMetrics();
+  // Lets nobody in before it is known who may do what.
+  absl::Status ControlAccess();
+  // Reads the files of TLS again, and logs how that went.
+  absl::Status ReloadIdentity();
   void LogStart() const;
   // From now on clients lose calls that they keep waiting for the time that a drain gives them.
   void HurryClients();
@@ -162,6 +183,7 @@ struct Server::Impl {
   const Clock& clock;
   Logger silent_logger{LogFormat::kText, LogLevel::kOff};
   Logger& logger;
+  std::unique_ptr<AccessControl> access;
   RequestValidator validator;
   Admission admission;
   // Calls about the server itself are answered at once: what they hold is answers that their
@@ -188,7 +210,7 @@ struct Server::Impl {
   DevicePool pool;
   PoolDevices leasable{pool};
   OperatorService service;
-  AdminService admin{{pool, leases, drains, control, logger}};
+  AdminService admin{{pool, leases, drains, control, logger, observes ? &observers : nullptr}};
   HealthService health{&streams, &logger};
   ReflectionService reflection{
       {service.rpc().name(), admin.rpc().name(), health.rpc().name()}, &streams, &logger};
@@ -206,6 +228,9 @@ struct Server::Impl {
   bool was_full = false;                     // of saturation_watch
   std::unique_ptr<TaskThread> saturation_watch;
   std::unique_ptr<HttpListener> metrics_listener;
+  FileWatch client_ca_watch{options.tls_client_ca};
+  // Looks at the files that may change. The last member, so that it ends first.
+  std::optional<TaskThread> file_thread;
 };
 
 absl::Status Server::Impl::Listen() {
@@ -213,6 +238,7 @@ absl::Status Server::Impl::Listen() {
   absl::StatusOr<std::vector<ListenAddress>> listen = ParseAddresses(options);
   if (!listen.ok()) return listen.status();
   if (absl::Status status = OpenLogs(); !status.ok()) return status;
+  if (absl::Status status = ControlAccess(); !status.ok()) return status;
   return BuildServer(*listen);
 }
 
@@ -232,6 +258,19 @@ absl::Status Server::Impl::OpenLogs() {
   }
   if (access_file != nullptr) observers.Add(&access_log.emplace(*access_file));
   if (trace_file != nullptr) observers.Add(&trace_log.emplace(*trace_file));
+  return absl::OkStatus();
+}
+
+absl::Status Server::Impl::ControlAccess() {
+  AccessOptions access_options = options.access;
+  access_options.is_tls = !options.tls_certificate.empty();
+  auto loaded = AccessControl::Load(access_options, logger);
+  if (!loaded.ok()) return loaded.status();
+  access = *std::move(loaded);
+  for (RpcService* const rpc :
+       {&service.rpc(), &admin.rpc(), &health.rpc(), &reflection.rpc(), &reflection.rpc_v1()}) {
+    rpc->set_access(access.get(), !options.tls_client_ca.empty());
+  }
   return absl::OkStatus();
 }
 
@@ -284,6 +323,12 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
     poller->Start();
   }
   edge->Start(*server);
+  if (access->has_files() || !options.tls_client_ca.empty()) {
+    file_thread.emplace(kFilePeriod, [this] {
+      access->ReadChanged();
+      if (client_ca_watch.HasChanged()) ReloadIdentity().IgnoreError();
+    });
+  }
   return absl::OkStatus();
 }
 
@@ -315,6 +360,7 @@ absl::Status Server::Impl::ShareMemory() {
   region_options.max_connections = options.regions.max_connections;
   region_options.idle_limit = options.regions.idle_limit;
   region_options.takes_names = options.regions.posix_shared_memory;
+  region_options.may_use = [this](uid_t user) { return access->CheckUser(user, Role::kRegions); };
   // Whoever may call may share memory.
   struct stat file = {};
   if (stat(socket_files.front().c_str(), &file) == 0) region_options.mode = file.st_mode & 0777;
@@ -434,17 +480,25 @@ void Server::ReopenLogs() {
   }
 }
 
-absl::Status Server::ReloadCertificate() {
-  if (impl_->identity == nullptr) return absl::OkStatus();
-  absl::Status status = impl_->identity->Reload();
-  const ServerOptions& options = impl_->options;
+absl::Status Server::ReloadCertificate() { return impl_->ReloadIdentity(); }
+
+absl::Status Server::Impl::ReloadIdentity() {
+  if (identity == nullptr) return absl::OkStatus();
+  absl::Status status = identity->Reload();
   if (status.ok()) {
-    impl_->logger.Log(LogLevel::kInfo, "certificate read",
-                      {{"certificate", options.tls_certificate}, {"key", options.tls_key}});
+    logger.Log(LogLevel::kInfo, "certificate read",
+               {{"certificate", options.tls_certificate},
+                {"key", options.tls_key},
+                {"client_ca", options.tls_client_ca}});
   } else {
-    impl_->logger.Log(LogLevel::kError, "certificate kept", {{"reason", status.message()}});
+    logger.Log(LogLevel::kError, "certificate kept", {{"reason", status.message()}});
   }
   return status;
+}
+
+void Server::ReloadAccess() {
+  // The thread that reads them in any case.
+  if (impl_->file_thread) impl_->file_thread->Start("", 0, [this] { impl_->access->Reload(); });
 }
 
 DrainResult Server::Drain(milliseconds timeout) {

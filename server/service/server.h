@@ -81,6 +81,11 @@ class Server {
   // stay. On an error, which is logged, the old ones stay in use. OK without TLS.
   absl::Status ReloadCertificate();
 
+  // Reads, soon, the files again by which callers are known, for calls that begin from then on. On
+  // an error, which is logged, the old ones stay in use. The server does so by itself within about
+  // a second when they change.
+  void ReloadAccess();
+
   // Reports NOT_SERVING, refuses new requests with UNAVAILABLE, and waits until every accepted
   // request is answered, for at most `timeout`. Requests whose clients keep them waiting for longer
   // than ServerOptions::drain_stall_limit are given up and not waited for. Socket files are gone

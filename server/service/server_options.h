@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/validate.h"
+#include "server/access/access_control.h"
 #include "server/admission/admission.h"
 #include "server/batch/job.h"
 #include "server/edge/edge.h"
@@ -43,6 +44,15 @@ struct ServerOptions {
   // PEM files; both or none. With them all addresses speak TLS only.
   std::string tls_certificate;
   std::string tls_key;
+  // PEM file with the authorities of the certificates of clients; empty: clients need none.
+  std::string tls_client_ca;
+  // Whether clients must have a certificate of these; otherwise one that they show must be good.
+  bool requires_client_certificate = true;
+  // Whether addresses that other machines reach may go without TLS.
+  bool insecure = false;
+
+  // Who may do what.
+  AccessOptions access;
 
   // Where metrics are offered over HTTP, in the form of `listen`; empty: nowhere.
   std::string metrics_listen;

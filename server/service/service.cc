@@ -59,25 +59,35 @@ OperatorService::OperatorService(const ServiceParts& parts)
              parts.observer},
       rpc_(kServiceName, &parts.logger) {
   // Requests with payloads are admitted with the bytes of their tensors once those are known.
-  const MethodLimits message = {.max_request_bytes = parts.options.max_message_bytes,
-                                .observer = parts.observer};
-  const MethodLimits stream = {.max_request_bytes = parts.options.max_message_bytes,
-                               .admission = &parts.streams,
-                               .observer = parts.observer};
-  const MethodLimits control = {.max_request_bytes = kMaxControlBytes,
-                                .admission = &parts.control,
-                                .observer = parts.observer};
-  rpc_.AddUnary("Execute", message, [this](UnaryCall& call) { StartExecute(parts_, call); });
+  const auto message = [&](Role role) {
+    return MethodLimits{.role = role,
+                        .max_request_bytes = parts.options.max_message_bytes,
+                        .observer = parts.observer};
+  };
+  MethodLimits stream = message(Role::kExecute);
+  stream.admission = &parts.streams;
+  const auto control = [&](Role role) {
+    return MethodLimits{.role = role,
+                        .max_request_bytes = kMaxControlBytes,
+                        .admission = &parts.control,
+                        .observer = parts.observer};
+  };
+  rpc_.AddUnary("Execute", message(Role::kExecute),
+                [this](UnaryCall& call) { StartExecute(parts_, call); });
   rpc_.AddStream("ExecuteStream", stream,
                  [this](StreamCall& call) { return StartExecuteStream(parts_, call); });
-  rpc_.AddUnary("ExecuteSequence", message,
+  rpc_.AddUnary("ExecuteSequence", message(Role::kExecute),
                 [this](UnaryCall& call) { StartSequence(parts_, call); });
-  tensors_.AddTo(rpc_, message, control);
-  rpc_.AddUnary("ListOperators", control, [this](UnaryCall& call) { ListOperators(call); });
-  rpc_.AddUnary("GetServerInfo", control, [this](UnaryCall& call) { GetServerInfo(call); });
-  rpc_.AddUnary("SelfTestDevices", control, [this](UnaryCall& call) { SelfTestDevices(call); });
-  const MethodLimits lease = {.max_request_bytes = kMaxControlBytes, .admission = &parts.streams};
-  AddLeaseMethods(rpc_, lease, control, parts.leases, parts.pool);
+  tensors_.AddTo(rpc_, message(Role::kTensors), control(Role::kTensors));
+  rpc_.AddUnary("ListOperators", control(Role::kObserve),
+                [this](UnaryCall& call) { ListOperators(call); });
+  rpc_.AddUnary("GetServerInfo", control(Role::kObserve),
+                [this](UnaryCall& call) { GetServerInfo(call); });
+  rpc_.AddUnary("SelfTestDevices", control(Role::kAdmin),
+                [this](UnaryCall& call) { SelfTestDevices(call); });
+  const MethodLimits lease = {
+      .role = Role::kExecute, .max_request_bytes = kMaxControlBytes, .admission = &parts.streams};
+  AddLeaseMethods(rpc_, lease, control(Role::kExecute), parts.leases, parts.pool);
 }
 
 void OperatorService::ListOperators(UnaryCall& call) const {

@@ -10,7 +10,6 @@
 #include <string>
 #include <utility>
 
-#include "server/admission/admission.h"
 #include "server/base/clock.h"
 #include "server/base/task_thread.h"
 #include "server/errors/queue_errors.h"
@@ -21,7 +20,7 @@ namespace opserve {
 // Queue and OnCancel belong to the thread of the poller.
 class QueuedCall : public CallHandler {
  public:
-  explicit QueuedCall(UnaryCall& unary) : call(unary), client(unary.client()) {}
+  explicit QueuedCall(UnaryCall& unary) : call(unary), client(unary.caller().client()) {}
 
   // Has `thread` do `task`, which handles so many bytes and finishes the call. One host or user
   // takes its turns there, whatever names it gives itself. At most once; both references must
@@ -30,7 +29,7 @@ class QueuedCall : public CallHandler {
     thread_ = &thread;
     clock_ = &clock;
     queued_ = clock.Now();
-    ticket_ = thread.Start(ProvenPart(client), bytes,
+    ticket_ = thread.Start(call.caller().identity(), bytes,
                            [this, guarded = std::move(task)] { call.Guard(guarded); });
   }
 
@@ -41,7 +40,7 @@ class QueuedCall : public CallHandler {
   }
 
   UnaryCall& call;
-  const std::string client;
+  const std::string& client;
 
  private:
   TaskThread* thread_ = nullptr;

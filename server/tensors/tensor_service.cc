@@ -44,7 +44,8 @@ struct TensorCall final : QueuedCall {
   absl::Status Accept(Admission& admission) {
     absl::Status status = received.Read(call.request(), request);
     if (!status.ok()) return status;
-    auto admitted = admission.Admit(client, payload_bytes());
+    auto admitted =
+        admission.Admit(call.caller().identity(), payload_bytes(), call.caller().grant().share);
     if (!admitted.ok()) return admitted.status();
     permit = *std::move(admitted);
     return absl::OkStatus();
@@ -136,7 +137,8 @@ TensorService::TensorService(const TensorServiceOptions& options, const Clock& c
 void TensorService::AddTo(RpcService& rpc, const MethodLimits& message,
                           const MethodLimits& control) {
   // Reading is admitted with the bytes that are read, once those are known.
-  const MethodLimits read = {.max_request_bytes = control.max_request_bytes,
+  const MethodLimits read = {.role = control.role,
+                             .max_request_bytes = control.max_request_bytes,
                              .observer = control.observer};
   MethodLimits handles = control;
   handles.max_request_bytes += MostHandles() * kMostHandleFieldBytes;
@@ -219,7 +221,7 @@ void TensorService::Read(UnaryCall& call) {
                      options_.max_message_bytes, "; read it in pieces."),
         {{"limit", absl::StrCat(options_.max_message_bytes)}}));
   }
-  auto admitted = admission_.Admit(state.client, bytes);
+  auto admitted = admission_.Admit(call.caller().identity(), bytes, call.caller().grant().share);
   if (!admitted.ok()) return call.Finish(admitted.status());
   state.permit = *std::move(admitted);
   Run(state, tensor->bytes(),
@@ -234,7 +236,7 @@ void TensorService::Renew(UnaryCall& call) {
   if (absl::Status status = CheckHandles(request.tensors_size()); !status.ok()) {
     return call.Finish(status);
   }
-  const std::string client = call.client();
+  const std::string& client = call.caller().client();
   const std::vector<absl::string_view> handles = HandlesOf(request);
   const auto granted = store_.Renew(client, handles, seconds(request.ttl_s()));
   if (!granted.ok()) return call.Finish(granted.status());
@@ -251,7 +253,7 @@ void TensorService::Delete(UnaryCall& call) {
   if (absl::Status status = CheckHandles(request.tensors_size()); !status.ok()) {
     return call.Finish(status);
   }
-  const std::string client = call.client();
+  const std::string& client = call.caller().client();
   const std::vector<absl::string_view> handles = HandlesOf(request);
   v1::DeleteTensorsResponse answer;
   answer.set_deleted(static_cast<uint32_t>(store_.Delete(client, handles)));
@@ -263,7 +265,7 @@ void TensorService::List(UnaryCall& call) {
   if (absl::Status status = ParseMessage(call.request(), request); !status.ok()) {
     return call.Finish(status);
   }
-  const TensorList list = store_.List(call.client());
+  const TensorList list = store_.List(call.caller().client());
   v1::ListTensorsResponse answer;
   for (const ListedTensor& tensor : list.tensors) {
     v1::ResidentTensorInfo& info = *answer.add_tensors();

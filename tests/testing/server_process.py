@@ -37,6 +37,10 @@ class ServerProcess:
         """The process's number."""
         return self._process.pid
 
+    def signal(self, number):
+        """Sends the server a signal."""
+        self._process.send_signal(number)
+
     def __enter__(self):
         with open(self._log_path, "wb") as log:
             self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log,

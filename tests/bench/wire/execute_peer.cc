@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
+#include "server/access/caller.h"
 #include "server/admission/admission.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
@@ -77,12 +78,13 @@ class Execution final : private ExecuteJob::Reply {
   void Start(grpc::ByteBuffer request) { job_.Start(request, {}); }
 
  private:
-  std::string client() override { return "bench"; }
+  const Caller& caller() const override { return caller_; }
   void Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) override {
     done_(grpc::Status::OK, ComposeMessage(header, payloads));
   }
   void Fail(const absl::Status& why) override { done_(ToGrpcStatus(why), {}); }
 
+  const Caller caller_{"bench", "", FullGrant()};
   Done done_;
   ExecuteJob job_;
 };

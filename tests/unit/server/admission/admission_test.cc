@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/server/base/simulated_clock.h"
 #include "tests/unit/server/errors/status_testing.h"
 
 namespace opserve::testing {
@@ -61,20 +62,83 @@ TEST(AdmissionTest, NoClientKeepsOthersOut) {
                        .max_bytes = 100,
                        .max_requests_per_client = 2,
                        .max_bytes_per_client = 50});
-  const auto first = admission.Admit("10.0.0.1/a", 30);
+  const auto first = admission.Admit("10.0.0.1", 30);
   ASSERT_TRUE(first.ok());
-  // The names that a host gives itself do not count.
-  const auto large = admission.Admit("10.0.0.1/b", 21);
+  const auto large = admission.Admit("10.0.0.1", 21);
   EXPECT_EQ(ReasonOf(large.status()), "TOO_MANY_BYTES");
   EXPECT_TRUE(MayRetry(large.status()));
   const auto second = admission.Admit("10.0.0.1", 20);
   ASSERT_TRUE(second.ok());
-  const auto third = admission.Admit("10.0.0.1/c", 0);
+  const auto third = admission.Admit("10.0.0.1", 0);
   EXPECT_EQ(ReasonOf(third.status()), "TOO_MANY_REQUESTS");
-  const auto other = admission.Admit("10.0.0.2/a", 50);
+  const auto other = admission.Admit("10.0.0.2", 50);
   EXPECT_TRUE(other.ok());
   const auto never = admission.Admit("10.0.0.3", 51);
   EXPECT_EQ(ReasonOf(never.status()), "REQUEST_EXCEEDS_BUDGET");
+}
+
+TEST(AdmissionTest, AClientMayHaveLessThanOthers) {
+  Admission admission({.max_requests = 10, .max_bytes = 100});
+  ShareLimits own;
+  own.max_requests = 2;
+  own.max_bytes = 50;
+  EXPECT_EQ(ReasonOf(admission.Admit("a", 51, own).status()), "REQUEST_EXCEEDS_BUDGET");
+  const auto first = admission.Admit("a", 30, own);
+  EXPECT_EQ(ReasonOf(admission.Admit("a", 21, own).status()), "TOO_MANY_BYTES");
+  const auto second = admission.Admit("a", 20, own);
+  ASSERT_TRUE(second.ok());
+  const auto third = admission.Admit("a", 0, own);
+  EXPECT_EQ(ReasonOf(third.status()), "TOO_MANY_REQUESTS");
+  EXPECT_TRUE(MayRetry(third.status()));
+  EXPECT_TRUE(admission.Admit("b", 50).ok());
+  // A limit that comes later may be below what is held.
+  own.max_bytes = 10;
+  own.max_requests = 10;
+  EXPECT_EQ(ReasonOf(admission.Admit("a", 1, own).status()), "TOO_MANY_BYTES");
+}
+
+TEST(AdmissionTest, ClientsBeginRequestsAtTheirOwnRates) {
+  SimulatedClock clock;
+  Admission admission({.max_requests = 100, .max_bytes = 1000}, clock);
+  ShareLimits own;
+  own.requests_per_second = 2;
+  own.bytes_per_second = 100;
+  EXPECT_TRUE(admission.Admit("a", 10, own).ok());
+  EXPECT_TRUE(admission.Admit("a", 10, own).ok());
+  const auto refused = admission.Admit("a", 10, own).status();
+  EXPECT_EQ(ReasonOf(refused), "RATE_EXCEEDED");
+  const auto delay = Detail<rpc::RetryInfo>(refused, kRetryInfoUrl)->retry_delay();
+  EXPECT_EQ(delay.seconds(), 0);
+  EXPECT_EQ(delay.nanos(), 500'000'000);
+  EXPECT_TRUE(admission.Admit("b", 10, own).ok());
+  EXPECT_TRUE(admission.Admit("a", 10).ok());
+  clock.Advance(std::chrono::milliseconds(499));
+  EXPECT_FALSE(admission.Admit("a", 10, own).ok());
+  clock.Advance(std::chrono::milliseconds(1));
+  EXPECT_TRUE(admission.Admit("a", 10, own).ok());
+
+  // More than those of a second: as soon as none are owed, and then nothing for as long.
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(admission.Admit("a", 300, own).ok());
+  clock.Advance(std::chrono::milliseconds(2099));
+  EXPECT_EQ(ReasonOf(admission.Admit("a", 10, own).status()), "RATE_EXCEEDED");
+  clock.Advance(std::chrono::milliseconds(1));
+  EXPECT_TRUE(admission.Admit("a", 10, own).ok());
+}
+
+TEST(AdmissionTest, RefusedRequestsAreNotCharged) {
+  SimulatedClock clock;
+  Admission admission({.max_requests = 1}, clock);
+  ShareLimits own;
+  own.requests_per_second = 1;
+  const auto held = admission.Admit("b", 0);
+  EXPECT_EQ(ReasonOf(admission.Admit("a", 0, own).status()), "TOO_MANY_REQUESTS");
+  Admission other({.max_requests = 1}, clock);
+  EXPECT_TRUE(other.Admit("a", 0, own).ok());
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(ReasonOf(other.Admit("a", 0, own).status()), "RATE_EXCEEDED");
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(other.Admit("a", 0, own).ok());
 }
 
 TEST(AdmissionTest, AClientHasItsShareAgainWhenItsPermitsGo) {

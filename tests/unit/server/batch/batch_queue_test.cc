@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,6 +97,62 @@ TEST_F(BatchQueueTest, SharesFollowWeights) {
   AddMany(queue, "heavy", 400);
   const std::vector<std::string> first = TakeClients(queue, 400);
   EXPECT_NEAR(std::count(first.begin(), first.end(), "heavy"), 300, 2);
+}
+
+TEST_F(BatchQueueTest, NamesShareTheTurnsOfTheirIdentity) {
+  BatchQueue queue(clock_, Singly());
+  for (int i = 0; i < 1000; ++i) {
+    Add(queue, {.bytes = 100, .client = "greedy", .name = std::to_string(i)});
+  }
+  AddMany(queue, "modest", 100);
+  const std::vector<std::string> first = TakeClients(queue, 100);
+  EXPECT_EQ(std::count(first.begin(), first.end(), "modest"), 50);
+}
+
+TEST_F(BatchQueueTest, NamesOfAnIdentityTakeTurns) {
+  BatchQueue queue(clock_, Singly());
+  for (int i = 0; i < 100; ++i) Add(queue, {.bytes = 100, .client = "a", .name = "many"});
+  for (int i = 0; i < 10; ++i) Add(queue, {.bytes = 100, .client = "a", .name = "few"});
+  int few = 0;
+  for (int i = 0; i < 21; ++i) few += queue.TryTake()[0]->traits().name == "few";
+  EXPECT_EQ(few, 10);
+}
+
+TEST_F(BatchQueueTest, IdentitiesBringTheirWeights) {
+  BatchLimits limits = Singly();
+  limits.client_weights = {{"set", 1.0}, {"split/large", 3.0}};
+  BatchQueue queue(clock_, limits);
+  for (int i = 0; i < 400; ++i) {
+    Add(queue, {.bytes = 100, .client = "light"});
+    Add(queue, {.bytes = 100, .client = "heavy", .weight = 3});
+    // What the server was told wins.
+    Add(queue, {.bytes = 100, .client = "set", .weight = 100});
+    Add(queue, {.bytes = 100, .client = "split", .name = "large"});
+    Add(queue, {.bytes = 100, .client = "split", .name = "small"});
+  }
+  std::map<std::string, int> taken;
+  for (int i = 0; i < 600; ++i) {
+    const JobTraits& traits = queue.TryTake()[0]->traits();
+    ++taken[traits.client + traits.name];
+  }
+  EXPECT_NEAR(taken["light"], 100, 2);
+  EXPECT_NEAR(taken["heavy"], 300, 2);
+  EXPECT_NEAR(taken["set"], 100, 2);
+  EXPECT_NEAR(taken["splitlarge"], 75, 2);
+  EXPECT_NEAR(taken["splitsmall"], 25, 2);
+}
+
+TEST_F(BatchQueueTest, BatchesAreFairBetweenIdentities) {
+  BatchLimits limits;
+  limits.max_requests = 10;
+  BatchQueue queue(clock_, limits);
+  for (int i = 0; i < 100; ++i) {
+    Add(queue, {.lane = LaneNumber(0), .client = "greedy", .name = std::to_string(i)});
+  }
+  AddMany(queue, "modest", 5, 0);
+  const std::vector<std::string> clients = ClientsOf(queue.TryTake());
+  ASSERT_EQ(clients.size(), 10u);
+  EXPECT_EQ(std::count(clients.begin(), clients.end(), "modest"), 5);
 }
 
 TEST_F(BatchQueueTest, BatchesAreFairToo) {

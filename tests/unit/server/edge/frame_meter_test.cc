@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/edge/token_bucket.h"
+#include "server/base/token_bucket.h"
 
 namespace opserve::testing {
 namespace {

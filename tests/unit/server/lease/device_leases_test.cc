@@ -70,7 +70,7 @@ class DeviceLeasesTest : public ::testing::Test {
   std::shared_ptr<Notes> Ask(const std::string& client, const std::string& device = "",
                              seconds wanted = seconds(60)) {
     auto notes = std::make_shared<Notes>();
-    EXPECT_TRUE(leases_.Ask({client, "", device, wanted}, notes).ok());
+    EXPECT_TRUE(leases_.Ask({client, client, "", device, wanted}, notes).ok());
     leases_.Update(devices_);
     return notes;
   }
@@ -179,13 +179,13 @@ TEST_F(DeviceLeasesTest, NothingIsLeftOnceClosed) {
   EXPECT_THAT(held->events, ElementsAre("granted a", "draining"));
   EXPECT_THAT(waiting->events, ElementsAre("queued 1", "draining"));
   EXPECT_EQ(devices_.Get("a").lease, kNoLease);
-  EXPECT_EQ(ReasonOf(leases_.Ask({"1", "", "", seconds(1)}, held).status()), "DRAINING");
+  EXPECT_EQ(ReasonOf(leases_.Ask({"1", "1", "", "", seconds(1)}, held).status()), "DRAINING");
 }
 
 TEST_F(DeviceLeasesTest, CanBeSwitchedOff) {
   DeviceLeases off({.is_on = false}, clock_, logger_);
   const auto notes = std::make_shared<Notes>();
-  EXPECT_EQ(ReasonOf(off.Ask({"1", "", "", seconds(1)}, notes).status()), "DEVICE_LEASES_OFF");
+  EXPECT_EQ(ReasonOf(off.Ask({"1", "1", "", "", seconds(1)}, notes).status()), "DEVICE_LEASES_OFF");
 }
 
 }  // namespace

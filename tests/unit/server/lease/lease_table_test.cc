@@ -19,7 +19,8 @@ class LeaseTableTest : public ::testing::Test {
   uint64_t Add(LeaseTable& table, const std::string& client, const std::string& device = "",
                seconds wanted = seconds(60)) {
     LeaseTable::Refusal refusal{};
-    return table.Add({client, "", device, wanted}, nullptr, now_, refusal).value_or(kNoLease);
+    return table.Add({client, client, "", device, wanted}, nullptr, now_, refusal)
+        .value_or(kNoLease);
   }
   // Assigns devices and grants what can be, as a server would whose devices are idle.
   std::vector<uint64_t> GrantAll(LeaseTable& table) {
@@ -79,13 +80,13 @@ TEST_F(LeaseTableTest, PositionsCountThoseThatWaitForTheSameDevice) {
 TEST_F(LeaseTableTest, AClientHasSoManyAndAllWaitForSoMany) {
   LeaseTable table({.max_per_client = 2, .max_waiting = 3});
   LeaseTable::Refusal refusal{};
-  const auto add = [&](const std::string& client) {
-    return table.Add({client, "", "", seconds(1)}, nullptr, now_, refusal).has_value();
+  const auto add = [&](const std::string& identity, const std::string& client = "") {
+    return table.Add({identity, client, "", "", seconds(1)}, nullptr, now_, refusal).has_value();
   };
-  EXPECT_TRUE(add("host/1"));
-  EXPECT_TRUE(add("host/2"));
+  EXPECT_TRUE(add("host", "host/1"));
+  EXPECT_TRUE(add("host", "host/2"));
   // Names are free, so they are no clients of their own.
-  EXPECT_FALSE(add("host/3"));
+  EXPECT_FALSE(add("host", "host/3"));
   EXPECT_EQ(refusal, LeaseTable::Refusal::kClientIsFull);
   EXPECT_TRUE(add("second"));
   EXPECT_FALSE(add("third"));

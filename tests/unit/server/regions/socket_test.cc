@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstring>
@@ -14,6 +15,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/errors/errors.h"
 #include "server/regions/region_socket.h"
 #include "tests/testing/region_client.h"
 #include "tests/testing/test_segment.h"
@@ -69,6 +71,24 @@ TEST_F(RegionSocketTest, RegistersAndUnregisters) {
   EXPECT_EQ(client.Ask(UnregisterPacket(id)).region(), id);
   EXPECT_EQ(table_.Find(id), nullptr);
   EXPECT_EQ(ReasonOf(client.Ask(UnregisterPacket(id))), "REGION_NOT_FOUND");
+}
+
+TEST_F(RegionSocketTest, UsersWhoMayNotUseItAreToldSo) {
+  bool may_use = true;
+  options_.may_use = [&may_use](uid_t user) {
+    EXPECT_EQ(user, getuid());
+    return may_use ? absl::OkStatus()
+                   : MakeError(ErrorReason::ROLE_REQUIRED, "You need the role regions.");
+  };
+  Start();
+  const RegionClient client(options_.path);
+  const std::string id = client.Register(SharedMemory(1000));
+  may_use = false;
+  EXPECT_EQ(ReasonOf(client.Ask(UnregisterPacket(id))), "ROLE_REQUIRED");
+  const RegionClient late(options_.path);
+  EXPECT_EQ(ReasonOf(late.Ask(UnregisterPacket("x"))), "ROLE_REQUIRED");
+  // What was shared before stays.
+  EXPECT_NE(table_.Find(id), nullptr);
 }
 
 TEST_F(RegionSocketTest, OtherConnectionsCannotUnregister) {

@@ -1,9 +1,9 @@
-// File: server/edge/token_bucket.h
+// File: server/base/token_bucket.h
 //
 // How much of something may happen: a burst, and a steady rate.
 
-#ifndef OPSERVE_SERVER_EDGE_TOKEN_BUCKET_H_
-#define OPSERVE_SERVER_EDGE_TOKEN_BUCKET_H_
+#ifndef OPSERVE_SERVER_BASE_TOKEN_BUCKET_H_
+#define OPSERVE_SERVER_BASE_TOKEN_BUCKET_H_
 
 #include <algorithm>
 #include <chrono>
@@ -27,6 +27,27 @@ class TokenBucket {
     if (tokens_ < count) return false;
     tokens_ -= count;
     return true;
+  }
+
+  // How long after `now` there are `count` tokens, or as many as the bucket holds if that is less;
+  // zero: they are there.
+  Clock::Duration WaitFor(double count, Clock::TimePoint now) {
+    Refill(now);
+    const double missing = std::min(count, capacity_) - tokens_;
+    if (missing <= 0) return Clock::Duration::zero();
+    return std::chrono::ceil<Clock::Duration>(std::chrono::duration<double>(missing / per_second_));
+  }
+
+  // Takes `count` tokens at `now`, also more than there are: they are missing later.
+  void TakeAll(double count, Clock::TimePoint now) {
+    Refill(now);
+    tokens_ -= count;
+  }
+
+  // Whether nothing is missing at `now`.
+  bool is_full(Clock::TimePoint now) {
+    Refill(now);
+    return tokens_ >= capacity_;
   }
 
   // Puts `count` tokens back, up to the capacity.
@@ -54,4 +75,4 @@ class TokenBucket {
 
 }  // namespace opserve
 
-#endif  // OPSERVE_SERVER_EDGE_TOKEN_BUCKET_H_
+#endif  // OPSERVE_SERVER_BASE_TOKEN_BUCKET_H_

@@ -1,0 +1,145 @@
+#include "server/access/access_control.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/access/policy_file.h"
+#include "server/errors/errors.h"
+
+namespace opserve {
+namespace {
+
+absl::Status InvalidCredentials(absl::string_view message) {
+  return MakeError(ErrorReason::CREDENTIALS_INVALID, message);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Load(const AccessOptions& options,
+                                                                   Logger& logger,
+                                                                   absl::Time (*now)()) {
+  std::unique_ptr<AccessControl> control(new AccessControl(options, logger, now));
+  if (absl::Status status = control->ReadPolicy(); !status.ok()) return status;
+  if (absl::Status status = control->ReadTokens(); !status.ok()) return status;
+  return control;
+}
+
+absl::StatusOr<Caller> AccessControl::Identify(const CallProof& proof) const {
+  if (proof.is_ambiguous) {
+    return InvalidCredentials(
+        "The metadata authorization and opserve-client may be there once each.");
+  }
+  if (proof.has_name) {
+    if (absl::Status status = CheckClientName(proof.name); !status.ok()) return status;
+  }
+  std::string token;
+  if (proof.has_authorization) {
+    absl::StatusOr<std::string> name = NameOfToken(proof);
+    if (!name.ok()) return name.status();
+    token = *std::move(name);
+  }
+  if (proof.has_certificate && !IsClientName(proof.certificate)) {
+    return InvalidCredentials(absl::StrCat("The name in the client certificate must have 1 to ",
+                                           kMaxClientNameBytes,
+                                           " bytes of printable ASCII without '/'."));
+  }
+  const CallerFacts facts = {proof.certificate, token, proof.peer};
+  return Caller(facts.Identity(), proof.name, policy()->GrantOf(facts));
+}
+
+absl::StatusOr<std::string> AccessControl::NameOfToken(const CallProof& proof) const {
+  if (!options_.is_tls && !proof.peer.IsLocal()) {
+    return MakeError(ErrorReason::TOKEN_IN_PLAIN_TEXT,
+                     "The token came without TLS from another machine, so others may know it: it "
+                     "is not taken, and should be revoked.");
+  }
+  absl::string_view token = proof.authorization;
+  // The name of the scheme is the same in any case of its letters.
+  constexpr absl::string_view kScheme = "bearer ";
+  if (!absl::StartsWithIgnoreCase(token, kScheme)) {
+    return InvalidCredentials("The metadata authorization must be \"Bearer \" and a token.");
+  }
+  token.remove_prefix(kScheme.size());
+  const std::shared_ptr<const TokenList> known = tokens();
+  const TokenEntry* const entry = known->Find(token);
+  // Whoever has no valid token need not know whether there ever was such a one.
+  if (entry == nullptr || entry->expires <= now_()) {
+    return InvalidCredentials("The token is unknown, expired or revoked.");
+  }
+  return entry->name;
+}
+
+absl::Status AccessControl::CheckUser(uid_t uid, Role role) const {
+  PeerIdentity peer;
+  peer.transport = PeerTransport::kUnixSocket;
+  peer.uid = uid;
+  const CallerFacts facts = {"", "", peer};
+  return Caller(facts.Identity(), "", policy()->GrantOf(facts)).Check(role);
+}
+
+std::shared_ptr<const AccessPolicy> AccessControl::policy() const {
+  MutexLock lock(mutex_);
+  return policy_;
+}
+
+absl::Status AccessControl::ReadPolicy() {
+  absl::StatusOr<AccessPolicy> policy = AccessPolicy::WithoutFile(
+      options_.allow_anonymous ? RoleSet{Role::kExecute, Role::kTensors, Role::kObserve}
+                               : RoleSet{});
+  if (!options_.policy_file.empty()) policy = ReadPolicyFile(options_.policy_file);
+  if (!policy.ok()) return policy.status();
+  auto read = std::make_shared<const AccessPolicy>(*std::move(policy));
+  MutexLock lock(mutex_);
+  policy_.swap(read);
+  return absl::OkStatus();
+}
+
+void AccessControl::ReloadPolicy() {
+  if (options_.policy_file.empty()) return;
+  const absl::Status status = ReadPolicy();
+  if (status.ok()) {
+    logger_.Log(LogLevel::kInfo, "policy read", {{"policy", options_.policy_file}});
+  } else {
+    logger_.Log(LogLevel::kError, "policy kept", {{"reason", status.message()}});
+  }
+}
+
+std::shared_ptr<const TokenList> AccessControl::tokens() const {
+  MutexLock lock(mutex_);
+  return tokens_;
+}
+
+absl::Status AccessControl::ReadTokens() {
+  absl::StatusOr<TokenList> tokens = TokenList();
+  if (!options_.tokens_file.empty()) tokens = TokenList::Read(options_.tokens_file);
+  if (!tokens.ok()) return tokens.status();
+  auto read = std::make_shared<const TokenList>(*std::move(tokens));
+  MutexLock lock(mutex_);
+  tokens_.swap(read);
+  return absl::OkStatus();
+}
+
+void AccessControl::ReloadTokens() {
+  if (options_.tokens_file.empty()) return;
+  const absl::Status status = ReadTokens();
+  if (status.ok()) {
+    logger_.Log(LogLevel::kInfo, "tokens read", {{"tokens", options_.tokens_file}});
+  } else {
+    logger_.Log(LogLevel::kError, "tokens kept", {{"reason", status.message()}});
+  }
+}
+
+void AccessControl::Reload() {
+  static_cast<void>(policy_watch_.HasChanged());
+  static_cast<void>(tokens_watch_.HasChanged());
+  ReloadPolicy();
+  ReloadTokens();
+}
+
+void AccessControl::ReadChanged() {
+  if (policy_watch_.HasChanged()) ReloadPolicy();
+  if (tokens_watch_.HasChanged()) ReloadTokens();
+}
+
+}  // namespace opserve

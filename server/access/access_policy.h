@@ -1,0 +1,79 @@
+// File: server/access/access_policy.h
+//
+// Who may do what: rules of which the first that matches a caller holds.
+
+#ifndef OPSERVE_SERVER_ACCESS_ACCESS_POLICY_H_
+#define OPSERVE_SERVER_ACCESS_ACCESS_POLICY_H_
+
+#include <netinet/in.h>
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/access/call_proof.h"
+#include "server/access/caller.h"
+
+namespace opserve {
+
+// Which callers a rule is for: "cert:*.farm.example", "token:ci-*", "uid:1000", "uid:*" or
+// "address:10.0.0.0/8". In names `*` stands for any bytes, also none. A value type.
+class CallerPattern {
+ public:
+  // INVALID_ARGUMENT with a message that says what is allowed.
+  static absl::StatusOr<CallerPattern> Parse(absl::string_view text);
+
+  bool Matches(const CallerFacts& caller) const;
+
+ private:
+  enum class Kind { kCertificate, kToken, kUser, kAddress };
+
+  CallerPattern() = default;
+
+  Kind kind_ = Kind::kToken;
+  // Of the name.
+  std::string glob_;
+  // nullopt: every user.
+  std::optional<uid_t> uid_;
+  // The first `prefix_bits_` bits of an IPv6 address, of an IPv4 address as the one that it is
+  // mapped to.
+  in6_addr prefix_ = {};
+  int prefix_bits_ = 0;
+};
+
+// Whether `text` is what `glob` stands for: `*` is any bytes, everything else itself.
+bool MatchesGlob(absl::string_view glob, absl::string_view text);
+
+// Immutable, and safe to use from any thread.
+class AccessPolicy {
+ public:
+  struct Rule {
+    std::vector<CallerPattern> patterns;
+    std::shared_ptr<const AccessGrant> grant;
+  };
+
+  // What holds without a policy file. Callers on this machine, and those with a token or a
+  // certificate, have every role; of others those of `remote`.
+  static AccessPolicy WithoutFile(RoleSet remote);
+
+  // `rules` in their order; who matches none has `others`.
+  AccessPolicy(std::vector<Rule> rules, std::shared_ptr<const AccessGrant> others)
+      : rules_(std::move(rules)), others_(std::move(others)) {}
+
+  // The caller's grant.
+  const std::shared_ptr<const AccessGrant>& GrantOf(const CallerFacts& caller) const;
+
+ private:
+  std::vector<Rule> rules_;
+  std::shared_ptr<const AccessGrant> others_;
+  // Set where local and proven callers have it without a rule.
+  std::shared_ptr<const AccessGrant> trusted_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_ACCESS_ACCESS_POLICY_H_

@@ -1,0 +1,86 @@
+// File: server/access/caller.h
+//
+// Who sends a call, and what was granted to him when it began.
+
+#ifndef OPSERVE_SERVER_ACCESS_CALLER_H_
+#define OPSERVE_SERVER_ACCESS_CALLER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/access/role.h"
+#include "server/admission/admission.h"
+
+namespace opserve {
+
+// The metadata by which clients give themselves a name.
+inline constexpr char kClientNameKey[] = "opserve-client";
+// Longest name in bytes, also of those in certificates and of tokens.
+inline constexpr size_t kMaxClientNameBytes = 128;
+
+// Whether `name` has 1 to kMaxClientNameBytes bytes of printable ASCII and no '/'.
+bool IsClientName(absl::string_view name);
+
+// OK for a name that a client may give itself, else INVALID_REQUEST.
+absl::Status CheckClientName(absl::string_view name);
+
+// What a caller may do. Does not change.
+struct AccessGrant {
+  RoleSet roles = {};
+  // Whether nothing is known of the caller but where he is, and no rule names that.
+  bool is_anonymous = false;
+  // How much one identity may have of the server, and how many streams.
+  ShareLimits share = {};
+  ShareLimits streams = {};
+  // Weight of its turns, above 0.
+  double weight = 1;
+  // The most urgent class that its requests run at: 0 high, 1 normal, 2 low.
+  uint8_t most_urgent = 0;
+};
+
+// What callers have where nobody restricts them: every role. Lives for ever.
+const std::shared_ptr<const AccessGrant>& FullGrant();
+
+// A value type. The identity is proven: a certificate ("cert:NAME"), a token ("token:NAME"), a user
+// of this machine ("uid:1000"), or, where there is no better, an address as the limits of
+// connections know it (server/edge/peer_identity.h). The name is what the caller gives himself: it
+// divides his identity, and is no credential. Programs of one identity that give themselves the
+// same name are one client.
+class Caller {
+ public:
+  // Nobody; has no role.
+  Caller() = default;
+  // `name` must be empty or valid; `grant` must be there.
+  Caller(std::string identity, absl::string_view name, std::shared_ptr<const AccessGrant> grant);
+
+  // Both live as long as the caller; the name is empty where he gave none.
+  absl::string_view identity() const { return absl::string_view(client_).substr(0, proven_bytes_); }
+  absl::string_view name() const {
+    return absl::string_view(client_).substr(client_.size() > proven_bytes_ ? proven_bytes_ + 1
+                                                                            : proven_bytes_);
+  }
+  // Both in one, "10.0.0.7/runner-3": whose the resident tensors are. No two callers that differ in
+  // either have the same, because names have no '/'.
+  const std::string& client() const { return client_; }
+
+  // Not where nobody calls.
+  const AccessGrant& grant() const { return *grant_; }
+
+  // OK where the caller has `role`. CREDENTIALS_REQUIRED where he might have it if he proved who he
+  // is, else ROLE_REQUIRED.
+  absl::Status Check(Role role) const;
+
+ private:
+  std::string client_;
+  size_t proven_bytes_ = 0;
+  std::shared_ptr<const AccessGrant> grant_;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_ACCESS_CALLER_H_

@@ -1,0 +1,140 @@
+#include "server/program/token_command.h"
+
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "server/access/access_file.h"
+#include "server/access/token_list.h"
+
+namespace opserve {
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr uint64_t kMostDays = 36500;
+
+// "30d", "12h" or "45m"; nullopt where it is none of these.
+std::optional<absl::Duration> LifetimeOf(absl::string_view text) {
+  if (text.size() < 2) return std::nullopt;
+  uint64_t count = 0;
+  if (!absl::SimpleAtoi(text.substr(0, text.size() - 1), &count) || count == 0) return std::nullopt;
+  if (count > kMostDays * 24 * 60) return std::nullopt;
+  absl::Duration unit;
+  switch (text.back()) {
+    case 'd':
+      unit = absl::Hours(24);
+      break;
+    case 'h':
+      unit = absl::Hours(1);
+      break;
+    case 'm':
+      unit = absl::Minutes(1);
+      break;
+    default:
+      return std::nullopt;
+  }
+  const absl::Duration lifetime = static_cast<int64_t>(count) * unit;
+  if (lifetime > kMostDays * absl::Hours(24)) return std::nullopt;
+  return lifetime;
+}
+
+EarlyExit Failed(const absl::Status& status) {
+  return {kExitFailed, absl::StrCat("opserve-server: ", status.message(), "\n")};
+}
+
+// The list of a file that need not be there yet.
+absl::StatusOr<TokenList> ReadOrBegin(const std::string& file) {
+  absl::StatusOr<TokenList> list = TokenList::Read(file);
+  if (absl::IsNotFound(list.status()) && access(file.c_str(), F_OK) != 0) return TokenList();
+  return list;
+}
+
+EarlyExit AddToken(const std::string& file, const std::string& name, absl::Time expires) {
+  absl::StatusOr<TokenList> list = ReadOrBegin(file);
+  if (!list.ok()) return Failed(list.status());
+  const std::string token = MakeToken();
+  if (absl::Status status = list->Add(name, token, expires); !status.ok()) return Failed(status);
+  if (absl::Status status = WriteAccessFile(file, list->ToText()); !status.ok()) {
+    return Failed(status);
+  }
+  return {0, absl::StrCat(token, "\n")};
+}
+
+EarlyExit ListTokens(const std::string& file, absl::Time now) {
+  const absl::StatusOr<TokenList> list = TokenList::Read(file);
+  if (!list.ok()) return Failed(list.status());
+  std::string text;
+  for (const TokenEntry& entry : list->entries()) {
+    absl::StrAppend(&text, entry.name);
+    if (entry.expires != absl::InfiniteFuture()) {
+      absl::StrAppend(&text, entry.expires <= now ? " expired " : " expires ",
+                      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", entry.expires, absl::UTCTimeZone()));
+    }
+    text += '\n';
+  }
+  return {0, text};
+}
+
+EarlyExit RevokeToken(const std::string& file, const std::string& name) {
+  absl::StatusOr<TokenList> list = TokenList::Read(file);
+  if (!list.ok()) return Failed(list.status());
+  if (!list->Remove(name)) {
+    return Failed(absl::NotFoundError(absl::StrCat(file, " has no token of the name ", name)));
+  }
+  if (absl::Status status = WriteAccessFile(file, list->ToText()); !status.ok()) {
+    return Failed(status);
+  }
+  return {0, ""};
+}
+
+}  // namespace
+
+bool IsTokenCommand(int argc, const char* const* argv) {
+  return argc > 1 && absl::string_view(argv[1]) == "token";
+}
+
+EarlyExit RunTokenCommand(int argc, const char* const* argv, absl::Time now) {
+  std::string file;
+  std::string name;
+  std::string lifetime;
+  CLI::App app("Makes, lists and revokes the tokens by which a server knows its clients.",
+               "opserve-server token");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_option("--tokens", file, "File with the hashes of the tokens, as the server has it")
+      ->type_name("FILE")
+      ->required();
+  CLI::App* const add = app.add_subcommand("add", "Make a token, and print it this once");
+  add->add_option("name", name, "Who is to have it")->type_name("NAME")->required();
+  add->add_option("--expires", lifetime, "For how long it is of use, such as 30d, 12h or 45m")
+      ->type_name("TIME")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return LifetimeOf(text) ? std::string()
+                                    : absl::StrCat("Value ", text, " is no time such as 30d");
+          },
+          ""));
+  CLI::App* const list = app.add_subcommand("list", "Print the names, and when they expire");
+  CLI::App* const revoke = app.add_subcommand("revoke", "Remove a token");
+  revoke->add_option("name", name, "Whose it is")->type_name("NAME")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return {0, app.help("", CLI::AppFormatMode::All)};
+  } catch (const CLI::ParseError& error) {
+    return {kExitUsage,
+            absl::StrCat("opserve-server: ", error.what(), "\nTry opserve-server token --help.\n")};
+  }
+  if (list->parsed()) return ListTokens(file, now);
+  if (revoke->parsed()) return RevokeToken(file, name);
+  const std::optional<absl::Duration> lasts = LifetimeOf(lifetime);
+  return AddToken(file, name, lasts ? now + *lasts : absl::InfiniteFuture());
+}
+
+}  // namespace opserve

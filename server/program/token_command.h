@@ -1,0 +1,23 @@
+// File: server/program/token_command.h
+//
+// `opserve-server token`: makes, lists and revokes the tokens that a server takes.
+
+#ifndef OPSERVE_SERVER_PROGRAM_TOKEN_COMMAND_H_
+#define OPSERVE_SERVER_PROGRAM_TOKEN_COMMAND_H_
+
+#include "absl/time/time.h"
+#include "server/program/program_options.h"
+
+namespace opserve {
+
+// Whether the command line asks for this, and not for a server.
+bool IsTokenCommand(int argc, const char* const* argv);
+
+// Does what the command line says, from "token" on; `now` is when. Returns what to print, with code
+// 0, or the error: 1 where a file cannot be read or written or there is no such token, and
+// kExitUsage. A new token is nowhere but in the text.
+EarlyExit RunTokenCommand(int argc, const char* const* argv, absl::Time now);
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_PROGRAM_TOKEN_COMMAND_H_

@@ -1,0 +1,74 @@
+#include "server/program/token_command.h"
+
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/access/token_list.h"
+
+namespace opserve::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class TokenCommandTest : public ::testing::Test {
+ protected:
+  TokenCommandTest() { std::remove(file_.c_str()); }
+  ~TokenCommandTest() override { std::remove(file_.c_str()); }
+
+  EarlyExit Run(std::vector<std::string> words) const {
+    words.insert(words.begin(), "token");
+    words.insert(words.end(), {"--tokens", file_});
+    std::vector<const char*> arguments;
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    return RunTokenCommand(static_cast<int>(arguments.size()), arguments.data(), now_);
+  }
+
+  std::string file_ = ::testing::TempDir() + "opserve-token-command";
+  absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
+};
+
+TEST_F(TokenCommandTest, AddsListsAndRevokes) {
+  const EarlyExit added = Run({"add", "ci", "--expires", "30d"});
+  ASSERT_EQ(added.code, 0) << added.text;
+  EXPECT_THAT(added.text, StartsWith(kTokenPrefix));
+  struct stat file = {};
+  ASSERT_EQ(stat(file_.c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777, 0600u);
+  const auto list = TokenList::Read(file_);
+  ASSERT_TRUE(list.ok());
+  const TokenEntry* const entry = list->Find(added.text.substr(0, added.text.size() - 1));
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(entry->name, "ci");
+  EXPECT_EQ(entry->expires, now_ + absl::Hours(30 * 24));
+
+  ASSERT_EQ(Run({"add", "lab"}).code, 0);
+  EXPECT_EQ(Run({"list"}).text, "ci expires 2027-02-14T08:00:00Z\nlab\n");
+  now_ += absl::Hours(30 * 24);
+  EXPECT_EQ(Run({"list"}).text, "ci expired 2027-02-14T08:00:00Z\nlab\n");
+  EXPECT_EQ(Run({"revoke", "ci"}).code, 0);
+  EXPECT_EQ(Run({"list"}).text, "lab\n");
+}
+
+TEST_F(TokenCommandTest, SaysWhatIsWrong) {
+  EXPECT_EQ(Run({"list"}).code, 1);
+  EXPECT_EQ(Run({"revoke", "ci"}).code, 1);
+  EXPECT_EQ(Run({"add", "a/b"}).code, 1);
+  ASSERT_EQ(Run({"add", "ci"}).code, 0);
+  const EarlyExit again = Run({"add", "ci"});
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.text, HasSubstr("there is a token of the name ci"));
+  for (const char* time : {"", "30", "d", "0d", "-1d", "30y", "99999999d"}) {
+    EXPECT_EQ(Run({"add", "x", "--expires", time}).code, kExitUsage) << time;
+  }
+  EXPECT_EQ(Run({}).code, kExitUsage);
+  EXPECT_EQ(Run({"ad", "x"}).code, kExitUsage);
+}
+
+}  // namespace
+}  // namespace opserve::testing
