@@ -105,6 +105,12 @@ bench-wire: packages ## Measure what travels over the wire against bare gRPC (AR
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/wire_peer bin/wire_load bin/wire_idle
 	@$(PYTHON) tests/bench/wire/bench_wire.py --bin $(RELEASE)/bin $(ARGS)
 
+.PHONY: bench-shared
+bench-shared: packages ## Measure overload, and a greedy client beside a modest one (ARGS='--seconds 2')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/shared_load
+	@$(PYTHON) tests/bench/shared/bench_shared.py --bin $(RELEASE)/bin $(ARGS)
+
 .PHONY: bench-attacks
 bench-attacks: build ## Measure how long others wait while one client floods the server
 	@for attack in rapid_reset endless_headers frame_floods; do \
