@@ -72,11 +72,12 @@ class Journal(unittest.TestCase):
     def test_each_request_has_a_line(self):
         with self.server() as server:
             self.assertEqual(call(server, "Execute", modulus(b"first"),
-                                  [("opserve-client", "test"),
-                                   ("authorization", "Bearer not-for-logs")]), 0)
+                                  [("opserve-client", "test")]), 0)
             self.assertEqual(call(server, "Execute", field(1, b"NO_SUCH"), []), 5)
             self.assertEqual(call(server, "ListTensors", b"", []), 0)
-            first, second, third = lines_of(self.access, 3)
+            self.assertEqual(call(server, "ListTensors", b"",
+                                  [("authorization", "Bearer not-for-logs")]), 16)
+            first, second, third, fourth = lines_of(self.access, 4)
         self.assertEqual({key: first[key] for key in
                           ("id", "client", "method", "operator", "type", "code")},
                          {"id": "first", "client": "127.0.0.1/test", "method": "Execute",
@@ -88,6 +89,9 @@ class Journal(unittest.TestCase):
         self.assertEqual((second["code"], second["reason"]), ("NOT_FOUND", "OPERATOR_NOT_FOUND"))
         self.assertNotIn("device", second)
         self.assertEqual((third["method"], third["code"]), ("ListTensors", "OK"))
+        self.assertEqual({key: fourth[key] for key in ("client", "method", "code", "reason")},
+                         {"client": "127.0.0.1", "method": "ListTensors",
+                          "code": "UNAUTHENTICATED", "reason": "CREDENTIALS_INVALID"})
         self.assertEqual(self.trace.read_text(encoding="utf-8"), "")
         for log in (self.access.read_bytes(), server.log().encode()):
             self.assertNotIn(SECRET, log)

@@ -301,7 +301,7 @@ TEST_F(ClientTest, TlsTrustsTheGivenAuthorityOnly) {
   ASSERT_TRUE(server.ok()) << server.status();
   const std::string address = (*server)->addresses()[0];
 
-  ClientOptions trusting = {.tls = TlsOptions{}, .bearer_token = "secret"};
+  ClientOptions trusting = {.tls = TlsOptions{}};
   trusting.tls->root_certificates = *ReadFile(options.tls_certificate);
   EXPECT_TRUE(Connect(address, trusting)->Execute(Round(kValues)).ok());
   trusting.tls->server_name = "somebody.else";

@@ -65,9 +65,6 @@ TEST(LimitsTest, RefusesMoreBytesThanAllowed) {
 TEST(LimitsTest, RefusalsTellWhenToTryAgain) {
   GatedDevice device;
   TestServer server(OneWorker({.max_requests = 1}), {.cpu = Borrow(device)});
-  const GateCloser closer(device);
-  const PendingCall held = server.Start(RoundRequest({1}));
-  ASSERT_TRUE(device.WaitForHeld(1));
   const auto pushback = [&](const v1::ExecuteRequest& request) {
     grpc::ClientContext context;
     v1::ExecuteResponse response;
@@ -80,8 +77,15 @@ TEST(LimitsTest, RefusalsTellWhenToTryAgain) {
     }
     return values;
   };
-  EXPECT_THAT(pushback(RoundRequest({2})), ::testing::ElementsAre("50"));
+  std::vector<PendingCall> calls;
+  {
+    const GateCloser closer(device);
+    calls.push_back(server.Start(RoundRequest({1})));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    EXPECT_THAT(pushback(RoundRequest({2})), ::testing::ElementsAre("50"));
+  }
   EXPECT_THAT(pushback(v1::ExecuteRequest()), ::testing::IsEmpty());
+  EXPECT_TRUE(calls[0].Get().status.ok());
 }
 
 TEST(LimitsTest, RefusesForGoodWhatExceedsTheWholeBudget) {

@@ -31,10 +31,10 @@ TEST(Holdings, AreOfTheLargestAndOfAllOthersTogether) {
   EXPECT_EQ(ledger.Largest(100).largest.size(), 5u);
 }
 
-TEST(Holdings, OfRequestsAreByClientWithoutTheNameThatItChose) {
+TEST(Holdings, OfRequestsAreByIdentity) {
   Admission admission({});
   std::vector<Admission::Permit> permits;
-  for (const auto& [client, bytes] : {std::pair("10.0.0.1/a", 5), std::pair("10.0.0.1/b", 6),
+  for (const auto& [client, bytes] : {std::pair("10.0.0.1", 5), std::pair("10.0.0.1", 6),
                                       std::pair("10.0.0.2", 100), std::pair("uid:7", 1)}) {
     permits.push_back(*admission.Admit(client, static_cast<uint64_t>(bytes)));
   }
