@@ -1,5 +1,7 @@
 // A greedy client beside a modest one: many names, and all of them in a hurry.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -73,8 +75,10 @@ class SharesTest : public ::testing::Test {
     return request;
   }
 
-  const std::string policy_ = ::testing::TempDir() + "opserve-shares.toml";
-  const std::string socket_ = ::testing::TempDir() + "opserve-shares.sock";
+  const std::string policy_ =
+      ::testing::TempDir() + "opserve-shares-" + std::to_string(getpid()) + ".toml";
+  const std::string socket_ =
+      ::testing::TempDir() + "opserve-shares-" + std::to_string(getpid()) + ".sock";
   GatedDevice gated_;
   OrderedDevice device_{gated_};
 };
