@@ -46,7 +46,7 @@ bool Fits(Encryption encryption, bool with_tls) {
 }  // namespace
 
 absl::Status ErrorOf(const grpc::Status& error, const ClientConnection& connection) {
-  const absl::Status status = ToAbsl(error);
+  absl::Status status = ToAbsl(error);
   // A connection that breaks later has one of these texts too, but not these beginnings.
   if (!absl::IsUnavailable(status) ||
       !(absl::StartsWith(status.message(), "failed to connect to all addresses") ||

@@ -13,7 +13,7 @@
 namespace opserve {
 namespace {
 
-constexpr absl::string_view kUnixPrefix = "unix:";
+constexpr absl::string_view kUnixPeerPrefix = "unix:";
 
 std::string BracketedText(const in6_addr& address) {
   char text[INET6_ADDRSTRLEN] = {};
@@ -67,7 +67,7 @@ std::optional<in6_addr> PeerIdentity::Ip() const {
 
 bool PeerIdentity::IsLocal() const {
   if (transport == PeerTransport::kUnixSocket) return true;
-  if (transport == PeerTransport::kUnknown) return absl::StartsWith(address, kUnixPrefix);
+  if (transport == PeerTransport::kUnknown) return absl::StartsWith(address, kUnixPeerPrefix);
   const std::optional<in6_addr> ip = Ip();
   return ip && IsLoopback(*ip);
 }

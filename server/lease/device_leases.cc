@@ -115,13 +115,12 @@ Clock::TimePoint DeviceLeases::Update(LeasableDevices& devices) {
 DeviceLeases::Round DeviceLeases::Decide(const std::vector<LeasableDevice>& devices) {
   const Clock::TimePoint now = clock_.Now();
   Round round;
-  const auto end = [&](const std::vector<uint64_t>& numbers, LeaseEnd why) {
-    for (const uint64_t number : numbers) {
-      round.ended.emplace_back(*table_.Remove(number, now), why);
-    }
-  };
-  end(table_.Expired(now), LeaseEnd::kExpired);
-  end(table_.OnSetAside(devices), LeaseEnd::kSetAside);
+  for (const uint64_t number : table_.Expired(now)) {
+    round.ended.emplace_back(*table_.Remove(number, now), LeaseEnd::kExpired);
+  }
+  for (const uint64_t number : table_.OnSetAside(devices)) {
+    round.ended.emplace_back(*table_.Remove(number, now), LeaseEnd::kSetAside);
+  }
   table_.Assign(devices, now);
   for (LeaseTable::Lease* const lease : table_.Grantable(devices)) {
     table_.Grant(*lease, RandomId(), now);

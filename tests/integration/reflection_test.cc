@@ -140,15 +140,14 @@ TEST(ReflectionTest, AnswersLikeTheOriginal) {
     return services;
   };
   RawStream original(original_channel, kMethod);
-  EXPECT_THAT(names(original),
-              UnorderedElementsAre("opserve.v1.OperatorService", "opserve.v1.AdminService",
-                                   "grpc.health.v1.Health",
-                                   "grpc.reflection.v1alpha.ServerReflection"));
-  EXPECT_THAT(names(ours),
-              UnorderedElementsAre("opserve.v1.OperatorService", "opserve.v1.AdminService",
-                                   "grpc.health.v1.Health",
-                                   "grpc.reflection.v1alpha.ServerReflection",
-                                   "grpc.reflection.v1.ServerReflection"));
+  EXPECT_THAT(
+      names(original),
+      UnorderedElementsAre("opserve.v1.OperatorService", "opserve.v1.AdminService",
+                           "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"));
+  EXPECT_THAT(names(ours), UnorderedElementsAre("opserve.v1.OperatorService",
+                                                "opserve.v1.AdminService", "grpc.health.v1.Health",
+                                                "grpc.reflection.v1alpha.ServerReflection",
+                                                "grpc.reflection.v1.ServerReflection"));
   ours.WritesDone();
   EXPECT_TRUE(ours.Finish().ok());
 }
