@@ -70,7 +70,7 @@ void ConfigFile::Refuse(int line, const std::string& what) const {
 
 std::string ConfigFile::Locate(const CLI::ParseError& error, const std::string& file,
                                const std::vector<std::string>& arguments) const {
-  const std::string what = error.what();
+  std::string what = error.what();
   if (refused_line_ != 0) return absl::StrCat(file, ":", refused_line_, ": ", what);
   // "--pollers: Value 300 not in range 0 to 256".
   const std::string flag = what.substr(0, what.find_first_of(": "));

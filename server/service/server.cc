@@ -247,8 +247,9 @@ absl::Status Server::Impl::OpenLogs() {
                            std::unique_ptr<LineFile>& file) {
     if (path.empty()) return absl::OkStatus();
     auto opened = LineFile::Open({.path = path, .title = title}, logger);
-    if (opened.ok()) file = *std::move(opened);
-    return opened.status();
+    if (!opened.ok()) return opened.status();
+    file = *std::move(opened);
+    return absl::OkStatus();
   };
   if (absl::Status status = open(options.access_log, "access", access_file); !status.ok()) {
     return status;

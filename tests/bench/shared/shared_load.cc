@@ -137,7 +137,7 @@ class Chain {
     }
     const auto began = SteadyClock::now();
     client_.ExecuteAsync(work_.call(),
-                         [this, began](absl::StatusOr<Tensor> result, const ExecutionInfo&) {
+                         [this, began](const absl::StatusOr<Tensor>& result, const ExecutionInfo&) {
                            tally_.Count(began, result.status(), work_.IsRight(result));
                            Next();
                          });
