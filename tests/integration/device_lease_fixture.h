@@ -69,7 +69,7 @@ class LeasingClient {
 
 class DeviceLeaseTest : public GpuServerTest {
  protected:
-  void StartServer(int gpus, ServerOptions options = OneByOneOptions()) {
+  void StartServer(int gpus, const ServerOptions& options = OneByOneOptions()) {
     Start(options, gpus);
     admin_ = v1::AdminService::NewStub(server().channel());
   }
