@@ -10,17 +10,17 @@ namespace opserve {
 namespace {
 
 constexpr char kTrace[] = "4bf92f3577b34da6a3ce929d0e0e4736";
-constexpr char kParent[] = "00f067aa0ba902b7";
+constexpr char kTraceParent[] = "00f067aa0ba902b7";
 
 std::string ParentOf(const std::string& version, const std::string& flags) {
-  return version + "-" + kTrace + "-" + kParent + "-" + flags;
+  return version + "-" + kTrace + "-" + kTraceParent + "-" + flags;
 }
 
 TEST(TraceParent, IsReadWithItsFlag) {
   const auto sampled = ParseTraceParent(ParentOf("00", "01"));
   ASSERT_TRUE(sampled.has_value());
   EXPECT_EQ(sampled->trace_id, kTrace);
-  EXPECT_EQ(sampled->parent_id, kParent);
+  EXPECT_EQ(sampled->parent_id, kTraceParent);
   EXPECT_TRUE(sampled->is_sampled);
   EXPECT_FALSE(ParseTraceParent(ParentOf("00", "00"))->is_sampled);
   // Flags that this version does not know.
@@ -41,7 +41,7 @@ TEST(TraceParent, IsNothingElse) {
   EXPECT_FALSE(ParseTraceParent(ParentOf("00", "01-more")).has_value());
   EXPECT_FALSE(ParseTraceParent(ParentOf("00", "01-")).has_value());
   EXPECT_FALSE(ParseTraceParent(" " + valid).has_value());
-  const std::string zero_trace = "00-" + std::string(32, '0') + "-" + kParent + "-01";
+  const std::string zero_trace = "00-" + std::string(32, '0') + "-" + kTraceParent + "-01";
   EXPECT_FALSE(ParseTraceParent(zero_trace).has_value());
   const std::string zero_parent = std::string("00-") + kTrace + "-" + std::string(16, '0') + "-01";
   EXPECT_FALSE(ParseTraceParent(zero_parent).has_value());
