@@ -22,7 +22,7 @@ using ::testing::SizeIs;
 // GPUs that do what the test says.
 class FakeDevices final : public LeasableDevices {
  public:
-  explicit FakeDevices(std::vector<std::string> names) {
+  explicit FakeDevices(const std::vector<std::string>& names) {
     for (const std::string& name : names) {
       devices_.push_back({.name = name, .takes_jobs = true, .is_idle = true});
     }
