@@ -92,8 +92,10 @@ absl::StatusOr<std::string> AddressOf(const HealthArguments& arguments) {
     return absl::InvalidArgumentError(absl::StrCat(arguments.ready_file, " holds no address"));
   }
   absl::string_view port = address;
-  if (absl::ConsumePrefix(&port, "0.0.0.0:")) return absl::StrCat("127.0.0.1:", port);
-  if (absl::ConsumePrefix(&port, "[::]:")) return absl::StrCat("localhost:", port);
+  // At [::] it takes connections of IPv4 as well.
+  if (absl::ConsumePrefix(&port, "0.0.0.0:") || absl::ConsumePrefix(&port, "[::]:")) {
+    return absl::StrCat("127.0.0.1:", port);
+  }
   return address;
 }
 
