@@ -15,6 +15,17 @@ constexpr char kSetDeviceAside[] = "/opserve.v1.AdminService/SetDeviceAside";
 constexpr char kDrainDevice[] = "/opserve.v1.AdminService/DrainDevice";
 constexpr char kResumeDevice[] = "/opserve.v1.AdminService/ResumeDevice";
 
+// A method that takes a device out of service, and says why.
+template <class Request, class Response>
+absl::Status TakeOutOfService(ClientImpl& client, const char* method, absl::string_view device,
+                              absl::string_view reason, const CallOptions& options) {
+  Request request;
+  request.set_device(std::string(device));
+  request.set_reason(std::string(reason));
+  Response response;
+  return client.Invoke(method, request, options, response);
+}
+
 }  // namespace
 
 std::shared_ptr<LeaseCore> LeaseDevice(ClientImpl& client, const DeviceLeaseOptions& lease) {
@@ -52,20 +63,14 @@ absl::Status EndLease(ClientImpl& client, uint64_t number, const CallOptions& op
 
 absl::Status SetDeviceAside(ClientImpl& client, absl::string_view device, absl::string_view reason,
                             const CallOptions& options) {
-  v1::SetDeviceAsideRequest request;
-  request.set_device(std::string(device));
-  request.set_reason(std::string(reason));
-  v1::SetDeviceAsideResponse response;
-  return client.Invoke(kSetDeviceAside, request, options, response);
+  return TakeOutOfService<v1::SetDeviceAsideRequest, v1::SetDeviceAsideResponse>(
+      client, kSetDeviceAside, device, reason, options);
 }
 
 absl::Status DrainDevice(ClientImpl& client, absl::string_view device, absl::string_view reason,
                          const CallOptions& options) {
-  v1::DrainDeviceRequest request;
-  request.set_device(std::string(device));
-  request.set_reason(std::string(reason));
-  v1::DrainDeviceResponse response;
-  return client.Invoke(kDrainDevice, request, options, response);
+  return TakeOutOfService<v1::DrainDeviceRequest, v1::DrainDeviceResponse>(client, kDrainDevice,
+                                                                           device, reason, options);
 }
 
 absl::Status ResumeDevice(ClientImpl& client, absl::string_view device,

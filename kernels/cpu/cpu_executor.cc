@@ -216,12 +216,14 @@ void CpuExecutor::RunInPlace(const Invocation& invocation, std::span<const Tenso
 bool CpuExecutor::RunSequence(const SequenceInvocation& sequence,
                               std::span<const std::byte* const> inputs,
                               std::span<std::byte* const> outputs, std::byte* workspace,
-                              const std::atomic<bool>& stop) const {
+                              const std::atomic<bool>* stop) const {
+  static constexpr std::atomic<bool> kNeverStops = false;
+  const std::atomic<bool>& is_stopped = stop != nullptr ? *stop : kNeverStops;
   const cpu::SequenceMemory memory = {inputs, outputs, workspace};
   for (const StepGroup& group : sequence.plan.groups) {
-    if (stop) return false;
+    if (is_stopped) return false;
     if (group.size() > 1) {
-      impl_->RunGroup(sequence, group, memory, stop);
+      impl_->RunGroup(sequence, group, memory, is_stopped);
       continue;
     }
     const Invocation& call = sequence.call(group.begin);
@@ -232,7 +234,7 @@ bool CpuExecutor::RunSequence(const SequenceInvocation& sequence,
     }
     Run(call, std::span(step_inputs).first(input_count), memory.ResultOf(sequence, group.begin));
   }
-  return !stop;
+  return !is_stopped;
 }
 
 int CpuExecutor::threads() const { return impl_->threads; }

@@ -50,18 +50,16 @@ class CpuExecutor {
   // bytes, best at a multiple of kWorkspaceAlignment, that may hold anything and hold nothing of
   // use afterwards. Cannot fail but for want of memory for lists of steps.
   //
-  // Ends early once `stop` is set, at the next block of a few KiB or before the next step, and then
-  // returns false, and the outputs hold nothing of use.
+  // Ends early once `stop`, if there is one, is set, at the next block of a few KiB or before the
+  // next step, and then returns false, and the outputs hold nothing of use.
   bool RunSequence(const SequenceInvocation& sequence, std::span<const std::byte* const> inputs,
                    std::span<std::byte* const> outputs, std::byte* workspace,
-                   const std::atomic<bool>& stop = kNeverStops) const;
+                   const std::atomic<bool>* stop = nullptr) const;
 
   // Number of threads that a call is spread over at most.
   int threads() const;
 
  private:
-  static constexpr std::atomic<bool> kNeverStops = false;
-
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -102,11 +102,11 @@ void FrameMeter::OnFrameHeader(Clock::TimePoint now) {
       break;
     case kContinuation:
       OnHeaderBytes(length);
-      Charge(kOtherCost, now);
+      Charge(frames_, kOtherCost, now);
       break;
     case kData:
       if (length < kSmallDataBytes) {
-        Charge(length < kMessagePrefixBytes ? kOtherCost : kWindowUpdateCost, now);
+        Charge(frames_, length < kMessagePrefixBytes ? kOtherCost : kWindowUpdateCost, now);
       }
       break;
     case kRstStream:
@@ -114,21 +114,21 @@ void FrameMeter::OnFrameHeader(Clock::TimePoint now) {
       OnLostCall(stream, now);
       break;
     case kSettings:
-      Charge((frame_.flags & kAck) != 0 ? kOtherCost : kSettingsCost, now);
+      Charge(frames_, (frame_.flags & kAck) != 0 ? kOtherCost : kSettingsCost, now);
       break;
     case kPing:
       if ((frame_.flags & kAck) != 0) {
         // An answer to one of the server's, which are few.
-        Charge(kWindowUpdateCost, now);
-      } else if (!pings_.Take(1, now)) {
-        Violate(CloseReason::kFrames);
+        Charge(frames_, kWindowUpdateCost, now);
+      } else {
+        Charge(pings_, 1, now);
       }
       break;
     case kWindowUpdate:
-      Charge(kWindowUpdateCost, now);
+      Charge(frames_, kWindowUpdateCost, now);
       break;
     default:
-      Charge(kOtherCost, now);
+      Charge(frames_, kOtherCost, now);
   }
 }
 
@@ -201,8 +201,8 @@ void FrameMeter::LookForSilentCalls(Clock::TimePoint now) {
 
 void FrameMeter::OnLostCall(uint32_t stream, Clock::TimePoint now) {
   LookForOldStreams(now);
-  if (stream <= old_stream_) return Charge(kOtherCost, now);
-  if (!lost_calls_.Take(1, now)) Violate(CloseReason::kFrames);
+  if (stream <= old_stream_) return Charge(frames_, kOtherCost, now);
+  Charge(lost_calls_, 1, now);
 }
 
 void FrameMeter::LookForOldStreams(Clock::TimePoint now) {
@@ -215,8 +215,8 @@ void FrameMeter::LookForOldStreams(Clock::TimePoint now) {
   }
 }
 
-void FrameMeter::Charge(double cost, Clock::TimePoint now) {
-  if (!frames_.Take(cost, now)) Violate(CloseReason::kFrames);
+void FrameMeter::Charge(TokenBucket& bucket, double cost, Clock::TimePoint now) {
+  if (!bucket.Take(cost, now)) Violate(CloseReason::kFrames);
 }
 
 void FrameMeter::Violate(CloseReason reason) {

@@ -106,7 +106,9 @@ class FrameMeter {
   void OnLostCall(uint32_t stream, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Keeps old_stream_.
   void LookForOldStreams(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Charge(double cost, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes `cost` from the bucket; what is not there is a violation.
+  void Charge(TokenBucket& bucket, double cost, Clock::TimePoint now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Violate(CloseReason reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const FrameLimits limits_;

@@ -56,9 +56,10 @@ CallProof ProofOf(const grpc::ServerContext& context, bool has_certificates) {
 }
 
 std::string TraceParentOf(const grpc::ServerContext& context) {
-  const auto [first, end] = context.client_metadata().equal_range("traceparent");
-  if (first == end || std::next(first) != end) return "";
-  return std::string(first->second.data(), first->second.size());
+  absl::string_view value;
+  bool is_ambiguous = false;
+  FindOnly(context.client_metadata(), "traceparent", value, is_ambiguous);
+  return is_ambiguous ? "" : std::string(value);
 }
 
 Clock::TimePoint DeadlineOf(const grpc::ServerContext& context) {

@@ -123,7 +123,7 @@ TEST_F(SequenceConformanceTest, WhatIsStoppedWritesNothing) {
   const auto untouched = outputs;
   std::vector<std::byte> workspace(sequence->plan.workspace_bytes);
   EXPECT_FALSE(
-      executor.RunSequence(*sequence, input_pointers, output_pointers, workspace.data(), stop));
+      executor.RunSequence(*sequence, input_pointers, output_pointers, workspace.data(), &stop));
   EXPECT_TRUE(outputs == untouched);
 
   int groups = 0;

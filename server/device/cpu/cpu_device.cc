@@ -100,13 +100,11 @@ void CpuDevice::RunOne(const DeviceCall& call) {
 }
 
 absl::Status CpuDevice::RunSequence(const SequenceCall& call) {
-  static constexpr std::atomic<bool> kNeverStops = false;
   const uint64_t bytes = call.sequence->plan.workspace_bytes;
   const HostBuffer workspace = bytes > 0 ? workspaces_.Take(bytes) : HostBuffer();
   const WholeInputs inputs(call.inputs, call.sequence->input_bytes, workspaces_);
-  const std::atomic<bool>& stop = call.stop != nullptr ? *call.stop : kNeverStops;
   return executor_.RunSequence(*call.sequence, inputs.pointers(), call.outputs, workspace.data(),
-                               stop)
+                               call.stop)
              ? absl::OkStatus()
              : absl::CancelledError("nobody waits for the results");
 }

@@ -16,10 +16,10 @@ namespace {
 // The thread is held by a first task until all others are there.
 TEST(TaskThreadTest, ClientsTakeTurnsAndMayLeave) {
   std::vector<std::string> ran;
+  std::promise<void> is_held;
+  std::promise<void> release;
   {
     TaskThread thread(std::chrono::hours(1), [] {});
-    std::promise<void> is_held;
-    std::promise<void> release;
     const TaskThread::Ticket first = thread.Start("a", 100, [&] {
       is_held.set_value();
       release.get_future().wait();
