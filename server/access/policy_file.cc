@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "server/access/access_file.h"
+#include "server/base/small_file.h"
 
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
@@ -254,7 +254,7 @@ absl::StatusOr<AccessPolicy> ParsePolicy(absl::string_view text, const std::stri
 }
 
 absl::StatusOr<AccessPolicy> ReadPolicyFile(const std::string& file) {
-  const absl::StatusOr<std::string> text = ReadAccessFile(file);
+  const absl::StatusOr<std::string> text = ReadSmallFile(file);
   if (!text.ok()) return text.status();
   return ParsePolicy(*text, file);
 }

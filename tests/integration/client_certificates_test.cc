@@ -11,7 +11,7 @@
 #include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
-#include "server/access/access_file.h"
+#include "server/base/small_file.h"
 #include "server/service/server.h"
 #include "tests/integration/requests.h"
 
@@ -82,7 +82,7 @@ class ClientCertificatesTest : public ::testing::Test {
     options.tls_client_ca = farm_.file();
     options.requires_client_certificate = is_required;
     options.access.policy_file = folder_ / "policy.toml";
-    ASSERT_TRUE(WriteAccessFile(options.access.policy_file, R"(
+    ASSERT_TRUE(ReplaceFile(options.access.policy_file, R"(
 [[client]]
 match = "cert:stolen.*"
 roles = []
@@ -147,12 +147,12 @@ TEST_F(ClientCertificatesTest, AuthoritiesAreReadAgain) {
   EXPECT_TRUE(Call("node").ok());
   std::filesystem::copy_file(folder_ / "other.pem", farm_.file(),
                              std::filesystem::copy_options::overwrite_existing);
-  ASSERT_TRUE(server_->ReloadCertificate().ok());
+  ASSERT_TRUE(server_->ReloadFiles().ok());
   EXPECT_FALSE(Call("node").ok());
   EXPECT_TRUE(Call("foreign").ok());
   // A file without certificates changes nothing.
   std::ofstream(farm_.file()) << "none";
-  EXPECT_FALSE(server_->ReloadCertificate().ok());
+  EXPECT_FALSE(server_->ReloadFiles().ok());
   EXPECT_TRUE(Call("foreign").ok());
 }
 

@@ -13,7 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/access/access_file.h"
+#include "server/base/small_file.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/test_server.h"
 
@@ -55,11 +55,11 @@ class SharesTest : public ::testing::Test {
 
   // Whoever comes by TCP has what `share` says, others have everything.
   ServerOptions Limiting(const std::string& share) const {
-    EXPECT_TRUE(WriteAccessFile(policy_,
-                                "[[client]]\nmatch = \"uid:*\"\nroles = [\"execute\"]\n"
-                                "[[client]]\nmatch = \"address:127.0.0.1\"\n"
-                                "roles = [\"execute\", \"observe\"]\n" +
-                                    share)
+    EXPECT_TRUE(ReplaceFile(policy_,
+                            "[[client]]\nmatch = \"uid:*\"\nroles = [\"execute\"]\n"
+                            "[[client]]\nmatch = \"address:127.0.0.1\"\n"
+                            "roles = [\"execute\", \"observe\"]\n" +
+                                share)
                     .ok());
     ServerOptions options;
     options.workers = 1;

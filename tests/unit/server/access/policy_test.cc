@@ -8,9 +8,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/access/access_file.h"
 #include "server/access/access_policy.h"
 #include "server/access/policy_file.h"
+#include "server/base/small_file.h"
 
 namespace opserve::testing {
 namespace {
@@ -247,9 +247,9 @@ TEST(PolicyFileTest, ReadsOneMebibyteAndNoMore) {
   const auto write = [&](size_t bytes) {
     std::ofstream(path, std::ios::binary) << std::string(bytes, '\n');
   };
-  write(kMaxAccessFileBytes);
+  write(kMaxSmallFileBytes);
   EXPECT_TRUE(ReadPolicyFile(path).ok());
-  write(kMaxAccessFileBytes + 1);
+  write(kMaxSmallFileBytes + 1);
   const absl::Status status = ReadPolicyFile(path).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr(path));
