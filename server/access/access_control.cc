@@ -70,6 +70,10 @@ absl::StatusOr<std::string> AccessControl::NameOfToken(const CallProof& proof) c
   return entry->name;
 }
 
+std::shared_ptr<const AccessGrant> AccessControl::GrantOf(const PeerIdentity& peer) const {
+  return policy_.Get()->GrantOf({"", "", peer});
+}
+
 absl::Status AccessControl::CheckUser(uid_t uid, Role role) const {
   PeerIdentity peer;
   peer.transport = PeerTransport::kUnixSocket;

@@ -50,6 +50,10 @@ class AccessControl {
   // keep what they were granted here.
   absl::StatusOr<Caller> Identify(const CallProof& proof) const;
 
+  // What is granted to whoever has proven nothing but where he is, or, by a socket file, which user
+  // he is.
+  std::shared_ptr<const AccessGrant> GrantOf(const PeerIdentity& peer) const;
+
   // OK where the user of this machine has `role`; else as Caller::Check.
   absl::Status CheckUser(uid_t uid, Role role) const;
 

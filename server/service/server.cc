@@ -285,7 +285,11 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   identity = *std::move(loaded);
   credentials =
       identity == nullptr ? grpc::InsecureServerCredentials() : TlsServerCredentials(identity);
-  auto edge_or = Edge::Listen(listen, options.edge, identity != nullptr, logger);
+  EdgeOptions edge_options = options.edge;
+  edge_options.connections_of = [this](const PeerIdentity& peer) {
+    return access->GrantOf(peer)->max_connections;
+  };
+  auto edge_or = Edge::Listen(listen, edge_options, identity != nullptr, logger);
   if (!edge_or.ok()) return edge_or.status();
   edge = *std::move(edge_or);
   // Before there is a gRPC server, which must be shut down.
@@ -366,6 +370,14 @@ absl::Status Server::Impl::ShareMemory() {
   region_options.idle_limit = options.regions.idle_limit;
   region_options.takes_names = options.regions.posix_shared_memory;
   region_options.may_use = [this](uid_t user) { return access->CheckUser(user, Role::kRegions); };
+  region_options.limit = [this](RegionOwner& owner) {
+    PeerIdentity peer;
+    peer.transport = PeerTransport::kUnixSocket;
+    peer.uid = owner.user;
+    const auto grant = access->GrantOf(peer);
+    owner.max_bytes_of_user = grant->max_region_bytes;
+    owner.max_regions_of_user = grant->max_regions;
+  };
   // Whoever may call may share memory.
   struct stat file = {};
   if (stat(socket_files.front().c_str(), &file) == 0) region_options.mode = file.st_mode & 0777;

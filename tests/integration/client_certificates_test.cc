@@ -1,5 +1,7 @@
 // Clients that show certificates, and those that should.
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +16,7 @@
 #include "server/base/small_file.h"
 #include "server/service/server.h"
 #include "tests/integration/requests.h"
+#include "tests/integration/test_server.h"
 
 namespace opserve::testing {
 namespace {
@@ -76,7 +79,8 @@ class ClientCertificatesTest : public ::testing::Test {
   void Start(bool is_required) {
     const path data = path(OPSERVE_TEST_DATA) / "tls";
     ServerOptions options;
-    options.listen = {"127.0.0.1:0"};
+    options.listen = {"127.0.0.1:0", "unix:" + (folder_ / "socket").string()};
+    options.regions.is_on = false;
     options.tls_certificate = data / "certificate.pem";
     options.tls_key = data / "key.pem";
     options.tls_client_ca = farm_.file();
@@ -88,6 +92,10 @@ match = "cert:stolen.*"
 roles = []
 [[client]]
 match = "cert:*.farm.example"
+roles = ["observe"]
+[[client]]
+match = "uid:)" + std::to_string(geteuid()) +
+                                                            R"("
 roles = ["observe"]
 )")
                     .ok());
@@ -131,6 +139,22 @@ TEST_F(ClientCertificatesTest, WhereTheyAreRequiredNobodyConnectsWithout) {
   for (const char* owner : {"", "foreign", "expired"}) {
     EXPECT_EQ(Call(owner).error_code(), grpc::StatusCode::UNAVAILABLE) << owner;
   }
+}
+
+TEST_F(ClientCertificatesTest, UsersOfASocketFileAreKnownWithoutOne) {
+  Start(true);
+  const auto stub =
+      v1::OperatorService::NewStub(ConnectTo("unix:" + (folder_ / "socket").string()));
+  grpc::ClientContext context;
+  v1::GetServerInfoResponse info;
+  const grpc::Status status = stub->GetServerInfo(&context, {}, &info);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  grpc::ClientContext execute;
+  v1::ExecuteResponse response;
+  const grpc::Status refused = stub->Execute(&execute, {}, &response);
+  EXPECT_EQ(ReasonOf(refused), "ROLE_REQUIRED");
+  EXPECT_EQ(DetailOf<rpc::ErrorInfo>(refused).metadata().at("identity"),
+            "uid:" + std::to_string(geteuid()));
 }
 
 TEST_F(ClientCertificatesTest, WhereTheyAreOptionalABadOneIsNoBetter) {
