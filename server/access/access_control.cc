@@ -45,7 +45,7 @@ absl::StatusOr<Caller> AccessControl::Identify(const CallProof& proof) const {
                                            " bytes of printable ASCII without '/'."));
   }
   const CallerFacts facts = {proof.certificate, token, proof.peer};
-  return Caller(facts.Identity(), proof.name, policy()->GrantOf(facts));
+  return Caller(facts.Identity(), proof.name, policy_.Get()->GrantOf(facts));
 }
 
 absl::StatusOr<std::string> AccessControl::NameOfToken(const CallProof& proof) const {
@@ -61,7 +61,7 @@ absl::StatusOr<std::string> AccessControl::NameOfToken(const CallProof& proof) c
     return InvalidCredentials("The metadata authorization must be \"Bearer \" and a token.");
   }
   token.remove_prefix(kScheme.size());
-  const std::shared_ptr<const TokenList> known = tokens();
+  const std::shared_ptr<const TokenList> known = tokens_.Get();
   const TokenEntry* const entry = known->Find(token);
   // Whoever has no valid token need not know whether there ever was such a one.
   if (entry == nullptr || entry->expires <= now_()) {
@@ -70,17 +70,16 @@ absl::StatusOr<std::string> AccessControl::NameOfToken(const CallProof& proof) c
   return entry->name;
 }
 
+std::shared_ptr<const AccessGrant> AccessControl::GrantOf(const PeerIdentity& peer) const {
+  return policy_.Get()->GrantOf({"", "", peer});
+}
+
 absl::Status AccessControl::CheckUser(uid_t uid, Role role) const {
   PeerIdentity peer;
   peer.transport = PeerTransport::kUnixSocket;
   peer.uid = uid;
   const CallerFacts facts = {"", "", peer};
-  return Caller(facts.Identity(), "", policy()->GrantOf(facts)).Check(role);
-}
-
-std::shared_ptr<const AccessPolicy> AccessControl::policy() const {
-  MutexLock lock(mutex_);
-  return policy_;
+  return Caller(facts.Identity(), "", policy_.Get()->GrantOf(facts)).Check(role);
 }
 
 absl::Status AccessControl::ReadPolicy() {
@@ -89,57 +88,27 @@ absl::Status AccessControl::ReadPolicy() {
                                : RoleSet{});
   if (!options_.policy_file.empty()) policy = ReadPolicyFile(options_.policy_file);
   if (!policy.ok()) return policy.status();
-  auto read = std::make_shared<const AccessPolicy>(*std::move(policy));
-  MutexLock lock(mutex_);
-  policy_.swap(read);
+  policy_.Set(*std::move(policy));
   return absl::OkStatus();
-}
-
-void AccessControl::ReloadPolicy() {
-  if (options_.policy_file.empty()) return;
-  const absl::Status status = ReadPolicy();
-  if (status.ok()) {
-    logger_.Log(LogLevel::kInfo, "policy read", {{"policy", options_.policy_file}});
-  } else {
-    logger_.Log(LogLevel::kError, "policy kept", {{"reason", status.message()}});
-  }
-}
-
-std::shared_ptr<const TokenList> AccessControl::tokens() const {
-  MutexLock lock(mutex_);
-  return tokens_;
 }
 
 absl::Status AccessControl::ReadTokens() {
   absl::StatusOr<TokenList> tokens = TokenList();
   if (!options_.tokens_file.empty()) tokens = TokenList::Read(options_.tokens_file);
   if (!tokens.ok()) return tokens.status();
-  auto read = std::make_shared<const TokenList>(*std::move(tokens));
-  MutexLock lock(mutex_);
-  tokens_.swap(read);
+  tokens_.Set(*std::move(tokens));
   return absl::OkStatus();
 }
 
-void AccessControl::ReloadTokens() {
-  if (options_.tokens_file.empty()) return;
-  const absl::Status status = ReadTokens();
-  if (status.ok()) {
-    logger_.Log(LogLevel::kInfo, "tokens read", {{"tokens", options_.tokens_file}});
-  } else {
-    logger_.Log(LogLevel::kError, "tokens kept", {{"reason", status.message()}});
-  }
-}
-
-void AccessControl::Reload() {
-  static_cast<void>(policy_watch_.HasChanged());
-  static_cast<void>(tokens_watch_.HasChanged());
-  ReloadPolicy();
-  ReloadTokens();
+absl::Status AccessControl::Reload() {
+  absl::Status status = policy_files_.Reload();
+  status.Update(tokens_files_.Reload());
+  return status;
 }
 
 void AccessControl::ReadChanged() {
-  if (policy_watch_.HasChanged()) ReloadPolicy();
-  if (tokens_watch_.HasChanged()) ReloadTokens();
+  policy_files_.ReadChanged();
+  tokens_files_.ReadChanged();
 }
 
 }  // namespace opserve

@@ -10,18 +10,17 @@
 #include <memory>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "proto/base/mutex.h"
-#include "server/access/access_file.h"
 #include "server/access/access_policy.h"
 #include "server/access/call_proof.h"
 #include "server/access/caller.h"
 #include "server/access/token_list.h"
 #include "server/base/log.h"
+#include "server/base/published.h"
+#include "server/base/watched_files.h"
 
 namespace opserve {
 
@@ -51,14 +50,19 @@ class AccessControl {
   // keep what they were granted here.
   absl::StatusOr<Caller> Identify(const CallProof& proof) const;
 
+  // What is granted to whoever has proven nothing but where he is, or, by a socket file, which user
+  // he is.
+  std::shared_ptr<const AccessGrant> GrantOf(const PeerIdentity& peer) const;
+
   // OK where the user of this machine has `role`; else as Caller::Check.
   absl::Status CheckUser(uid_t uid, Role role) const;
 
   // Whether there is any file that may change.
-  bool has_files() const { return !options_.policy_file.empty() || !options_.tokens_file.empty(); }
+  bool has_files() const { return policy_files_.has_files() || tokens_files_.has_files(); }
 
-  // Reads all files again. One that is broken changes nothing, and is logged.
-  void Reload();
+  // Reads all files again. One that is broken changes nothing, and is logged; the first error is
+  // returned.
+  absl::Status Reload();
 
   // The same for those that have changed since they were read.
   void ReadChanged();
@@ -66,29 +70,24 @@ class AccessControl {
  private:
   AccessControl(const AccessOptions& options, Logger& logger, absl::Time (*now)())
       : options_(options),
-        logger_(logger),
         now_(now),
-        policy_watch_(options.policy_file),
-        tokens_watch_(options.tokens_file) {}
+        policy_files_(
+            "policy", {options.policy_file}, [this] { return ReadPolicy(); }, logger),
+        tokens_files_(
+            "tokens", {options.tokens_file}, [this] { return ReadTokens(); }, logger) {}
 
-  std::shared_ptr<const AccessPolicy> policy() const;
   absl::Status ReadPolicy();
-  void ReloadPolicy();
-  std::shared_ptr<const TokenList> tokens() const;
   absl::Status ReadTokens();
-  void ReloadTokens();
   // The name of the token that the metadata has.
   absl::StatusOr<std::string> NameOfToken(const CallProof& proof) const;
 
   const AccessOptions options_;
-  Logger& logger_;
   absl::Time (*const now_)();
+  Published<AccessPolicy> policy_;
+  Published<TokenList> tokens_;
   // Of the thread that reads files.
-  FileWatch policy_watch_;
-  FileWatch tokens_watch_;
-  mutable Mutex mutex_;
-  std::shared_ptr<const AccessPolicy> policy_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<const TokenList> tokens_ ABSL_GUARDED_BY(mutex_);
+  WatchedFiles policy_files_;
+  WatchedFiles tokens_files_;
 };
 
 }  // namespace opserve

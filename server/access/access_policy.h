@@ -29,6 +29,11 @@ class CallerPattern {
 
   bool Matches(const CallerFacts& caller) const;
 
+  // Whether it looks at users of socket files, and whether at what is known of a connection before
+  // any call: users or addresses.
+  bool is_of_users() const { return kind_ == Kind::kUser; }
+  bool is_of_peers() const { return kind_ == Kind::kUser || kind_ == Kind::kAddress; }
+
  private:
   enum class Kind { kCertificate, kToken, kUser, kAddress };
 

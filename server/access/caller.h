@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -37,6 +38,16 @@ struct AccessGrant {
   // How much one identity may have of the server, and how many streams.
   ShareLimits share = {};
   ShareLimits streams = {};
+  // Most bytes and number of resident tensors of one identity, in all of its names together, in
+  // place of what the server's settings give each client; nullopt: that holds.
+  std::optional<uint64_t> max_resident_bytes = std::nullopt;
+  std::optional<size_t> max_resident_tensors = std::nullopt;
+  // The same of connections, of an address or a user: who else is at the other end is not known
+  // when they are made.
+  std::optional<size_t> max_connections = std::nullopt;
+  // The same of shared regions, of a user.
+  std::optional<uint64_t> max_region_bytes = std::nullopt;
+  std::optional<size_t> max_regions = std::nullopt;
   // Weight of its turns, above 0.
   double weight = 1;
   // The most urgent class that its requests run at: 0 high, 1 normal, 2 low.

@@ -1,6 +1,7 @@
 #include "server/access/policy_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "server/access/access_file.h"
+#include "server/base/small_file.h"
 
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
@@ -119,7 +120,13 @@ class PolicyReader {
                                      "max_queued_bytes",
                                      "max_requests_per_second",
                                      "max_bytes_per_second",
-                                     "max_streams"};
+                                     "max_streams",
+                                     "max_device_ms_per_second",
+                                     "max_resident_bytes",
+                                     "max_resident_tensors",
+                                     "max_connections",
+                                     "max_region_bytes",
+                                     "max_regions"};
     if (is_client) keys.insert(keys.begin(), "match");
     if (absl::Status status = CheckKeys(table, keys); !status.ok()) return status;
     const toml::node* const node = table.get("roles");
@@ -145,9 +152,40 @@ class PolicyReader {
       out = *number;
       return absl::OkStatus();
     }
-    return WrongType(*node, key,
-                     absl::StrCat("a number from ", least, " to ", most,
-                                  is_bytes ? ", or text such as \"64MiB\"" : ""));
+    return WrongType(
+        *node, key,
+        absl::StrCat("a number from ", TextOf(least), " to ", TextOf(most),
+                     is_bytes ? ", or text such as \"64MiB\"" : "", ", not ", TextOf(*node)));
+  }
+
+  // The same, of a whole number that need not be there.
+  template <class T>
+  absl::Status ReadCount(const toml::table& table, absl::string_view key, double least, double most,
+                         bool is_bytes, std::optional<T>& out) const {
+    double number = -1;
+    absl::Status status = ReadNumber(table, key, least, most, is_bytes, number);
+    if (status.ok() && number >= 0) out = static_cast<T>(number);
+    return status;
+  }
+
+  // Without an exponent where that is possible.
+  static std::string TextOf(double number) {
+    constexpr double kMostExact = 9007199254740992.0;
+    if (number != std::floor(number) || number > kMostExact) return absl::StrCat(number);
+    return absl::StrCat(static_cast<int64_t>(number));
+  }
+
+  // A value as the file has it, or what it is.
+  static std::string TextOf(const toml::node& node) {
+    constexpr size_t kMostBytes = 64;
+    if (const auto* const text = node.as_string()) {
+      return absl::StrCat("\"", absl::string_view(text->get()).substr(0, kMostBytes), "\"");
+    }
+    if (const auto* const number = node.as_integer()) return absl::StrCat(number->get());
+    if (const auto* const number = node.as_floating_point()) return absl::StrCat(number->get());
+    if (const auto* const truth = node.as_boolean()) return truth->get() ? "true" : "false";
+    if (node.is_array()) return "a list";
+    return node.is_table() ? "a table" : "a time";
   }
 
   // The bytes that a text such as "64MiB" means.
@@ -182,10 +220,20 @@ class PolicyReader {
         {"max_requests_per_second", 0.001, 1e9, false, grant.share.requests_per_second},
         {"max_bytes_per_second", 1, 1e15, true, grant.share.bytes_per_second},
         {"max_streams", 1, kMostRequests, false, streams},
+        {"max_device_ms_per_second", 1, 1e6, false, grant.share.device_ms_per_second},
     };
     for (const auto& each : numbers) {
       absl::Status status =
           ReadNumber(table, each.key, each.least, each.most, each.is_bytes, each.out);
+      if (!status.ok()) return status;
+    }
+    for (const absl::Status& status :
+         {ReadCount(table, "max_resident_bytes", 0, kMostBytes, true, grant.max_resident_bytes),
+          ReadCount(table, "max_resident_tensors", 0, kMostRequests, false,
+                    grant.max_resident_tensors),
+          ReadCount(table, "max_connections", 1, kMostRequests, false, grant.max_connections),
+          ReadCount(table, "max_region_bytes", 0, kMostBytes, true, grant.max_region_bytes),
+          ReadCount(table, "max_regions", 0, kMostRequests, false, grant.max_regions)}) {
       if (!status.ok()) return status;
     }
     if (requests <= kMostRequests) grant.share.max_requests = static_cast<uint64_t>(requests);
@@ -223,6 +271,35 @@ class PolicyReader {
     return absl::OkStatus();
   }
 
+  // Limits that no caller of the rule could ever meet are mistakes.
+  absl::Status CheckReach(const toml::table& table,
+                          const std::vector<CallerPattern>& patterns) const {
+    const auto has = [&](bool (CallerPattern::*is)() const) {
+      return std::any_of(patterns.begin(), patterns.end(),
+                         [is](const CallerPattern& pattern) { return (pattern.*is)(); });
+    };
+    const struct {
+      absl::string_view key;
+      bool is_reached;
+      absl::string_view needed;
+    } limits[] = {
+        {"max_connections", has(&CallerPattern::is_of_peers), "\"uid:...\" or \"address:...\""},
+        {"max_region_bytes", has(&CallerPattern::is_of_users), "\"uid:...\""},
+        {"max_regions", has(&CallerPattern::is_of_users), "\"uid:...\""},
+    };
+    for (const auto& limit : limits) {
+      const toml::node* const node =
+          table.get(std::string_view(limit.key.data(), limit.key.size()));
+      if (node == nullptr || limit.is_reached) continue;
+      return Error(node->source(),
+                   absl::StrCat(limit.key,
+                                " is of no use here: no certificate or token is known "
+                                "where it is counted; match must have a pattern ",
+                                limit.needed));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status ReadClients(const toml::table& top, std::vector<AccessPolicy::Rule>& rules) const {
     const toml::node* const node = top.get("client");
     if (node == nullptr) return absl::OkStatus();
@@ -236,6 +313,7 @@ class PolicyReader {
       if (absl::Status status = ReadMatch(*table, rule.patterns); !status.ok()) return status;
       AccessGrant grant;
       if (absl::Status status = ReadGrant(*table, true, grant); !status.ok()) return status;
+      if (absl::Status status = CheckReach(*table, rule.patterns); !status.ok()) return status;
       rule.grant = std::make_shared<AccessGrant>(grant);
       rules.push_back(std::move(rule));
     }
@@ -254,7 +332,7 @@ absl::StatusOr<AccessPolicy> ParsePolicy(absl::string_view text, const std::stri
 }
 
 absl::StatusOr<AccessPolicy> ReadPolicyFile(const std::string& file) {
-  const absl::StatusOr<std::string> text = ReadAccessFile(file);
+  const absl::StatusOr<std::string> text = ReadSmallFile(file);
   if (!text.ok()) return text.status();
   return ParsePolicy(*text, file);
 }

@@ -17,7 +17,7 @@ namespace opserve {
 // is allowed there. Safe to use from any thread.
 absl::StatusOr<AccessPolicy> ParsePolicy(absl::string_view text, const std::string& file);
 
-// The same for a file, which may have kMaxAccessFileBytes. NOT_FOUND where it cannot be read.
+// The same for a file; also fails as ReadSmallFile (server/base/small_file.h).
 absl::StatusOr<AccessPolicy> ReadPolicyFile(const std::string& file);
 
 }  // namespace opserve

@@ -9,9 +9,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/access/access_file.h"
 #include "server/access/caller.h"
 #include "server/base/random_id.h"
+#include "server/base/small_file.h"
 
 namespace opserve {
 namespace {
@@ -96,7 +96,7 @@ absl::StatusOr<TokenList> TokenList::Parse(absl::string_view text, const std::st
 }
 
 absl::StatusOr<TokenList> TokenList::Read(const std::string& file) {
-  const absl::StatusOr<std::string> text = ReadAccessFile(file);
+  const absl::StatusOr<std::string> text = ReadSmallFile(file);
   if (!text.ok()) return text.status();
   return Parse(*text, file);
 }

@@ -28,6 +28,13 @@ absl::Status TooManyBytes(absl::string_view whose, uint64_t held, uint64_t asked
                             kRetryWhenFull, {{"limit", absl::StrCat(limit)}});
 }
 
+// Of what may happen so often in a second; 0: as often as it likes.
+TokenBucket BucketOf(double per_second) {
+  constexpr double kNoLimit = 1e18;
+  const double rate = per_second > 0 ? per_second : kNoLimit;
+  return TokenBucket(std::max(rate, 1.0), rate);
+}
+
 }  // namespace
 
 Admission::Permit::~Permit() {
@@ -62,22 +69,34 @@ absl::StatusOr<Admission::Permit> Admission::Admit(absl::string_view client, uin
   return Permit(this, &share, bytes);
 }
 
-absl::Status Admission::Charge(absl::string_view client, uint64_t bytes, const ShareLimits& own) {
-  const Clock::TimePoint now = clock_.Now();
+Admission::Rate::Rate(const ShareLimits& own)
+    : limits(own),
+      requests(BucketOf(own.requests_per_second)),
+      bytes(BucketOf(own.bytes_per_second)),
+      device_ms(BucketOf(own.device_ms_per_second)) {}
+
+Admission::Rate& Admission::RateOf(absl::string_view client, const ShareLimits& own,
+                                   Clock::TimePoint now) {
   if (rates_.size() >= most_rates_) {
-    absl::erase_if(rates_, [now](auto& rate) {
-      return rate.second.requests.is_full(now) && rate.second.bytes.is_full(now);
-    });
+    absl::erase_if(rates_, [now](auto& rate) { return rate.second.is_full(now); });
     most_rates_ = std::max<size_t>(256, 2 * rates_.size());
   }
-  const auto bucket = [](double per_second) {
-    constexpr double kNoLimit = 1e18;
-    const double rate = per_second > 0 ? per_second : kNoLimit;
-    return TokenBucket(std::max(rate, 1.0), rate);
-  };
-  const auto [found, is_new] = rates_.try_emplace(
-      std::string(client), Rate{bucket(own.requests_per_second), bucket(own.bytes_per_second)});
-  Rate& rate = found->second;
+  return rates_.try_emplace(std::string(client), own).first->second;
+}
+
+absl::Status Admission::Charge(absl::string_view client, uint64_t bytes, const ShareLimits& own) {
+  const Clock::TimePoint now = clock_.Now();
+  Rate& rate = RateOf(client, own, now);
+  // The policy has changed.
+  if (!rate.is_of(own)) rate = Rate(own);
+  const Clock::Duration owed = rate.device_ms.WaitFor(0, now);
+  if (owed > Clock::Duration::zero()) {
+    return MakeRetryableError(
+        ErrorReason::RATE_EXCEEDED,
+        absl::StrCat("The requests of this client have taken more than the ",
+                     own.device_ms_per_second, " ms of devices' time per second that they may."),
+        std::chrono::ceil<milliseconds>(owed));
+  }
   const auto cost = static_cast<double>(bytes);
   const Clock::Duration wait =
       std::max(rate.requests.WaitFor(1, now), rate.bytes.WaitFor(cost, now));
@@ -92,6 +111,15 @@ absl::Status Admission::Charge(absl::string_view client, uint64_t bytes, const S
   rate.requests.TakeAll(1, now);
   rate.bytes.TakeAll(cost, now);
   return absl::OkStatus();
+}
+
+void Admission::ChargeDeviceTime(absl::string_view client, Clock::Duration time,
+                                 const ShareLimits& own) {
+  if (own.device_ms_per_second <= 0) return;
+  MutexLock lock(mutex_);
+  const Clock::TimePoint now = clock_.Now();
+  RateOf(client, own, now)
+      .device_ms.TakeAll(std::chrono::duration<double, std::milli>(time).count(), now);
 }
 
 absl::Status Admission::Check(const Usage& of_client, uint64_t bytes,

@@ -39,8 +39,13 @@ struct ShareLimits {
   // with more bytes than those of a second begins where none are owed. 0: no limit.
   double requests_per_second = 0;
   double bytes_per_second = 0;
+  // Milliseconds of devices' time that requests may take in a second, in the long run. As that is
+  // known only when they have run, requests are refused while more was taken. 0: no limit.
+  double device_ms_per_second = 0;
 
-  bool has_rates() const { return requests_per_second > 0 || bytes_per_second > 0; }
+  bool has_rates() const {
+    return requests_per_second > 0 || bytes_per_second > 0 || device_ms_per_second > 0;
+  }
 };
 
 // Thread-safe. Must outlive its permits.
@@ -100,6 +105,10 @@ class Admission {
   absl::StatusOr<Permit> Admit(absl::string_view client, uint64_t bytes,
                                const ShareLimits& own = {});
 
+  // Charges `client` with the time that a device has worked for a request of it. Nothing where
+  // `own`, which is that of the request's Admit, has no limit on it.
+  void ChargeDeviceTime(absl::string_view client, Clock::Duration time, const ShareLimits& own);
+
   // Refuses every further request.
   void Close();
 
@@ -136,16 +145,31 @@ class Admission {
     const std::string* client = nullptr;
   };
 
-  // How fast a client may begin requests.
+  // How fast a client may begin requests, and use devices.
   struct Rate {
+    explicit Rate(const ShareLimits& own);
+    bool is_full(Clock::TimePoint now) {
+      return requests.is_full(now) && bytes.is_full(now) && device_ms.is_full(now);
+    }
+    bool is_of(const ShareLimits& own) const {
+      return own.requests_per_second == limits.requests_per_second &&
+             own.bytes_per_second == limits.bytes_per_second &&
+             own.device_ms_per_second == limits.device_ms_per_second;
+    }
+
+    ShareLimits limits;
     TokenBucket requests;
     TokenBucket bytes;
+    TokenBucket device_ms;
   };
 
   absl::Status Check(const Usage& of_client, uint64_t bytes, const ShareLimits& own) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Charges a request to the client's rate, if that allows it.
   absl::Status Charge(absl::string_view client, uint64_t bytes, const ShareLimits& own)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The client's rate, which begins with `own` where nothing is missing.
+  Rate& RateOf(absl::string_view client, const ShareLimits& own, Clock::TimePoint now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(Share& share, uint64_t bytes);
 

@@ -62,11 +62,21 @@ class QuotaCharge {
   friend class QuotaLedger;
   class Books;
   struct Account;
+  struct GroupAccount;
 
   std::shared_ptr<Books> books_;
   // In the books, and there while any charge of the holder is.
   Account* account_ = nullptr;
   uint64_t bytes_ = 0;
+};
+
+// Holders that may have a limit together. A holder is always of the same group.
+struct QuotaGroup {
+  // Empty: no group, and no limit.
+  absl::string_view name = {};
+  // Most bytes of all its holders together, in place of the ledger's limit of each; nullopt: each
+  // has that one.
+  std::optional<uint64_t> limit = std::nullopt;
 };
 
 // What came of asking for a charge.
@@ -87,8 +97,9 @@ class QuotaLedger {
 
   explicit QuotaLedger(const Limits& limits);
 
-  // Charges `bytes` to `holder`, or nothing where a limit would be exceeded.
-  QuotaTaking Take(absl::string_view holder, uint64_t bytes);
+  // Charges `bytes` to `holder`, or nothing where a limit would be exceeded. The limit of the group
+  // also holds for what TakeSame takes from then on.
+  QuotaTaking Take(absl::string_view holder, uint64_t bytes, const QuotaGroup& group = {});
 
   // Bytes that are charged: to `holder`, and to all.
   uint64_t UsedBy(absl::string_view holder) const;

@@ -81,6 +81,8 @@ struct RunRecord {
   int attempts = 1;
   // Whether the result was compared with the processor's.
   bool is_verified = false;
+  // This job's part of `ran`, by its bytes: what the job costs its client.
+  Clock::Duration cost{};
 };
 
 // What happened to a job so far.

@@ -251,7 +251,7 @@ void Edge::TakeConnection(UniqueFd socket, int listener) {
   }
   std::string client = peer.Host();
   const Clock::TimePoint now = SteadyClock().Now();
-  const CloseReason why_not = WhyNot(client, now);
+  const CloseReason why_not = WhyNot(peer, client, now);
   if (why_not != CloseReason::kNone) return Refuse(client, why_not);
   UniqueFd duplicate(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
   // It ends when both directions are shut, which gRPC does before it closes its own descriptor.
@@ -263,8 +263,9 @@ void Edge::TakeConnection(UniqueFd socket, int listener) {
       clients_.try_emplace(client, ClientShare{.misdeeds = {kMisdeeds, kForgivenMisdeedsPerSecond}})
           .first->second;
   ++share.connections;
-  auto connection = std::make_shared<EdgeConnection>(
-      std::move(peer), CookieOf(socket.get()), with_tls_, options_.frames, share.waiting_calls);
+  auto connection =
+      std::make_shared<EdgeConnection>(std::move(peer), CookieOf(socket.get()),
+                                       with_tls_ && !is_unix, options_.frames, share.waiting_calls);
   PutConnection(socket.get(), connection);
   const int key = duplicate.get();
   watched_[key] = {std::move(duplicate), std::move(connection), std::move(client), now};
@@ -276,18 +277,24 @@ void Edge::TakeConnection(UniqueFd socket, int listener) {
   HandOver(std::move(socket), listener, is_unix);
 }
 
-CloseReason Edge::WhyNot(const std::string& client, Clock::TimePoint now) {
+CloseReason Edge::WhyNot(const PeerIdentity& peer, const std::string& client,
+                         Clock::TimePoint now) {
   if (watched_.size() >= options_.max_connections) return CloseReason::kTooMany;
   const auto found = clients_.find(client);
   if (found == clients_.end()) return CloseReason::kNone;
   ClientShare& share = found->second;
-  if (share.connections >= options_.max_connections_per_client) return CloseReason::kTooManyOfOne;
+  const std::optional<size_t> own =
+      options_.connections_of ? options_.connections_of(peer) : std::nullopt;
+  if (share.connections >= own.value_or(options_.max_connections_per_client)) {
+    return CloseReason::kTooManyOfOne;
+  }
   return share.misdeeds.has_any(now) ? CloseReason::kNone : CloseReason::kPenalty;
 }
 
 void Edge::HandOver(UniqueFd socket, int listener, bool is_unix) {
-  if (is_unix && !with_tls_) {
-    // So each has a name of its own in gRPC; by way of the acceptor all are called "unix:".
+  if (is_unix) {
+    // Without TLS, as the kernel proves who is there and nobody is on the way. So each has a name
+    // of its own in gRPC, too; by way of the acceptor all are called "unix:".
     grpc::AddInsecureChannelFromFd(server_, socket.Release());
     return;
   }

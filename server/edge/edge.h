@@ -11,8 +11,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,6 +33,7 @@
 #include "server/edge/close_reason.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/listening_socket.h"
+#include "server/edge/peer_identity.h"
 
 namespace opserve {
 
@@ -40,6 +43,9 @@ struct EdgeOptions {
   // Most connections of one client: an IPv4 address, the first 64 bits of an IPv6 address, or a
   // user of a socket file. 0: half of the connections that there may be.
   size_t max_connections_per_client = 0;
+  // What holds in place of that for a client in particular; nullopt: that. Asked for each new
+  // connection, in the edge's thread. Nothing: that for all.
+  std::function<std::optional<size_t>(const PeerIdentity& peer)> connections_of = {};
   // Time in which a connection must begin to speak HTTP/2.
   std::chrono::milliseconds handshake_limit = std::chrono::seconds(10);
   FrameLimits frames;
@@ -62,7 +68,7 @@ struct EdgeCounters {
 class Edge {
  public:
   // Listens at all addresses, with the words of the operating system where that fails. Connections
-  // wait until Start. `logger` must outlive the edge. `with_tls`: whether gRPC is to speak TLS.
+  // wait until Start. `logger` must outlive the edge. `with_tls`: whether TCP speaks TLS.
   static absl::StatusOr<std::unique_ptr<Edge>> Listen(const std::vector<ListenAddress>& addresses,
                                                       const EdgeOptions& options, bool with_tls,
                                                       Logger& logger);
@@ -123,7 +129,7 @@ class Edge {
   // Whether there may be another try at once.
   bool AcceptOne(int listener);
   void TakeConnection(UniqueFd socket, int listener);
-  CloseReason WhyNot(const std::string& client, Clock::TimePoint now);
+  CloseReason WhyNot(const PeerIdentity& peer, const std::string& client, Clock::TimePoint now);
   void HandOver(UniqueFd socket, int listener, bool is_unix);
   void Refuse(const std::string& client, CloseReason reason);
   void OnTick();

@@ -54,7 +54,7 @@ bool IsLoopback(const in6_addr& address);
 PeerIdentity TcpPeerOf(const sockaddr_storage& from);
 
 // Who sends a call, by `peer`, which is grpc::ServerContext::peer(); to be asked while the call is
-// there, as another connection may have the same name later. Socket files with TLS are unknown.
+// there, as another connection may have the same name later.
 // Thread-safe.
 PeerIdentity IdentityOf(absl::string_view peer);
 

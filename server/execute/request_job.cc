@@ -129,6 +129,9 @@ absl::StatusOr<DeviceCall> RequestJob<Work>::Prepare(DeviceKind kind) {
 template <class Work>
 void RequestJob<Work>::Answer(const RunRecord& record) {
   try {
+    const Caller& caller = reply_.caller();
+    // Before the answer, so that the client's next request finds it charged.
+    parts_.admission.ChargeDeviceTime(caller.identity(), record.cost, caller.grant().share);
     Response header;
     Describe(&record);
     // A result that takes the place of an input finds that nobody reads it any more.

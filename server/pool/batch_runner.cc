@@ -140,6 +140,10 @@ void BatchRunner::AnswerEach(std::span<Entry> entries, const Timing& timing) {
   if (replaced > 0) {
     processor.Count([&](SlotCounters& counters) { counters.requests += replaced; });
   }
+  // Each job counts a little by itself, so that one without bytes has its part, too.
+  const auto weight = [](const Job& job) { return static_cast<double>(job.traits().bytes) + 1; };
+  double weights = 0;
+  for (const Entry& entry : entries) weights += weight(**entry.held);
   for (Entry& entry : entries) {
     Job* job = std::exchange(*entry.held, nullptr);
     RunRecord record;
@@ -148,6 +152,8 @@ void BatchRunner::AnswerEach(std::span<Entry> entries, const Timing& timing) {
     record.kind = profile.kind;
     record.queued = timing.start - job->traits().accepted;
     record.ran = timing.ran;
+    record.cost =
+        std::chrono::duration_cast<Clock::Duration>(timing.ran * (weight(*job) / weights));
     record.batch_size = entries.size();
     record.attempts = job->progress().attempts;
     record.is_verified = entry.is_verified;

@@ -68,8 +68,7 @@ void WaitForStop(StopSignals& signals, Server& server, const ServiceNotifier& no
     if (signal != SIGHUP) return;
     notifier.Reloading();
     // The log tells how it went.
-    static_cast<void>(server.ReloadCertificate());
-    server.ReloadAccess();
+    server.ReloadFiles().IgnoreError();
     server.ReopenLogs();
     notifier.Ready();
   }

@@ -79,7 +79,7 @@ void AddNetworkOptions(CLI::App& app, ServerOptions& server) {
       ->check(IsListenAddress());
   CLI::Option* const certificate =
       app.add_option("--tls-certificate", server.tls_certificate,
-                     "PEM file with the certificate chain; with it all addresses speak TLS only")
+                     "PEM file with the certificate chain; with it TCP addresses speak TLS only")
           ->type_name("FILE");
   CLI::Option* const key =
       app.add_option("--tls-key", server.tls_key, "PEM file with the key of the certificate")

@@ -1,28 +1,19 @@
 #include "server/program/ready_file.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/small_file.h"
 
 namespace opserve {
 
 absl::StatusOr<ReadyFile> ReadyFile::Create(const std::string& path,
                                             const std::vector<std::string>& lines) {
-  // In the same folder, so that the rename is atomic.
-  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
-  std::ofstream file(temporary);
-  for (const std::string& line : lines) file << line << '\n';
-  file.close();
-  if (file.fail() || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const absl::Status status = absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
-    std::remove(temporary.c_str());
-    return status;
-  }
+  std::string text;
+  for (const std::string& line : lines) absl::StrAppend(&text, line, "\n");
+  // Whoever may look into the folder may know.
+  if (absl::Status status = ReplaceFile(path, text, 0666); !status.ok()) return status;
   return ReadyFile(path);
 }
 

@@ -1,7 +1,6 @@
 #include "server/program/token_command.h"
 
-#include <unistd.h>
-
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,14 +9,17 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "server/access/access_file.h"
 #include "server/access/token_list.h"
+#include "server/base/file_lock.h"
+#include "server/base/small_file.h"
 
 namespace opserve {
 namespace {
 
 constexpr int kExitFailed = 1;
 constexpr uint64_t kMostDays = 36500;
+// Whoever changes a list is done in much less.
+constexpr std::chrono::seconds kLockLimit{10};
 
 // "30d", "12h" or "45m"; nullopt where it is none of these.
 std::optional<absl::Duration> LifetimeOf(absl::string_view text) {
@@ -51,16 +53,18 @@ EarlyExit Failed(const absl::Status& status) {
 // The list of a file that need not be there yet.
 absl::StatusOr<TokenList> ReadOrBegin(const std::string& file) {
   absl::StatusOr<TokenList> list = TokenList::Read(file);
-  if (absl::IsNotFound(list.status()) && access(file.c_str(), F_OK) != 0) return TokenList();
+  if (absl::IsNotFound(list.status())) return TokenList();
   return list;
 }
 
 EarlyExit AddToken(const std::string& file, const std::string& name, absl::Time expires) {
+  const absl::StatusOr<FileLock> lock = FileLock::Take(file, kLockLimit);
+  if (!lock.ok()) return Failed(lock.status());
   absl::StatusOr<TokenList> list = ReadOrBegin(file);
   if (!list.ok()) return Failed(list.status());
   const std::string token = MakeToken();
   if (absl::Status status = list->Add(name, token, expires); !status.ok()) return Failed(status);
-  if (absl::Status status = WriteAccessFile(file, list->ToText()); !status.ok()) {
+  if (absl::Status status = ReplaceFile(file, list->ToText()); !status.ok()) {
     return Failed(status);
   }
   return {0, absl::StrCat(token, "\n")};
@@ -82,12 +86,14 @@ EarlyExit ListTokens(const std::string& file, absl::Time now) {
 }
 
 EarlyExit RevokeToken(const std::string& file, const std::string& name) {
+  const absl::StatusOr<FileLock> lock = FileLock::Take(file, kLockLimit);
+  if (!lock.ok()) return Failed(lock.status());
   absl::StatusOr<TokenList> list = TokenList::Read(file);
   if (!list.ok()) return Failed(list.status());
   if (!list->Remove(name)) {
     return Failed(absl::NotFoundError(absl::StrCat(file, " has no token of the name ", name)));
   }
-  if (absl::Status status = WriteAccessFile(file, list->ToText()); !status.ok()) {
+  if (absl::Status status = ReplaceFile(file, list->ToText()); !status.ok()) {
     return Failed(status);
   }
   return {0, ""};

@@ -194,17 +194,20 @@ bool RegionSocket::Accept() {
 }
 
 bool RegionSocket::ServeOne(Connection& connection) {
-  connection.last_use = clock_.Now();
   std::string answer;
+  const bool had_any = table_.HasAny(connection.owner);
   {
     const auto packet = ReceivePacket(connection.socket);
     if (!packet.ok()) return absl::IsUnavailable(packet.status());
     // What came with the packet is closed before the answer can be seen.
     const absl::Status status =
         options_.may_use ? options_.may_use(connection.owner.user) : absl::OkStatus();
+    if (options_.limit) options_.limit(connection.owner);
     answer = status.ok() ? AnswerRegionPacket(table_, connection.owner, connection.peer, *packet)
                          : ResponseOf(status);
   }
+  // Packets by which there never is a region are no use of a place that others want.
+  if (had_any || table_.HasAny(connection.owner)) connection.last_use = clock_.Now();
   return SendPacket(connection.socket, answer).ok();
 }
 

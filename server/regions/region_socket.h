@@ -36,13 +36,16 @@ struct RegionSocketOptions {
   // closed.
   size_t max_connections_per_user = 64;
   size_t max_connections = 256;
-  // A connection that has had no region for so long, and sent nothing, is ended.
+  // A connection that has had no region for so long is ended, whatever it sends.
   std::chrono::milliseconds idle_limit = std::chrono::minutes(1);
   // Whether POSIX shared memory may be registered by name.
   bool takes_names = false;
   // OK where the user may register and give up regions, else why not; asked for every packet.
   // Nothing: everybody may.
   std::function<absl::Status(uid_t user)> may_use;
+  // Fills in what the owner's user may have in particular; asked for every packet. Nothing: what
+  // the table's limits say.
+  std::function<void(RegionOwner& owner)> limit;
 };
 
 // The answer to `packet` of `owner`, a serialised RegionResponse; carries it out. Never fails.
@@ -72,7 +75,7 @@ class RegionSocket {
     RegionOwner owner;
     // Set where segments may be registered by name.
     std::optional<Peer> peer;
-    // When it was accepted, or sent a packet.
+    // When it was accepted, or sent a packet and had a region before or after.
     Clock::TimePoint last_use;
   };
 

@@ -106,10 +106,11 @@ size_t RegionTable::size() const {
 
 absl::Status RegionTable::Charge(const RegionOwner& owner, uint64_t bytes, Charged& region) {
   const std::string user = absl::StrCat(owner.user);
-  QuotaTaking count = regions_.Take(user, 1);
+  QuotaTaking count = regions_.Take(user, 1, {user, owner.max_regions_of_user});
   if (count.shortage) return OverQuota(owner, *count.shortage, "regions");
   // What is reserved is far from the largest number.
-  QuotaTaking taken = bytes_.Take(user, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
+  QuotaTaking taken = bytes_.Take(user, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes,
+                                  {user, owner.max_bytes_of_user});
   if (taken.shortage) return OverQuota(owner, *taken.shortage, "bytes");
   region.count = std::move(count.charge);
   region.bytes = std::move(taken.charge);

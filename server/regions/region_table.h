@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -43,6 +44,9 @@ struct RegionOwner {
   uint64_t connection = 0;
   // Of the process that connected.
   uid_t user = 0;
+  // Most that all connections of the user may have, in place of RegionLimits; nullopt: that holds.
+  std::optional<uint64_t> max_bytes_of_user = std::nullopt;
+  std::optional<size_t> max_regions_of_user = std::nullopt;
 };
 
 // Regions by id. Ids are random and known to those who are told; whoever knows one may use the

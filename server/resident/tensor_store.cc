@@ -18,6 +18,10 @@ absl::Status Refused(const std::string& field, const std::string& why) {
   return MakeViolationError(violation);
 }
 
+absl::string_view IdentityIn(const TensorHolder& holder, const std::string& client) {
+  return holder.identity.empty() ? absl::string_view(client) : holder.identity;
+}
+
 }  // namespace
 
 absl::Status TensorNotFound(absl::string_view handle) {
@@ -34,14 +38,15 @@ TensorStore::TensorStore(const TensorLimits& limits, const Clock& clock, HostBuf
       ledger_({.per_holder = limits.max_bytes_per_client, .of_all = limits.max_bytes}) {}
 
 absl::StatusOr<CreatedTensor> TensorStore::Create(const std::string& client,
-                                                  const NewTensor& tensor) {
+                                                  const NewTensor& tensor,
+                                                  const TensorHolder& holder) {
   if (tensor.label.size() > kMaxTensorLabelBytes) {
     return Refused("label", absl::StrCat("The label has ", tensor.label.size(), " bytes; at most ",
                                          kMaxTensorLabelBytes, " are allowed."));
   }
   const uint64_t bytes = ExactSizeInBytes(tensor.desc).value_or(UINT64_MAX);
   CreatedTensor created{.handle = RandomId(), .has_content = true, .ttl = Grant(tensor.ttl)};
-  auto charge = Reserve(client, bytes, tensor.device);
+  auto charge = Reserve(client, bytes, tensor.device, holder);
   if (!charge.ok()) return charge.status();
   auto content = ContentOf(client, tensor, bytes, created.has_content);
   if (!content.ok()) {
@@ -225,21 +230,27 @@ uint64_t TensorStore::visited() const {
 }
 
 absl::StatusOr<QuotaCharge> TensorStore::Reserve(const std::string& client, uint64_t bytes,
-                                                 absl::string_view device) {
+                                                 absl::string_view device,
+                                                 const TensorHolder& holder) {
   Sweep();
-  if (absl::Status status = Count(client, bytes, device); !status.ok()) return status;
-  QuotaTaking taking = ledger_.Take(client, TensorCharge(bytes));
+  if (absl::Status status = Count(client, bytes, device, holder); !status.ok()) return status;
+  QuotaTaking taking =
+      ledger_.Take(client, TensorCharge(bytes), {IdentityIn(holder, client), holder.max_bytes});
   if (!taking.shortage) return std::move(taking.charge);
   Forget(client, bytes, device);
   return OverTensorQuota(*taking.shortage);
 }
 
-absl::Status TensorStore::Count(const std::string& client, uint64_t bytes,
-                                absl::string_view device) {
+absl::Status TensorStore::Count(const std::string& client, uint64_t bytes, absl::string_view device,
+                                const TensorHolder& holder) {
   MutexLock lock(mutex_);
   const auto found = clients_.find(client);
-  if (found != clients_.end() && found->second->tensors >= limits_.max_tensors_per_client) {
-    return TooManyTensors(false, limits_.max_tensors_per_client);
+  const auto identity = identities_.find(IdentityIn(holder, client));
+  const size_t of_client = found == clients_.end() ? 0 : found->second->tensors;
+  const size_t of_identity = identity == identities_.end() ? 0 : identity->second;
+  const size_t own_limit = holder.max_tensors.value_or(limits_.max_tensors_per_client);
+  if ((holder.max_tensors ? of_identity : of_client) >= own_limit) {
+    return TooManyTensors(false, own_limit);
   }
   if (tensors_ >= limits_.max_tensors) return TooManyTensors(true, limits_.max_tensors);
   ClientState* state = nullptr;
@@ -248,10 +259,13 @@ absl::Status TensorStore::Count(const std::string& client, uint64_t bytes,
   } else {
     auto fresh = std::make_unique<ClientState>();
     fresh->name = client;
+    fresh->of_identity =
+        &*identities_.try_emplace(std::string(IdentityIn(holder, client)), size_t{0}).first;
     state = fresh.get();
     clients_[state->name] = std::move(fresh);
   }
   ++state->tensors;
+  ++state->of_identity->second;
   ++tensors_;
   device_bytes_[device] += bytes;
   return absl::OkStatus();
@@ -261,6 +275,8 @@ void TensorStore::Discount(ClientState& client, uint64_t bytes, absl::string_vie
                            Removed& removed) {
   --tensors_;
   device_bytes_[device] -= bytes;
+  if (--client.of_identity->second == 0)
+    identities_.erase(identities_.find(client.of_identity->first));
   if (--client.tensors > 0) return;
   const auto found = clients_.find(client.name);
   removed.clients.push_back(std::move(found->second));

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -62,6 +63,16 @@ struct NewTensor {
   // Writes the content, as many bytes as `desc` needs. Empty: that of `digest` if the client has it
   // here already, or zeros.
   std::function<void(std::byte*)> fill = {};
+};
+
+// The identity that a client is a part of, and what it may have in all of its parts together.
+struct TensorHolder {
+  // What all its clients have in common; empty: the client is all of it. A client is always of the
+  // same identity.
+  absl::string_view identity = {};
+  // In place of what TensorLimits allows each client; nullopt: that holds.
+  std::optional<uint64_t> max_bytes = std::nullopt;
+  std::optional<size_t> max_tensors = std::nullopt;
 };
 
 // What became of it.
@@ -111,7 +122,8 @@ class TensorStore {
   // Keeps a tensor, whose descriptor has passed validation. Nothing is allocated before the quota
   // has been checked. INVALID_REQUEST for a label that is too long, or a content that has not the
   // digest that was given; TENSOR_QUOTA; OUT_OF_MEMORY.
-  absl::StatusOr<CreatedTensor> Create(const std::string& client, const NewTensor& tensor);
+  absl::StatusOr<CreatedTensor> Create(const std::string& client, const NewTensor& tensor,
+                                       const TensorHolder& holder = {});
 
   // A share of a tensor of `client`.
   absl::StatusOr<std::shared_ptr<ResidentTensor>> Find(absl::string_view client,
@@ -163,6 +175,8 @@ class TensorStore {
     std::string name;
     // Those that are being created included.
     size_t tensors = 0;
+    // Of the identity, by its name; lives as long as the state.
+    std::pair<const std::string, size_t>* of_identity = nullptr;
     std::map<uint64_t, Entry*> entries;  // by number
     absl::flat_hash_map<Sha256Digest, std::weak_ptr<TensorContent>> contents;
   };
@@ -176,9 +190,10 @@ class TensorStore {
 
   // A charge for a tensor of that many bytes, which counts for `client` from here on.
   absl::StatusOr<QuotaCharge> Reserve(const std::string& client, uint64_t bytes,
-                                      absl::string_view device);
+                                      absl::string_view device, const TensorHolder& holder);
   // One more tensor of a client.
-  absl::Status Count(const std::string& client, uint64_t bytes, absl::string_view device);
+  absl::Status Count(const std::string& client, uint64_t bytes, absl::string_view device,
+                     const TensorHolder& holder);
   // One less.
   void Discount(ClientState& client, uint64_t bytes, absl::string_view device, Removed& removed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -211,6 +226,8 @@ class TensorStore {
   // By name, which is in the state.
   absl::flat_hash_map<absl::string_view, std::unique_ptr<ClientState>> clients_
       ABSL_GUARDED_BY(mutex_);
+  // Tensors of each identity, those that are being created included.
+  absl::node_hash_map<std::string, size_t> identities_ ABSL_GUARDED_BY(mutex_);
   // Those that are being created included.
   size_t tensors_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of tensors by the device that they are placed on.

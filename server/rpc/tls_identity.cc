@@ -1,7 +1,5 @@
 #include "server/rpc/tls_identity.h"
 
-#include <fstream>
-#include <iterator>
 #include <list>
 #include <utility>
 
@@ -11,24 +9,17 @@
 #include "openssl/err.h"
 #include "openssl/pem.h"
 #include "openssl/x509.h"
+#include "server/base/small_file.h"
 
 namespace opserve {
 namespace {
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file.is_open() || file.bad()) {
-    return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  }
-  return text;
-}
-
 // A password that is asked for on the terminal would stop the server.
 int NoPassword(char*, int, int, void*) { return 0; }
 
-// Whether the key is that of the first certificate.
-bool IsPair(const std::string& certificate_text, const std::string& key_text) {
+// OK where the key is that of the first certificate.
+absl::Status CheckPair(const std::string& certificate_text, const std::string& key_text,
+                       const TlsIdentity::Files& files) {
   const auto buffer = [](const std::string& text) {
     return std::unique_ptr<BIO, decltype(&BIO_free)>(
         BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
@@ -42,7 +33,17 @@ bool IsPair(const std::string& certificate_text, const std::string& key_text) {
   const bool is_pair = certificate != nullptr && key != nullptr &&
                        X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();
-  return is_pair;
+  if (is_pair) return absl::OkStatus();
+  if (certificate == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(files.certificate, " does not begin with a certificate in PEM"));
+  }
+  if (key == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(files.key, " has no private key in PEM that can be read without a password"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the key in ", files.key, " is not that of the first certificate in ", files.certificate));
 }
 
 // Whether it begins with a certificate, and has nothing else that OpenSSL cannot read.
@@ -62,27 +63,20 @@ bool HasCertificates(const std::string& text) {
 }
 
 absl::StatusOr<TlsIdentity::Pair> ReadPair(const TlsIdentity::Files& files) {
-  const std::string& certificate_file = files.certificate;
-  const std::string& key_file = files.key;
-  absl::StatusOr<std::string> certificate = ReadFile(certificate_file);
+  absl::StatusOr<std::string> certificate = ReadSmallFile(files.certificate);
   if (!certificate.ok()) return certificate.status();
-  absl::StatusOr<std::string> key = ReadFile(key_file);
+  absl::StatusOr<std::string> key = ReadSmallFile(files.key);
   if (!key.ok()) return key.status();
   absl::StatusOr<std::string> client_ca = std::string();
   if (!files.client_ca.empty()) {
-    client_ca = ReadFile(files.client_ca);
+    client_ca = ReadSmallFile(files.client_ca);
     if (!client_ca.ok()) return client_ca.status();
     if (!HasCertificates(*client_ca)) {
       return absl::InvalidArgumentError(
           absl::StrCat(files.client_ca, " has no certificates of authorities, or broken ones"));
     }
   }
-  if (!IsPair(*certificate, *key)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the TLS certificate and key are not a usable "
-                     "pair: ",
-                     certificate_file, " and ", key_file));
-  }
+  if (absl::Status status = CheckPair(*certificate, *key, files); !status.ok()) return status;
   return TlsIdentity::Pair{*std::move(certificate), *std::move(key), *std::move(client_ca)};
 }
 

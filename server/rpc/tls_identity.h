@@ -42,8 +42,9 @@ class TlsIdentity {
     bool requires_client = false;
   };
 
-  // Reads the files. NOT_FOUND where one cannot be read, INVALID_ARGUMENT where the key is not that
-  // of the first certificate, or they are none.
+  // Reads the files. Fails as ReadSmallFile (server/base/small_file.h) where one cannot be read,
+  // and with INVALID_ARGUMENT, which names the file, where the key is not that of the first
+  // certificate, or one of them is none.
   static absl::StatusOr<std::shared_ptr<TlsIdentity>> Load(const Files& files);
 
   // Reads the files again, for connections that are made from now on. On an error, which is one of

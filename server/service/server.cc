@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <future>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "server/access/access_control.h"
 #include "server/admission/admission.h"
 #include "server/base/task_thread.h"
+#include "server/base/watched_files.h"
 #include "server/device/cpu/cpu_device.h"
 #include "server/edge/edge.h"
 #include "server/edge/listen_address.h"
@@ -169,8 +171,6 @@ struct Server::Impl {
   absl::Status OfferMetrics();
   // Lets nobody in before it is known who may do what.
   absl::Status ControlAccess();
-  // Reads the files of TLS again, and logs how that went.
-  absl::Status ReloadIdentity();
   void LogStart() const;
   // From now on clients lose calls that they keep waiting for the time that a drain gives them.
   void HurryClients();
@@ -228,7 +228,11 @@ struct Server::Impl {
   bool was_full = false;                     // of saturation_watch
   std::unique_ptr<TaskThread> saturation_watch;
   std::unique_ptr<HttpListener> metrics_listener;
-  FileWatch client_ca_watch{options.tls_client_ca};
+  // Of file_thread once that is there.
+  WatchedFiles identity_files{"certificate",
+                              {options.tls_certificate, options.tls_key, options.tls_client_ca},
+                              [this] { return identity->Reload(); },
+                              logger};
   // Looks at the files that may change. The last member, so that it ends first.
   std::optional<TaskThread> file_thread;
 };
@@ -281,7 +285,11 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   identity = *std::move(loaded);
   credentials =
       identity == nullptr ? grpc::InsecureServerCredentials() : TlsServerCredentials(identity);
-  auto edge_or = Edge::Listen(listen, options.edge, identity != nullptr, logger);
+  EdgeOptions edge_options = options.edge;
+  edge_options.connections_of = [this](const PeerIdentity& peer) {
+    return access->GrantOf(peer)->max_connections;
+  };
+  auto edge_or = Edge::Listen(listen, edge_options, identity != nullptr, logger);
   if (!edge_or.ok()) return edge_or.status();
   edge = *std::move(edge_or);
   // Before there is a gRPC server, which must be shut down.
@@ -324,10 +332,10 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
     poller->Start();
   }
   edge->Start(*server);
-  if (access->has_files() || !options.tls_client_ca.empty()) {
+  if (access->has_files() || identity_files.has_files()) {
     file_thread.emplace(kFilePeriod, [this] {
       access->ReadChanged();
-      if (client_ca_watch.HasChanged()) ReloadIdentity().IgnoreError();
+      identity_files.ReadChanged();
     });
   }
   return absl::OkStatus();
@@ -362,6 +370,14 @@ absl::Status Server::Impl::ShareMemory() {
   region_options.idle_limit = options.regions.idle_limit;
   region_options.takes_names = options.regions.posix_shared_memory;
   region_options.may_use = [this](uid_t user) { return access->CheckUser(user, Role::kRegions); };
+  region_options.limit = [this](RegionOwner& owner) {
+    PeerIdentity peer;
+    peer.transport = PeerTransport::kUnixSocket;
+    peer.uid = owner.user;
+    const auto grant = access->GrantOf(peer);
+    owner.max_bytes_of_user = grant->max_region_bytes;
+    owner.max_regions_of_user = grant->max_regions;
+  };
   // Whoever may call may share memory.
   struct stat file = {};
   if (stat(socket_files.front().c_str(), &file) == 0) region_options.mode = file.st_mode & 0777;
@@ -481,25 +497,18 @@ void Server::ReopenLogs() {
   }
 }
 
-absl::Status Server::ReloadCertificate() { return impl_->ReloadIdentity(); }
-
-absl::Status Server::Impl::ReloadIdentity() {
-  if (identity == nullptr) return absl::OkStatus();
-  absl::Status status = identity->Reload();
-  if (status.ok()) {
-    logger.Log(LogLevel::kInfo, "certificate read",
-               {{"certificate", options.tls_certificate},
-                {"key", options.tls_key},
-                {"client_ca", options.tls_client_ca}});
-  } else {
-    logger.Log(LogLevel::kError, "certificate kept", {{"reason", status.message()}});
-  }
-  return status;
-}
-
-void Server::ReloadAccess() {
+absl::Status Server::ReloadFiles() {
+  if (!impl_->file_thread) return absl::OkStatus();
+  // Shared, because the task touches it for a moment after the value is known.
+  const auto read = std::make_shared<std::promise<absl::Status>>();
+  std::future<absl::Status> result = read->get_future();
   // The thread that reads them in any case.
-  if (impl_->file_thread) impl_->file_thread->Start("", 0, [this] { impl_->access->Reload(); });
+  impl_->file_thread->Start("", 0, [impl = impl_.get(), read] {
+    absl::Status status = impl->access->Reload();
+    status.Update(impl->identity_files.Reload());
+    read->set_value(status);
+  });
+  return result.get();
 }
 
 DrainResult Server::Drain(milliseconds timeout) {

@@ -77,14 +77,11 @@ class Server {
   // tensors. A request leaves a moment after its answer has been sent.
   Admission::Usage usage() const;
 
-  // Reads the TLS certificate and its key again, for connections that are made from now on; others
-  // stay. On an error, which is logged, the old ones stay in use. OK without TLS.
-  absl::Status ReloadCertificate();
-
-  // Reads, soon, the files again by which callers are known, for calls that begin from then on. On
-  // an error, which is logged, the old ones stay in use. The server does so by itself within about
-  // a second when they change.
-  void ReloadAccess();
+  // Reads the files again by which callers are known, for calls that begin from now on, and those
+  // of TLS, for connections that are made from now on; others stay. What belongs to a file that is
+  // broken stays in use; that is logged, and one of these errors returned. The server does so by
+  // itself within about a second when files change.
+  absl::Status ReloadFiles();
 
   // Reports NOT_SERVING, refuses new requests with UNAVAILABLE, and waits until every accepted
   // request is answered, for at most `timeout`. Requests whose clients keep them waiting for longer

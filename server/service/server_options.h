@@ -41,7 +41,7 @@ struct RegionOptions {
 struct ServerOptions {
   // Addresses to listen on, each as server/edge/listen_address.h describes; at least one.
   std::vector<std::string> listen = {"127.0.0.1:50051"};
-  // PEM files; both or none. With them all addresses speak TLS only.
+  // PEM files; both or none. With them TCP addresses speak TLS only, and socket files never do.
   std::string tls_certificate;
   std::string tls_key;
   // PEM file with the authorities of the certificates of clients; empty: clients need none.

@@ -171,7 +171,10 @@ void TensorService::Create(UnaryCall& call) {
   if (!home.ok()) return call.Finish(home.status());
   tensor.device = *home;
   Run(state, state.payload_bytes(), [this, &state, tensor = std::move(tensor)] {
-    const auto created = store_.Create(state.client, tensor);
+    const Caller& caller = state.call.caller();
+    const TensorHolder holder = {caller.identity(), caller.grant().max_resident_bytes,
+                                 caller.grant().max_resident_tensors};
+    const auto created = store_.Create(state.client, tensor, holder);
     v1::CreateTensorResponse answer;
     if (created.ok()) {
       answer.set_tensor(created->handle);

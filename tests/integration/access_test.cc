@@ -9,8 +9,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/access/access_file.h"
 #include "server/access/token_list.h"
+#include "server/base/small_file.h"
 #include "tests/integration/network_address.h"
 #include "tests/integration/raw_calls.h"
 #include "tests/integration/test_server.h"
@@ -50,7 +50,7 @@ class AccessTest : public ::testing::Test {
   }
 
   ServerOptions WithPolicy(const std::string& text) const {
-    EXPECT_TRUE(WriteAccessFile(policy_, text).ok());
+    EXPECT_TRUE(ReplaceFile(policy_, text).ok());
     ServerOptions options;
     options.access.policy_file = policy_;
     return options;
@@ -206,7 +206,7 @@ class TokenCallsTest : public NetworkAccessTest {
   ServerOptions WithTokens() {
     EXPECT_TRUE(list_.Add("ci", ci_, absl::InfiniteFuture()).ok());
     EXPECT_TRUE(list_.Add("lab", lab_, absl::InfiniteFuture()).ok());
-    EXPECT_TRUE(WriteAccessFile(tokens_, list_.ToText()).ok());
+    EXPECT_TRUE(ReplaceFile(tokens_, list_.ToText()).ok());
     ServerOptions options = WithPolicy(R"(
 [[client]]
 match = "token:ci"

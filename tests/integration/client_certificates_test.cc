@@ -1,5 +1,7 @@
 // Clients that show certificates, and those that should.
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,9 +13,10 @@
 #include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
-#include "server/access/access_file.h"
+#include "server/base/small_file.h"
 #include "server/service/server.h"
 #include "tests/integration/requests.h"
+#include "tests/integration/test_server.h"
 
 namespace opserve::testing {
 namespace {
@@ -76,18 +79,23 @@ class ClientCertificatesTest : public ::testing::Test {
   void Start(bool is_required) {
     const path data = path(OPSERVE_TEST_DATA) / "tls";
     ServerOptions options;
-    options.listen = {"127.0.0.1:0"};
+    options.listen = {"127.0.0.1:0", "unix:" + (folder_ / "socket").string()};
+    options.regions.is_on = false;
     options.tls_certificate = data / "certificate.pem";
     options.tls_key = data / "key.pem";
     options.tls_client_ca = farm_.file();
     options.requires_client_certificate = is_required;
     options.access.policy_file = folder_ / "policy.toml";
-    ASSERT_TRUE(WriteAccessFile(options.access.policy_file, R"(
+    ASSERT_TRUE(ReplaceFile(options.access.policy_file, R"(
 [[client]]
 match = "cert:stolen.*"
 roles = []
 [[client]]
 match = "cert:*.farm.example"
+roles = ["observe"]
+[[client]]
+match = "uid:)" + std::to_string(geteuid()) +
+                                                            R"("
 roles = ["observe"]
 )")
                     .ok());
@@ -133,6 +141,22 @@ TEST_F(ClientCertificatesTest, WhereTheyAreRequiredNobodyConnectsWithout) {
   }
 }
 
+TEST_F(ClientCertificatesTest, UsersOfASocketFileAreKnownWithoutOne) {
+  Start(true);
+  const auto stub =
+      v1::OperatorService::NewStub(ConnectTo("unix:" + (folder_ / "socket").string()));
+  grpc::ClientContext context;
+  v1::GetServerInfoResponse info;
+  const grpc::Status status = stub->GetServerInfo(&context, {}, &info);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  grpc::ClientContext execute;
+  v1::ExecuteResponse response;
+  const grpc::Status refused = stub->Execute(&execute, {}, &response);
+  EXPECT_EQ(ReasonOf(refused), "ROLE_REQUIRED");
+  EXPECT_EQ(DetailOf<rpc::ErrorInfo>(refused).metadata().at("identity"),
+            "uid:" + std::to_string(geteuid()));
+}
+
 TEST_F(ClientCertificatesTest, WhereTheyAreOptionalABadOneIsNoBetter) {
   Start(false);
   EXPECT_TRUE(Call("node").ok());
@@ -147,12 +171,12 @@ TEST_F(ClientCertificatesTest, AuthoritiesAreReadAgain) {
   EXPECT_TRUE(Call("node").ok());
   std::filesystem::copy_file(folder_ / "other.pem", farm_.file(),
                              std::filesystem::copy_options::overwrite_existing);
-  ASSERT_TRUE(server_->ReloadCertificate().ok());
+  ASSERT_TRUE(server_->ReloadFiles().ok());
   EXPECT_FALSE(Call("node").ok());
   EXPECT_TRUE(Call("foreign").ok());
   // A file without certificates changes nothing.
   std::ofstream(farm_.file()) << "none";
-  EXPECT_FALSE(server_->ReloadCertificate().ok());
+  EXPECT_FALSE(server_->ReloadFiles().ok());
   EXPECT_TRUE(Call("foreign").ok());
 }
 

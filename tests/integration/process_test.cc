@@ -18,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "server/base/small_file.h"
 #include "tests/integration/raw_calls.h"
 #include "tests/integration/server_process.h"
 #include "tests/integration/test_server.h"
@@ -275,6 +276,37 @@ TEST(ProcessTest, SighupReadsTheCertificateAgain) {
     EXPECT_TRUE(TlsConnection(address, data / "other_certificate.pem").Works());
     EXPECT_FALSE(TlsConnection(address, data / "certificate.pem").Works());
   }
+  EXPECT_TRUE(old.Works());
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.WaitExit(), 0) << server.Output();
+}
+
+TEST(ProcessTest, TheCertificateIsReadAgainWhenItsFilesChange) {
+  const std::filesystem::path data = std::filesystem::path(OPSERVE_TEST_DATA) / "tls";
+  const TemporaryFolder folder;
+  const TemporaryFolder files;
+  const auto certificate = files.path() / "certificate.pem";
+  const auto key = files.path() / "key.pem";
+  std::filesystem::copy_file(data / "certificate.pem", certificate);
+  std::filesystem::copy_file(data / "key.pem", key);
+  ServerProcess server(ServerProcess::Serving(folder.path()) +
+                       std::vector<std::string>{"--tls-certificate", certificate.string(),
+                                                "--tls-key", key.string()});
+  const std::vector<std::string> addresses = server.WaitReady(folder.path());
+  ASSERT_THAT(addresses, SizeIs(1));
+  TlsConnection old(addresses[0], data / "certificate.pem");
+  EXPECT_TRUE(old.Works());
+
+  // Half a change is none.
+  ASSERT_TRUE(ReplaceFile(key.string(), ReadText(data / "other_key.pem")).ok());
+  ASSERT_TRUE(server.WaitOutput("certificate kept"));
+  EXPECT_THAT(server.Output(), HasSubstr(key.string() + " is not that of the first certificate"));
+  EXPECT_TRUE(TlsConnection(addresses[0], data / "certificate.pem").Works());
+
+  ASSERT_TRUE(ReplaceFile(certificate.string(), ReadText(data / "other_certificate.pem")).ok());
+  ASSERT_TRUE(server.WaitOutput("certificate read"));
+  EXPECT_TRUE(TlsConnection(addresses[0], data / "other_certificate.pem").Works());
+  EXPECT_FALSE(TlsConnection(addresses[0], data / "certificate.pem").Works());
   EXPECT_TRUE(old.Works());
   server.Signal(SIGTERM);
   EXPECT_EQ(server.WaitExit(), 0) << server.Output();

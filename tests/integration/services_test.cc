@@ -207,7 +207,13 @@ TEST(ServicesTest, TellsWhatIsWrongWithTlsFiles) {
   EXPECT_THAT(std::string(Server::Start(options).status().message()), HasSubstr("missing.pem"));
   options.tls_key = options.tls_certificate;
   EXPECT_THAT(std::string(Server::Start(options).status().message()),
-              HasSubstr("not a usable pair"));
+              HasSubstr("certificate.pem has no private key"));
+  options.tls_key = OPSERVE_TEST_DATA "/tls/other_key.pem";
+  EXPECT_THAT(std::string(Server::Start(options).status().message()),
+              HasSubstr("other_key.pem is not that of the first certificate in"));
+  options.tls_certificate = OPSERVE_TEST_DATA "/tls/key.pem";
+  EXPECT_THAT(std::string(Server::Start(options).status().message()),
+              HasSubstr("key.pem does not begin with a certificate"));
 }
 
 }  // namespace

@@ -13,9 +13,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/access/access_file.h"
+#include "server/base/small_file.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/test_server.h"
+#include "tests/testing/region_client.h"
+#include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::testing {
 namespace {
@@ -54,13 +56,14 @@ class SharesTest : public ::testing::Test {
   }
 
   // Whoever comes by TCP has what `share` says, others have everything.
-  ServerOptions Limiting(const std::string& share) const {
-    EXPECT_TRUE(WriteAccessFile(policy_,
-                                "[[client]]\nmatch = \"uid:*\"\nroles = [\"execute\"]\n"
-                                "[[client]]\nmatch = \"address:127.0.0.1\"\n"
-                                "roles = [\"execute\", \"observe\"]\n" +
-                                    share)
-                    .ok());
+  ServerOptions Limiting(const std::string& share, const std::string& share_of_users = "") const {
+    EXPECT_TRUE(
+        ReplaceFile(policy_, "[[client]]\nmatch = \"uid:*\"\nroles = [\"execute\", \"regions\"]\n" +
+                                 share_of_users +
+                                 "[[client]]\nmatch = \"address:127.0.0.1\"\n"
+                                 "roles = [\"execute\", \"observe\", \"tensors\"]\n" +
+                                 share)
+            .ok());
     ServerOptions options;
     options.workers = 1;
     options.regions.is_on = false;
@@ -73,6 +76,16 @@ class SharesTest : public ::testing::Test {
     v1::ExecuteRequest request = RoundRequest({1});
     request.set_priority(v1::PRIORITY_HIGH);
     return request;
+  }
+
+  static grpc::Status Create(Stub& stub, const std::string& name) {
+    grpc::ClientContext context;
+    context.AddMetadata("opserve-client", name);
+    v1::CreateTensorRequest request;
+    request.mutable_desc()->set_data_type(v1::DATA_TYPE_FLOAT32);
+    request.mutable_desc()->add_sizes(1);
+    v1::CreateTensorResponse response;
+    return stub.CreateTensor(&context, request, &response);
   }
 
   const std::string policy_ =
@@ -137,6 +150,104 @@ TEST_F(SharesTest, AnIdentityBeginsRequestsAsFastAsThePolicySays) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(PendingCall(*other, Hurried(), std::chrono::minutes(1)).Get().status.ok());
   }
+}
+
+TEST_F(SharesTest, AnIdentityHasAsManyStreamsAsThePolicySays) {
+  TestServer server(Limiting("max_streams = 1\n"));
+  grpc::ClientContext first_context;
+  const auto first = server.stub().ExecuteStream(&first_context);
+  v1::ExecuteStreamRequest message;
+  v1::ExecuteStreamResponse answer;
+  *message.mutable_request() = RoundRequest({1});
+  message.mutable_payloads()->Swap(message.mutable_request()->mutable_payloads());
+  ASSERT_TRUE(first->Write(message));
+  ASSERT_TRUE(first->Read(&answer));
+  {
+    grpc::ClientContext context;
+    context.AddMetadata("opserve-client", "another name");
+    const grpc::Status refused = server.stub().ExecuteStream(&context)->Finish();
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(ReasonOf(refused), "TOO_MANY_REQUESTS");
+    EXPECT_TRUE(MayRetry(refused));
+  }
+  const auto other = v1::OperatorService::NewStub(ConnectTo("unix:" + socket_));
+  grpc::ClientContext other_context;
+  const auto stream = other->ExecuteStream(&other_context);
+  ASSERT_TRUE(stream->Write(message));
+  EXPECT_TRUE(stream->Read(&answer));
+  EXPECT_TRUE(server.Execute(Hurried()).status.ok());
+  for (auto* const each : {first.get(), stream.get()}) {
+    each->WritesDone();
+    EXPECT_TRUE(each->Finish().ok());
+  }
+}
+
+TEST_F(SharesTest, AnIdentityTakesAsMuchTimeOfDevicesAsThePolicySays) {
+  SimulatedClock clock;
+  TestServer server(Limiting("max_device_ms_per_second = 1\n"),
+                    {.clock = &clock, .cpu = Borrow(device_)});
+  const auto other = v1::OperatorService::NewStub(ConnectTo("unix:" + socket_));
+  std::vector<PendingCall> calls;
+  {
+    const GateCloser closer(gated_);
+    calls.push_back(server.Start(Hurried()));
+    ASSERT_TRUE(gated_.WaitForHeld(1));
+    // What has not run yet costs nothing yet.
+    calls.push_back(server.Start(Hurried()));
+    ASSERT_TRUE(server.WaitForRequests(2));
+    clock.Advance(std::chrono::hours(1));
+  }
+  for (PendingCall& call : calls) EXPECT_TRUE(call.Get().status.ok());
+  const grpc::Status refused = server.Execute(Hurried()).status;
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(refused), "RATE_EXCEEDED");
+  EXPECT_TRUE(MayRetry(refused));
+  EXPECT_TRUE(PendingCall(*other, Hurried(), std::chrono::minutes(1)).Get().status.ok());
+}
+
+TEST_F(SharesTest, AnIdentityKeepsAsManyTensorsAsThePolicySays) {
+  // More than a client may have by itself, and less than two clients.
+  ServerOptions options = Limiting("max_resident_tensors = 3\n");
+  options.tensors.max_tensors_per_client = 2;
+  TestServer server(options);
+  for (const char* name : {"a", "a", "a"}) EXPECT_TRUE(Create(server.stub(), name).ok());
+  const grpc::Status refused = Create(server.stub(), "b");
+  EXPECT_EQ(ReasonOf(refused), "TENSOR_QUOTA");
+  EXPECT_TRUE(MayRetry(refused));
+}
+
+TEST_F(SharesTest, AnIdentityKeepsAsManyBytesAsThePolicySays) {
+  TestServer server(Limiting("max_resident_bytes = 4096\n"));
+  EXPECT_TRUE(Create(server.stub(), "a").ok());
+  EXPECT_EQ(ReasonOf(Create(server.stub(), "b")), "TENSOR_QUOTA");
+}
+
+TEST_F(SharesTest, AnAddressHasAsManyConnectionsAsThePolicySays) {
+  TestServer server(Limiting("max_connections = 1\n"));
+  EXPECT_TRUE(server.Execute(Hurried()).status.ok());
+  const std::string address = "127.0.0.1:" + std::to_string(server.server().port());
+  const auto second = v1::OperatorService::NewStub(ConnectTo(address));
+  EXPECT_EQ(PendingCall(*second, Hurried(), std::chrono::minutes(1)).Get().status.error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  const EdgeCounters counters = server.server().connections();
+  EXPECT_GE(counters.closed[static_cast<size_t>(CloseReason::kTooManyOfOne)], 1u);
+  const auto other = v1::OperatorService::NewStub(ConnectTo("unix:" + socket_));
+  EXPECT_TRUE(PendingCall(*other, Hurried(), std::chrono::minutes(1)).Get().status.ok());
+  EXPECT_TRUE(server.Execute(Hurried()).status.ok());
+}
+
+TEST_F(SharesTest, AUserSharesAsManyRegionsAsThePolicySays) {
+  ServerOptions options = Limiting("", "max_regions = 2\nmax_region_bytes = 8192\n");
+  options.regions.is_on = true;
+  TestServer server(options);
+  const RegionClient first(socket_ + ".regions");
+  first.Register(SharedMemory(4096));
+  const RegionClient second(socket_ + ".regions");
+  const UniqueFd large = MakeMemfd(8192);
+  EXPECT_EQ(ReasonOf(second.Ask(RegisterPacket(8192), large.get())), "REGION_QUOTA");
+  second.Register(SharedMemory(1));
+  const UniqueFd third = MakeMemfd(1);
+  EXPECT_EQ(ReasonOf(second.Ask(RegisterPacket(1), third.get())), "REGION_QUOTA");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "server/base/small_file.h"
 #include "tests/unit/server/errors/status_testing.h"
 
 namespace opserve::testing {
@@ -25,7 +26,7 @@ class AccessControlTest : public ::testing::Test {
               ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml") {}
   ~AccessControlTest() override { std::remove(path_.c_str()); }
 
-  void Write(const std::string& text) { ASSERT_TRUE(WriteAccessFile(path_, text).ok()); }
+  void Write(const std::string& text) { ASSERT_TRUE(ReplaceFile(path_, text).ok()); }
 
   AccessOptions PolicyHere() const {
     AccessOptions options;
@@ -134,7 +135,7 @@ TEST_F(AccessControlTest, ABrokenPolicyChangesNothing) {
   const auto control = Load(PolicyHere());
   for (const char* broken : {"[anonymous", "rules = 1", ""}) {
     Write(kAllToLoopback);
-    control->Reload();
+    ASSERT_TRUE(control->Reload().ok());
     if (broken[0] != '\0') {
       Write(broken);
     } else {
@@ -142,7 +143,7 @@ TEST_F(AccessControlTest, ABrokenPolicyChangesNothing) {
     }
     control->ReadChanged();
     EXPECT_TRUE(MayExecute(*control)) << broken;
-    control->Reload();
+    EXPECT_FALSE(control->Reload().ok());
     EXPECT_TRUE(MayExecute(*control)) << broken;
   }
 }
@@ -160,7 +161,7 @@ class TokenAccessTest : public AccessControlTest {
   TokenAccessTest() {
     EXPECT_TRUE(list_.Add("ci", good_, absl::InfiniteFuture()).ok());
     EXPECT_TRUE(list_.Add("old", old_, absl::UnixEpoch() + absl::Hours(1)).ok());
-    EXPECT_TRUE(WriteAccessFile(path_, list_.ToText()).ok());
+    EXPECT_TRUE(ReplaceFile(path_, list_.ToText()).ok());
   }
 
   static absl::Time AtEpoch() { return absl::UnixEpoch(); }

@@ -8,9 +8,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/access/access_file.h"
 #include "server/access/access_policy.h"
 #include "server/access/policy_file.h"
+#include "server/base/small_file.h"
 
 namespace opserve::testing {
 namespace {
@@ -146,9 +146,18 @@ max_queued_bytes = "64MiB"
 max_requests_per_second = 0.5
 max_bytes_per_second = 1000
 max_streams = 7
+max_device_ms_per_second = 250
+max_resident_bytes = "2GiB"
+max_resident_tensors = 0
 [[client]]
 match = "token:*"
 roles = []
+[[client]]
+match = ["cert:a", "uid:*"]
+roles = []
+max_connections = 5
+max_region_bytes = 4096
+max_regions = 3
 )");
   const PeerIdentity peer = IdentityOf("ipv4:10.0.0.7:1");
   const auto grant = policy.GrantOf({"", "all", peer});
@@ -159,6 +168,10 @@ roles = []
   EXPECT_EQ(grant->share.requests_per_second, 0.5);
   EXPECT_EQ(grant->share.bytes_per_second, 1000);
   EXPECT_EQ(grant->streams.max_requests, 7u);
+  EXPECT_EQ(grant->share.device_ms_per_second, 250);
+  EXPECT_EQ(grant->max_resident_bytes, uint64_t{2} << 30);
+  EXPECT_EQ(grant->max_resident_tensors, 0u);
+  EXPECT_EQ(grant->max_connections, std::nullopt);
   const auto other = policy.GrantOf({"", "other", peer});
   EXPECT_EQ(other->weight, 1);
   EXPECT_EQ(other->most_urgent, 0);
@@ -166,19 +179,60 @@ roles = []
   EXPECT_EQ(other->share.max_bytes, UINT64_MAX);
   EXPECT_FALSE(other->share.has_rates());
   EXPECT_EQ(other->streams.max_requests, UINT64_MAX);
+  EXPECT_EQ(other->max_resident_bytes, std::nullopt);
+  EXPECT_EQ(other->max_resident_tensors, std::nullopt);
+  PeerIdentity user;
+  user.transport = PeerTransport::kUnixSocket;
+  const auto local = policy.GrantOf({"", "", user});
+  EXPECT_EQ(local->max_connections, 5u);
+  EXPECT_EQ(local->max_region_bytes, 4096u);
+  EXPECT_EQ(local->max_regions, 3u);
 }
 
 TEST(PolicyFileTest, LimitsAreNumbersWithinBounds) {
-  for (const char* line :
-       {"weight = 0", "weight = \"1\"", "weight = nan", "max_priority = \"urgent\"",
-        "max_priority = 1", "max_concurrent_requests = 0", "max_concurrent_requests = -1",
-        "max_queued_bytes = 1", "max_queued_bytes = \"64MB\"", "max_queued_bytes = \"2000GiB\"",
-        "max_requests_per_second = 0", "max_requests_per_second = inf",
-        "max_bytes_per_second = true", "max_streams = 2000000"}) {
+  for (const char* line : {"weight = 0",
+                           "weight = \"1\"",
+                           "weight = nan",
+                           "max_priority = \"urgent\"",
+                           "max_priority = 1",
+                           "max_concurrent_requests = 0",
+                           "max_concurrent_requests = -1",
+                           "max_queued_bytes = 1",
+                           "max_queued_bytes = \"64MB\"",
+                           "max_queued_bytes = \"2000GiB\"",
+                           "max_requests_per_second = 0",
+                           "max_requests_per_second = inf",
+                           "max_bytes_per_second = true",
+                           "max_streams = 2000000",
+                           "max_device_ms_per_second = 0",
+                           "max_resident_bytes = -1",
+                           "max_resident_bytes = \"2000GiB\"",
+                           "max_resident_tensors = \"9\"",
+                           "max_connections = 0",
+                           "max_region_bytes = []",
+                           "max_regions = 1e9"}) {
     EXPECT_THAT(ErrorOf(std::string("[anonymous]\nroles = []\n") + line),
                 ::testing::AllOf(StartsWith("policy.toml:3: "), HasSubstr(" must be ")))
         << line;
   }
+  EXPECT_EQ(ErrorOf("[anonymous]\nroles = []\nmax_streams = 2000000"),
+            "policy.toml:3: max_streams must be a number from 1 to 1000000, not 2000000");
+  EXPECT_THAT(ErrorOf("[anonymous]\nroles = []\nmax_region_bytes = \"64MB\""),
+              HasSubstr("or text such as \"64MiB\", not \"64MB\""));
+}
+
+TEST(PolicyFileTest, LimitsAreWhereTheyCanBeMet) {
+  const auto error = [](const std::string& match, const std::string& key) {
+    return ErrorOf("[[client]]\nmatch = " + match + "\nroles = []\n" + key + " = 1");
+  };
+  for (const char* key : {"max_connections", "max_region_bytes", "max_regions"}) {
+    EXPECT_THAT(error("[\"token:*\", \"cert:*\"]", key),
+                StartsWith(std::string("policy.toml:4: ") + key + " is of no use here"));
+    EXPECT_EQ(error("[\"token:*\", \"uid:7\"]", key), "");
+  }
+  EXPECT_EQ(error("\"address:10.0.0.0/8\"", "max_connections"), "");
+  EXPECT_THAT(error("\"address:10.0.0.0/8\"", "max_regions"),
+              HasSubstr("must have a pattern \"uid:"));
 }
 
 TEST(PolicyFileTest, HealthAndReflectionAreOpenUnlessClosed) {
@@ -247,9 +301,9 @@ TEST(PolicyFileTest, ReadsOneMebibyteAndNoMore) {
   const auto write = [&](size_t bytes) {
     std::ofstream(path, std::ios::binary) << std::string(bytes, '\n');
   };
-  write(kMaxAccessFileBytes);
+  write(kMaxSmallFileBytes);
   EXPECT_TRUE(ReadPolicyFile(path).ok());
-  write(kMaxAccessFileBytes + 1);
+  write(kMaxSmallFileBytes + 1);
   const absl::Status status = ReadPolicyFile(path).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr(path));

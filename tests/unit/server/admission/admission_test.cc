@@ -126,6 +126,40 @@ TEST(AdmissionTest, ClientsBeginRequestsAtTheirOwnRates) {
   EXPECT_TRUE(admission.Admit("a", 10, own).ok());
 }
 
+TEST(AdmissionTest, DeviceTimeIsChargedWhenItHasBeenTaken) {
+  SimulatedClock clock;
+  Admission admission({.max_requests = 100}, clock);
+  ShareLimits own;
+  own.device_ms_per_second = 100;
+  EXPECT_TRUE(admission.Admit("a", 0, own).ok());
+  // All of a second may come at once.
+  admission.ChargeDeviceTime("a", std::chrono::milliseconds(100), own);
+  EXPECT_TRUE(admission.Admit("a", 0, own).ok());
+  admission.ChargeDeviceTime("a", std::chrono::milliseconds(25), own);
+  const absl::Status refused = admission.Admit("a", 0, own).status();
+  EXPECT_EQ(ReasonOf(refused), "RATE_EXCEEDED");
+  EXPECT_EQ(Detail<rpc::RetryInfo>(refused, kRetryInfoUrl)->retry_delay().nanos(), 250'000'000);
+  EXPECT_TRUE(admission.Admit("b", 0, own).ok());
+  EXPECT_TRUE(admission.Admit("a", 0).ok());
+  clock.Advance(std::chrono::milliseconds(125));
+  EXPECT_EQ(ReasonOf(admission.Admit("a", 0, own).status()), "RATE_EXCEEDED");
+  clock.Advance(std::chrono::milliseconds(125));
+  EXPECT_TRUE(admission.Admit("a", 0, own).ok());
+}
+
+TEST(AdmissionTest, RatesChangeWithThePolicy) {
+  SimulatedClock clock;
+  Admission admission({.max_requests = 100}, clock);
+  ShareLimits own;
+  own.requests_per_second = 1;
+  EXPECT_TRUE(admission.Admit("a", 0, own).ok());
+  EXPECT_FALSE(admission.Admit("a", 0, own).ok());
+  own.requests_per_second = 2;
+  EXPECT_TRUE(admission.Admit("a", 0, own).ok());
+  EXPECT_TRUE(admission.Admit("a", 0, own).ok());
+  EXPECT_FALSE(admission.Admit("a", 0, own).ok());
+}
+
 TEST(AdmissionTest, RefusedRequestsAreNotCharged) {
   SimulatedClock clock;
   Admission admission({.max_requests = 1}, clock);

@@ -52,6 +52,40 @@ TEST(QuotaLedgerTest, TheSameAgainIsOfTheSameHolder) {
   EXPECT_EQ(ledger.UsedBy("a"), 4);
 }
 
+TEST(QuotaLedgerTest, AGroupHasItsLimitTogether) {
+  QuotaLedger ledger({.per_holder = 10, .of_all = 100});
+  // More than each holder may have by itself, and less than two of them.
+  const QuotaGroup group = {"g", 15};
+  QuotaTaking a = ledger.Take("g/a", 12, group);
+  ASSERT_TRUE(a.charge.is_set());
+  const QuotaTaking b = ledger.Take("g/b", 4, group);
+  ASSERT_TRUE(b.shortage);
+  EXPECT_FALSE(b.shortage->is_of_all);
+  EXPECT_EQ(b.shortage->used, 12);
+  EXPECT_EQ(b.shortage->limit, 15);
+  const QuotaTaking c = ledger.Take("g/b", 3, group);
+  EXPECT_TRUE(c.charge.is_set());
+  EXPECT_TRUE(c.charge.TakeSame().shortage);
+  EXPECT_TRUE(ledger.Take("other", 10).charge.is_set());
+  a.charge = {};
+  EXPECT_TRUE(c.charge.TakeSame().charge.is_set());
+  EXPECT_TRUE(ledger.Take("g/a", 12, group).charge.is_set());
+}
+
+TEST(QuotaLedgerTest, ALimitOfAGroupMayComeAndGo) {
+  QuotaLedger ledger({.per_holder = 10, .of_all = 100});
+  const QuotaTaking a = ledger.Take("g/a", 8, {"g", std::nullopt});
+  const QuotaTaking b = ledger.Take("g/b", 8, {"g", std::nullopt});
+  // What was charged before counts, and may be more than the limit.
+  const QuotaTaking limited = ledger.Take("g/a", 1, {"g", 9});
+  ASSERT_TRUE(limited.shortage);
+  EXPECT_EQ(limited.shortage->used, 16);
+  EXPECT_EQ(limited.shortage->limit, 9);
+  EXPECT_TRUE(a.charge.TakeSame().shortage);
+  EXPECT_TRUE(ledger.Take("g/a", 1, {"g", 17}).charge.is_set());
+  EXPECT_TRUE(ledger.Take("g/a", 2, {"g", std::nullopt}).charge.is_set());
+}
+
 TEST(QuotaLedgerTest, ChargesOutliveTheLedger) {
   QuotaTaking left;
   {

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -18,8 +19,13 @@ using ::testing::StartsWith;
 
 class TokenCommandTest : public ::testing::Test {
  protected:
-  TokenCommandTest() { std::remove(file_.c_str()); }
-  ~TokenCommandTest() override { std::remove(file_.c_str()); }
+  TokenCommandTest() { Remove(); }
+  ~TokenCommandTest() override { Remove(); }
+
+  void Remove() const {
+    std::remove(file_.c_str());
+    std::remove((file_ + ".lock").c_str());
+  }
 
   EarlyExit Run(std::vector<std::string> words) const {
     words.insert(words.begin(), "token");
@@ -53,6 +59,25 @@ TEST_F(TokenCommandTest, AddsListsAndRevokes) {
   EXPECT_EQ(Run({"list"}).text, "ci expired 2027-02-14T08:00:00Z\nlab\n");
   EXPECT_EQ(Run({"revoke", "ci"}).code, 0);
   EXPECT_EQ(Run({"list"}).text, "lab\n");
+}
+
+TEST_F(TokenCommandTest, SeveralAtOnceLoseNoToken) {
+  constexpr int kAtOnce = 8;
+  constexpr int kEach = 8;
+  const auto name = [](int who, int which) {
+    return "t" + std::to_string(who) + "-" + std::to_string(which);
+  };
+  std::vector<std::thread> threads;
+  for (int who = 0; who < kAtOnce; ++who) {
+    threads.emplace_back([&, who] {
+      for (int i = 0; i < kEach; ++i) EXPECT_EQ(Run({"add", name(who, i)}).code, 0);
+      EXPECT_EQ(Run({"revoke", name(who, 0)}).code, 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto list = TokenList::Read(file_);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->entries().size(), static_cast<size_t>(kAtOnce * (kEach - 1)));
 }
 
 TEST_F(TokenCommandTest, SaysWhatIsWrong) {

@@ -266,6 +266,21 @@ TEST(RegionTableTest, BoundsBytesPerUserAndOfAll) {
   EXPECT_TRUE(table.Add({4, 8}, MakeMemfd(kPage), kPage).ok());
 }
 
+TEST(RegionTableTest, AUserMayHaveMoreOrLessThanOthers) {
+  RegionTable table({.max_bytes_per_user = 2 * kPage, .max_regions_per_user = 2});
+  RegionOwner rich = {1, 7};
+  rich.max_bytes_of_user = 3 * kPage;
+  rich.max_regions_of_user = 3;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(table.Add(rich, MakeMemfd(1), 1).ok());
+  EXPECT_EQ(ReasonOf(table.Add(rich, MakeMemfd(1), 1).status()), "REGION_QUOTA");
+  RegionOwner poor = {2, 8};
+  poor.max_bytes_of_user = kPage;
+  EXPECT_TRUE(table.Add(poor, MakeMemfd(1), 1).ok());
+  const absl::Status refused = table.Add(poor, MakeMemfd(1), 1).status();
+  EXPECT_EQ(ReasonOf(refused), "REGION_QUOTA");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("quota of 4096"));
+}
+
 TEST(RegionTableTest, BoundsRegionsPerUser) {
   RegionTable table({.max_regions_per_user = 2});
   ASSERT_TRUE(table.Add({1, 7}, MakeMemfd(1), 1).ok());

@@ -292,6 +292,16 @@ TEST_F(RegionSocketTest, BoundsConnectionsOfAUser) {
   EXPECT_THAT(refusal.error(), ::testing::HasSubstr("of this user"));
 }
 
+TEST_F(RegionSocketTest, AUserMayHaveLimitsOfItsOwn) {
+  options_.limit = [](RegionOwner& owner) { owner.max_regions_of_user = 1; };
+  Start();
+  const RegionClient first(options_.path);
+  first.Register(SharedMemory(10));
+  const RegionClient second(options_.path);
+  const UniqueFd fd = MakeMemfd(10);
+  EXPECT_EQ(ReasonOf(second.Ask(RegisterPacket(10), fd.get())), "REGION_QUOTA");
+}
+
 // Connects as another user, and registers memory. Exits with 0 where that is answered with an id.
 [[noreturn]] void RegisterAs(uid_t user, const std::string& path, const std::string& packet,
                              int fd) {
@@ -344,6 +354,17 @@ TEST_F(RegionSocketTest, EndsConnectionsThatHaveNoRegionsForLong) {
   // It has the same time again from there on.
   clock_.Advance(options_.idle_limit - std::chrono::milliseconds(1));
   Greet(holder);
+}
+
+TEST_F(RegionSocketTest, EndsConnectionsThatOnlySendWhatIsRefused) {
+  Start();
+  const RegionClient client(options_.path);
+  Greet(client);
+  clock_.Advance(options_.idle_limit - std::chrono::milliseconds(1));
+  EXPECT_EQ(ReasonOf(client.Ask("x")), "INVALID_REQUEST");
+  clock_.Advance(std::chrono::milliseconds(1));
+  const RegionClient next(options_.path);
+  EXPECT_TRUE(absl::IsOutOfRange(ReceivePacket(client.socket()).status()));
 }
 
 TEST_F(RegionSocketTest, TheFileHasTheGivenPermissions) {

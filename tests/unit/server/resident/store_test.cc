@@ -219,6 +219,42 @@ TEST_F(TensorStoreTest, BoundsTensorsOfAll) {
   Create("c", {.desc = Bytes(1)});
 }
 
+TEST_F(TensorStoreTest, AnIdentityHasItsLimitsInAllOfItsNames) {
+  const TensorHolder share = {"i", 2 * TensorCharge(1), 3};
+  ASSERT_TRUE(store_.Create("i/a", {.desc = Bytes(1)}, share).ok());
+  const auto second = store_.Create("i/b", {.desc = Bytes(1)}, share);
+  ASSERT_TRUE(second.ok());
+  const absl::Status status = store_.Create("i/c", {.desc = Bytes(1)}, share).status();
+  EXPECT_EQ(ReasonOf(status), "TENSOR_QUOTA");
+  EXPECT_TRUE(MayRetry(status));
+  // Another identity has what is left by the server.
+  Create("j", {.desc = Bytes(1)});
+  EXPECT_EQ(Delete("i/b", second->handle), 1);
+  EXPECT_TRUE(store_.Create("i/c", {.desc = Bytes(1)}, share).ok());
+}
+
+TEST_F(TensorStoreTest, AnIdentityMayHaveMoreThanAClient) {
+  const TensorHolder share = {"i", 3 * TensorCharge(512 * kKiB), 7};
+  ASSERT_TRUE(store_.Create("i/a", {.desc = Bytes(1280 * kKiB)}, share).ok());
+  EXPECT_EQ(ReasonOf(store_.Create("i/b", {.desc = Bytes(1280 * kKiB)}, share).status()),
+            "TENSOR_QUOTA");
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(store_.Create("i/a", {.desc = Bytes(1)}, share).ok());
+  const absl::Status status = store_.Create("i/b", {.desc = Bytes(1)}, share).status();
+  EXPECT_EQ(ReasonOf(status), "TENSOR_QUOTA");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("(7)"));
+}
+
+TEST_F(TensorStoreTest, WhatIsStillReadCountsForTheIdentity) {
+  const TensorHolder share = {"a", 2 * TensorCharge(1), 5};
+  const auto created =
+      store_.Create("a", {.desc = Bytes(1), .fill = [](std::byte* to) { *to = {}; }}, share);
+  ASSERT_TRUE(created.ok());
+  const auto snapshot = Snapshot("a", created->handle);
+  EXPECT_TRUE(Write(created->handle, 0, "x").ok());
+  const auto later = Snapshot("a", created->handle);
+  EXPECT_EQ(ReasonOf(Write(created->handle, 0, "y")), "TENSOR_QUOTA");
+}
+
 TEST_F(TensorStoreTest, NothingIsWrittenBeyondTheQuota) {
   bool is_called = false;
   const NewTensor tensor{.desc = Bytes(2048 * kKiB), .fill = [&](std::byte*) { is_called = true; }};

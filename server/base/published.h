@@ -1,0 +1,39 @@
+// File: server/base/published.h
+//
+// A value that is replaced now and then while others use it.
+
+#ifndef OPSERVE_SERVER_BASE_PUBLISHED_H_
+#define OPSERVE_SERVER_BASE_PUBLISHED_H_
+
+#include <memory>
+#include <utility>
+
+#include "proto/base/mutex.h"
+
+namespace opserve {
+
+// Whoever got the value keeps what he got. Thread-safe.
+template <typename T>
+class Published {
+ public:
+  // nullptr before the first Set.
+  std::shared_ptr<const T> Get() const {
+    MutexLock lock(mutex_);
+    return value_;
+  }
+
+  void Set(T value) {
+    // The old value is destroyed after the lock is free.
+    auto next = std::make_shared<const T>(std::move(value));
+    MutexLock lock(mutex_);
+    value_.swap(next);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::shared_ptr<const T> value_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_BASE_PUBLISHED_H_

@@ -1,0 +1,70 @@
+#include "server/base/small_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+
+namespace opserve {
+namespace {
+
+// Adds what the file holds to `text`, up to `most` bytes; the errno of a failure, or 0.
+int ReadUpTo(int fd, size_t most, std::string& text) {
+  text.resize(most);
+  size_t held = 0;
+  while (held < most) {
+    const ssize_t count = read(fd, text.data() + held, most - held);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    if (count == 0) break;
+    held += static_cast<size_t>(count);
+  }
+  text.resize(held);
+  return 0;
+}
+
+// Writes the text to the disk; the errno of a failure, or 0.
+int WriteAll(int fd, absl::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return fsync(fd) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+  std::string text;
+  const int error = ReadUpTo(fd, kMaxSmallFileBytes + 1, text);
+  close(fd);
+  if (error != 0) return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", path));
+  if (text.size() > kMaxSmallFileBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has more than ", kMaxSmallFileBytes, " bytes, the most allowed"));
+  }
+  return text;
+}
+
+absl::Status ReplaceFile(const std::string& path, absl::string_view text, mode_t mode) {
+  // In the same folder, so that the rename is atomic.
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
+  // What a program left that had the same id, and was killed, may have other permissions.
+  std::remove(temporary.c_str());
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  int error = fd < 0 ? errno : WriteAll(fd, text);
+  if (fd >= 0 && close(fd) != 0 && error == 0) error = errno;
+  if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return absl::OkStatus();
+  std::remove(temporary.c_str());
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot write ", path));
+}
+
+}  // namespace opserve
