@@ -113,6 +113,12 @@ bench-shared: packages ## Measure overload, and a greedy client beside a modest 
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/shared_load
 	@$(PYTHON) tests/bench/shared/bench_shared.py --bin $(RELEASE)/bin $(ARGS)
 
+.PHONY: bench-observed
+bench-observed: packages ## Measure what identity, quotas, metrics and logs cost (ARGS='--rounds 5')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/wire_load
+	@$(PYTHON) tests/bench/observed/bench_observed.py --bin $(RELEASE)/bin $(ARGS)
+
 .PHONY: bench-attacks
 bench-attacks: build ## Measure how long others wait while one client floods the server
 	@for attack in rapid_reset endless_headers frame_floods; do \

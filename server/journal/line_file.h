@@ -64,7 +64,8 @@ class LineFile {
  private:
   // What the thread has to write at a time.
   struct Batch {
-    std::vector<std::string> lines;
+    // Whole lines, each with its end.
+    std::vector<std::string> pieces;
     // To be used for later lines; none: that which there is.
     UniqueFd next_file;
   };
@@ -73,7 +74,8 @@ class LineFile {
 
   static absl::StatusOr<UniqueFd> OpenFile(const std::string& path);
   void Run();
-  void Write(const std::vector<std::string>& lines);
+  // The piece to which the next line is added.
+  std::string& LastPiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whole lines, perhaps after the end of one that was written in part.
   void WritePiece(absl::string_view piece);
   void Drop(uint64_t lines, absl::string_view why) noexcept;
@@ -93,6 +95,8 @@ class LineFile {
   // Lines that wait belong to the last batch.
   std::vector<Batch> batches_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Empty, with the room of one that was written, so that lines need no new memory.
+  std::vector<std::string> spare_pieces_ ABSL_GUARDED_BY(mutex_);
   // The thread waits for more lines to come.
   bool is_resting_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
