@@ -22,6 +22,7 @@
 #include "server/journal/trace_log.h"
 #include "server/lease/device_leases.h"
 #include "server/lease/pool_devices.h"
+#include "server/metrics/http_access.h"
 #include "server/metrics/http_listener.h"
 #include "server/metrics/request_metrics.h"
 #include "server/metrics/server_metrics.h"
@@ -106,19 +107,26 @@ absl::Status CheckOptions(const ServerOptions& options) {
   return absl::OkStatus();
 }
 
+// An address that the server may listen on.
+absl::StatusOr<ListenAddress> ParseAddress(const std::string& text, const ServerOptions& options) {
+  absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
+  if (!address.ok()) return address.status();
+  const bool is_plain = options.tls_certificate.empty() && !address->IsLocal();
+  if (is_plain && !options.insecure) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        address->ToString(),
+        " can be reached by other machines, and everybody on the way could read and change what "
+        "is sent; give --tls-certificate and --tls-key, or --insecure where the network is "
+        "trusted"));
+  }
+  return address;
+}
+
 absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerOptions& options) {
   std::vector<ListenAddress> addresses;
   for (const std::string& text : options.listen) {
-    absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
+    absl::StatusOr<ListenAddress> address = ParseAddress(text, options);
     if (!address.ok()) return address.status();
-    const bool is_plain = options.tls_certificate.empty() && !address->IsLocal();
-    if (is_plain && !options.insecure) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          address->ToString(),
-          " can be reached by other machines, and everybody on the way could read and change what "
-          "is sent; give --tls-certificate and --tls-key, or --insecure where the network is "
-          "trusted"));
-    }
     addresses.push_back(*std::move(address));
   }
   return addresses;
@@ -335,15 +343,27 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
 
 absl::Status Server::Impl::OfferMetrics() {
   if (request_metrics == nullptr) return absl::OkStatus();
-  auto address = ParseListenAddress(options.metrics_listen);
+  auto address = ParseAddress(options.metrics_listen, options);
   if (!address.ok()) return address.status();
   MetricSources sources = {*request_metrics,  admission, pool, service.resident_tensors(),
                            service.regions(), *edge,     {},   OPSERVE_VERSION};
   for (const LineFile* const file : {access_file.get(), trace_file.get()}) {
     if (file != nullptr) sources.logs.push_back(file);
   }
-  auto started = HttpListener::Start(
-      *address, {}, [sources](absl::string_view path) { return AnswerPath(sources, path); });
+  HttpCertificateSource certificates;
+  if (identity != nullptr) {
+    certificates = [identity = identity] {
+      const std::shared_ptr<const TlsIdentity::Pair> pair = identity->pair();
+      return HttpCertificates{pair->certificate, pair->key, pair->client_ca,
+                              identity->files().requires_client, pair->version};
+    };
+  }
+  auto started = HttpListener::Start(*address, {},
+                                     ForObservers(*access, logger,
+                                                  [sources](const HttpRequest& request) {
+                                                    return AnswerPath(sources, request.path);
+                                                  }),
+                                     std::move(certificates));
   if (!started.ok()) {
     return absl::Status(started.status().code(),
                         absl::StrCat("cannot offer metrics at ", options.metrics_listen, ": ",
