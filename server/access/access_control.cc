@@ -95,14 +95,15 @@ absl::Status AccessControl::ReadPolicy() {
   return absl::OkStatus();
 }
 
-void AccessControl::ReloadPolicy() {
-  if (options_.policy_file.empty()) return;
-  const absl::Status status = ReadPolicy();
+absl::Status AccessControl::ReloadPolicy() {
+  if (options_.policy_file.empty()) return absl::OkStatus();
+  absl::Status status = ReadPolicy();
   if (status.ok()) {
     logger_.Log(LogLevel::kInfo, "policy read", {{"policy", options_.policy_file}});
   } else {
     logger_.Log(LogLevel::kError, "policy kept", {{"reason", status.message()}});
   }
+  return status;
 }
 
 std::shared_ptr<const TokenList> AccessControl::tokens() const {
@@ -120,26 +121,28 @@ absl::Status AccessControl::ReadTokens() {
   return absl::OkStatus();
 }
 
-void AccessControl::ReloadTokens() {
-  if (options_.tokens_file.empty()) return;
-  const absl::Status status = ReadTokens();
+absl::Status AccessControl::ReloadTokens() {
+  if (options_.tokens_file.empty()) return absl::OkStatus();
+  absl::Status status = ReadTokens();
   if (status.ok()) {
     logger_.Log(LogLevel::kInfo, "tokens read", {{"tokens", options_.tokens_file}});
   } else {
     logger_.Log(LogLevel::kError, "tokens kept", {{"reason", status.message()}});
   }
+  return status;
 }
 
-void AccessControl::Reload() {
+absl::Status AccessControl::Reload() {
   static_cast<void>(policy_watch_.HasChanged());
   static_cast<void>(tokens_watch_.HasChanged());
-  ReloadPolicy();
-  ReloadTokens();
+  absl::Status status = ReloadPolicy();
+  status.Update(ReloadTokens());
+  return status;
 }
 
 void AccessControl::ReadChanged() {
-  if (policy_watch_.HasChanged()) ReloadPolicy();
-  if (tokens_watch_.HasChanged()) ReloadTokens();
+  if (policy_watch_.HasChanged()) ReloadPolicy().IgnoreError();
+  if (tokens_watch_.HasChanged()) ReloadTokens().IgnoreError();
 }
 
 }  // namespace opserve

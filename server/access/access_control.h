@@ -57,8 +57,9 @@ class AccessControl {
   // Whether there is any file that may change.
   bool has_files() const { return !options_.policy_file.empty() || !options_.tokens_file.empty(); }
 
-  // Reads all files again. One that is broken changes nothing, and is logged.
-  void Reload();
+  // Reads all files again. One that is broken changes nothing, and is logged; the first of their
+  // errors.
+  absl::Status Reload();
 
   // The same for those that have changed since they were read.
   void ReadChanged();
@@ -73,10 +74,10 @@ class AccessControl {
 
   std::shared_ptr<const AccessPolicy> policy() const;
   absl::Status ReadPolicy();
-  void ReloadPolicy();
+  absl::Status ReloadPolicy();
   std::shared_ptr<const TokenList> tokens() const;
   absl::Status ReadTokens();
-  void ReloadTokens();
+  absl::Status ReloadTokens();
   // The name of the token that the metadata has.
   absl::StatusOr<std::string> NameOfToken(const CallProof& proof) const;
 

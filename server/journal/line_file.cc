@@ -76,15 +76,10 @@ void LineFile::Add(absl::string_view line) noexcept {
     bool has_room = false;
     {
       MutexLock lock(mutex_);
-      has_room = bytes <= options_.max_waiting_bytes - waiting_bytes_;
+      // Lines of AddAndTell may take more.
+      has_room = waiting_bytes_ + bytes <= options_.max_waiting_bytes;
       if (has_room) {
-        std::string& piece = LastPiece();
-        // What follows does not throw, so no line is there in part.
-        piece.reserve(piece.size() + bytes);
-        piece.append(line.data(), line.size());
-        piece += '\n';
-        const size_t before = std::exchange(waiting_bytes_, waiting_bytes_ + bytes);
-        wakes = is_resting_ ? before < kPieceBytes && waiting_bytes_ >= kPieceBytes : before == 0;
+        wakes = Append(line);
       }
     }
     if (wakes) changed_.NotifyOne();
@@ -92,6 +87,33 @@ void LineFile::Add(absl::string_view line) noexcept {
   } catch (const std::exception&) {
     Drop(1, "there is no memory");
   }
+}
+
+void LineFile::AddAndTell(absl::string_view line, std::function<void(bool is_written)> told) {
+  bool wakes = false;
+  {
+    MutexLock lock(mutex_);
+    std::vector<std::function<void(bool)>>& all_told = batches_.back().told;
+    all_told.push_back(std::move(told));
+    try {
+      wakes = Append(line);
+    } catch (...) {
+      all_told.pop_back();
+      throw;
+    }
+  }
+  if (wakes) changed_.NotifyOne();
+}
+
+bool LineFile::Append(absl::string_view line) {
+  const size_t bytes = line.size() + 1;
+  std::string& piece = LastPiece();
+  // What follows does not throw, so no line is there in part.
+  piece.reserve(piece.size() + bytes);
+  piece.append(line.data(), line.size());
+  piece += '\n';
+  const size_t before = std::exchange(waiting_bytes_, waiting_bytes_ + bytes);
+  return is_resting_ ? before < kPieceBytes && waiting_bytes_ >= kPieceBytes : before == 0;
 }
 
 std::string& LineFile::LastPiece() {
@@ -145,6 +167,7 @@ void LineFile::Run() {
       bytes = waiting_bytes_;
     }
     for (Batch& batch : batches) {
+      const uint64_t lost_before = lost_;
       for (const std::string& piece : batch.pieces) {
         if (is_in_line_) {
           WritePiece(absl::StrCat("\n", piece));
@@ -152,6 +175,7 @@ void LineFile::Run() {
           WritePiece(piece);
         }
       }
+      for (const auto& told : batch.told) told(lost_ == lost_before);
       if (batch.next_file) {
         file_ = std::move(batch.next_file);
         is_in_line_ = false;
@@ -191,6 +215,7 @@ void LineFile::WritePiece(absl::string_view piece) {
   } else {
     is_in_line_ = piece[piece.size() - left.size() - 1] != '\n';
   }
+  lost_ += lost;
   Drop(lost, absl::ErrnoToStatus(error, "it cannot be written").message());
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -48,6 +49,12 @@ class LineFile {
   // Adds a line, which has no end of line yet, or drops it. Never blocks on the file.
   void Add(absl::string_view line) noexcept;
 
+  // Adds a line for which there is always room, and calls `told` in the file's thread once it, and
+  // all before it, have been given to the system; false: they were not, or not all of them, that
+  // were written with it. `told` must not throw, and runs before the file is destroyed. Throws
+  // where there is no memory, and then adds nothing. Whoever calls this bounds how many lines wait.
+  void AddAndTell(absl::string_view line, std::function<void(bool is_written)> told);
+
   // Counts a line that could not be made for want of memory as dropped.
   void CountDropped() noexcept { Drop(1, "there is no memory"); }
 
@@ -66,6 +73,8 @@ class LineFile {
   struct Batch {
     // Whole lines, each with its end.
     std::vector<std::string> pieces;
+    // Who is told once they are written.
+    std::vector<std::function<void(bool)>> told;
     // To be used for later lines; none: that which there is.
     UniqueFd next_file;
   };
@@ -74,6 +83,9 @@ class LineFile {
 
   static absl::StatusOr<UniqueFd> OpenFile(const std::string& path);
   void Run();
+  // Adds the line, and returns whether the thread must be woken for it. Throws where there is no
+  // memory, and then adds nothing.
+  bool Append(absl::string_view line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The piece to which the next line is added.
   std::string& LastPiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whole lines, perhaps after the end of one that was written in part.
@@ -89,6 +101,8 @@ class LineFile {
   UniqueFd file_;
   // A line was written in part, and is not to run into the next one.
   bool is_in_line_ = false;
+  // Lines that could not be written.
+  uint64_t lost_ = 0;
 
   Mutex mutex_;
   CondVar changed_;

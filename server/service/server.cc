@@ -18,6 +18,7 @@
 #include "server/edge/edge.h"
 #include "server/edge/listen_address.h"
 #include "server/journal/access_log.h"
+#include "server/journal/audit_log.h"
 #include "server/journal/line_file.h"
 #include "server/journal/trace_log.h"
 #include "server/lease/device_leases.h"
@@ -179,6 +180,8 @@ struct Server::Impl {
   absl::Status ControlAccess();
   // Reads the files of TLS again, and logs how that went.
   absl::Status ReloadIdentity();
+  // A line of the audit log for files that were read again because somebody asked for it.
+  void AuditReload(absl::string_view method, const absl::Status& status);
   void LogStart() const;
   // From now on clients lose calls that they keep waiting for the time that a drain gives them.
   void HurryClients();
@@ -209,16 +212,22 @@ struct Server::Impl {
   std::unique_ptr<LineFile> trace_file;
   std::optional<AccessLog> access_log;
   std::optional<TraceLog> trace_log;
+  std::unique_ptr<LineFile> audit_file;
+  std::optional<AuditLog> audit_log;
+  AuditLog* audit = nullptr;
   ObserverList observers;
   const bool observes =
       request_metrics != nullptr || !options.access_log.empty() || !options.trace_log.empty();
+  // Of calls of the service for administrators.
+  ObserverList admin_observers;
   GpuReadiness gpu_readiness;
   DeviceLeases leases;
   DeviceDrains drains;
   DevicePool pool;
   PoolDevices leasable{pool};
   OperatorService service;
-  AdminService admin{{pool, leases, drains, control, logger, observes ? &observers : nullptr}};
+  AdminService admin{{pool, leases, drains, control, logger,
+                      observes || !options.audit_log.empty() ? &admin_observers : nullptr, audit}};
   HealthService health{&streams, &logger};
   ReflectionService reflection{
       {service.rpc().name(), admin.rpc().name(), health.rpc().name()}, &streams, &logger};
@@ -265,8 +274,16 @@ absl::Status Server::Impl::OpenLogs() {
   if (absl::Status status = open(options.trace_log, "trace", trace_file); !status.ok()) {
     return status;
   }
+  if (absl::Status status = open(options.audit_log, "audit", audit_file); !status.ok()) {
+    return status;
+  }
   if (access_file != nullptr) observers.Add(&access_log.emplace(*access_file));
   if (trace_file != nullptr) observers.Add(&trace_log.emplace(*trace_file));
+  if (observes) admin_observers.Add(&observers);
+  if (audit_file != nullptr) {
+    audit = &audit_log.emplace(*audit_file, logger);
+    admin_observers.Add(audit);
+  }
   return absl::OkStatus();
 }
 
@@ -347,7 +364,7 @@ absl::Status Server::Impl::OfferMetrics() {
   if (!address.ok()) return address.status();
   MetricSources sources = {*request_metrics,  admission, pool, service.resident_tensors(),
                            service.regions(), *edge,     {},   OPSERVE_VERSION};
-  for (const LineFile* const file : {access_file.get(), trace_file.get()}) {
+  for (const LineFile* const file : {access_file.get(), trace_file.get(), audit_file.get()}) {
     if (file != nullptr) sources.logs.push_back(file);
   }
   HttpCertificateSource certificates;
@@ -404,6 +421,11 @@ std::string DeviceNames(const DevicePool& pool) {
   return absl::StrJoin(pool.Status(), ",", [](std::string* out, const DeviceStatus& device) {
     absl::StrAppend(out, device.profile.name);
   });
+}
+
+void Server::Impl::AuditReload(absl::string_view method, const absl::Status& status) {
+  if (audit == nullptr) return;
+  audit->Write({.client = "signal", .method = method, .code = status.code()}, [] {});
 }
 
 void Server::Impl::LogStart() const {
@@ -489,7 +511,8 @@ EdgeCounters Server::connections() const { return impl_->edge->counters(); }
 Admission::Usage Server::usage() const { return impl_->admission.usage(); }
 
 void Server::ReopenLogs() {
-  for (LineFile* const file : {impl_->access_file.get(), impl_->trace_file.get()}) {
+  for (LineFile* const file :
+       {impl_->access_file.get(), impl_->trace_file.get(), impl_->audit_file.get()}) {
     if (file == nullptr) continue;
     const absl::Status status = file->Reopen();
     if (status.ok()) {
@@ -501,7 +524,11 @@ void Server::ReopenLogs() {
   }
 }
 
-absl::Status Server::ReloadCertificate() { return impl_->ReloadIdentity(); }
+absl::Status Server::ReloadCertificate() {
+  absl::Status status = impl_->ReloadIdentity();
+  if (impl_->identity != nullptr) impl_->AuditReload("ReloadCertificate", status);
+  return status;
+}
 
 absl::Status Server::Impl::ReloadIdentity() {
   if (identity == nullptr) return absl::OkStatus();
@@ -519,7 +546,9 @@ absl::Status Server::Impl::ReloadIdentity() {
 
 void Server::ReloadAccess() {
   // The thread that reads them in any case.
-  if (impl_->file_thread) impl_->file_thread->Start("", 0, [this] { impl_->access->Reload(); });
+  if (impl_->file_thread)
+    impl_->file_thread->Start(
+        "", 0, [this] { impl_->AuditReload("ReloadAccess", impl_->access->Reload()); });
 }
 
 DrainResult Server::Drain(milliseconds timeout) {

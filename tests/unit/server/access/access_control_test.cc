@@ -134,7 +134,7 @@ TEST_F(AccessControlTest, ABrokenPolicyChangesNothing) {
   const auto control = Load(PolicyHere());
   for (const char* broken : {"[anonymous", "rules = 1", ""}) {
     Write(kAllToLoopback);
-    control->Reload();
+    EXPECT_TRUE(control->Reload().ok());
     if (broken[0] != '\0') {
       Write(broken);
     } else {
@@ -142,7 +142,7 @@ TEST_F(AccessControlTest, ABrokenPolicyChangesNothing) {
     }
     control->ReadChanged();
     EXPECT_TRUE(MayExecute(*control)) << broken;
-    control->Reload();
+    EXPECT_FALSE(control->Reload().ok());
     EXPECT_TRUE(MayExecute(*control)) << broken;
   }
 }

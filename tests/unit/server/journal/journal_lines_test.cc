@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/journal/access_log.h"
+#include "server/journal/audit_log.h"
 #include "server/journal/line_text.h"
 #include "server/journal/trace_log.h"
 
@@ -93,6 +94,22 @@ TEST(AccessLine, CannotBeForged) {
   EXPECT_THAT(line, HasSubstr(R"("id":"x\",\"code\":\"OK\"}\n{\"id\":\"yyy)"));
   EXPECT_THAT(line, HasSubstr("\\ufffd"));
   EXPECT_THAT(line, Not(HasSubstr(std::string(120, 'y'))));
+}
+
+TEST(AuditLine, TellsWhoDidWhat) {
+  EXPECT_EQ(AuditLine({.client = "token:ops",
+                       .method = "SetDeviceAside",
+                       .device = "gpu\n0",
+                       .note = "fan",
+                       .code = absl::StatusCode::kNotFound,
+                       .reason = ErrorReason::INVALID_REQUEST},
+                      kEnd),
+            R"({"time":"2023-11-14T22:13:20.000300Z","client":"token:ops",)"
+            R"("method":"SetDeviceAside","device":"gpu\n0","note":"fan","code":"NOT_FOUND",)"
+            R"("reason":"INVALID_REQUEST"})");
+  EXPECT_EQ(AuditLine({.client = "uid:0", .method = "EndLease", .lease = 0}, kEnd),
+            R"({"time":"2023-11-14T22:13:20.000300Z","client":"uid:0","method":"EndLease",)"
+            R"("lease":0,"code":"OK"})");
 }
 
 TEST(UtcText, IsRightWithinASecondAndBeyondIt) {
