@@ -50,7 +50,7 @@ help: ## List the verbs
 
 .PHONY: setup
 setup: ## Install every package that any verb needs
-	@deploy/setup.sh build test bundle lint clang bench
+	@deploy/setup.sh build test peers bundle lint clang bench
 
 # Configures a preset. Ninja itself re-runs CMake when a CMakeLists.txt changes.
 build/%/build.ninja: CMakePresets.json
