@@ -18,7 +18,8 @@ constexpr std::array<double, 11> kBatchBounds = {1, 2, 4, 8, 16, 32, 64, 128, 25
 
 constexpr DeviceState kStates[] = {DeviceState::kReady,       DeviceState::kSuspect,
                                    DeviceState::kLost,        DeviceState::kRecreating,
-                                   DeviceState::kQuarantined, DeviceState::kStarting};
+                                   DeviceState::kQuarantined, DeviceState::kStarting,
+                                   DeviceState::kSetAside};
 
 template <class T>
 double ToDouble(T value) {

@@ -23,6 +23,7 @@
 #include "server/journal/trace_log.h"
 #include "server/lease/device_leases.h"
 #include "server/lease/pool_devices.h"
+#include "server/metrics/device_history.h"
 #include "server/metrics/http_access.h"
 #include "server/metrics/http_listener.h"
 #include "server/metrics/request_metrics.h"
@@ -156,6 +157,7 @@ struct Server::Impl {
              [this] {
                gpu_readiness.Update();
                leases.Wake();
+               device_history.Update();
                drains.Update();
              }),
         service({clock, pool, leases, validator, admission, control, streams, logger, options,
@@ -165,6 +167,7 @@ struct Server::Impl {
   // The devices may change their states for longer than there is a health service.
   ~Impl() {
     gpu_readiness.Detach();
+    device_history.Detach();
     leases.Stop();
   }
 
@@ -223,6 +226,7 @@ struct Server::Impl {
   GpuReadiness gpu_readiness;
   DeviceLeases leases;
   DeviceDrains drains;
+  DeviceHistory device_history;
   DevicePool pool;
   PoolDevices leasable{pool};
   OperatorService service;
@@ -340,6 +344,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   saturation_watch =
       std::make_unique<TaskThread>(Saturation::kPeriod, [this] { WatchAdmission(); });
   gpu_readiness.Attach(health, pool);
+  device_history.Attach(pool);
   for (const std::unique_ptr<Poller>& poller : pollers) {
     service.rpc().Accept(*poller);
     admin.rpc().Accept(*poller);
@@ -362,8 +367,16 @@ absl::Status Server::Impl::OfferMetrics() {
   if (request_metrics == nullptr) return absl::OkStatus();
   auto address = ParseAddress(options.metrics_listen, options);
   if (!address.ok()) return address.status();
-  MetricSources sources = {*request_metrics,  admission, pool, service.resident_tensors(),
-                           service.regions(), *edge,     {},   OPSERVE_VERSION};
+  MetricSources sources = {.requests = *request_metrics,
+                           .admission = admission,
+                           .pool = pool,
+                           .tensors = service.resident_tensors(),
+                           .regions = service.regions(),
+                           .edge = *edge,
+                           .leases = leases,
+                           .history = device_history,
+                           .logs = {},
+                           .version = OPSERVE_VERSION};
   for (const LineFile* const file : {access_file.get(), trace_file.get(), audit_file.get()}) {
     if (file != nullptr) sources.logs.push_back(file);
   }
