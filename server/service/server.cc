@@ -215,8 +215,9 @@ struct Server::Impl {
   std::unique_ptr<LineFile> trace_file;
   std::optional<AccessLog> access_log;
   std::optional<TraceLog> trace_log;
-  std::unique_ptr<LineFile> audit_file;
+  // Its file tells it of lines until the end of the file's thread.
   std::optional<AuditLog> audit_log;
+  std::unique_ptr<LineFile> audit_file;
   AuditLog* audit = nullptr;
   ObserverList observers;
   const bool observes =
