@@ -50,7 +50,7 @@ help: ## List the verbs
 
 .PHONY: setup
 setup: ## Install every package that any verb needs
-	@deploy/setup.sh build test bundle lint clang bench
+	@deploy/setup.sh build test peers bundle lint clang bench
 
 # Configures a preset. Ninja itself re-runs CMake when a CMakeLists.txt changes.
 build/%/build.ninja: CMakePresets.json
@@ -112,6 +112,12 @@ bench-shared: packages ## Measure overload, and a greedy client beside a modest 
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/shared_load
 	@$(PYTHON) tests/bench/shared/bench_shared.py --bin $(RELEASE)/bin $(ARGS)
+
+.PHONY: bench-observed
+bench-observed: packages ## Measure what identity, quotas, metrics and logs cost (ARGS='--rounds 5')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/wire_load
+	@$(PYTHON) tests/bench/observed/bench_observed.py --bin $(RELEASE)/bin $(ARGS)
 
 .PHONY: bench-attacks
 bench-attacks: build ## Measure how long others wait while one client floods the server

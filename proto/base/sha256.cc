@@ -13,6 +13,14 @@ void Require(bool ok) {
   if (!ok) throw std::bad_alloc();
 }
 
+// EVP_sha256() is looked up in all providers each time that it is used, which takes longer than to
+// hash a token. Lives for ever.
+const EVP_MD* Algorithm() {
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  Require(algorithm != nullptr);
+  return algorithm;
+}
+
 }  // namespace
 
 std::optional<Sha256Digest> Sha256DigestFrom(absl::string_view bytes) {
@@ -23,7 +31,7 @@ std::optional<Sha256Digest> Sha256DigestFrom(absl::string_view bytes) {
 }
 
 Sha256::Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-  Require(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+  Require(context_ != nullptr && EVP_DigestInit_ex(context_.get(), Algorithm(), nullptr) == 1);
 }
 
 void Sha256::Add(std::span<const std::byte> bytes) {

@@ -43,6 +43,9 @@ Character FirstOf(absl::string_view text) {
   return {code, static_cast<size_t>(followers) + 1, true};
 }
 
+// Whether the byte is a character of its own that is written as it is, as nearly all are.
+bool IsPlain(char byte) { return byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\'; }
+
 bool IsMisleading(uint32_t code) {
   struct Range {
     uint32_t first;
@@ -71,7 +74,12 @@ void AppendEscape(std::string& out, uint32_t code) {
 
 void AppendQuoted(std::string& out, absl::string_view text) {
   out += '"';
-  while (!text.empty()) {
+  while (true) {
+    size_t plain = 0;
+    while (plain < text.size() && IsPlain(text[plain])) ++plain;
+    out.append(text.data(), plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const Character character = FirstOf(text);
     if (character.code == '"' || character.code == '\\') {
       out += '\\';

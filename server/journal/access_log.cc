@@ -3,8 +3,8 @@
 #include <chrono>
 #include <exception>
 
-#include "absl/strings/str_cat.h"
 #include "server/journal/json_line.h"
+#include "server/journal/line_text.h"
 #include "server/record/trace_context.h"
 
 namespace opserve {
@@ -16,9 +16,10 @@ int64_t MicrosecondsOf(Clock::Duration time) {
 
 }  // namespace
 
-std::string AccessLine(const RequestRecord& record, const RequestSource& source, absl::Time end) {
-  JsonLine line;
-  line.AddText("time", absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", end, absl::UTCTimeZone()));
+void AppendAccessLine(const RequestRecord& record, const RequestSource& source, absl::Time end,
+                      std::string& out) {
+  JsonLine line(out);
+  line.AddText("time", UtcText(end));
   if (!record.request_id.empty()) {
     line.AddText("id", record.request_id.substr(0, kMaxLoggedIdBytes));
   }
@@ -38,12 +39,14 @@ std::string AccessLine(const RequestRecord& record, const RequestSource& source,
   if (const auto trace = ParseTraceParent(source.traceparent())) {
     line.AddText("trace_id", trace->trace_id);
   }
-  return line.Take();
+  line.End();
 }
 
 void AccessLog::OnRequest(const RequestRecord& record, const RequestSource& source) noexcept {
   try {
-    file_.Add(AccessLine(record, source, absl::Now()));
+    std::string& line = LineOfThread();
+    AppendAccessLine(record, source, absl::Now(), line);
+    file_.Add(line);
   } catch (const std::exception&) {
     file_.CountDropped();
   }

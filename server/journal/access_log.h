@@ -13,10 +13,11 @@
 
 namespace opserve {
 
-// The line of a request that ended at `end`, without an end of line. What is not known has no
-// member; docs/operations.md lists all. Text of clients is escaped as in other logs. Contents of
-// tensors and credentials are in neither argument.
-std::string AccessLine(const RequestRecord& record, const RequestSource& source, absl::Time end);
+// Appends the line of a request that ended at `end`, without an end of line. What is not known has
+// no member; docs/operations.md lists all. Text of clients is escaped as in other logs. Contents of
+// tensors and credentials are in neither argument. Safe to use from any thread.
+void AppendAccessLine(const RequestRecord& record, const RequestSource& source, absl::Time end,
+                      std::string& out);
 
 // Adds a line to a file for each request. Thread-safe.
 class AccessLog final : public RequestObserver {

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <string>
 #include <type_traits>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -21,9 +20,15 @@ namespace opserve {
 // What of an id is written: a valid one has no more, and what is none may have any length.
 inline constexpr size_t kMaxLoggedIdBytes = 128;
 
-// Not thread-safe. Names are constants that need no escape.
+// Appends an object to a text, which must outlive it. A text that is used again has its room
+// already, so that a line allocates nothing. Not thread-safe. Names are constants that need no
+// escape.
 class JsonLine {
  public:
+  explicit JsonLine(std::string& text) : text_(text) { text_ += '{'; }
+  JsonLine(const JsonLine&) = delete;
+  JsonLine& operator=(const JsonLine&) = delete;
+
   void AddText(absl::string_view name, absl::string_view value) {
     Begin(name);
     AppendQuoted(text_, value);
@@ -35,18 +40,19 @@ class JsonLine {
     absl::StrAppend(&text_, value);
   }
 
-  // The object, after which there is none.
-  std::string Take() {
-    text_ += '}';
-    return std::exchange(text_, "{");
-  }
+  // Nothing may be added afterwards.
+  void End() { text_ += '}'; }
 
  private:
   void Begin(absl::string_view name) {
-    absl::StrAppend(&text_, text_.size() > 1 ? ",\"" : "\"", name, "\":");
+    text_ += is_empty_ ? "\"" : ",\"";
+    text_.append(name.data(), name.size());
+    text_ += "\":";
+    is_empty_ = false;
   }
 
-  std::string text_ = "{";
+  std::string& text_;
+  bool is_empty_ = true;
 };
 
 // Adds what the request computes, as far as it is known.

@@ -17,13 +17,16 @@ namespace {
 
 constexpr char kStandardOutput[] = "-";
 
-// Lines are written in pieces of about so many bytes, ...
+// Lines are written in pieces of so many bytes, and the rest of the last line of each, ...
 constexpr size_t kPieceBytes = 64 << 10;
 // ... or after this time.
 constexpr std::chrono::milliseconds kRest{10};
 
-// What a line takes beside its text while it waits.
-constexpr size_t kLineOverhead = sizeof(std::string) + 1;
+// A piece has room for a line that begins just below its size, as nearly all are.
+constexpr size_t kLineRoom = 2 << 10;
+
+// One to add lines to, and one to write.
+constexpr size_t kMostSpare = 2;
 
 }  // namespace
 
@@ -51,8 +54,11 @@ LineFile::LineFile(const LineFileOptions& options, UniqueFd file, Logger& logger
       logger_(logger),
       drops_(SteadyClock(), std::chrono::seconds(1)),
       file_(std::move(file)),
-      batches_(1),
-      thread_([this] { Run(); }) {}
+      batches_(1) {
+  // The thread gives pieces back where it must not run out of memory.
+  spare_pieces_.reserve(kMostSpare);
+  thread_ = std::thread([this] { Run(); });
+}
 
 LineFile::~LineFile() {
   {
@@ -65,17 +71,15 @@ LineFile::~LineFile() {
 
 void LineFile::Add(absl::string_view line) noexcept {
   try {
-    std::string whole = absl::StrCat(line, "\n");
-    const size_t bytes = whole.size() + kLineOverhead;
+    const size_t bytes = line.size() + 1;
     bool wakes = false;
     bool has_room = false;
     {
       MutexLock lock(mutex_);
-      has_room = bytes <= options_.max_waiting_bytes - waiting_bytes_;
+      // Lines of AddAndTell may take more.
+      has_room = waiting_bytes_ + bytes <= options_.max_waiting_bytes;
       if (has_room) {
-        batches_.back().lines.push_back(std::move(whole));
-        const size_t before = std::exchange(waiting_bytes_, waiting_bytes_ + bytes);
-        wakes = is_resting_ ? before < kPieceBytes && waiting_bytes_ >= kPieceBytes : before == 0;
+        wakes = Append(line);
       }
     }
     if (wakes) changed_.NotifyOne();
@@ -83,6 +87,47 @@ void LineFile::Add(absl::string_view line) noexcept {
   } catch (const std::exception&) {
     Drop(1, "there is no memory");
   }
+}
+
+void LineFile::AddAndTell(absl::string_view line, std::function<void(bool is_written)> told) {
+  bool wakes = false;
+  {
+    MutexLock lock(mutex_);
+    std::vector<std::function<void(bool)>>& all_told = batches_.back().told;
+    all_told.push_back(std::move(told));
+    try {
+      wakes = Append(line);
+    } catch (...) {
+      all_told.pop_back();
+      throw;
+    }
+  }
+  if (wakes) changed_.NotifyOne();
+}
+
+bool LineFile::Append(absl::string_view line) {
+  const size_t bytes = line.size() + 1;
+  std::string& piece = LastPiece();
+  // What follows does not throw, so no line is there in part.
+  piece.reserve(piece.size() + bytes);
+  piece.append(line.data(), line.size());
+  piece += '\n';
+  const size_t before = std::exchange(waiting_bytes_, waiting_bytes_ + bytes);
+  return is_resting_ ? before < kPieceBytes && waiting_bytes_ >= kPieceBytes : before == 0;
+}
+
+std::string& LineFile::LastPiece() {
+  std::vector<std::string>& pieces = batches_.back().pieces;
+  if (pieces.empty() || pieces.back().size() >= kPieceBytes) {
+    pieces.emplace_back();
+    if (spare_pieces_.empty()) {
+      pieces.back().reserve(kPieceBytes + kLineRoom);
+    } else {
+      pieces.back().swap(spare_pieces_.back());
+      spare_pieces_.pop_back();
+    }
+  }
+  return pieces.back();
 }
 
 absl::Status LineFile::Reopen() {
@@ -122,7 +167,15 @@ void LineFile::Run() {
       bytes = waiting_bytes_;
     }
     for (Batch& batch : batches) {
-      Write(batch.lines);
+      const uint64_t lost_before = lost_;
+      for (const std::string& piece : batch.pieces) {
+        if (is_in_line_) {
+          WritePiece(absl::StrCat("\n", piece));
+        } else {
+          WritePiece(piece);
+        }
+      }
+      for (const auto& told : batch.told) told(lost_ == lost_before);
       if (batch.next_file) {
         file_ = std::move(batch.next_file);
         is_in_line_ = false;
@@ -131,14 +184,13 @@ void LineFile::Run() {
     // They took their room until here.
     MutexLock lock(mutex_);
     waiting_bytes_ -= bytes;
-  }
-}
-
-void LineFile::Write(const std::vector<std::string>& lines) {
-  for (auto line = lines.begin(); line != lines.end();) {
-    std::string piece = is_in_line_ ? "\n" : "";
-    while (line != lines.end() && piece.size() < kPieceBytes) piece += *line++;
-    WritePiece(piece);
+    for (Batch& batch : batches) {
+      for (std::string& piece : batch.pieces) {
+        if (spare_pieces_.size() == kMostSpare) break;
+        piece.clear();
+        spare_pieces_.push_back(std::move(piece));
+      }
+    }
   }
 }
 
@@ -163,6 +215,7 @@ void LineFile::WritePiece(absl::string_view piece) {
   } else {
     is_in_line_ = piece[piece.size() - left.size() - 1] != '\n';
   }
+  lost_ += lost;
   Drop(lost, absl::ErrnoToStatus(error, "it cannot be written").message());
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -48,6 +49,12 @@ class LineFile {
   // Adds a line, which has no end of line yet, or drops it. Never blocks on the file.
   void Add(absl::string_view line) noexcept;
 
+  // Adds a line for which there is always room, and calls `told` in the file's thread once it, and
+  // all before it, have been given to the system; false: they were not, or not all of them, that
+  // were written with it. `told` must not throw, and runs before the file is destroyed. Throws
+  // where there is no memory, and then adds nothing. Whoever calls this bounds how many lines wait.
+  void AddAndTell(absl::string_view line, std::function<void(bool is_written)> told);
+
   // Counts a line that could not be made for want of memory as dropped.
   void CountDropped() noexcept { Drop(1, "there is no memory"); }
 
@@ -64,7 +71,10 @@ class LineFile {
  private:
   // What the thread has to write at a time.
   struct Batch {
-    std::vector<std::string> lines;
+    // Whole lines, each with its end.
+    std::vector<std::string> pieces;
+    // Who is told once they are written.
+    std::vector<std::function<void(bool)>> told;
     // To be used for later lines; none: that which there is.
     UniqueFd next_file;
   };
@@ -73,7 +83,11 @@ class LineFile {
 
   static absl::StatusOr<UniqueFd> OpenFile(const std::string& path);
   void Run();
-  void Write(const std::vector<std::string>& lines);
+  // Adds the line, and returns whether the thread must be woken for it. Throws where there is no
+  // memory, and then adds nothing.
+  bool Append(absl::string_view line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The piece to which the next line is added.
+  std::string& LastPiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whole lines, perhaps after the end of one that was written in part.
   void WritePiece(absl::string_view piece);
   void Drop(uint64_t lines, absl::string_view why) noexcept;
@@ -87,12 +101,16 @@ class LineFile {
   UniqueFd file_;
   // A line was written in part, and is not to run into the next one.
   bool is_in_line_ = false;
+  // Lines that could not be written.
+  uint64_t lost_ = 0;
 
   Mutex mutex_;
   CondVar changed_;
   // Lines that wait belong to the last batch.
   std::vector<Batch> batches_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Empty, with the room of one that was written, so that lines need no new memory.
+  std::vector<std::string> spare_pieces_ ABSL_GUARDED_BY(mutex_);
   // The thread waits for more lines to come.
   bool is_resting_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;

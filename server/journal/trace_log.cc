@@ -1,56 +1,78 @@
 #include "server/journal/trace_log.h"
 
-#include <chrono>
+#include <array>
 #include <exception>
 #include <optional>
+#include <string>
 
-#include "absl/strings/str_format.h"
 #include "server/base/random_id.h"
 #include "server/journal/json_line.h"
+#include "server/journal/line_text.h"
 
 namespace opserve {
 namespace {
 
 constexpr uint64_t kSpansPerRequest = 3;
 
-std::string SpanId(uint64_t id) { return absl::StrFormat("%016x", id); }
+// 16 hexadecimal digits.
+class SpanId {
+ public:
+  explicit SpanId(uint64_t id) {
+    for (auto digit = digits_.rbegin(); digit != digits_.rend(); ++digit, id >>= 4) {
+      *digit = "0123456789abcdef"[id & 15];
+    }
+  }
+  absl::string_view text() const { return {digits_.data(), digits_.size()}; }
+
+ private:
+  std::array<char, 16> digits_;
+};
 
 uint64_t RandomNumber() { return std::stoull(RandomId().substr(0, 16), nullptr, 16); }
 
-// Begins the line of a span.
-JsonLine SpanLine(const TraceContext& trace, absl::string_view parent, uint64_t id,
-                  absl::string_view name, absl::Time start, absl::Time end) {
-  JsonLine line;
-  line.AddText("trace_id", trace.trace_id);
-  line.AddText("span_id", SpanId(id));
-  line.AddText("parent_span_id", parent);
-  line.AddText("name", name);
-  line.AddNumber("start_unix_ns", absl::ToUnixNanos(start));
-  line.AddNumber("end_unix_ns", absl::ToUnixNanos(end));
-  return line;
+// One span, and where it belongs.
+struct Span {
+  const TraceContext& trace;
+  absl::string_view parent;
+  uint64_t id;
+  absl::string_view name;
+  absl::Time start;
+  absl::Time end;
+};
+
+// The line of the calling thread, with the span, and what `add_more` adds to it.
+absl::string_view SpanLine(const Span& span, absl::FunctionRef<void(JsonLine& line)> add_more) {
+  std::string& text = LineOfThread();
+  JsonLine line(text);
+  line.AddText("trace_id", span.trace.trace_id);
+  line.AddText("span_id", SpanId(span.id).text());
+  line.AddText("parent_span_id", span.parent);
+  line.AddText("name", span.name);
+  line.AddNumber("start_unix_ns", absl::ToUnixNanos(span.start));
+  line.AddNumber("end_unix_ns", absl::ToUnixNanos(span.end));
+  add_more(line);
+  line.End();
+  return text;
 }
 
 }  // namespace
 
-std::vector<std::string> SpanLines(const RequestRecord& record, const TraceContext& trace,
-                                   uint64_t span_id, absl::Time end) {
+void MakeSpanLines(const RequestRecord& record, const TraceContext& trace, uint64_t span_id,
+                   absl::Time end, absl::FunctionRef<void(absl::string_view line)> add) {
   const absl::Time start = end - absl::FromChrono(record.total);
-  JsonLine request = SpanLine(trace, trace.parent_id, span_id, "request", start, end);
-  request.AddText("method", record.method);
-  AddWork(record, request);
-  request.AddText("code", absl::StatusCodeToString(record.code));
-  if (record.reason) request.AddText("reason", NameOf(*record.reason));
-  std::vector<std::string> lines = {request.Take()};
-  if (record.device.empty()) return lines;
+  add(SpanLine({trace, trace.parent_id, span_id, "request", start, end}, [&](JsonLine& line) {
+    line.AddText("method", record.method);
+    AddWork(record, line);
+    line.AddText("code", absl::StatusCodeToString(record.code));
+    if (record.reason) line.AddText("reason", NameOf(*record.reason));
+  }));
+  if (record.device.empty()) return;
   const absl::Time accepted = start + absl::FromChrono(record.accepted - record.start);
   const absl::Time run = accepted + absl::FromChrono(record.queued);
-  const std::string parent = SpanId(span_id);
-  lines.push_back(SpanLine(trace, parent, span_id + 1, "queue", accepted, run).Take());
-  JsonLine line =
-      SpanLine(trace, parent, span_id + 2, "run", run, run + absl::FromChrono(record.ran));
-  line.AddText("device", record.device);
-  lines.push_back(line.Take());
-  return lines;
+  const SpanId parent(span_id);
+  add(SpanLine({trace, parent.text(), span_id + 1, "queue", accepted, run}, [](JsonLine&) {}));
+  add(SpanLine({trace, parent.text(), span_id + 2, "run", run, run + absl::FromChrono(record.ran)},
+               [&](JsonLine& line) { line.AddText("device", record.device); }));
 }
 
 TraceLog::TraceLog(LineFile& file) : file_(file), next_span_(RandomNumber()) {}
@@ -64,7 +86,8 @@ void TraceLog::OnRequest(const RequestRecord& record, const RequestSource& sourc
     if (span + kSpansPerRequest < kSpansPerRequest || span == 0) {
       span = next_span_.fetch_add(kSpansPerRequest, std::memory_order_relaxed);
     }
-    for (const std::string& line : SpanLines(record, *trace, span, absl::Now())) file_.Add(line);
+    MakeSpanLines(record, *trace, span, absl::Now(),
+                  [this](absl::string_view line) { file_.Add(line); });
   } catch (const std::exception&) {
     file_.CountDropped();
   }

@@ -7,9 +7,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
-#include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/journal/line_file.h"
 #include "server/record/request_record.h"
@@ -17,11 +17,11 @@
 
 namespace opserve {
 
-// The lines of a request that ended at `end`: the span of the request, whose parent is the
-// caller's, and as its children, where it ran, those of its wait in the queue and of its run.
+// Gives `add` the lines of a request that ended at `end`: the span of the request, whose parent is
+// the caller's, and as its children, where it ran, those of its wait in the queue and of its run.
 // `span_id`: that of the request, not 0; those of its children are the next two numbers.
-std::vector<std::string> SpanLines(const RequestRecord& record, const TraceContext& trace,
-                                   uint64_t span_id, absl::Time end);
+void MakeSpanLines(const RequestRecord& record, const TraceContext& trace, uint64_t span_id,
+                   absl::Time end, absl::FunctionRef<void(absl::string_view line)> add);
 
 // Adds lines to a file for each request whose caller records its trace. Thread-safe.
 class TraceLog final : public RequestObserver {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -30,6 +32,10 @@ absl::string_view PhraseOf(int status) {
       return "OK";
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -47,6 +53,7 @@ std::string Compose(const HttpAnswer& answer, bool with_body = true) {
   return absl::StrCat(
       "HTTP/1.1 ", answer.status, " ", PhraseOf(answer.status), "\r\n",
       "Content-Type: ", answer.content_type, "\r\n", "Content-Length: ", answer.body.size(), "\r\n",
+      answer.status == 401 ? "WWW-Authenticate: Bearer\r\n" : "",
       answer.status == 405 ? "Allow: GET, HEAD\r\n" : "",
       "Connection: close\r\n"
       "Cache-Control: no-store\r\n"
@@ -61,9 +68,36 @@ HttpAnswer ErrorAnswer(int status) {
   return {.status = status, .body = absl::StrCat(PhraseOf(status), "\n")};
 }
 
+// Reads what the headers say of who sends the request.
+void ReadHeaders(absl::string_view text, HttpRequest& request) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const size_t colon = line.find(':');
+    if (colon == absl::string_view::npos ||
+        !absl::EqualsIgnoreCase(line.substr(0, colon), "authorization")) {
+      continue;
+    }
+    request.is_ambiguous |= request.has_authorization;
+    request.has_authorization = true;
+    request.authorization = absl::StripAsciiWhitespace(line.substr(colon + 1));
+  }
+}
+
+// The user at the other end of a socket file.
+PeerIdentity UserOf(int socket) {
+  PeerIdentity peer;
+  ucred user = {};
+  socklen_t bytes = sizeof(user);
+  const bool is_known = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &user, &bytes) == 0;
+  peer.transport = is_known ? PeerTransport::kUnixSocket : PeerTransport::kUnknown;
+  peer.uid = user.uid;
+  peer.pid = user.pid;
+  return peer;
+}
+
 }  // namespace
 
-std::string AnswerHttp(absl::string_view request, const HttpHandler& handler) {
+std::string AnswerHttp(absl::string_view request, const HttpPeer& sender,
+                       const HttpHandler& handler) {
   const absl::string_view line = request.substr(0, request.find_first_of("\r\n"));
   const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
   if (words.size() != 3 || !absl::StartsWith(words[2], "HTTP/")) return Compose(ErrorAnswer(400));
@@ -71,30 +105,34 @@ std::string AnswerHttp(absl::string_view request, const HttpHandler& handler) {
   const bool is_head = words[0] == "HEAD";
   if (words[0] != "GET" && !is_head) return Compose(ErrorAnswer(405));
   if (!absl::StartsWith(words[1], "/")) return Compose(ErrorAnswer(400), !is_head);
+  HttpRequest read = {.path = words[1].substr(0, words[1].find('?')), .sender = sender};
+  ReadHeaders(request.substr(line.size()), read);
   try {
-    return Compose(handler(words[1].substr(0, words[1].find('?'))), !is_head);
+    return Compose(handler(read), !is_head);
   } catch (const std::exception&) {
     return Compose(ErrorAnswer(500), !is_head);
   }
 }
 
-absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::Start(const ListenAddress& address,
-                                                                  const HttpLimits& limits,
-                                                                  HttpHandler handler) {
+absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::Start(
+    const ListenAddress& address, const HttpLimits& limits, HttpHandler handler,
+    HttpCertificateSource certificates) {
   auto listening = ListenAt(address);
   if (!listening.ok()) return listening.status();
   UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return absl::ErrnoToStatus(errno, "cannot make an event descriptor");
-  return std::unique_ptr<HttpListener>(
-      new HttpListener(*std::move(listening), std::move(wake), limits, std::move(handler)));
+  auto tls = certificates == nullptr ? nullptr : std::make_unique<HttpTls>(std::move(certificates));
+  return std::unique_ptr<HttpListener>(new HttpListener(
+      *std::move(listening), std::move(wake), limits, std::move(handler), std::move(tls)));
 }
 
 HttpListener::HttpListener(ListeningSockets listening, UniqueFd wake, const HttpLimits& limits,
-                           HttpHandler handler)
+                           HttpHandler handler, std::unique_ptr<HttpTls> tls)
     : listening_(std::move(listening)),
       wake_(std::move(wake)),
       limits_(limits),
       handler_(std::move(handler)),
+      tls_(std::move(tls)),
       thread_([this] { Serve(); }) {}
 
 HttpListener::~HttpListener() {
@@ -106,6 +144,11 @@ HttpListener::~HttpListener() {
 }
 
 void HttpListener::Serve() {
+  // OpenSSL writes to connections whose other end may be gone.
+  sigset_t broken_pipe;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
   while (true) {
     try {
       if (!ServeOnce()) return;
@@ -126,7 +169,10 @@ bool HttpListener::ServeOnce() {
     polled.push_back({listening_.sockets[i].get(), POLLIN, 0});
   }
   for (const Connection& connection : connections_) {
-    const short events = connection.phase == Phase::kWrite ? POLLOUT : POLLIN;
+    const bool writes = connection.phase != Phase::kDrain && connection.tls != nullptr
+                            ? connection.tls->wants_write()
+                            : connection.phase == Phase::kWrite;
+    const short events = writes ? POLLOUT : POLLIN;
     polled.push_back({connection.socket.get(), events, 0});
   }
   if (poll(polled.data(), polled.size(), PollTimeout(now)) < 0) return true;
@@ -156,18 +202,31 @@ int HttpListener::PollTimeout(Clock::TimePoint now) const {
 void HttpListener::AcceptAll(int listener, Clock::TimePoint now) {
   // Others are to get their turn.
   for (size_t i = 0; i < limits_.max_connections; ++i) {
-    UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    sockaddr_storage from = {};
+    socklen_t bytes = sizeof(from);
+    UniqueFd socket(accept4(listener, reinterpret_cast<sockaddr*>(&from), &bytes,
+                            SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
         accept_again_ = now + kAcceptPause;
       }
       return;
     }
-    if (connections_.size() >= limits_.max_connections) connections_.pop_front();
-    connections_.push_back({.socket = std::move(socket), .time_limit = now + limits_.time_limit});
-    // What it sent is mostly there already.
-    if (!Advance(connections_.back())) connections_.pop_back();
+    Add(std::move(socket), from, now);
   }
+}
+
+void HttpListener::Add(UniqueFd socket, const sockaddr_storage& from, Clock::TimePoint now) {
+  if (connections_.size() >= limits_.max_connections) connections_.pop_front();
+  Connection connection = {.socket = std::move(socket), .time_limit = now + limits_.time_limit};
+  connection.sender.peer = address().is_unix() ? UserOf(connection.socket.get()) : TcpPeerOf(from);
+  if (tls_ != nullptr) {
+    connection.tls = tls_->Accept(connection.socket.get());
+    if (connection.tls == nullptr) return;
+  }
+  connections_.push_back(std::move(connection));
+  // What it sent is mostly there already.
+  if (!Advance(connections_.back())) connections_.pop_back();
 }
 
 bool HttpListener::Advance(Connection& connection) {
@@ -180,13 +239,19 @@ bool HttpListener::Read(Connection& connection) {
   std::array<char, 2048> piece;
   std::string& bytes = connection.bytes;
   while (bytes.size() <= limits_.max_request_bytes) {
-    const ssize_t got = recv(connection.socket.get(), piece.data(), piece.size(), 0);
+    const ssize_t got = connection.tls != nullptr
+                            ? connection.tls->Read(piece.data(), piece.size())
+                            : recv(connection.socket.get(), piece.data(), piece.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return true;
     if (got <= 0) return false;
     bytes.append(piece.data(), static_cast<size_t>(got));
     if (absl::StrContains(bytes, "\r\n\r\n") || absl::StrContains(bytes, "\n\n")) {
-      bytes = AnswerHttp(bytes, handler_);
+      if (connection.tls != nullptr) {
+        connection.sender.has_certificate = connection.tls->has_certificate();
+        connection.sender.certificate = connection.tls->certificate_name();
+      }
+      bytes = AnswerHttp(bytes, connection.sender, handler_);
       connection.phase = Phase::kWrite;
       return true;
     }
@@ -199,14 +264,18 @@ bool HttpListener::Read(Connection& connection) {
 bool HttpListener::Write(Connection& connection) {
   const std::string& bytes = connection.bytes;
   while (connection.sent < bytes.size()) {
-    const ssize_t sent = send(connection.socket.get(), bytes.data() + connection.sent,
-                              bytes.size() - connection.sent, MSG_NOSIGNAL);
+    const char* const from = bytes.data() + connection.sent;
+    const size_t left = bytes.size() - connection.sent;
+    const ssize_t sent = connection.tls != nullptr
+                             ? connection.tls->Write(from, left)
+                             : send(connection.socket.get(), from, left, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return true;
     if (sent <= 0) return false;
     connection.sent += static_cast<size_t>(sent);
   }
   // To close while there is something to read would take the answer away from the client.
+  if (connection.tls != nullptr) connection.tls->Finish();
   shutdown(connection.socket.get(), SHUT_WR);
   connection.bytes = {};
   connection.phase = Phase::kDrain;

@@ -6,6 +6,8 @@
 #ifndef OPSERVE_SERVER_METRICS_HTTP_LISTENER_H_
 #define OPSERVE_SERVER_METRICS_HTTP_LISTENER_H_
 
+#include <sys/socket.h>
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -20,6 +22,8 @@
 #include "server/base/clock.h"
 #include "server/edge/listen_address.h"
 #include "server/edge/listening_socket.h"
+#include "server/edge/peer_identity.h"
+#include "server/metrics/http_tls.h"
 
 namespace opserve {
 
@@ -39,18 +43,38 @@ struct HttpAnswer {
   std::string body;
 };
 
-// Makes the answer for a path such as "/metrics", without a query; in the listener's thread, which
-// answers one request at a time.
-using HttpHandler = std::function<HttpAnswer(absl::string_view path)>;
+// Who sends a request, as the connection tells it.
+struct HttpPeer {
+  PeerIdentity peer;
+  // The name in the client's certificate, which was verified; empty where there is none.
+  std::string certificate;
+  bool has_certificate = false;
+};
+
+// A request, whose views live until it is answered.
+struct HttpRequest {
+  // Such as "/metrics", without a query.
+  absl::string_view path;
+  const HttpPeer& sender;
+  // The value of the header Authorization, and whether it is there.
+  absl::string_view authorization = {};
+  bool has_authorization = false;
+  // It is there more than once.
+  bool is_ambiguous = false;
+};
+
+// Makes the answer to a request in the listener's thread, which answers one request at a time.
+using HttpHandler = std::function<HttpAnswer(const HttpRequest& request)>;
 
 // Each connection has one request and one answer. Thread-safe, except for destruction, which ends
 // all connections and waits for a handler that runs.
 class HttpListener {
  public:
-  // Listens, with the words of the operating system where that fails.
-  static absl::StatusOr<std::unique_ptr<HttpListener>> Start(const ListenAddress& address,
-                                                             const HttpLimits& limits,
-                                                             HttpHandler handler);
+  // Listens, with the words of the operating system where that fails. `certificates`: for TLS on
+  // all connections; nullptr: without. It is asked in the listener's thread.
+  static absl::StatusOr<std::unique_ptr<HttpListener>> Start(
+      const ListenAddress& address, const HttpLimits& limits, HttpHandler handler,
+      HttpCertificateSource certificates = nullptr);
   ~HttpListener();
   HttpListener(const HttpListener&) = delete;
   HttpListener& operator=(const HttpListener&) = delete;
@@ -64,6 +88,9 @@ class HttpListener {
   struct Connection {
     UniqueFd socket;
     Clock::TimePoint time_limit;
+    HttpPeer sender = {};
+    // nullptr: without TLS.
+    std::unique_ptr<TlsConnection> tls = {};
     Phase phase = Phase::kRead;
     // What has come of the request, and then what is left of the answer from `sent` on.
     std::string bytes = {};
@@ -71,13 +98,15 @@ class HttpListener {
   };
 
   HttpListener(ListeningSockets listening, UniqueFd wake, const HttpLimits& limits,
-               HttpHandler handler);
+               HttpHandler handler, std::unique_ptr<HttpTls> tls);
 
   void Serve();
   // Waits for something to happen, and does what it asks for. False once the listener is to end.
   bool ServeOnce();
   int PollTimeout(Clock::TimePoint now) const;
   void AcceptAll(int listener, Clock::TimePoint now);
+  // Adds a connection, and does what can be done at once.
+  void Add(UniqueFd socket, const sockaddr_storage& from, Clock::TimePoint now);
   // These return whether the connection goes on.
   bool Advance(Connection& connection);
   bool Read(Connection& connection);
@@ -89,6 +118,8 @@ class HttpListener {
   const UniqueFd wake_;
   const HttpLimits limits_;
   const HttpHandler handler_;
+  // The thread's own; nullptr: without TLS.
+  const std::unique_ptr<HttpTls> tls_;
   // The thread's own; the oldest first.
   std::list<Connection> connections_;
   // Nothing is accepted until then, because there were no descriptors.
@@ -98,7 +129,8 @@ class HttpListener {
 
 // The whole answer to a request: its line and headers, with all line ends. Anything but GET and
 // HEAD of HTTP/1.0 and 1.1 gets an error. `handler` may throw, which is an error of the server.
-std::string AnswerHttp(absl::string_view request, const HttpHandler& handler);
+std::string AnswerHttp(absl::string_view request, const HttpPeer& sender,
+                       const HttpHandler& handler);
 
 }  // namespace opserve
 

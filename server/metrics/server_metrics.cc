@@ -1,7 +1,10 @@
 #include "server/metrics/server_metrics.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,7 +21,8 @@ constexpr std::array<double, 11> kBatchBounds = {1, 2, 4, 8, 16, 32, 64, 128, 25
 
 constexpr DeviceState kStates[] = {DeviceState::kReady,       DeviceState::kSuspect,
                                    DeviceState::kLost,        DeviceState::kRecreating,
-                                   DeviceState::kQuarantined, DeviceState::kStarting};
+                                   DeviceState::kQuarantined, DeviceState::kStarting,
+                                   DeviceState::kSetAside};
 
 template <class T>
 double ToDouble(T value) {
@@ -105,6 +109,27 @@ void AddMemory(MetricSet& set, const TensorStore& tensors, const RegionTable& re
   AddHoldings(set, MetricId::kUserRegionBytes, regions.Largest(kNamedClients), "uid:");
 }
 
+void AddLeases(MetricSet& set, const DeviceLeases& leases) {
+  size_t held = 0;
+  size_t waiting = 0;
+  std::map<std::string, uint64_t> of_clients;
+  for (const DeviceLeaseView& lease : leases.List()) {
+    ++(lease.is_held ? held : waiting);
+    ++of_clients[lease.client];
+  }
+  set.Add(MetricId::kLeases, {"held"}, ToDouble(held));
+  set.Add(MetricId::kLeases, {"waiting"}, ToDouble(waiting));
+  QuotaHoldings clients;
+  clients.largest.assign(of_clients.begin(), of_clients.end());
+  std::stable_sort(clients.largest.begin(), clients.largest.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  while (clients.largest.size() > kNamedClients) {
+    clients.others += clients.largest.back().second;
+    clients.largest.pop_back();
+  }
+  AddHoldings(set, MetricId::kClientLeases, clients);
+}
+
 void AddConnections(MetricSet& set, const Edge& edge) {
   const EdgeCounters counters = edge.counters();
   AddOne(set, MetricId::kConnections, counters.open);
@@ -136,6 +161,7 @@ MetricSet CollectMetrics(const MetricSources& sources) {
   AddAdmission(set, sources.admission);
   for (const DeviceStatus& device : sources.pool.Status()) AddDevice(set, device, sources.tensors);
   AddMemory(set, sources.tensors, sources.regions);
+  AddLeases(set, sources.leases);
   AddConnections(set, sources.edge);
   for (const LineFile* const log : sources.logs) {
     set.Add(MetricId::kLogDropped, {log->title()}, ToDouble(log->dropped()));

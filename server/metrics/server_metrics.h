@@ -12,6 +12,8 @@
 #include "server/admission/admission.h"
 #include "server/edge/edge.h"
 #include "server/journal/line_file.h"
+#include "server/lease/device_leases.h"
+#include "server/metrics/device_history.h"
 #include "server/metrics/metric_set.h"
 #include "server/metrics/request_metrics.h"
 #include "server/pool/device_pool.h"
@@ -28,6 +30,8 @@ struct MetricSources {
   const TensorStore& tensors;
   const RegionTable& regions;
   const Edge& edge;
+  const DeviceLeases& leases;
+  const DeviceHistory& history;
   // Those that are in use.
   std::vector<const LineFile*> logs;
   std::string version;

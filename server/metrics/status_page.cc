@@ -1,5 +1,6 @@
 #include "server/metrics/status_page.h"
 
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -50,6 +51,34 @@ Json DevicesJson(const DevicePool& pool) {
   return devices;
 }
 
+double SecondsOf(Clock::Duration time) { return std::chrono::duration<double>(time).count(); }
+
+Json LeasesJson(const DeviceLeases& leases) {
+  Json list = Json::array();
+  for (const DeviceLeaseView& lease : leases.List()) {
+    list.push_back({{"number", lease.number},
+                    {"client", lease.client},
+                    {"label", lease.label},
+                    {"device", lease.device},
+                    {"held", lease.is_held},
+                    {"position", lease.position},
+                    {"age", SecondsOf(lease.age)},
+                    {"left", SecondsOf(lease.left)}});
+  }
+  return list;
+}
+
+Json FaultsJson(const DeviceHistory& history) {
+  Json list = Json::array();
+  for (const DeviceFault& fault : history.Latest()) {
+    list.push_back({{"time", static_cast<double>(absl::ToUnixMicros(fault.time)) / 1e6},
+                    {"device", fault.device},
+                    {"state", std::string(NameOf(fault.state))},
+                    {"reason", fault.reason}});
+  }
+  return list;
+}
+
 Json OperatorsJson() {
   Json operators = Json::array();
   for (const OpTraits& traits : OpTable()) {
@@ -70,6 +99,8 @@ std::string StatusJson(const MetricSources& sources, absl::Time now) {
   const Json status = {{"version", sources.version},
                        {"time", static_cast<double>(absl::ToUnixMicros(now)) / 1e6},
                        {"devices", DevicesJson(sources.pool)},
+                       {"leases", LeasesJson(sources.leases)},
+                       {"faults", FaultsJson(sources.history)},
                        {"operators", OperatorsJson()},
                        {"metrics", MetricsJson(CollectMetrics(sources))}};
   // What a driver says need not be UTF-8.

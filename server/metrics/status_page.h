@@ -21,6 +21,10 @@ absl::string_view StatusPage();
 //   version    of the server
 //   time       in seconds since 1970
 //   devices    each with name, description, state, and reason where it is not ready
+//   leases     as AdminService.ListLeases has them: number, client, label, device, held, position,
+//   and
+//              seconds since it was granted or asked for (age) and that it lasts yet (left)
+//   faults     the latest of devices, each with time, device, state and reason, the newest first
 //   operators  of the table, each with name, summary and the types of its kernels
 //   metrics    by name: a list with the labels of each value, and `value`, or for histograms
 //   `count`,

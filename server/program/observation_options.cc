@@ -30,6 +30,9 @@ void AddObservationOptions(CLI::App& app, ServerOptions& server) {
   app.add_option("--trace-log", server.trace_log,
                  "The same for the spans of requests whose callers record their trace")
       ->type_name("FILE");
+  app.add_option("--audit-log", server.audit_log,
+                 "The same for calls of AdminService, each before its answer, and for SIGHUP")
+      ->type_name("FILE");
 }
 
 }  // namespace opserve

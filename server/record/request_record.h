@@ -53,6 +53,8 @@ struct RequestRecord {
   // How it ended. The reason is that of errors of the server's own.
   absl::StatusCode code = absl::StatusCode::kOk;
   std::optional<ErrorReason> reason;
+  // The audit log has a line about it.
+  bool is_audited = false;
 };
 
 // What is known of a request beside its record, and costs something to find out.

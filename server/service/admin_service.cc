@@ -1,5 +1,6 @@
 #include "server/service/admin_service.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -15,6 +16,9 @@ namespace {
 
 // Names and reasons, and room for fields that later clients may send.
 constexpr uint64_t kMaxRequestBytes = 4 << 10;
+
+// What of a text of a request is in its line of the audit log.
+constexpr size_t kMaxAuditedBytes = 256;
 
 // Checks the device and the reason of a request.
 template <class Request>
@@ -63,6 +67,22 @@ AdminService::AdminService(const Parts& parts)
                 [this](UnaryCall& call) { ResumeDevice(call); });
 }
 
+void AdminService::Answer(UnaryCall& call, AuditEntry entry, const absl::Status& status,
+                          const google::protobuf::Message& answer) {
+  if (parts_.audit == nullptr) return call.Finish(status, answer);
+  entry.client = call.caller().client();
+  // More would not fit into a name of a device or a reason that the server takes.
+  entry.device.resize(std::min(entry.device.size(), kMaxAuditedBytes));
+  entry.note.resize(std::min(entry.note.size(), kMaxAuditedBytes));
+  entry.code = status.code();
+  entry.reason = ReasonOf(status);
+  const grpc::ByteBuffer bytes = status.ok() ? SerializeMessage(answer) : grpc::ByteBuffer();
+  if (RequestRecord* const record = call.record(); record != nullptr) record->is_audited = true;
+  parts_.audit->Write(entry, [&call, status, bytes] {
+    call.Guard([&] { status.ok() ? call.Finish(bytes) : call.Finish(status); });
+  });
+}
+
 void AdminService::ListLeases(UnaryCall& call) {
   v1::ListLeasesRequest request;
   v1::ListLeasesResponse answer;
@@ -71,23 +91,28 @@ void AdminService::ListLeases(UnaryCall& call) {
     for (const DeviceLeaseView& lease : parts_.leases.List())
       WriteLease(lease, *answer.add_leases());
   }
-  call.Finish(status, answer);
+  Answer(call, {.method = "ListLeases"}, status, answer);
 }
 
 void AdminService::EndLease(UnaryCall& call) {
   v1::EndLeaseRequest request;
   absl::Status status = ParseMessage(call.request(), request);
   if (status.ok()) status = parts_.leases.End(request.number(), LeaseEnd::kByAdmin);
-  call.Finish(status, v1::EndLeaseResponse());
+  Answer(call, {.method = "EndLease", .lease = request.number()}, status, v1::EndLeaseResponse());
 }
 
 void AdminService::DrainDevice(UnaryCall& call) {
   v1::DrainDeviceRequest request;
   absl::Status status = ParseMessage(call.request(), request);
   if (status.ok()) status = CheckSettingAside(request, parts_.pool);
-  if (!status.ok()) return call.Finish(status);
+  const AuditEntry entry = {
+      .method = "DrainDevice", .device = request.device(), .note = request.reason()};
+  if (!status.ok()) return Answer(call, entry, status, v1::DrainDeviceResponse());
   parts_.pool.SetDeviceAside(request.device(), request.reason());
-  parts_.drains.Wait(call, parts_.pool, request.device());
+  parts_.drains.Wait(call, parts_.pool, request.device(),
+                     [this, entry](UnaryCall& drained, const absl::Status& end) {
+                       Answer(drained, entry, end, v1::DrainDeviceResponse());
+                     });
 }
 
 void AdminService::SetDeviceAside(UnaryCall& call) {
@@ -102,7 +127,8 @@ void AdminService::SetDeviceAside(UnaryCall& call) {
       answer.set_batches_in_flight(static_cast<uint32_t>(device.in_flight));
     }
   }
-  call.Finish(status, answer);
+  Answer(call, {.method = "SetDeviceAside", .device = request.device(), .note = request.reason()},
+         status, answer);
 }
 
 void AdminService::ResumeDevice(UnaryCall& call) {
@@ -110,7 +136,8 @@ void AdminService::ResumeDevice(UnaryCall& call) {
   absl::Status status = ParseMessage(call.request(), request);
   if (status.ok()) status = CheckGpuName(request.device(), parts_.pool);
   if (status.ok()) parts_.pool.ResumeDevice(request.device());
-  call.Finish(status, v1::ResumeDeviceResponse());
+  Answer(call, {.method = "ResumeDevice", .device = request.device()}, status,
+         v1::ResumeDeviceResponse());
 }
 
 }  // namespace opserve

@@ -6,8 +6,11 @@
 #ifndef OPSERVE_SERVER_SERVICE_ADMIN_SERVICE_H_
 #define OPSERVE_SERVER_SERVICE_ADMIN_SERVICE_H_
 
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
 #include "server/admission/admission.h"
 #include "server/base/log.h"
+#include "server/journal/audit_log.h"
 #include "server/lease/device_leases.h"
 #include "server/pool/device_pool.h"
 #include "server/record/request_record.h"
@@ -32,6 +35,8 @@ class AdminService {
     Logger& logger;
     // Gets every call when it has ended; nullptr: nobody wants to know.
     RequestObserver* observer = nullptr;
+    // Gets a line for each call before it is answered; nullptr, and so when calls begin: none does.
+    AuditLog* const& audit;
   };
 
   explicit AdminService(const Parts& parts);
@@ -42,6 +47,11 @@ class AdminService {
   RpcService& rpc() { return rpc_; }
 
  private:
+  // Answers a call, once its line is in the audit log. `entry`: what the call is about; all else of
+  // it is filled in. In any thread.
+  void Answer(UnaryCall& call, AuditEntry entry, const absl::Status& status,
+              const google::protobuf::Message& answer);
+
   void ListLeases(UnaryCall& call);
   void EndLease(UnaryCall& call);
   void DrainDevice(UnaryCall& call);

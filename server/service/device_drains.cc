@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 #include <vector>
-
-#include "absl/status/status.h"
-#include "opserve/v1/admin_service.pb.h"
 
 namespace opserve {
 namespace {
@@ -23,7 +21,9 @@ class DeviceDrains::Waiter final : public CallHandler {
   Waiter(UnaryCall& call, DeviceDrains& drains) : call_(call), drains_(drains) {}
 
   void OnCancel() override {
-    if (drains_.Remove(call_)) call_.Finish(absl::CancelledError("The call was given up."));
+    if (const Finish finish = drains_.Remove(call_)) {
+      finish(call_, absl::CancelledError("The call was given up."));
+    }
   }
 
  private:
@@ -31,11 +31,12 @@ class DeviceDrains::Waiter final : public CallHandler {
   DeviceDrains& drains_;
 };
 
-void DeviceDrains::Wait(UnaryCall& call, const DevicePool& pool, const std::string& device) {
+void DeviceDrains::Wait(UnaryCall& call, const DevicePool& pool, const std::string& device,
+                        Finish finish) {
   call.Keep<Waiter>(*this);
   {
     MutexLock lock(mutex_);
-    waiting_.push_back({&call, &pool, device});
+    waiting_.push_back({&call, &pool, device, std::move(finish)});
   }
   // The device may have become idle before.
   FinishIdle();
@@ -61,12 +62,17 @@ void DeviceDrains::FinishIdle() {
       entry = next;
     }
   }
-  for (const Entry& entry : idle) entry.call->Finish(absl::OkStatus(), v1::DrainDeviceResponse());
+  for (const Entry& entry : idle) entry.finish(*entry.call, absl::OkStatus());
 }
 
-bool DeviceDrains::Remove(const UnaryCall& call) {
+DeviceDrains::Finish DeviceDrains::Remove(const UnaryCall& call) {
   MutexLock lock(mutex_);
-  return std::erase_if(waiting_, [&call](const Entry& entry) { return entry.call == &call; }) > 0;
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [&call](const Entry& entry) { return entry.call == &call; });
+  if (found == waiting_.end()) return nullptr;
+  Finish finish = std::move(found->finish);
+  waiting_.erase(found);
+  return finish;
 }
 
 }  // namespace opserve

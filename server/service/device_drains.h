@@ -5,6 +5,7 @@
 #ifndef OPSERVE_SERVER_SERVICE_DEVICE_DRAINS_H_
 #define OPSERVE_SERVER_SERVICE_DEVICE_DRAINS_H_
 
+#include <functional>
 #include <list>
 #include <string>
 
@@ -21,9 +22,12 @@ class DeviceDrains {
   DeviceDrains(const DeviceDrains&) = delete;
   DeviceDrains& operator=(const DeviceDrains&) = delete;
 
-  // Finishes `call` once the device of that name, which is set aside, is idle; at once where it is.
+  // Ends a call, with OK or the error of a call that was given up, soon or at once.
+  using Finish = std::function<void(UnaryCall& call, const absl::Status& status)>;
+
+  // Calls `finish` once the device of that name, which is set aside, is idle; at once where it is.
   // Given up with the call. `pool` must outlive the call.
-  void Wait(UnaryCall& call, const DevicePool& pool, const std::string& device);
+  void Wait(UnaryCall& call, const DevicePool& pool, const std::string& device, Finish finish);
 
   // Something has changed about devices.
   void Update();
@@ -35,12 +39,14 @@ class DeviceDrains {
     UnaryCall* call;
     const DevicePool* pool;
     std::string device;
+    Finish finish;
   };
 
   // Finishes those whose device is idle.
   void FinishIdle();
-  // Takes the call out of those that wait; false: it is not among them, somebody finishes it.
-  bool Remove(const UnaryCall& call);
+  // Takes the call out of those that wait, and returns what finishes it; nullptr: it is not among
+  // them, somebody finishes it.
+  Finish Remove(const UnaryCall& call);
 
   Mutex mutex_;
   std::list<Entry> waiting_ ABSL_GUARDED_BY(mutex_);

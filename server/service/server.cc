@@ -20,10 +20,13 @@
 #include "server/edge/edge.h"
 #include "server/edge/listen_address.h"
 #include "server/journal/access_log.h"
+#include "server/journal/audit_log.h"
 #include "server/journal/line_file.h"
 #include "server/journal/trace_log.h"
 #include "server/lease/device_leases.h"
 #include "server/lease/pool_devices.h"
+#include "server/metrics/device_history.h"
+#include "server/metrics/http_access.h"
 #include "server/metrics/http_listener.h"
 #include "server/metrics/request_metrics.h"
 #include "server/metrics/server_metrics.h"
@@ -108,19 +111,26 @@ absl::Status CheckOptions(const ServerOptions& options) {
   return absl::OkStatus();
 }
 
+// An address that the server may listen on.
+absl::StatusOr<ListenAddress> ParseAddress(const std::string& text, const ServerOptions& options) {
+  absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
+  if (!address.ok()) return address.status();
+  const bool is_plain = options.tls_certificate.empty() && !address->IsLocal();
+  if (is_plain && !options.insecure) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        address->ToString(),
+        " can be reached by other machines, and everybody on the way could read and change what "
+        "is sent; give --tls-certificate and --tls-key, or --insecure where the network is "
+        "trusted"));
+  }
+  return address;
+}
+
 absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerOptions& options) {
   std::vector<ListenAddress> addresses;
   for (const std::string& text : options.listen) {
-    absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
+    absl::StatusOr<ListenAddress> address = ParseAddress(text, options);
     if (!address.ok()) return address.status();
-    const bool is_plain = options.tls_certificate.empty() && !address->IsLocal();
-    if (is_plain && !options.insecure) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          address->ToString(),
-          " can be reached by other machines, and everybody on the way could read and change what "
-          "is sent; give --tls-certificate and --tls-key, or --insecure where the network is "
-          "trusted"));
-    }
     addresses.push_back(*std::move(address));
   }
   return addresses;
@@ -149,6 +159,7 @@ struct Server::Impl {
              [this] {
                gpu_readiness.Update();
                leases.Wake();
+               device_history.Update();
                drains.Update();
              }),
         service({clock, pool, leases, validator, admission, control, streams, logger, options,
@@ -158,6 +169,7 @@ struct Server::Impl {
   // The devices may change their states for longer than there is a health service.
   ~Impl() {
     gpu_readiness.Detach();
+    device_history.Detach();
     leases.Stop();
   }
 
@@ -171,6 +183,8 @@ struct Server::Impl {
   absl::Status OfferMetrics();
   // Lets nobody in before it is known who may do what.
   absl::Status ControlAccess();
+  // A line of the audit log for files that were read again because somebody asked for it.
+  void AuditReload(const absl::Status& status);
   void LogStart() const;
   // From now on clients lose calls that they keep waiting for the time that a drain gives them.
   void HurryClients();
@@ -201,16 +215,24 @@ struct Server::Impl {
   std::unique_ptr<LineFile> trace_file;
   std::optional<AccessLog> access_log;
   std::optional<TraceLog> trace_log;
+  // Its file tells it of lines until the end of the file's thread.
+  std::optional<AuditLog> audit_log;
+  std::unique_ptr<LineFile> audit_file;
+  AuditLog* audit = nullptr;
   ObserverList observers;
   const bool observes =
       request_metrics != nullptr || !options.access_log.empty() || !options.trace_log.empty();
+  // Of calls of the service for administrators.
+  ObserverList admin_observers;
   GpuReadiness gpu_readiness;
   DeviceLeases leases;
   DeviceDrains drains;
+  DeviceHistory device_history;
   DevicePool pool;
   PoolDevices leasable{pool};
   OperatorService service;
-  AdminService admin{{pool, leases, drains, control, logger, observes ? &observers : nullptr}};
+  AdminService admin{{pool, leases, drains, control, logger,
+                      observes || !options.audit_log.empty() ? &admin_observers : nullptr, audit}};
   HealthService health{&streams, &logger};
   ReflectionService reflection{
       {service.rpc().name(), admin.rpc().name(), health.rpc().name()}, &streams, &logger};
@@ -261,8 +283,16 @@ absl::Status Server::Impl::OpenLogs() {
   if (absl::Status status = open(options.trace_log, "trace", trace_file); !status.ok()) {
     return status;
   }
+  if (absl::Status status = open(options.audit_log, "audit", audit_file); !status.ok()) {
+    return status;
+  }
   if (access_file != nullptr) observers.Add(&access_log.emplace(*access_file));
   if (trace_file != nullptr) observers.Add(&trace_log.emplace(*trace_file));
+  if (observes) admin_observers.Add(&observers);
+  if (audit_file != nullptr) {
+    audit = &audit_log.emplace(*audit_file, logger);
+    admin_observers.Add(audit);
+  }
   return absl::OkStatus();
 }
 
@@ -323,6 +353,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   saturation_watch =
       std::make_unique<TaskThread>(Saturation::kPeriod, [this] { WatchAdmission(); });
   gpu_readiness.Attach(health, pool);
+  device_history.Attach(pool);
   for (const std::unique_ptr<Poller>& poller : pollers) {
     service.rpc().Accept(*poller);
     admin.rpc().Accept(*poller);
@@ -343,15 +374,35 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
 
 absl::Status Server::Impl::OfferMetrics() {
   if (request_metrics == nullptr) return absl::OkStatus();
-  auto address = ParseListenAddress(options.metrics_listen);
+  auto address = ParseAddress(options.metrics_listen, options);
   if (!address.ok()) return address.status();
-  MetricSources sources = {*request_metrics,  admission, pool, service.resident_tensors(),
-                           service.regions(), *edge,     {},   OPSERVE_VERSION};
-  for (const LineFile* const file : {access_file.get(), trace_file.get()}) {
+  MetricSources sources = {.requests = *request_metrics,
+                           .admission = admission,
+                           .pool = pool,
+                           .tensors = service.resident_tensors(),
+                           .regions = service.regions(),
+                           .edge = *edge,
+                           .leases = leases,
+                           .history = device_history,
+                           .logs = {},
+                           .version = OPSERVE_VERSION};
+  for (const LineFile* const file : {access_file.get(), trace_file.get(), audit_file.get()}) {
     if (file != nullptr) sources.logs.push_back(file);
   }
-  auto started = HttpListener::Start(
-      *address, {}, [sources](absl::string_view path) { return AnswerPath(sources, path); });
+  HttpCertificateSource certificates;
+  if (identity != nullptr) {
+    certificates = [identity = identity] {
+      const std::shared_ptr<const TlsIdentity::Pair> pair = identity->pair();
+      return HttpCertificates{pair->certificate, pair->key, pair->client_ca,
+                              identity->files().requires_client, pair->version};
+    };
+  }
+  auto started = HttpListener::Start(*address, {},
+                                     ForObservers(*access, logger,
+                                                  [sources](const HttpRequest& request) {
+                                                    return AnswerPath(sources, request.path);
+                                                  }),
+                                     std::move(certificates));
   if (!started.ok()) {
     return absl::Status(started.status().code(),
                         absl::StrCat("cannot offer metrics at ", options.metrics_listen, ": ",
@@ -400,6 +451,11 @@ std::string DeviceNames(const DevicePool& pool) {
   return absl::StrJoin(pool.Status(), ",", [](std::string* out, const DeviceStatus& device) {
     absl::StrAppend(out, device.profile.name);
   });
+}
+
+void Server::Impl::AuditReload(const absl::Status& status) {
+  if (audit == nullptr) return;
+  audit->Write({.client = "signal", .method = "ReloadFiles", .code = status.code()}, [] {});
 }
 
 void Server::Impl::LogStart() const {
@@ -485,7 +541,8 @@ EdgeCounters Server::connections() const { return impl_->edge->counters(); }
 Admission::Usage Server::usage() const { return impl_->admission.usage(); }
 
 void Server::ReopenLogs() {
-  for (LineFile* const file : {impl_->access_file.get(), impl_->trace_file.get()}) {
+  for (LineFile* const file :
+       {impl_->access_file.get(), impl_->trace_file.get(), impl_->audit_file.get()}) {
     if (file == nullptr) continue;
     const absl::Status status = file->Reopen();
     if (status.ok()) {
@@ -506,6 +563,7 @@ absl::Status Server::ReloadFiles() {
   impl_->file_thread->Start("", 0, [impl = impl_.get(), read] {
     absl::Status status = impl->access->Reload();
     status.Update(impl->identity_files.Reload());
+    impl->AuditReload(status);
     read->set_value(status);
   });
   return result.get();

@@ -66,8 +66,8 @@ class Server {
   // Where metrics are offered, with the port that was picked; empty: nowhere.
   std::string metrics_address() const;
 
-  // Opens the access log and the trace log by their names again, after others have renamed them. A
-  // file that cannot be opened is logged, and the old one stays in use.
+  // Opens the access log, the trace log and the audit log by their names again, after others have
+  // renamed them. A file that cannot be opened is logged, and the old one stays in use.
   void ReopenLogs();
 
   // What became of the connections so far.

@@ -1,18 +1,24 @@
 // Devices that one client has to itself: whose requests run there, and who gets it next.
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <future>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "tests/integration/device_lease_fixture.h"
+#include "tests/integration/http_page.h"
 
 namespace opserve::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // Notes the first value of each call that a GPU runs.
@@ -273,6 +279,46 @@ TEST_F(DeviceLeaseTest, AdministratorsSeeAndEndLeases) {
   EXPECT_TRUE(next.WaitUntilGranted());
   EXPECT_EQ(ReasonOf(Administer(&v1::AdminService::Stub::EndLease, request, response)),
             "DEVICE_LEASE_NOT_FOUND");
+}
+
+TEST_F(DeviceLeaseTest, MetricsAndThePageTellOfLeases) {
+  ServerOptions options = OneByOneOptions();
+  options.metrics_listen = "127.0.0.1:0";
+  StartServer(1, options);
+  LeasingClient holder(server().stub(), "", 60, "timing of round");
+  ASSERT_TRUE(holder.WaitUntilGranted());
+  LeasingClient next(server().stub(), "null/0");
+  ASSERT_TRUE(next.WaitUntilQueued());
+  const std::string metrics = GetPage(server().server().metrics_address(), "/metrics");
+  EXPECT_THAT(metrics, HasSubstr("\nopserve_leases{state=\"held\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("\nopserve_leases{state=\"waiting\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("\nopserve_client_leases{client=\"127.0.0.1\"} 2\n"));
+  const std::string status = GetPage(server().server().metrics_address(), "/status.json");
+  EXPECT_THAT(status, HasSubstr(R"("label":"timing of round")"));
+  EXPECT_THAT(status, HasSubstr(R"("position":1)"));
+  EXPECT_THAT(status, Not(HasSubstr(holder.id())));
+}
+
+// Without an audit log the same calls are answered by the threads that they were made in.
+TEST_F(DeviceLeaseTest, DrainsHaveTheirLinesInTheAuditLog) {
+  ServerOptions options = OneByOneOptions();
+  options.audit_log = ::testing::TempDir() + "opserve-audit-of-leases";
+  std::remove(options.audit_log.c_str());
+  StartServer(1, options);
+  v1::DrainDeviceRequest request;
+  request.set_device("null/0");
+  request.set_reason("new fan");
+  v1::DrainDeviceResponse response;
+  ASSERT_TRUE(Administer(&v1::AdminService::Stub::DrainDevice, request, response).ok());
+  ASSERT_TRUE(Resume("null/0").ok());
+  std::ifstream file(options.audit_log);
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  EXPECT_THAT(line, HasSubstr(R"("client":"127.0.0.1","method":"DrainDevice","device":"null/0",)"
+                              R"("note":"new fan","code":"OK"})"));
+  ASSERT_TRUE(std::getline(file, line));
+  EXPECT_THAT(line, HasSubstr(R"("method":"ResumeDevice","device":"null/0","code":"OK"})"));
+  std::remove(options.audit_log.c_str());
 }
 
 TEST_F(DeviceLeaseTest, ADeviceThatIsSetAsideTakesNothingUntilItIsResumed) {

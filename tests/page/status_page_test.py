@@ -84,6 +84,9 @@ def faults_of(page, cpu):
         "requests": (sorted(work[1:]), sorted([
             ["ELEMENT_WISE_ROUND", "FLOAT32", cpu, "OK", str(CALLS)],
             ["ELEMENT_WISE_ROUND", "none", "none", "INVALID_ARGUMENT", "1"]])),
+        "leases": (page.tables.get("leases"),
+                   [["Nobody has a GPU to himself, or waits for one."]]),
+        "faults": (page.tables.get("faults"), [["None since the start."]]),
         "errors": (errors[1:], [["INVALID_REQUEST", "1"]]),
         "operators": (operators, ["ELEMENT_WISE_IF", "ELEMENT_WISE_IS_INFINITY",
                                   "ELEMENT_WISE_MODULUS_TRUNCATE", "ELEMENT_WISE_ROUND"]),

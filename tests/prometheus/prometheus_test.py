@@ -93,14 +93,17 @@ def unknown_to_prometheus(port):
             yield f"panel {title}: {error.read().decode()}"
 
 
-def scrape(prometheus, server, folder):
-    """Starts Prometheus, which scrapes the server; what is wrong with what it then knows."""
+def run_prometheus(prometheus, server, folder, settings, look):
+    """Starts Prometheus, which scrapes the server; what `look`, with its port and process, finds wrong.
+
+    `settings`: lines of the scrape's configuration.
+    """
     port = free_port()
     config = folder / "prometheus.yml"
     config.write_text("global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n"
                       f"rule_files: ['{RULES}']\n"
                       "scrape_configs:\n"
-                      "  - job_name: opserve\n"
+                      f"  - job_name: opserve\n{settings}"
                       f"    static_configs: [{{targets: ['{metrics_address(server)}']}}]\n",
                       encoding="utf-8")
     with open(folder / "prometheus.log", "wb") as log:
@@ -109,14 +112,18 @@ def scrape(prometheus, server, folder):
                                     f"--web.listen-address=127.0.0.1:{port}"],
                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            wrong = [wait_for(port, process, 'sum(opserve_requests_total{code="OK"})', str(CALLS)),
-                     wait_for(port, process, 'up{job="opserve"}', "1"),
-                     wait_for(port, process, "sum(opserve_request_duration_seconds_count)",
-                              str(CALLS))]
-            return wrong + list(unknown_to_prometheus(port))
+            return look(port, process)
         finally:
             process.terminate()
             process.wait(LIMIT_S)
+
+
+def known_numbers(port, process):
+    """What is wrong with what Prometheus knows after the calls, and with the dashboard's queries."""
+    wrong = [wait_for(port, process, 'sum(opserve_requests_total{code="OK"})', str(CALLS)),
+             wait_for(port, process, 'up{job="opserve"}', "1"),
+             wait_for(port, process, "sum(opserve_request_duration_seconds_count)", str(CALLS))]
+    return wrong + list(unknown_to_prometheus(port))
 
 
 def make_calls(command, address, folder):
@@ -127,6 +134,35 @@ def make_calls(command, address, folder):
                         "RoundingMode=TOWARD_ZERO", "--input", tensor, "--output",
                         folder / "y.npy"], check=True, timeout=LIMIT_S,
                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
+class Guarded:
+    """What a server with TLS and a policy needs, and what Prometheus needs to read its metrics."""
+
+    def __init__(self, program, folder):
+        subprocess.run(["sh", ROOT / "tests/testing/make_certificates.sh", folder], check=True,
+                       capture_output=True, timeout=LIMIT_S)
+        token = subprocess.run([program, "token", "add", "scraper", "--tokens", folder / "tokens"],
+                               check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout
+        (folder / "token").write_text(token.strip(), encoding="ascii")
+        (folder / "policy.toml").write_text(
+            '[[client]]\nmatch = "token:scraper"\nroles = ["observe"]\n', encoding="ascii")
+        self.arguments = ["--policy", folder / "policy.toml", "--tokens", folder / "tokens",
+                          "--tls-certificate", folder / "server.pem", "--tls-key",
+                          folder / "server.key"]
+        self.settings = ("    scheme: https\n"
+                         f"    tls_config: {{ca_file: {folder}/ca.pem, server_name: server.test}}\n"
+                         f"    authorization: {{credentials_file: {folder}/token}}\n")
+
+
+def scrape_with_token(prometheus, program, folder):
+    """What is wrong with what Prometheus gets from a server with TLS and a policy, as docs/metrics.md has it."""
+    guarded = Guarded(program, folder)
+    with ServerProcess(program, folder, ["--devices", "none", "--metrics-listen", "127.0.0.1:0",
+                                         *guarded.arguments]) as server:
+        return run_prometheus(prometheus, server, folder, guarded.settings,
+                              lambda port, process: [wait_for(port, process,
+                                                              'up{job="opserve"}', "1")])
 
 
 def main():
@@ -147,9 +183,12 @@ def main():
             if not re.search(r'^opserve_requests_total\{.*code="OK"\} 3$', text, re.M):
                 wrong.append("the page does not tell of the calls")
             wrong.append(check([promtool, "check", "metrics"], text))
-            wrong += scrape(prometheus, server, folder)
+            wrong += run_prometheus(prometheus, server, folder, "", known_numbers)
         if server.exit_code != 0:
             wrong.append(f"the server ended with {server.exit_code}:\n{server.log()}")
+        guarded = folder / "guarded"
+        guarded.mkdir()
+        wrong += scrape_with_token(prometheus, arguments.server, guarded)
     wrong = [line for line in wrong if line]
     print("\n".join(wrong), file=sys.stderr)
     return 1 if wrong else 0

@@ -32,8 +32,8 @@ template <class Message>
 class UnaryLoad {
  public:
   UnaryLoad(const std::shared_ptr<grpc::Channel>& channel, const UnaryCall<Message>& call,
-            Meter& meter)
-      : stub_(channel), call_(call), method_(call.method()), meter_(meter) {}
+            Meter& meter, const Metadata& metadata)
+      : stub_(channel), call_(call), method_(call.method()), meter_(meter), metadata_(metadata) {}
 
   absl::Status Run(int concurrency) {
     std::vector<UnarySlot<Message>> slots(static_cast<size_t>(concurrency));
@@ -67,6 +67,7 @@ class UnaryLoad {
   void Send(UnarySlot<Message>& slot, const Message& request) {
     slot.reader.reset();
     slot.context.emplace();
+    for (const auto& [key, value] : metadata_) slot.context->AddMetadata(key, value);
     slot.reader = stub_.PrepareUnaryCall(&*slot.context, method_, request, &queue_);
     slot.reader->StartCall();
     slot.reader->Finish(&slot.answer, &slot.status, &slot);
@@ -117,6 +118,7 @@ class UnaryLoad {
   const UnaryCall<Message>& call_;
   const std::string method_;
   Meter& meter_;
+  const Metadata& metadata_;
   std::minstd_rand random_;
   bool first_ = true;
   int under_way_ = 0;
@@ -126,13 +128,15 @@ class UnaryLoad {
 
 template <class Message>
 absl::Status RunUnaryLoad(const std::shared_ptr<grpc::Channel>& channel,
-                          const UnaryCall<Message>& call, int concurrency, Meter& meter) {
-  return UnaryLoad<Message>(channel, call, meter).Run(concurrency);
+                          const UnaryCall<Message>& call, int concurrency, Meter& meter,
+                          const Metadata& metadata) {
+  return UnaryLoad<Message>(channel, call, meter, metadata).Run(concurrency);
 }
 
 template absl::Status RunUnaryLoad(const std::shared_ptr<grpc::Channel>&,
-                                   const UnaryCall<EchoMessage>&, int, Meter&);
+                                   const UnaryCall<EchoMessage>&, int, Meter&, const Metadata&);
 template absl::Status RunUnaryLoad(const std::shared_ptr<grpc::Channel>&,
-                                   const UnaryCall<grpc::ByteBuffer>&, int, Meter&);
+                                   const UnaryCall<grpc::ByteBuffer>&, int, Meter&,
+                                   const Metadata&);
 
 }  // namespace opserve::wire_bench

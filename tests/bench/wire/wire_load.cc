@@ -31,6 +31,7 @@ struct Options {
   pid_t server_pid = 0;
   Tuning tuning;
   bool spoil = false;
+  Metadata metadata;
 };
 
 std::shared_ptr<grpc::Channel> Connect(const Options& options) {
@@ -62,7 +63,7 @@ absl::Status Run(const Options& options, const Payload& payload, Meter& meter) {
   }
   const auto call = MakeCall(options, channel, payload);
   if (!call.ok()) return call.status();
-  return RunUnaryLoad(channel, **call, options.concurrency, meter);
+  return RunUnaryLoad(channel, **call, options.concurrency, meter, options.metadata);
 }
 
 absl::StatusOr<Measurement> Measure(const Options& options) {
@@ -127,6 +128,8 @@ int Main(int argc, char** argv) {
   app.add_option("--warm-up", options.warm_up, "Seconds before that")->capture_default_str();
   app.add_option("--server-pid", options.server_pid,
                  "Process whose CPU time and memory to measure");
+  app.add_option("--metadata", options.metadata,
+                 "Key and value for every call, may be repeated; of modes with one call each");
   AddOptions(app, options.tuning);
   app.add_flag("--spoil", options.spoil,
                "Expect one wrong bit of the operators' results, so that right ones are an error");

@@ -1,10 +1,13 @@
 // Lines of the access log and of traces, to the letter.
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/journal/access_log.h"
+#include "server/journal/audit_log.h"
+#include "server/journal/line_text.h"
 #include "server/journal/trace_log.h"
 
 namespace opserve {
@@ -47,6 +50,20 @@ RequestRecord Answered() {
   return record;
 }
 
+std::string AccessLine(const RequestRecord& record, const RequestSource& source, absl::Time end) {
+  std::string line;
+  AppendAccessLine(record, source, end, line);
+  return line;
+}
+
+std::vector<std::string> SpanLines(const RequestRecord& record, const TraceContext& trace,
+                                   uint64_t span_id, absl::Time end) {
+  std::vector<std::string> lines;
+  MakeSpanLines(record, trace, span_id, end,
+                [&](absl::string_view line) { lines.emplace_back(line); });
+  return lines;
+}
+
 const absl::Time kEnd = absl::FromUnixMicros(1'700'000'000'000'300);
 
 TEST(AccessLine, TellsAllOfAnAnsweredRequest) {
@@ -77,6 +94,36 @@ TEST(AccessLine, CannotBeForged) {
   EXPECT_THAT(line, HasSubstr(R"("id":"x\",\"code\":\"OK\"}\n{\"id\":\"yyy)"));
   EXPECT_THAT(line, HasSubstr("\\ufffd"));
   EXPECT_THAT(line, Not(HasSubstr(std::string(120, 'y'))));
+}
+
+TEST(AuditLine, TellsWhoDidWhat) {
+  EXPECT_EQ(AuditLine({.client = "token:ops",
+                       .method = "SetDeviceAside",
+                       .device = "gpu\n0",
+                       .note = "fan",
+                       .code = absl::StatusCode::kNotFound,
+                       .reason = ErrorReason::INVALID_REQUEST},
+                      kEnd),
+            R"({"time":"2023-11-14T22:13:20.000300Z","client":"token:ops",)"
+            R"("method":"SetDeviceAside","device":"gpu\n0","note":"fan","code":"NOT_FOUND",)"
+            R"("reason":"INVALID_REQUEST"})");
+  EXPECT_EQ(AuditLine({.client = "uid:0", .method = "EndLease", .lease = 0}, kEnd),
+            R"({"time":"2023-11-14T22:13:20.000300Z","client":"uid:0","method":"EndLease",)"
+            R"("lease":0,"code":"OK"})");
+}
+
+TEST(UtcText, IsRightWithinASecondAndBeyondIt) {
+  EXPECT_EQ(UtcText(kEnd), "2023-11-14T22:13:20.000300Z");
+  EXPECT_EQ(UtcText(kEnd + absl::Microseconds(999699)), "2023-11-14T22:13:20.999999Z");
+  EXPECT_EQ(UtcText(kEnd + absl::Microseconds(999700)), "2023-11-14T22:13:21.000000Z");
+  EXPECT_EQ(UtcText(kEnd), "2023-11-14T22:13:20.000300Z");
+  EXPECT_EQ(UtcText(absl::UnixEpoch() - absl::Microseconds(1)), "1969-12-31T23:59:59.999999Z");
+}
+
+TEST(LineOfThread, KeepsItsRoom) {
+  LineOfThread() = std::string(1000, 'x');
+  EXPECT_EQ(LineOfThread(), "");
+  EXPECT_GE(LineOfThread().capacity(), 1000u);
 }
 
 TEST(SpanLines, AreThoseOfTheRequestItsWaitAndItsRun) {

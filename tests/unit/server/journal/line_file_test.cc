@@ -146,6 +146,44 @@ TEST_F(LineFileTest, CountsLinesOfAPipeWhoseReaderHasGone) {
   EXPECT_EQ(file->dropped(), 1u);
 }
 
+TEST_F(LineFileTest, TellsOnceALineIsInTheFile) {
+  std::string text_when_told;
+  bool was_written = false;
+  {
+    const auto file = OpenLines(PathOf("log"));
+    file->Add("before");
+    file->AddAndTell("told", [&](bool is_written) {
+      was_written = is_written;
+      text_when_told = TextOf("log");
+    });
+  }
+  EXPECT_TRUE(was_written);
+  EXPECT_EQ(text_when_told, "before\ntold\n");
+}
+
+TEST_F(LineFileTest, HasRoomForLinesThatSomebodyWaitsFor) {
+  std::vector<bool> told;
+  {
+    const auto file = OpenLines(PathOf("log"), /*room=*/1);
+    file->Add("dropped");
+    for (int i = 0; i < 3; ++i) {
+      file->AddAndTell("kept", [&](bool is_written) { told.push_back(is_written); });
+    }
+    EXPECT_EQ(file->dropped(), 1u);
+  }
+  EXPECT_EQ(TextOf("log"), "kept\nkept\nkept\n");
+  EXPECT_EQ(told, std::vector<bool>(3, true));
+}
+
+TEST_F(LineFileTest, TellsThatALineIsNotInTheFile) {
+  std::vector<bool> told;
+  {
+    const auto file = OpenLines("/dev/full");
+    file->AddAndTell("lost", [&](bool is_written) { told.push_back(is_written); });
+  }
+  EXPECT_EQ(told, std::vector<bool>({false}));
+}
+
 TEST_F(LineFileTest, LosesNothingOfManyThreads) {
   {
     const auto file = OpenLines(PathOf("log"));

@@ -12,12 +12,18 @@
 namespace opserve {
 namespace {
 
-HttpAnswer Echo(absl::string_view path) { return {.body = absl::StrCat("you asked for ", path)}; }
+HttpAnswer Echo(const HttpRequest& request) {
+  return {.body = absl::StrCat("you asked for ", request.path)};
+}
+
+std::string Ask(absl::string_view request, const HttpHandler& handler) {
+  return AnswerHttp(request, HttpPeer(), handler);
+}
 
 std::string LineOf(const std::string& answer) { return answer.substr(0, answer.find("\r\n")); }
 
 TEST(AnswerHttp, GivesThePathWithoutItsQueryToTheHandler) {
-  const std::string answer = AnswerHttp("GET /metrics?name=x HTTP/1.1\r\nHost: h\r\n\r\n", Echo);
+  const std::string answer = Ask("GET /metrics?name=x HTTP/1.1\r\nHost: h\r\n\r\n", Echo);
   EXPECT_EQ(LineOf(answer), "HTTP/1.1 200 OK");
   EXPECT_TRUE(absl::StrContains(answer, "\r\nContent-Length: 22\r\n")) << answer;
   EXPECT_TRUE(absl::StrContains(answer, "\r\nConnection: close\r\n"));
@@ -25,7 +31,7 @@ TEST(AnswerHttp, GivesThePathWithoutItsQueryToTheHandler) {
 }
 
 TEST(AnswerHttp, AnswersHeadWithoutTheBody) {
-  const std::string answer = AnswerHttp("HEAD / HTTP/1.0\r\n\r\n", Echo);
+  const std::string answer = Ask("HEAD / HTTP/1.0\r\n\r\n", Echo);
   EXPECT_EQ(LineOf(answer), "HTTP/1.1 200 OK");
   EXPECT_TRUE(absl::StrContains(answer, "\r\nContent-Length: 15\r\n")) << answer;
   EXPECT_TRUE(absl::EndsWith(answer, "\r\n\r\n"));
@@ -33,7 +39,7 @@ TEST(AnswerHttp, AnswersHeadWithoutTheBody) {
 
 TEST(AnswerHttp, TakesNoOtherMethod) {
   for (const char* const method : {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get"}) {
-    const std::string answer = AnswerHttp(absl::StrCat(method, " / HTTP/1.1\r\n\r\n"), Echo);
+    const std::string answer = Ask(absl::StrCat(method, " / HTTP/1.1\r\n\r\n"), Echo);
     EXPECT_EQ(LineOf(answer), "HTTP/1.1 405 Method Not Allowed");
     EXPECT_TRUE(absl::StrContains(answer, "\r\nAllow: GET, HEAD\r\n"));
   }
@@ -42,16 +48,36 @@ TEST(AnswerHttp, TakesNoOtherMethod) {
 TEST(AnswerHttp, RefusesWhatIsNoRequest) {
   for (const char* const line : {"", "GET", "GET /", "GET  / HTTP/1.1", "GET / HTTP/1.1 x",
                                  "GET / x", "GET http://x/ HTTP/1.1", "PRI * HTTP/2.0x y"}) {
-    EXPECT_EQ(LineOf(AnswerHttp(absl::StrCat(line, "\r\n\r\n"), Echo)), "HTTP/1.1 400 Bad Request")
+    EXPECT_EQ(LineOf(Ask(absl::StrCat(line, "\r\n\r\n"), Echo)), "HTTP/1.1 400 Bad Request")
         << line;
   }
-  EXPECT_EQ(LineOf(AnswerHttp("PRI * HTTP/2.0\r\n\r\n", Echo)),
-            "HTTP/1.1 505 HTTP Version Not Supported");
+  EXPECT_EQ(LineOf(Ask("PRI * HTTP/2.0\r\n\r\n", Echo)), "HTTP/1.1 505 HTTP Version Not Supported");
+}
+
+TEST(AnswerHttp, TellsTheHandlerWhatTheSenderShows) {
+  const HttpHandler shown = [](const HttpRequest& request) {
+    return HttpAnswer{.body = absl::StrCat(request.has_authorization, request.is_ambiguous, " '",
+                                           request.authorization, "'")};
+  };
+  EXPECT_TRUE(absl::EndsWith(Ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n", shown), "00 ''"));
+  EXPECT_TRUE(
+      absl::EndsWith(Ask("GET / HTTP/1.1\r\nHost: h\r\naUTHORIZATION:  Bearer x \r\n\r\n", shown),
+                     "10 'Bearer x'"));
+  EXPECT_TRUE(absl::EndsWith(
+      Ask("GET / HTTP/1.1\r\nAuthorization: a\r\nauthorization: b\r\n\r\n", shown), "11 'b'"));
+}
+
+TEST(AnswerHttp, SaysHowToProveWhoOneIs) {
+  const std::string answer = Ask("GET / HTTP/1.1\r\n\r\n", [](const HttpRequest&) {
+    return HttpAnswer{.status = 401, .body = "no"};
+  });
+  EXPECT_EQ(LineOf(answer), "HTTP/1.1 401 Unauthorized");
+  EXPECT_TRUE(absl::StrContains(answer, "\r\nWWW-Authenticate: Bearer\r\n")) << answer;
 }
 
 TEST(AnswerHttp, SurvivesAHandlerThatThrows) {
-  const std::string answer = AnswerHttp(
-      "GET / HTTP/1.1\r\n\r\n", [](absl::string_view) -> HttpAnswer { throw std::bad_alloc(); });
+  const std::string answer = Ask("GET / HTTP/1.1\r\n\r\n",
+                                 [](const HttpRequest&) -> HttpAnswer { throw std::bad_alloc(); });
   EXPECT_EQ(LineOf(answer), "HTTP/1.1 500 Internal Server Error");
 }
 

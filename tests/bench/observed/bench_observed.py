@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Measures what it costs to know who calls and what happens: calls per second with each of identity and
+quotas, metrics, access log and trace log, and with all of them, against a server with none.
+
+Starts the servers itself, all at once; rows take turns within each round, so a ratio compares what was
+measured within seconds. Goals are marked, never enforced.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "testing"))
+from server_process import ServerProcess, metrics_address  # noqa: E402
+
+GIB = 1 << 30
+GOAL = 0.95
+CALL_LIMIT_S = 300
+
+# Quotas that are counted and never reached.
+POLICY = """\
+[[client]]
+match = "token:bench"
+roles = ["execute", "observe"]
+max_concurrent_requests = 4096
+max_queued_bytes = "1GiB"
+max_requests_per_second = 1000000
+max_bytes_per_second = "100GiB"
+max_streams = 16
+"""
+TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+# Name of a row, what its server has, and whether the goal is for it.
+ROWS = [
+    ("all off", (), False),
+    ("identity and quotas", ("identity",), False),
+    ("metrics", ("metrics",), False),
+    ("access log", ("access log",), False),
+    ("trace log, every call traced", ("trace log",), False),
+    ("all but the trace log", ("identity", "metrics", "access log"), True),
+    ("all", ("identity", "metrics", "access log", "trace log"), False),
+]
+
+
+class Observed:
+    """A server with some of the features, and the metadata of its callers. A context manager."""
+
+    def __init__(self, programs, folder, features):
+        folder.mkdir()
+        self._folder = folder
+        self._features = features
+        self._metadata = []
+        arguments = ["--devices", "none", "--log-level", "info"]
+        if "identity" in features:
+            policy, registry = folder / "policy.toml", folder / "tokens"
+            policy.write_text(POLICY, encoding="ascii")
+            token = subprocess.run(
+                [programs / "opserve-server", "token", "add", "bench", "--tokens", registry],
+                check=True, capture_output=True, text=True).stdout.strip()
+            arguments += ["--policy", policy, "--tokens", registry]
+            self._metadata += ["--metadata", "authorization", f"Bearer {token}"]
+        if "metrics" in features:
+            arguments += ["--metrics-listen", "127.0.0.1:0"]
+        if "access log" in features:
+            arguments += ["--access-log", folder / "access.log"]
+        if "trace log" in features:
+            arguments += ["--trace-log", folder / "trace.log"]
+            self._metadata += ["--metadata", "traceparent", TRACEPARENT]
+        self._load = programs / "wire_load"
+        self._process = ServerProcess(programs / "opserve-server", folder, arguments)
+
+    def __enter__(self):
+        self._process.__enter__()
+        if "metrics" in self._features:
+            metrics_address(self._process)  # It offers them.
+        return self
+
+    def __exit__(self, *failure):
+        self._process.__exit__(*failure)
+
+    def measure(self, options):
+        """(calls per second, processor time of client and server per call in us) of one run of the load.
+
+        The lines of its logs are thrown away afterwards.
+        """
+        done = subprocess.run(
+            [self._load, "--target", self._process.address, "--bytes", str(options.bytes),
+             "--concurrency", str(options.concurrency), "--seconds", str(options.seconds),
+             "--warm-up", str(options.seconds / 4),
+             "--server-pid", str(self._process.pid), *self._metadata],
+            capture_output=True, text=True, timeout=CALL_LIMIT_S, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{self._features or 'nothing'}: {done.stderr.strip()}")
+        for log in self._folder.glob("*.log"):
+            if log.name != "server.log":
+                log.open("w").close()
+        got = json.loads(done.stdout)
+        cpu_s_per_gib = got["client_cpu_s_per_gib"] + got["server_cpu_s_per_gib"]
+        return got["calls_per_s"], cpu_s_per_gib * options.bytes / GIB * 1e6
+
+    def dropped(self):
+        """What the server says of lines that it could not write."""
+        return [line for line in self._process.log().splitlines() if "log lines dropped" in line]
+
+
+def measure(programs, folder, options):
+    """What Observed.measure tells of each row, by round, and complaints about lost lines."""
+    # One after the other: idle servers take no time.
+    servers = [Observed(programs, folder / str(i), features)
+               for i, (_, features, _) in enumerate(ROWS)]
+    rounds, lost = [], []
+    entered = []
+    try:
+        for server in servers:
+            entered.append(server.__enter__())
+        for number in range(options.rounds):
+            order = list(range(len(ROWS)))
+            # Nobody is always the first, or always after the same one.
+            order = order[number % len(ROWS):] + order[:number % len(ROWS)]
+            if number % 2:
+                order.reverse()
+            got = {row: servers[row].measure(options) for row in order}
+            rounds.append([got[row] for row in range(len(ROWS))])
+        lost = [line for server in servers for line in server.dropped()]
+    finally:
+        for server in entered:
+            server.__exit__(None, None, None)
+    return rounds, lost
+
+
+def report(rounds, options):
+    """Prints a table."""
+    print(f"{options.bytes} B, {options.concurrency} calls at a time, {options.rounds} rounds of "
+          f"{options.seconds:g} s")
+    print(f"{'server':30} {'calls/s':>9}  {'of all off':>10}  {'CPU us/call':>11}  {'of all off':>10}")
+    for row, (name, _, has_goal) in enumerate(ROWS):
+        speed, cpu = (statistics.median(got[row][i] for got in rounds) for i in (0, 1))
+        speed_ratio, cpu_ratio = (statistics.median(got[row][i] / got[0][i] for got in rounds)
+                                  for i in (0, 1))
+        missed = "" if speed_ratio >= GOAL else ", missed"
+        goal = f"  (goal: at least {GOAL} of calls/s{missed})" if has_goal else ""
+        print(f"{name:30} {speed:9,.0f}  {speed_ratio:10.3f}  {cpu:11.2f}  {cpu_ratio:10.3f}{goal}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n", maxsplit=1)[0].split()))
+    parser.add_argument("--bin", default="build/release/bin", type=pathlib.Path,
+                        help="folder of the programs (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=15, help="default: %(default)s")
+    parser.add_argument("--seconds", type=float, default=1,
+                        help="time per measurement (default: %(default)s)")
+    parser.add_argument("--bytes", type=int, default=64, help="of a tensor (default: %(default)s)")
+    parser.add_argument("--concurrency", type=int, default=32,
+                        help="calls at a time (default: %(default)s)")
+    parser.add_argument("--smoke", action="store_true", help="once and briefly: does it run?")
+    options = parser.parse_args()
+    if options.smoke:
+        options.rounds, options.seconds = 1, 0.1
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            rounds, lost = measure(options.bin.resolve(), pathlib.Path(folder), options)
+    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+        print(f"bench_observed: {error}", file=sys.stderr)
+        return 1
+    report(rounds, options)
+    for line in lost:
+        print(f"bench_observed: {line}", file=sys.stderr)
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+"""The audit log of a running server: who did what, before the answer is there, and when files were read again."""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "testing"), str(ROOT / "tests" / "redteam")]
+from operator_calls import OperatorCaller, field  # pylint: disable=wrong-import-position
+from http2_caller import framed  # pylint: disable=wrong-import-position
+from server_process import ServerProcess  # pylint: disable=wrong-import-position
+
+SERVER = None
+LIMIT_S = 60
+POLICY = """\
+[[client]]
+match = "token:ops"
+roles = ["admin", "observe"]
+"""
+
+
+def call(server, method, message, token=None):
+    """The status code and the rest of an answer of AdminService."""
+    headers = [("authorization", f"Bearer {token}")] if token else []
+    with OperatorCaller(server.address) as caller:
+        return caller.wait(caller.call(f"/opserve.v1.AdminService/{method}", framed(message),
+                                       headers))
+
+
+def lines_of(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+class AuditLog(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.log = self.folder / "audit.log"
+        self.token = subprocess.run(
+            [SERVER, "token", "add", "ops", "--tokens", self.folder / "tokens"], check=True,
+            capture_output=True, text=True).stdout.strip()
+        (self.folder / "policy.toml").write_text(POLICY, encoding="ascii")
+
+    def serve(self, log):
+        server = ServerProcess(SERVER, self.folder,
+                               ["--devices", "none", "--policy", self.folder / "policy.toml",
+                                "--tokens", self.folder / "tokens", "--audit-log", log])
+        server.__enter__()
+        self.addCleanup(server.__exit__)
+        return server
+
+    def wait_for_lines(self, count):
+        deadline = time.monotonic() + LIMIT_S
+        while len(self.log.read_text(encoding="utf-8").splitlines()) < count:
+            self.assertLess(time.monotonic(), deadline)
+        return lines_of(self.log.read_text(encoding="utf-8"))
+
+    def test_each_call_has_its_line_before_its_answer(self):
+        server = self.serve(self.log)
+        call(server, "ListLeases", b"", self.token)
+        call(server, "SetDeviceAside", field(1, b"no-such\n\x1b") + field(2, b"fan"), self.token)
+        call(server, "EndLease", b"\x08\x07", self.token)
+        # Without a wait: the answers were there.
+        lines = lines_of(self.log.read_text(encoding="utf-8"))
+        for line in lines:
+            self.assertRegex(line.pop("time"), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")
+            self.assertEqual(line.pop("client"), "token:ops")
+        self.assertEqual(lines[0], {"method": "ListLeases", "code": "OK"})
+        self.assertEqual(lines[1]["method"], "SetDeviceAside")
+        self.assertEqual(lines[1]["device"], "no-such\n\x1b")
+        self.assertEqual(lines[1]["note"], "fan")
+        self.assertNotEqual(lines[1]["code"], "OK")
+        self.assertEqual((lines[2]["method"], lines[2]["lease"]), ("EndLease", 7))
+        self.assertNotEqual(lines[2]["code"], "OK")
+        self.assertEqual(len(lines), 3)
+
+    def test_those_who_are_turned_away_have_a_line(self):
+        server = self.serve(self.log)
+        call(server, "EndLease", b"\x08\x07")
+        line = self.wait_for_lines(1)[0]
+        self.assertEqual(line["client"], "127.0.0.1")
+        self.assertEqual((line["code"], line["reason"]), ("UNAUTHENTICATED", "CREDENTIALS_REQUIRED"))
+        self.assertNotIn("lease", line)
+
+    def test_a_reload_has_a_line(self):
+        server = self.serve(self.log)
+        server.signal(signal.SIGHUP)
+        line = self.wait_for_lines(1)[0]
+        self.assertEqual((line["client"], line["method"], line["code"]),
+                         ("signal", "ReloadFiles", "OK"))
+        (self.folder / "policy.toml").write_text("roles = 1\n", encoding="ascii")
+        server.signal(signal.SIGHUP)
+        self.assertEqual(self.wait_for_lines(2)[1]["code"], "INVALID_ARGUMENT")
+
+    def test_a_line_that_the_disk_does_not_take_is_in_the_servers_log(self):
+        server = self.serve("/dev/full")
+        call(server, "ListLeases", b"", self.token)
+        self.assertIn("audit line not written", server.log())
+        self.assertIn("ListLeases", server.log())
+
+    def test_a_call_waits_for_its_line_and_nobody_else_does(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        filler = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        server = self.serve(pipe)
+        try:
+            while True:
+                os.write(filler, b"x" * 4096)
+        except BlockingIOError:
+            os.close(filler)
+        done = threading.Event()
+        admin = threading.Thread(target=lambda: (call(server, "ListLeases", b"", self.token),
+                                                 done.set()))
+        admin.start()
+        # Calls of others go on, one after the other, while that one waits.
+        with OperatorCaller(server.address) as caller:
+            for _ in range(20):
+                caller.wait(caller.call("/opserve.v1.OperatorService/GetServerInfo", framed(b""),
+                                        [("authorization", f"Bearer {self.token}")]))
+        self.assertFalse(done.is_set())
+        os.set_blocking(reader, True)
+        text = b""
+        while b"ListLeases" not in text or not text.endswith(b"\n"):
+            text = (text + os.read(reader, 65536))[-1024:]
+        admin.join(LIMIT_S)
+        self.assertTrue(done.is_set())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--server", required=True, type=pathlib.Path)
+    SERVER = parser.parse_args().server.resolve()
+    unittest.main(argv=sys.argv[:1])
