@@ -31,9 +31,7 @@ SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integrat
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|package|demo|soak
 # The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
 # gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
-# The server of client_connect_test is one of gRPC's callback API, parts of which are compiled into the
-# program: ThreadSanitizer sees these, and not how gRPC hands them from thread to thread.
-UNTHREADED_TESTS := ^install_test$$|^AllCells/|^client_connect_test$$
+UNTHREADED_TESTS := ^install_test$$|^AllCells/
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export LSAN_OPTIONS ?= suppressions=$(CURDIR)/deploy/sanitizers/lsan.supp:print_suppressions=0
@@ -112,6 +110,18 @@ bench-shared: packages ## Measure overload, and a greedy client beside a modest 
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/shared_load
 	@$(PYTHON) tests/bench/shared/bench_shared.py --bin $(RELEASE)/bin $(ARGS)
+
+.PHONY: bench-tls
+bench-tls: packages ## Measure mutual TLS against plain text, and new connections (ARGS='--rounds 3')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/wire_load bin/tls_connect
+	@$(PYTHON) tests/bench/tls/bench_tls.py --bin $(RELEASE)/bin $(ARGS)
+
+.PHONY: bench-connections
+bench-connections: packages ## Measure 10,000 connections of 1,000 identities (ARGS='--connections 2000')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/opserve bin/libheap_meter.so
+	@$(PYTHON) tests/bench/connections/bench_connections.py --bin $(RELEASE)/bin $(ARGS)
 
 .PHONY: bench-attacks
 bench-attacks: build ## Measure how long others wait while one client floods the server

@@ -31,7 +31,10 @@ class GrpcStream final : public RawStream,
   }
 
   void Start(std::shared_ptr<Observer> observer) override {
-    observer_ = std::move(observer);
+    {
+      const MutexLock lock(mutex_);
+      observer_ = std::move(observer);
+    }
     grpc::internal::ClientCallbackReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::Create(
         connection_.channel.get(), RpcMethod(method_, RpcMethod::BIDI_STREAMING), context(), this);
     StartRead(&received_);
@@ -81,9 +84,10 @@ class GrpcStream final : public RawStream,
   }
 
   void OnDone(const grpc::Status& status) override {
-    const std::shared_ptr<Observer> observer = std::move(observer_);
+    std::shared_ptr<Observer> observer;
     {
       const MutexLock lock(mutex_);
+      observer = std::move(observer_);
       for (const Watchdog::Key& watch : watches_) watchdog_.Cancel(watch);
       // It has a share of the channel. Were that the last one, because the caller gives the client
       // up as soon as the stream is over, gRPC would join the thread that this runs in.
@@ -97,6 +101,8 @@ class GrpcStream final : public RawStream,
   Connections& connections_;
   Watchdog& watchdog_;
   const ClientConnection& connection_;
+  // Set before the call starts and taken by OnDone, which gRPC may run on a thread of its own: both
+  // hold the mutex. The other reactions come between the two.
   std::shared_ptr<Observer> observer_;
   grpc::ByteBuffer sent_;
   grpc::ByteBuffer received_;
