@@ -72,15 +72,23 @@ class GrpcStream final : public RawStream,
         watchdog_.RunAfter(delay, [&connection = connection_] { connection.sockets->ShutDown(); }));
   }
 
+  // Until OnDone, which gRPC may run on another thread than the reactions before it.
+  Observer& TheObserver() {
+    const MutexLock lock(mutex_);
+    return *observer_;
+  }
+
   void OnReadDone(bool ok) override {
-    if (!ok) return observer_->OnMessagesEnd();
-    observer_->OnMessage(received_);
+    Observer& observer = TheObserver();
+    if (!ok) return observer.OnMessagesEnd();
+    observer.OnMessage(received_);
     StartRead(&received_);
   }
 
   void OnWriteDone(bool ok) override {
     sent_.Clear();
-    if (ok) observer_->OnWritten();
+    Observer& observer = TheObserver();
+    if (ok) observer.OnWritten();
   }
 
   void OnDone(const grpc::Status& status) override {
@@ -101,13 +109,11 @@ class GrpcStream final : public RawStream,
   Connections& connections_;
   Watchdog& watchdog_;
   const ClientConnection& connection_;
-  // Set before the call starts and taken by OnDone, which gRPC may run on a thread of its own: both
-  // hold the mutex. The other reactions come between the two.
-  std::shared_ptr<Observer> observer_;
   grpc::ByteBuffer sent_;
   grpc::ByteBuffer received_;
   Mutex mutex_;
   std::unique_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);  // until the end
+  std::shared_ptr<Observer> observer_ ABSL_GUARDED_BY(mutex_);            // from Start to the end
   std::vector<Watchdog::Key> watches_ ABSL_GUARDED_BY(mutex_);
 };
 
