@@ -42,7 +42,7 @@ export TSAN_OPTIONS ?= suppressions=$(CURDIR)/deploy/sanitizers/tsan.supp:second
 .PHONY: help
 help: ## List the verbs
 	@printf 'opserve: make VERB\n\n'
-	@sed -En 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -En 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 21
 	@printf '\nVariables: JOBS=%s PREFIX=%s FUZZ_SECONDS=%s ARGS=...\n' \
 	  '$(JOBS)' '$(PREFIX)' '$(FUZZ_SECONDS)'
 
