@@ -1,10 +1,13 @@
 // File: client/cli/child_process.h
 //
-// A command that runs under this one. Thread-safe.
+// A command that runs under this one.
 
 #ifndef OPSERVE_CLIENT_CLI_CHILD_PROCESS_H_
 #define OPSERVE_CLIENT_CLI_CHILD_PROCESS_H_
 
+#include <sys/types.h>
+
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,10 +15,33 @@
 
 namespace opserve::cli {
 
-// Runs `command`, found like a shell finds it, with this process's environment, standard streams
-// and `variable` (NAME=VALUE), and waits for its end. Its exit code; 128 and the number of the
-// signal that ended it. NOT_FOUND where it cannot be started.
-absl::StatusOr<int> RunChild(const std::vector<std::string>& command, const std::string& variable);
+// Not thread-safe.
+class ChildProcess {
+ public:
+  // Starts `command`, found like a shell finds it, with this process's environment, standard
+  // streams and `variable` (NAME=VALUE). NOT_FOUND where it cannot be started.
+  static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(
+      const std::vector<std::string>& command, const std::string& variable);
+  // Waits for its end, where nobody has.
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  // A descriptor of this object that is readable once the command has ended.
+  int descriptor() const { return descriptor_; }
+  // Asks it to end: SIGTERM. No effect where it has ended.
+  void Terminate() const;
+  // Waits for its end. Its exit code; 128 and the number of the signal that ended it. To be called
+  // once.
+  absl::StatusOr<int> Wait();
+
+ private:
+  ChildProcess(pid_t process, int descriptor) : process_(process), descriptor_(descriptor) {}
+
+  const pid_t process_;
+  const int descriptor_;
+  bool has_ended_ = false;
+};
 
 }  // namespace opserve::cli
 

@@ -15,25 +15,56 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The limits with the names of the wire contract and whether they count bytes.
+// What a limit counts.
+enum class LimitUnit { kThings, kBytes, kSeconds };
+
+// The limits with the names of the wire contract.
 struct LimitRow {
   const char* name;
   const char* meaning;
   uint64_t value;
-  bool is_bytes;
+  LimitUnit unit = LimitUnit::kThings;
 };
 
+uint64_t SecondsOf(absl::Duration time) {
+  return static_cast<uint64_t>(absl::ToInt64Seconds(time));
+}
+
+std::string Show(const LimitRow& row) {
+  switch (row.unit) {
+    case LimitUnit::kBytes:
+      return ShowBytes(static_cast<double>(row.value));
+    case LimitUnit::kSeconds:
+      return absl::FormatDuration(absl::Seconds(row.value));
+    case LimitUnit::kThings:
+      break;
+  }
+  return ShowCount(row.value);
+}
+
 std::vector<LimitRow> RowsOf(const ServerLimits& limits) {
+  constexpr LimitUnit kBytes = LimitUnit::kBytes;
+  constexpr LimitUnit kSeconds = LimitUnit::kSeconds;
   return {
-      {"max_dimension_count", "dimensions of a tensor", limits.max_dimension_count, false},
-      {"max_elements", "elements of a tensor", limits.max_elements, false},
-      {"max_tensor_bytes", "bytes of a tensor", limits.max_tensor_bytes, true},
-      {"max_request_id_bytes", "bytes of a request id", limits.max_request_id_bytes, true},
-      {"max_message_bytes", "bytes of a message", limits.max_message_bytes, true},
-      {"max_concurrent_requests", "requests in progress", limits.max_concurrent_requests, false},
-      {"max_queued_bytes", "bytes of tensors in progress", limits.max_queued_bytes, true},
-      {"max_batch_requests", "requests of a batch", limits.max_batch_requests, false},
-      {"max_batch_bytes", "bytes of tensors of a batch", limits.max_batch_bytes, true},
+      {"max_dimension_count", "dimensions of a tensor", limits.max_dimension_count},
+      {"max_elements", "elements of a tensor", limits.max_elements},
+      {"max_tensor_bytes", "bytes of a tensor", limits.max_tensor_bytes, kBytes},
+      {"max_request_id_bytes", "bytes of a request id", limits.max_request_id_bytes, kBytes},
+      {"max_message_bytes", "bytes of a message", limits.max_message_bytes, kBytes},
+      {"max_concurrent_requests", "requests in progress", limits.max_concurrent_requests},
+      {"max_queued_bytes", "bytes of tensors in progress", limits.max_queued_bytes, kBytes},
+      {"max_batch_requests", "requests of a batch", limits.max_batch_requests},
+      {"max_batch_bytes", "bytes of tensors of a batch", limits.max_batch_bytes, kBytes},
+      {"max_resident_bytes_per_client", "bytes of resident tensors of a client",
+       limits.max_resident_bytes_per_client, kBytes},
+      {"max_resident_bytes", "bytes of resident tensors", limits.max_resident_bytes, kBytes},
+      {"max_lease_s", "lease of a resident tensor", SecondsOf(limits.max_lease), kSeconds},
+      {"max_sequence_steps", "steps of a sequence", limits.max_sequence_steps},
+      {"max_stream_bytes", "bytes of tensors of a stream", limits.max_stream_bytes, kBytes},
+      {"max_device_lease_s", "lease of a GPU, renewals included",
+       SecondsOf(limits.max_device_lease), kSeconds},
+      {"max_device_leases_per_client", "leases of GPUs of a client",
+       limits.max_device_leases_per_client},
   };
 }
 
@@ -62,10 +93,9 @@ void PrintText(const ServerInfo& info, const std::string& address, const Termina
   terminal.out << '\n';
   Table limits({"at most", ""});
   for (const LimitRow& row : RowsOf(info.limits)) {
-    // An older server does not tell the newer limits.
+    // An older server does not tell the newer limits; where no GPU can be leased there is none.
     if (row.value == 0) continue;
-    limits.AddRow({row.meaning, row.is_bytes ? ShowBytes(static_cast<double>(row.value))
-                                             : ShowCount(row.value)});
+    limits.AddRow({row.meaning, Show(row)});
   }
   limits.Print(terminal);
 }

@@ -7,8 +7,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/calls.h"
-#include "client/cli/child_process.h"
 #include "client/cli/commands.h"
+#include "client/cli/leased_command.h"
 #include "client/cli/report.h"
 #include "client/wire/wire_tensors.h"
 
@@ -44,18 +44,6 @@ absl::StatusOr<DeviceGrant> WaitForGrant(const DeviceLease& lease, const Termina
     told = position;
   }
   return grant.Wait();
-}
-
-// Runs the command; its exit code, or 1 where the lease ended before it.
-int RunUnder(const DeviceLease& lease, const DeviceGrant& grant, const LeaseArguments& arguments,
-             const Terminal& terminal) {
-  const absl::StatusOr<int> exit_code = RunChild(
-      arguments.command, absl::StrCat(client_internal::kDeviceLeaseVariable, "=", grant.id));
-  if (!exit_code.ok()) return FailFile(terminal, /*json=*/false, exit_code.status());
-  if (lease.state() == DeviceLease::State::kHeld) return *exit_code;
-  terminal.err << "opserve: the lease ended before the command: " << lease.end().Wait().message()
-               << '\n';
-  return kCallFailed;
 }
 
 Json AsJson(const DeviceLeaseInfo& lease) {
@@ -114,7 +102,9 @@ int RunCommand(const LeaseArguments& arguments, const Terminal& terminal) {
         const absl::StatusOr<DeviceGrant> grant = WaitForGrant(*lease, terminal);
         if (!grant.ok()) return grant.status();
         if (!arguments.command.empty()) {
-          exit_code = RunUnder(*lease, *grant, arguments, terminal);
+          const absl::StatusOr<int> ended =
+              RunLeased(*lease, *grant, arguments.time, arguments.command, terminal);
+          exit_code = ended.ok() ? *ended : FailFile(terminal, /*json=*/false, ended.status());
           return absl::OkStatus();
         }
         terminal.out << client_internal::kDeviceLeaseVariable << '=' << grant->id << std::endl;

@@ -31,7 +31,10 @@ class GrpcStream final : public RawStream,
   }
 
   void Start(std::shared_ptr<Observer> observer) override {
-    observer_ = std::move(observer);
+    {
+      const MutexLock lock(mutex_);
+      observer_ = std::move(observer);
+    }
     grpc::internal::ClientCallbackReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::Create(
         connection_.channel.get(), RpcMethod(method_, RpcMethod::BIDI_STREAMING), context(), this);
     StartRead(&received_);
@@ -69,21 +72,30 @@ class GrpcStream final : public RawStream,
         watchdog_.RunAfter(delay, [&connection = connection_] { connection.sockets->ShutDown(); }));
   }
 
+  // Until OnDone, which gRPC may run on another thread than the reactions before it.
+  Observer& TheObserver() {
+    const MutexLock lock(mutex_);
+    return *observer_;
+  }
+
   void OnReadDone(bool ok) override {
-    if (!ok) return observer_->OnMessagesEnd();
-    observer_->OnMessage(received_);
+    Observer& observer = TheObserver();
+    if (!ok) return observer.OnMessagesEnd();
+    observer.OnMessage(received_);
     StartRead(&received_);
   }
 
   void OnWriteDone(bool ok) override {
     sent_.Clear();
-    if (ok) observer_->OnWritten();
+    Observer& observer = TheObserver();
+    if (ok) observer.OnWritten();
   }
 
   void OnDone(const grpc::Status& status) override {
-    const std::shared_ptr<Observer> observer = std::move(observer_);
+    std::shared_ptr<Observer> observer;
     {
       const MutexLock lock(mutex_);
+      observer = std::move(observer_);
       for (const Watchdog::Key& watch : watches_) watchdog_.Cancel(watch);
       // It has a share of the channel. Were that the last one, because the caller gives the client
       // up as soon as the stream is over, gRPC would join the thread that this runs in.
@@ -97,11 +109,11 @@ class GrpcStream final : public RawStream,
   Connections& connections_;
   Watchdog& watchdog_;
   const ClientConnection& connection_;
-  std::shared_ptr<Observer> observer_;
   grpc::ByteBuffer sent_;
   grpc::ByteBuffer received_;
   Mutex mutex_;
   std::unique_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);  // until the end
+  std::shared_ptr<Observer> observer_ ABSL_GUARDED_BY(mutex_);            // from Start to the end
   std::vector<Watchdog::Key> watches_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -126,13 +126,22 @@ DeviceInfo Decode(const v1::DeviceInfo& device) {
 }
 
 ServerLimits Decode(const v1::LimitsInfo& limits) {
-  return {limits.max_dimension_count(), limits.max_elements(),
-          limits.max_tensor_bytes(),    limits.max_request_id_bytes(),
-          limits.max_message_bytes(),   limits.max_concurrent_requests(),
-          limits.max_queued_bytes(),    limits.max_batch_requests(),
-          limits.max_batch_bytes(),     limits.max_resident_bytes_per_client(),
-          limits.max_resident_bytes(),  absl::Seconds(limits.max_lease_s()),
-          limits.max_sequence_steps(),  limits.max_stream_bytes()};
+  return {limits.max_dimension_count(),
+          limits.max_elements(),
+          limits.max_tensor_bytes(),
+          limits.max_request_id_bytes(),
+          limits.max_message_bytes(),
+          limits.max_concurrent_requests(),
+          limits.max_queued_bytes(),
+          limits.max_batch_requests(),
+          limits.max_batch_bytes(),
+          limits.max_resident_bytes_per_client(),
+          limits.max_resident_bytes(),
+          absl::Seconds(limits.max_lease_s()),
+          limits.max_sequence_steps(),
+          limits.max_stream_bytes(),
+          absl::Seconds(limits.max_device_lease_s()),
+          limits.max_device_leases_per_client()};
 }
 
 v1::ExecuteRequest EncodeHeader(const OperatorCall& call) {

@@ -70,6 +70,21 @@ class Documentation(unittest.TestCase):
         self.assertTrue(known)
         self.assertEqual(documented, known)
 
+    def test_every_verb_of_make_that_is_named_exists(self):
+        known = set(re.findall(r"^([a-z][a-z-]*):", read("Makefile"), re.M))
+        self.assertIn("bench-wire", known)
+        for page in pages():
+            text = page.read_text(encoding="utf-8")
+            blocks = "\n".join(re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S))
+            named = set(re.findall(r"`make ([a-z][a-z-]*)", text)
+                        + re.findall(r"^make ([a-z][a-z-]*)", blocks, re.M))
+            self.assertEqual(named - known, set(), page.relative_to(ROOT))
+
+    def test_every_benchmark_verb_is_described(self):
+        verbs = set(re.findall(r"^(bench[a-z-]*|soak):", read("Makefile"), re.M))
+        described = set(re.findall(r"^\| `make ([a-z-]+)` \|", read("docs/benchmarks.md"), re.M))
+        self.assertEqual(described, verbs)
+
     def test_every_exit_code_of_the_command_is_listed(self):
         codes = re.findall(r" k\w+ = (\d+), +// (.+)$", read("client/cli/arguments/exit_code.h"), re.M)
         tables = [re.findall(r"^\| (\d+) \| (.+) \|$", section, re.M)

@@ -7,9 +7,7 @@ modules from, unless OPSERVE_REQUIRE has ghz. Passes if every call of every run 
 
 import argparse
 import json
-import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,33 +16,12 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "testing"))
-from required import skip_without  # pylint: disable=wrong-import-position
+import go_tool  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
 
 MODULE = "github.com/bojand/ghz/cmd/ghz@v0.120.0"
 METHOD = "opserve.v1.OperatorService.Execute"
-INSTALL_LIMIT_S = 600
 RUN_LIMIT_S = 120
-NO_NETWORK = ("dial tcp", "no such host", "i/o timeout", "proxyconnect", "network is unreachable")
-
-
-def install_ghz(folder):
-    """Returns the path of ghz, installed into `folder` unless it is there already."""
-    ghz = folder / "ghz"
-    if ghz.exists():
-        return ghz
-    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
-    if go is None:
-        skip_without("ghz", "Go is not installed, so ghz cannot be")
-    print(f"installing {MODULE}", flush=True)
-    done = subprocess.run([go, "install", MODULE], env={**os.environ, "GOBIN": str(folder)},
-                          capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False,
-                          stdin=subprocess.DEVNULL)
-    if done.returncode != 0:
-        if any(sign in done.stderr for sign in NO_NETWORK):
-            skip_without("ghz", f"no network to install it from: {done.stderr.splitlines()[-1]}")
-        sys.exit(f"go install failed:\n{done.stderr}")
-    return ghz
 
 
 def run_ghz(ghz, folder, title, arguments):
@@ -82,7 +59,7 @@ def main():
                         help="folder that ghz is installed into, and kept in")
     arguments = parser.parse_args()
     arguments.tools.mkdir(parents=True, exist_ok=True)
-    ghz = install_ghz(arguments.tools.resolve())
+    ghz = go_tool.install("ghz", MODULE, arguments.tools.resolve())
     programs = arguments.bin.resolve()
 
     profile = ["--config", "deploy/ghz/smoke.json"]

@@ -168,6 +168,11 @@ class CliTest(CliCase):
         self.assertIn("feature level 6_4", done.stdout)
         report = json.loads(opserve("info", "--json").stdout)
         self.assertEqual(report["limits"]["max_dimension_count"], 8)
+        self.assertEqual(report["limits"]["max_device_lease_s"], 600)
+        self.assertEqual(report["limits"]["max_device_leases_per_client"], 4)
+        self.assertRegex(done.stdout, r"(?m)^lease of a GPU, renewals included +10m$")
+        self.assertRegex(done.stdout, r"(?m)^leases of GPUs of a client +4$")
+        self.assertRegex(done.stdout, r"(?m)^lease of a resident tensor +1h$")
         self.assertIn(report["devices"][0]["name"], done.stdout)
 
     def test_devices(self):

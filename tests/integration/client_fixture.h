@@ -49,6 +49,9 @@ class ClientFixture : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
+  // A file in a folder of the test's own.
+  std::string PathOf(const std::string& name) const { return folder_ + "/" + name; }
+
   // Starts the server, and a client called "me".
   void Start(const ServerEnvironment& environment = {}) {
     StartServer(environment);

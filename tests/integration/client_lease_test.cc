@@ -1,9 +1,15 @@
 // The client library and the verbs of the command about leases of GPUs, against a server whose GPU
 // is scripted.
 
+#include <sys/stat.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <future>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/arguments/exit_code.h"
 #include "client/cli/commands.h"
 #include "gmock/gmock.h"
@@ -39,6 +45,22 @@ class ClientLeaseTest : public ClientFixture {
     const auto result = client_->Execute(call, {}, &info);
     EXPECT_TRUE(result.ok()) << result.status();
     return info.device;
+  }
+
+  // The only lease that there is; one that is not held where there is none.
+  DeviceLeaseInfo LeaseOrNone() {
+    const auto leases = client_->ListLeases();
+    EXPECT_TRUE(leases.ok()) << leases.status();
+    return leases.ok() && !leases->empty() ? leases->front() : DeviceLeaseInfo();
+  }
+  // Waits until there is a lease, and what is wanted is so.
+  template <class Wanted>
+  DeviceLeaseInfo WaitForLease(const Wanted& is_wanted) {
+    DeviceLeaseInfo lease;
+    do {
+      lease = LeaseOrNone();
+    } while (lease.number == 0 || !is_wanted(lease));
+    return lease;
   }
 
   // Runs a verb; its exit code.
@@ -131,11 +153,60 @@ TEST_F(ClientLeaseTest, CommandsRunUnderALease) {
   EXPECT_THAT(out_.str(), HasSubstr("0 leases"));
 }
 
-TEST_F(ClientLeaseTest, ALeaseThatEndsBeforeItsCommandIsAFailure) {
+TEST_F(ClientLeaseTest, ALeaseIsRenewedUntilItsCommandEnds) {
   StartWithGpu();
-  EXPECT_EQ(
-      Do(cli::LeaseArguments{.device = "gpu", .time = absl::Seconds(1), .command = {"sleep", "2"}}),
-      cli::kCallFailed);
+  const std::string gate = PathOf("gate");
+  ASSERT_EQ(mkfifo(gate.c_str(), 0600), 0);
+  auto exit_code = std::async(std::launch::async, [&] {
+    return Do(cli::LeaseArguments{.device = "gpu",
+                                  .time = absl::Seconds(1),
+                                  .command = {"sh", "-c", "read line < " + gate + "; exit 5"}});
+  });
+  // It gets older than the second that was asked for, or is gone.
+  DeviceLeaseInfo lease = WaitForLease([](const DeviceLeaseInfo& info) { return info.held; });
+  while (lease.held && lease.age < absl::Milliseconds(1300)) lease = LeaseOrNone();
+  EXPECT_TRUE(lease.held);
+  EXPECT_GT(lease.left, absl::ZeroDuration());
+  std::ofstream(gate) << "go\n";
+  EXPECT_EQ(exit_code.get(), 5);
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(ClientLeaseTest, ACommandThatLosesItsLeaseIsToldAndFails) {
+  StartWithGpu();
+  const std::string script =
+      absl::StrCat("trap 'kill $!; touch ", PathOf("told"), "; exit 5' TERM; sleep 60 & touch ",
+                   PathOf("ready"), "; wait");
+  auto exit_code = std::async(std::launch::async, [&] {
+    return Do(cli::LeaseArguments{.device = "gpu", .command = {"sh", "-c", script}});
+  });
+  const uint64_t number = WaitForLease([&](const DeviceLeaseInfo&) {
+                            return std::filesystem::exists(PathOf("ready"));
+                          }).number;
+  EXPECT_TRUE(client_->EndLease(number).ok());
+  EXPECT_EQ(exit_code.get(), cli::kLeaseEnded);
+  EXPECT_TRUE(std::filesystem::exists(PathOf("told")));
+  EXPECT_THAT(err_.str(), HasSubstr("the lease ended before the command: an administrator ended"));
+}
+
+TEST_F(ClientLeaseTest, ALeaseThatIsRenewedNoFurtherEndsItsCommand) {
+  options_.device_leases.max_time = std::chrono::seconds(1);
+  StartWithGpu();
+  EXPECT_EQ(Do(cli::LeaseArguments{
+                .device = "gpu", .time = absl::Seconds(30), .command = {"sleep", "60"}}),
+            cli::kLeaseEnded);
+  EXPECT_THAT(err_.str(), HasSubstr("the server lends null/0 for at most"));
+  EXPECT_THAT(err_.str(), HasSubstr("the time of the lease is over"));
+}
+
+TEST_F(ClientLeaseTest, ACommandThatLosesItsServerIsToldAndFails) {
+  StartWithGpu();
+  auto exit_code = std::async(std::launch::async, [&] {
+    return Do(cli::LeaseArguments{.device = "gpu", .command = {"sleep", "60"}});
+  });
+  WaitForLease([](const DeviceLeaseInfo& info) { return info.held; });
+  server_.reset();
+  EXPECT_EQ(exit_code.get(), cli::kLeaseEnded);
   EXPECT_THAT(err_.str(), HasSubstr("the lease ended before the command"));
 }
 

@@ -191,6 +191,25 @@ TEST_F(DeviceLeaseTest, RunsSequencesAndStreamsToo) {
   EXPECT_EQ(ReasonOf(Call(&Stub::ExecuteSequence, sequence, results)), "DEVICE_LEASE_NOT_FOUND");
 }
 
+TEST_F(DeviceLeaseTest, RequestsThatWereAcceptedUnderALeaseOutliveIt) {
+  StartServer(1);
+  LeasingClient holder(server().stub());
+  ASSERT_TRUE(holder.WaitUntilGranted());
+  script(0).CloseGate();
+  PendingCall running = server().Start(OnGpu(1, holder.id()));
+  script(0).WaitForBlocked(1);
+  PendingCall waiting = server().Start(OnGpu(2, holder.id()));
+  ASSERT_TRUE(WaitForPending(1));
+  ASSERT_TRUE(Release(holder.id()).ok());
+  EXPECT_EQ(ReasonFor(OnGpu(3, holder.id())), "DEVICE_LEASE_NOT_FOUND");
+  script(0).OpenGate();
+  for (PendingCall* call : {&running, &waiting}) {
+    const Answer answer = call->Get();
+    EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+    EXPECT_EQ(answer.response.execution().device(), "null/0");
+  }
+}
+
 TEST_F(DeviceLeaseTest, RequestsThatContradictTheirLeaseAreRefused) {
   StartServer(1);
   LeasingClient holder(server().stub());

@@ -4,36 +4,34 @@ import statistics
 
 MIB = 1 << 20
 
-# What may still come on after the warm-up and is no leak: a mix of sizes that the idle buffers, or a
-# heap of the allocator, have not seen yet. The same for any time: such growth ends, a leak does not.
-ALLOWED_BYTES = 24 * MIB
-# On a busy machine the warm-up of a short run fills little, so that more comes on: such a run only
-# finds what leaks fast.
-SHORT_RUN_S = 120
-ALLOWED_BYTES_SHORT = 48 * MIB
+# What the memory may grow by in the second half of a run. The second half has fewer clients than the
+# first: the server then has all that it keeps for later.
+ALLOWED_SHARE = 0.02
+# A mix of sizes that the idle buffers, or a heap of the allocator, have not seen yet still comes on
+# after a short first half, and is no leak: such growth ends, a leak does not. Below these bytes a run
+# of less requests cannot tell the one from the other; a longer one goes by the share alone.
+SHORT_RUN_FLOOR_BYTES = 48 * MIB
+LONG_RUN_REQUESTS = 1_000_000
+# Shares of the run that a sample speaks for: one alone may have caught a peak.
+HALF, END = (0.5, 0.6), (0.9, 1.01)
 
 
-def slope(points):
-    """Bytes per second: the line through (seconds, bytes) with the least squares."""
-    count = len(points)
-    mean_time = sum(time for time, _ in points) / count
-    mean_bytes = sum(size for _, size in points) / count
-    spread = sum((time - mean_time) ** 2 for time, _ in points)
-    if spread == 0:
-        return 0.0
-    return sum((time - mean_time) * (size - mean_bytes) for time, size in points) / spread
-
-
-def verdict(points):
-    """(what was found, whether it is too much) for (seconds, bytes) after the warm-up."""
-    if len(points) < 2:
+def second_half(points, requests):
+    """(what was found, whether it is too much) for (share of the run from 0 to 1, bytes)."""
+    at_half, at_end = ([size for share, size in points if first <= share < last]
+                       for first, last in (HALF, END))
+    if not at_half or not at_end:
         return "too few samples of the memory", True
-    seconds = points[-1][0] - points[0][0]
-    rate = slope(points)
-    limit = ALLOWED_BYTES if seconds >= SHORT_RUN_S else ALLOWED_BYTES_SHORT
-    text = (f"after the warm-up the memory grew by {rate * seconds / MIB:.1f} MiB in "
-            f"{seconds:.0f} s ({rate / MIB:.3f} MiB/s); limit {limit / MIB:.0f} MiB")
-    return text, rate * seconds > limit
+    half, end = statistics.median(at_half), statistics.median(at_end)
+    limit = ALLOWED_SHARE * half
+    told = f"{ALLOWED_SHARE:.0%}"
+    if requests < LONG_RUN_REQUESTS and limit < SHORT_RUN_FLOOR_BYTES:
+        limit = SHORT_RUN_FLOOR_BYTES
+        told = (f"{limit / MIB:.0f} MiB, as less than {LONG_RUN_REQUESTS:,} requests cannot tell "
+                "growth below that from what comes once")
+    text = (f"RSS {half / MIB:.1f} MiB at half, {end / MIB:.1f} MiB at the end: "
+            f"{(end - half) / half:+.1%}; limit {told}")
+    return text, end - half > limit
 
 
 # Per turn of a client that does the same again and again. What the heap holds between two rounds of

@@ -3,37 +3,44 @@
 
 import unittest
 
-from growth import MIB, slope, verdict, verdict_per_turn
+from growth import LONG_RUN_REQUESTS, MIB, second_half, verdict_per_turn
+
+LONG = LONG_RUN_REQUESTS
+SHORT = LONG_RUN_REQUESTS - 1
 
 
-def line(seconds, start, rate):
-    """A sample per tenth of a second of memory that grows by `rate` MiB/s."""
-    return [(i / 10, (start + rate * i / 10) * MIB) for i in range(seconds * 10)]
+def run(half, end):
+    """Samples of a run whose memory goes from `half` to `end` MiB in the second half."""
+    return ([(share / 100, half * MIB) for share in range(60)]
+            + [(share / 100, end * MIB) for share in range(60, 101)])
 
 
-class GrowthTest(unittest.TestCase):
-    def test_slope_is_that_of_the_line(self):
-        self.assertAlmostEqual(slope(line(60, 200, 0.5)) / MIB, 0.5)
-        self.assertAlmostEqual(slope(line(60, 200, -1)) / MIB, -1)
-        self.assertEqual(slope([(1, 5), (1, 7)]), 0)
-
+class SecondHalfTest(unittest.TestCase):
     def test_flat_memory_passes(self):
-        self.assertFalse(verdict(line(30, 300, 0))[1])
-        self.assertFalse(verdict(line(30, 300, -2))[1])
+        for requests in (SHORT, LONG):
+            self.assertFalse(second_half(run(300, 300), requests)[1])
+            self.assertFalse(second_half(run(300, 200), requests)[1])
 
-    def test_a_leak_is_found_sooner_the_longer_it_is_looked_for(self):
-        self.assertTrue(verdict(line(30, 300, 1.7))[1])
-        self.assertFalse(verdict(line(30, 300, 0.1))[1])
-        self.assertTrue(verdict(line(300, 300, 0.1))[1])
-        self.assertTrue(verdict(line(3600, 300, 0.01))[1])
+    def test_a_long_run_goes_by_the_share(self):
+        self.assertFalse(second_half(run(300, 305.9), LONG)[1])
+        text, is_too_much = second_half(run(300, 306.1), LONG)
+        self.assertTrue(is_too_much)
+        self.assertIn("RSS 300.0 MiB at half, 306.1 MiB at the end: +2.0%; limit 2%", text)
 
-    def test_one_step_of_a_heap_is_no_leak(self):
-        step = [(time, size + (10 * MIB if time > 15 else 0)) for time, size in line(30, 300, 0)]
-        self.assertFalse(verdict(step)[1])
+    def test_a_short_run_tells_only_what_is_more_than_its_floor(self):
+        self.assertFalse(second_half(run(300, 347), SHORT)[1])
+        text, is_too_much = second_half(run(300, 349), SHORT)
+        self.assertTrue(is_too_much)
+        self.assertIn("limit 48 MiB", text)
+
+    def test_a_peak_is_no_growth(self):
+        peak = [(share, size + (100 * MIB if 0.94 < share < 0.96 else 0))
+                for share, size in run(300, 300)]
+        self.assertFalse(second_half(peak, LONG)[1])
 
     def test_too_few_samples_are_no_pass(self):
-        self.assertTrue(verdict([])[1])
-        self.assertTrue(verdict([(1, MIB)])[1])
+        self.assertTrue(second_half([], LONG)[1])
+        self.assertTrue(second_half([(0.5, MIB)], LONG)[1])
 
 
 def rounds(*heap, turns=1000, **others):

@@ -1,23 +1,33 @@
 #!/usr/bin/env python3
 """Clients come, work, and are killed at random; the server must stay right and not grow.
 
-Prints what happened. Exits with 0 if every answer was right, if the server's memory stayed flat after
-a warm-up (growth.py says what that is), if no descriptors were left over, and if it drained in the
-end; with 1 if not.
+They make unary calls, streams, sequences, calls in shared memory and on resident tensors, wrong and late
+ones, and calls on a GPU where there is one, over TCP and a unix socket, and check every answer. Between
+them connections are reset amid a call, and the server is told to read its files again (SIGHUP).
+
+Prints what happened. Exits with 0 if every answer was right and none was lost, if the server's memory
+stayed flat in the second half (growth.py says what that is), if no descriptors were left over, and if it
+drained in the end; with 1 if not.
 """
 
 import argparse
 import pathlib
 import random
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / folder)
+                for folder in ("testing", "redteam")]
 import growth  # noqa: E402  (the path is set above)
+from gpu_probe import has_gpu  # noqa: E402
+from raw_http2 import DATA, END_HEADERS, EXECUTE, HEADERS, call_headers, frame, open_http2  # noqa: E402
+from required import is_required  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 
 # In the first half more clients work than in the second: the server then has all the idle buffers
@@ -25,14 +35,41 @@ from server_process import ServerProcess  # noqa: E402
 WARM_UP_SHARE = 0.5
 # So many times the clients.
 WARM_UP_CLIENTS = 3
+# Mean seconds between two resets of connections, and between two reloads of the server's files.
+RESET_INTERVAL_S = 0.5
+RELOAD_INTERVAL_S = 5
+# What the programs say of an answer that is there, and is not what it must be.
+WRONG_WORDS = ("a wrong result", "was not refused", "which nobody sent", "ran on")
+
+
+class Kinds:
+    """The command lines of clients, one of which is drawn for each."""
+
+    def __init__(self, programs, server, socket_path, with_gpu):
+        tcp, unix = server.address, f"unix:{socket_path}"
+        turns = str(1 << 30)
+        steady = programs / "steady_client"
+        self._commands = [lambda rng: [programs / "soak_client", tcp, str(rng.randrange(1 << 31))],
+                          lambda _: [steady, tcp, "mixed", turns],
+                          lambda _: [steady, unix, "mixed", turns]]
+        if with_gpu:
+            self._commands.append(lambda _: [steady, unix, "gpu", turns])
+
+    def draw(self, rng):
+        """The command of the next client."""
+        return rng.choice(self._commands)(rng)
+
+    def each(self, rng):
+        """One command of every kind."""
+        return [command(rng) for command in self._commands]
 
 
 class Client:
     """A client process; lives for a random time unless it finds something wrong."""
 
-    def __init__(self, program, address, rng):
-        self._process = subprocess.Popen([program, address, str(rng.randrange(1 << 31))],
-                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def __init__(self, command, rng):
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                         text=True)
         self._end = time.monotonic() + rng.uniform(0.1, 4)
         self.answers = 0
         self.error = ""
@@ -42,7 +79,9 @@ class Client:
 
     def _count(self):
         for line in self._process.stdout:
-            self.answers = int(line)
+            # A client that is killed may not finish its last line.
+            if line.endswith("\n"):
+                self.answers = int(line)
 
     def _listen(self):
         self.error = self._process.stderr.read()
@@ -86,49 +125,127 @@ def wait_for_descriptors(pid, begun, files):
         time.sleep(0.1)
 
 
-def soak(arguments, server, begun):
-    """Runs clients for the time given; returns what went wrong."""
-    rng = random.Random(arguments.seed)
-    program = pathlib.Path(arguments.bin) / "soak_client"
-    # The first connection makes descriptors that stay.
-    warm_up = Client(program, server.address, rng)
-    time.sleep(0.5)
-    warm_up.kill()
-    files = wait_for_descriptors(server.pid, begun, 0 if arguments.seconds < 1 else 1 << 30).files
-    clients, samples, wrong = [], [], []
-    killed = answers = 0
-    next_report = begun
-    while time.monotonic() - begun < arguments.seconds and not wrong:
-        is_warm = time.monotonic() - begun > arguments.seconds * WARM_UP_SHARE
-        while len(clients) < arguments.clients * (1 if is_warm else WARM_UP_CLIENTS):
-            clients.append(Client(program, server.address, rng))
-        for client in [c for c in clients if c.is_over()]:
-            clients.remove(client)
-            killed += client.kill()
-            answers += client.answers
-            if client.error:
-                wrong.append(client.error.strip())
-        samples.append(Sample(server.pid, begun))
-        if time.monotonic() >= next_report:
-            print(f"{samples[-1].time:6.0f} s  {samples[-1]}, {answers} right answers, "
-                  f"{killed} clients killed", flush=True)
-            next_report += max(5, arguments.seconds / 20)
-        time.sleep(0.1)
-    for client in clients:
-        client.kill()
-        answers += client.answers
+def reset_connection(address):
+    """Begins a call and resets its connection: RST instead of FIN."""
+    connection = open_http2(address)
+    connection.sendall(frame(HEADERS, 1, call_headers(EXECUTE), END_HEADERS) + frame(DATA, 1, b"\0"))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+class Soak:
+    """What goes on, and what came of it so far."""
+
+    def __init__(self, arguments, server, kinds, access_log, begun):
+        self._arguments = arguments
+        self._access_log = access_log
+        self._server = server
+        self._kinds = kinds
+        self._begun = begun
+        self._rng = random.Random(arguments.seed)
+        self._clients = []
+        self._answers_of_ended = 0
+        self.killed = self.resets = self.reloads = 0
+        self.complaints = []
+        self.samples = []
+
+    def answers(self):
+        """Right answers of all clients."""
+        return self._answers_of_ended + sum(client.answers for client in self._clients)
+
+    def progress(self):
+        """How much of the run is over, from 0 to 1."""
+        if self._arguments.requests:
+            return self.answers() / self._arguments.requests
+        return (time.monotonic() - self._begun) / self._arguments.seconds
+
+    def warm_up(self):
+        """One client of every kind; what the first ones make stays. The descriptors after them."""
+        for command in self._kinds.each(self._rng):
+            client = Client(command, self._rng)
+            while not client.answers and not client.is_over():
+                time.sleep(0.05)
+            client.kill()
+            self._note(client)
+        time.sleep(1)
+        return Sample(self._server.pid, self._begun).files
+
+    def run(self):
+        """Until the run is over, or something is wrong."""
+        next_report = self._begun
+        while self.progress() < 1 and not self.complaints:
+            self._replace_clients()
+            self._disturb()
+            sample = Sample(self._server.pid, self._begun)
+            self.samples.append((self.progress(), sample))
+            if sys.stderr.isatty():
+                print(f"\r\033[K{self.progress():6.1%}  {self}", end="", file=sys.stderr, flush=True)
+            if sample.time + self._begun >= next_report:
+                print(f"{sample.time:6.0f} s  {sample}, {self}", flush=True)
+                next_report += max(5, sample.time / 20)
+            time.sleep(0.1)
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        for client in self._clients:
+            client.kill()
+            self._note(client)
+        self._clients = []
+
+    def __str__(self):
+        return (f"{self.answers()} right answers, {self.killed} clients killed, {self.resets} "
+                f"connections reset, {self.reloads} reloads")
+
+    def _replace_clients(self):
+        count = self._arguments.clients * (1 if self.progress() > WARM_UP_SHARE else WARM_UP_CLIENTS)
+        while len(self._clients) < count:
+            self._clients.append(Client(self._kinds.draw(self._rng), self._rng))
+        for client in [c for c in self._clients if c.is_over()]:
+            self._clients.remove(client)
+            self.killed += client.kill()
+            self._note(client)
+
+    def _disturb(self):
+        if self._rng.random() < 0.1 / RESET_INTERVAL_S:
+            reset_connection(self._server.address)
+            self.resets += 1
+        if self._rng.random() < 0.1 / RELOAD_INTERVAL_S:
+            self._reload()
+
+    def _reload(self):
+        """As who rotates logs does it: the file has another name, and the server makes a new one."""
+        log = pathlib.Path(self._access_log)
+        # After two reloads at once there may be no new one yet.
+        if log.exists():
+            log.replace(log.with_suffix(".old"))
+        self._server.signal(signal.SIGHUP)
+        self.reloads += 1
+
+    def _note(self, client):
+        self._answers_of_ended += client.answers
         if client.error:
-            wrong.append(client.error.strip())
+            self.complaints.append(client.error.strip())
+
+
+def soak(arguments, server, kinds, access_log, begun):
+    """Runs clients as long as is asked for; returns what went wrong."""
+    run = Soak(arguments, server, kinds, access_log, begun)
+    files = run.warm_up()
+    run.run()
+    wrong = list(run.complaints)
+    program = pathlib.Path(arguments.bin) / "soak_client"
     if subprocess.run([program, server.address, "empty"], check=False).returncode != 0:
         wrong.append("resident tensors of killed clients are still there")
     last = wait_for_descriptors(server.pid, begun, files)
-    print(f"   end    {last}, {answers} right answers, {killed} clients killed", flush=True)
+    print(f"   end    {last}, {run}", flush=True)
     if last.files > files:
         wrong.append(f"{last.files} descriptors are open, {files} were before")
-    if answers == 0:
+    if run.answers() == 0:
         wrong.append("no client got an answer")
-    found, is_too_much = growth.verdict(
-        [(s.time, s.rss) for s in samples if s.time > arguments.seconds * WARM_UP_SHARE])
+    bad = sum(any(word in text for word in WRONG_WORDS) for text in run.complaints)
+    print(f"soak: {bad} wrong, {len(run.complaints) - bad} lost, {run.answers()} right answers in "
+          f"{last.time:.0f} s ({run.answers() / last.time:.0f} per second)")
+    found, is_too_much = growth.second_half(
+        [(progress, sample.rss) for progress, sample in run.samples], run.answers())
     print(f"soak: {found}")
     return wrong + ([found] if is_too_much else [])
 
@@ -137,19 +254,32 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", required=True, help="folder of opserve-server and soak_client")
     parser.add_argument("--seconds", type=float, default=60, help="default: %(default)s")
+    parser.add_argument("--requests", type=int, default=0,
+                        help="stop after so many right answers instead")
     parser.add_argument("--clients", type=int, default=4,
                         help="at a time, more in the first half; default: %(default)s")
     parser.add_argument("--seed", type=int, default=None, help="default: another one each time")
     arguments = parser.parse_args()
     if arguments.seed is None:
         arguments.seed = random.randrange(1 << 31)
-    print(f"soak: {arguments.seconds:g} s, {arguments.clients} clients, seed {arguments.seed}")
+    extent = (f"{arguments.requests} requests" if arguments.requests else f"{arguments.seconds:g} s")
+    print(f"soak: {extent}, {arguments.clients} clients, seed {arguments.seed}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    programs = pathlib.Path(arguments.bin)
     with tempfile.TemporaryDirectory() as folder:
-        server = ServerProcess(pathlib.Path(arguments.bin) / "opserve-server", folder,
-                               ("--devices", "none", "--log-level", "error"))
+        path, access_log = (pathlib.Path(folder) / name for name in ("socket", "access.log"))
+        server = ServerProcess(
+            programs / "opserve-server", folder,
+            ("--listen", f"unix:{path}", "--devices", "auto", "--allow-software-adapters",
+             "--placement", "cpu", "--access-log", access_log, "--log-level", "error"))
         with server:
-            wrong = soak(arguments, server, time.monotonic())
+            with_gpu = has_gpu(programs / "opserve", server.address)
+            if not with_gpu:
+                print("gpu: skipped, this machine has no Direct3D 12 device")
+            kinds = Kinds(programs, server, path, with_gpu)
+            wrong = soak(arguments, server, kinds, access_log, time.monotonic())
+            if not with_gpu and is_required("gpu"):
+                wrong.append("OPSERVE_REQUIRE names gpu, and there is none")
         if server.exit_code != 0:
             wrong.append(f"the server ended with {server.exit_code}")
         if server.log().strip():

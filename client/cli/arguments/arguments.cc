@@ -22,7 +22,8 @@ constexpr char kExitCodes[] =
     "  3  no connection to the server\n"
     "  4  a file cannot be read, understood or written\n"
     "  5  a GPU failed its self-test, or there was no GPU to test\n"
-    "  6  the server does not know the caller, or does not let it";
+    "  6  the server does not know the caller, or does not let it\n"
+    "  7  a lease ended before the command that ran under it";
 
 using Renderer = std::string (*)(const VerbHelp& root);
 

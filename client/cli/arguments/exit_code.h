@@ -15,6 +15,7 @@ enum ExitCode {
   kFileError = 4,    // a file cannot be read, understood or written
   kTestFailed = 5,   // a GPU failed its self-test, or there was no GPU to test
   kDenied = 6,       // the server does not know the caller, or does not let it
+  kLeaseEnded = 7,   // a lease ended before the command that ran under it
 };
 
 }  // namespace opserve::cli

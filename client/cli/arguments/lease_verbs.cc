@@ -9,7 +9,8 @@ namespace {
 
 constexpr char kLeaseFooter[] =
     "COMMAND finds the lease in its environment (OPSERVE_LEASE), and so does the\n"
-    "client library. The exit code is the command's; 1 where the lease ended before.";
+    "client library. The lease is renewed until COMMAND ends. The exit code is\n"
+    "COMMAND's; 7 where the lease ended before it, which then got SIGTERM.";
 
 void AddDevice(Verb verb, std::string& device) {
   verb.AddOption("DEVICE", "DEVICE", TakeAny(device), "GPU, as `opserve devices` names it",
@@ -35,7 +36,8 @@ void AddLease(Verb root, Command& command) {
                  "What to run, after --; without it the lease is held until it ends",
                  {.repeated = true});
   verb.AddOption("--for", "DURATION", TakeDuration(lease->time),
-                 "How long the lease lasts at most, such as 60s; the server may grant less [60s]");
+                 "How long the lease lasts without renewal, such as 60s; the server may grant less "
+                 "[60s]");
   verb.AddOption("--label", "TEXT", TakeAny(lease->label),
                  "Shown to administrators, up to 128 bytes");
   AddServer(verb, lease->server);

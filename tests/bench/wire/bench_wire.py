@@ -16,9 +16,11 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "testing"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up] / folder)
+                for up, folder in ((2, "testing"), (1, ""))]
 
 import wire_report  # noqa: E402
+from machine import processor  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 from wire_rows import MIB, OPSERVE, ROWS, SIZES, concurrencies, size_text  # noqa: E402
 
@@ -121,14 +123,6 @@ def measure_idle(programs, folder, connections):
         idle[name] = json.loads(done.stdout)
     show_progress("")
     return idle
-
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as info:
-        for line in info:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.machine()
 
 
 def parse_size(text):

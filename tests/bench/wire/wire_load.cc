@@ -7,10 +7,10 @@
 
 #include "CLI/CLI.hpp"
 #include "grpcpp/create_channel.h"
-#include "grpcpp/security/credentials.h"
 #include "nlohmann/json.hpp"
 #include "tests/bench/wire/calls.h"
 #include "tests/bench/wire/chain_calls.h"
+#include "tests/bench/wire/credentials.h"
 #include "tests/bench/wire/kernel_load.h"
 #include "tests/bench/wire/meter.h"
 #include "tests/bench/wire/placed_calls.h"
@@ -30,6 +30,7 @@ struct Options {
   double warm_up = 0.1;
   pid_t server_pid = 0;
   Tuning tuning;
+  TlsFiles tls;
   bool spoil = false;
   Metadata metadata;
 };
@@ -39,7 +40,8 @@ std::shared_ptr<grpc::Channel> Connect(const Options& options) {
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
   TuneClient(options.tuning, options.target, arguments);
-  return grpc::CreateCustomChannel(options.target, grpc::InsecureChannelCredentials(), arguments);
+  ExpectName(options.tls, arguments);
+  return grpc::CreateCustomChannel(options.target, MakeCredentials(options.tls), arguments);
 }
 
 absl::StatusOr<std::unique_ptr<RawUnaryCall>> MakeCall(
@@ -131,6 +133,7 @@ int Main(int argc, char** argv) {
   app.add_option("--metadata", options.metadata,
                  "Key and value for every call, may be repeated; of modes with one call each");
   AddOptions(app, options.tuning);
+  AddOptions(app, options.tls);
   app.add_flag("--spoil", options.spoil,
                "Expect one wrong bit of the operators' results, so that right ones are an error");
   CLI11_PARSE(app, argc, argv);

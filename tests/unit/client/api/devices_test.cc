@@ -143,6 +143,15 @@ TEST(DevicesTest, BatchLimitsAreDecoded) {
   EXPECT_EQ(limits.max_batch_bytes, 1u << 26);
 }
 
+TEST(DevicesTest, LimitsOfLeasesAreDecoded) {
+  v1::GetServerInfoResponse response;
+  response.mutable_limits()->set_max_device_lease_s(600);
+  response.mutable_limits()->set_max_device_leases_per_client(4);
+  const ServerLimits limits = DecodeServerInfo(response).limits;
+  EXPECT_EQ(limits.max_device_lease, absl::Minutes(10));
+  EXPECT_EQ(limits.max_device_leases_per_client, 4u);
+}
+
 TEST(DevicesTest, AnOperatorTellsWhichDeviceRunsWhichTypes) {
   v1::ListOperatorsResponse response;
   v1::OperatorDevice& device = *response.add_operators()->add_devices();
