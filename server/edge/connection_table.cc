@@ -4,9 +4,13 @@
 
 #include <array>
 #include <atomic>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "proto/base/mutex.h"
 
 namespace opserve {
@@ -18,7 +22,13 @@ std::array<std::atomic<EdgeConnection*>, kMaxDescriptor> slots;
 struct OwnedConnections {
   Mutex mutex;
   absl::flat_hash_map<int, std::shared_ptr<EdgeConnection>> by_fd ABSL_GUARDED_BY(mutex);
+  // Those of TCP by the address and the port of the client.
+  absl::flat_hash_map<std::string, int> by_address ABSL_GUARDED_BY(mutex);
 };
+
+std::string AddressOf(const PeerIdentity& peer) {
+  return absl::StrCat(peer.address, ":", peer.port);
+}
 
 // Never destroyed: gRPC's threads may read until the process ends.
 OwnedConnections& Owned() {
@@ -30,10 +40,17 @@ OwnedConnections& Owned() {
 
 void PutConnection(int fd, std::shared_ptr<EdgeConnection> connection) {
   EdgeConnection* const raw = connection.get();
+  raw->fd = fd;
   std::shared_ptr<EdgeConnection> old;
   {
     MutexLock lock(Owned().mutex);
     old = std::exchange(Owned().by_fd[fd], std::move(connection));
+    auto& by_address = Owned().by_address;
+    if (old != nullptr && old->peer.port != 0) {
+      const auto found = by_address.find(AddressOf(old->peer));
+      if (found != by_address.end() && found->second == fd) by_address.erase(found);
+    }
+    if (raw->peer.port != 0) by_address[AddressOf(raw->peer)] = fd;
   }
   slots[static_cast<size_t>(fd)].store(raw, std::memory_order_release);
 }
@@ -44,9 +61,38 @@ std::shared_ptr<EdgeConnection> ConnectionOf(int fd) {
   return found == Owned().by_fd.end() ? nullptr : found->second;
 }
 
+std::shared_ptr<EdgeConnection> ConnectionOfPeer(absl::string_view peer) {
+  int fd = -1;
+  if (absl::ConsumePrefix(&peer, "fd:")) {
+    return absl::SimpleAtoi(peer, &fd) ? ConnectionOf(fd) : nullptr;
+  }
+  const std::string address = AddressOf(IdentityOf(peer));
+  MutexLock lock(Owned().mutex);
+  const auto found = Owned().by_address.find(address);
+  return found == Owned().by_address.end() ? nullptr : Owned().by_fd.at(found->second);
+}
+
 EdgeConnection* FindConnection(int fd) {
   if (fd < 0 || fd >= kMaxDescriptor) return nullptr;
   return slots[static_cast<size_t>(fd)].load(std::memory_order_acquire);
+}
+
+void Wake(const EdgeConnection& connection) {
+  // As long as nothing else can be put in its place, gRPC polls no other by that number.
+  MutexLock lock(Owned().mutex);
+  const auto found = Owned().by_fd.find(connection.fd);
+  if (found == Owned().by_fd.end() || found->second.get() != &connection) return;
+  connection.poll_entry.Repeat(connection.fd);
+}
+
+void WakeAll(const ReadTurns::Connections& connections) {
+  for (const auto& connection : connections) Wake(*connection);
+}
+
+void TakeTurnsAs(absl::string_view peer, absl::string_view client) {
+  const std::shared_ptr<EdgeConnection> connection = ConnectionOfPeer(peer);
+  if (connection == nullptr || connection->turns == nullptr) return;
+  WakeAll(connection->turns->SetClient(*connection, client));
 }
 
 uint64_t CookieOf(int fd) {

@@ -71,8 +71,9 @@ bool PollFor(int poller, int operation, int fd, uint32_t events) {
 absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(const std::vector<ListenAddress>& addresses,
                                                    const EdgeOptions& options, bool with_tls,
                                                    Logger& logger) {
-  if (!SeesReceivedBytes()) {
-    return absl::InternalError("gRPC does not call this program's recvmsg and SSL_read");
+  if (!SeesReceivedBytes() || !SeesPolling()) {
+    return absl::InternalError(
+        "gRPC does not call this program's recvmsg, SSL_read, epoll_ctl and epoll_wait");
   }
   std::unique_ptr<Edge> edge(new Edge(options, with_tls, logger));
   for (const ListenAddress& address : addresses) {
@@ -263,9 +264,10 @@ void Edge::TakeConnection(UniqueFd socket, int listener) {
       clients_.try_emplace(client, ClientShare{.misdeeds = {kMisdeeds, kForgivenMisdeedsPerSecond}})
           .first->second;
   ++share.connections;
-  auto connection =
-      std::make_shared<EdgeConnection>(std::move(peer), CookieOf(socket.get()),
-                                       with_tls_ && !is_unix, options_.frames, share.waiting_calls);
+  auto connection = std::make_shared<EdgeConnection>(std::move(peer), CookieOf(socket.get()),
+                                                     with_tls_ && !is_unix, options_.frames,
+                                                     share.waiting_calls, turns_);
+  WakeAll(turns_->SetClient(*connection, client));
   PutConnection(socket.get(), connection);
   const int key = duplicate.get();
   watched_[key] = {std::move(duplicate), std::move(connection), std::move(client), now};
@@ -326,6 +328,7 @@ void Edge::OnTick() {
     }
     if (watched.reason != CloseReason::kNone) shutdown(fd, SHUT_RDWR);
   }
+  WakeAll(turns_->OnTick(now));
   absl::erase_if(clients_, [now](const auto& client) {
     const ClientShare& share = client.second;
     return share.connections == 0 && now - kMisdeedsForgotten > share.last_misdeed;
@@ -341,6 +344,7 @@ void Edge::EndConnection(int duplicate) {
   FrameMeter& meter = ended.connection->meter;
   const CloseReason reason = ended.reason != CloseReason::kNone ? ended.reason : meter.OnTick(now);
   meter.Stop();
+  WakeAll(turns_->Leave(*ended.connection));
   ClientShare& share = clients_.at(ended.client);
   --share.connections;
   if (reason > CloseReason::kHandshake) {

@@ -34,6 +34,7 @@
 #include "server/edge/connection_table.h"
 #include "server/edge/listening_socket.h"
 #include "server/edge/peer_identity.h"
+#include "server/edge/read_turns.h"
 
 namespace opserve {
 
@@ -147,6 +148,7 @@ class Edge {
   std::vector<std::string> socket_files_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   grpc::Server* server_ = nullptr;
+  const std::shared_ptr<ReadTurns> turns_ = std::make_shared<ReadTurns>();
 
   UniqueFd wake_;
   UniqueFd poller_;

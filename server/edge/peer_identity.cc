@@ -28,6 +28,16 @@ std::string IpText(const in6_addr& address) {
   return text;
 }
 
+// What is in front of the last colon of `text`; `port` is set to what is behind it.
+absl::string_view HostBefore(absl::string_view text, uint16_t& port) {
+  const size_t colon = text.rfind(':');
+  uint32_t number = 0;
+  if (colon != absl::string_view::npos && absl::SimpleAtoi(text.substr(colon + 1), &number)) {
+    port = static_cast<uint16_t>(number);
+  }
+  return text.substr(0, colon);
+}
+
 }  // namespace
 
 std::optional<in6_addr> ParseIpAddress(absl::string_view text) {
@@ -77,10 +87,12 @@ PeerIdentity TcpPeerOf(const sockaddr_storage& from) {
   in6_addr ip = {};
   if (from.ss_family == AF_INET) {
     ip.s6_addr[10] = ip.s6_addr[11] = 0xff;
+    peer.port = ntohs(reinterpret_cast<const sockaddr_in&>(from).sin_port);
     const in_addr& ipv4 = reinterpret_cast<const sockaddr_in&>(from).sin_addr;
     const auto* const bytes = reinterpret_cast<const uint8_t*>(&ipv4);
     std::copy(bytes, bytes + sizeof(ipv4), &ip.s6_addr[12]);
   } else {
+    peer.port = ntohs(reinterpret_cast<const sockaddr_in6&>(from).sin6_port);
     ip = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
   }
   peer.address = IpText(ip);
@@ -91,12 +103,12 @@ PeerIdentity IdentityOf(absl::string_view peer) {
   PeerIdentity identity;
   absl::string_view rest = peer;
   if (absl::ConsumePrefix(&rest, "ipv4:")) {
-    identity.address = std::string(rest.substr(0, rest.rfind(':')));
+    identity.address = std::string(HostBefore(rest, identity.port));
     return identity;
   }
   if (absl::ConsumePrefix(&rest, "ipv6:")) {
     // gRPC writes it as part of a URI.
-    identity.address = absl::StrReplaceAll(rest.substr(0, rest.rfind(':')),
+    identity.address = absl::StrReplaceAll(HostBefore(rest, identity.port),
                                            {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
     return identity;
   }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -27,6 +28,8 @@ struct PeerIdentity {
   // The address as text, without port or brackets' escapes ("10.0.0.7", "[::1]"); for unknown ones
   // what gRPC calls the peer.
   std::string address;
+  // At the peer's end; 0 where it is no TCP.
+  uint16_t port = 0;
   // The user and the process that connected, by SO_PEERCRED; socket files only.
   uid_t uid = 0;
   pid_t pid = 0;

@@ -1,23 +1,61 @@
 #include "server/edge/received_bytes.h"
 
-#include <dlfcn.h>
 #include <openssl/ssl.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
 #include "server/edge/connection_table.h"
+#include "server/edge/next_function.h"
 
 namespace opserve {
 namespace {
 
-// The function that would be called if this program had none of that name.
-template <class Function>
-Function* NextOf(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+using ReceiveMessage = ssize_t(int, msghdr*, int);
+
+// Receives for gRPC, no more than `most_bytes`.
+ssize_t ReceiveSome(ReceiveMessage* receive, int fd, msghdr* message, int flags,
+                    size_t most_bytes) {
+  // gRPC has no more than 4 of them, each as large as all that it wants.
+  std::array<iovec, 16> parts;
+  msghdr shortened = *message;
+  shortened.msg_iov = parts.data();
+  shortened.msg_iovlen = 0;
+  for (size_t i = 0; i < std::min(message->msg_iovlen, parts.size()) && most_bytes > 0; ++i) {
+    iovec& part = parts[shortened.msg_iovlen++] = message->msg_iov[i];
+    part.iov_len = std::min(part.iov_len, most_bytes);
+    most_bytes -= part.iov_len;
+  }
+  const ssize_t count = receive(fd, &shortened, flags);
+  message->msg_namelen = shortened.msg_namelen;
+  message->msg_controllen = shortened.msg_controllen;
+  message->msg_flags = shortened.msg_flags;
+  return count;
+}
+
+// The same when it is the connection's turn, and EAGAIN before.
+ssize_t ReceiveInTurn(ReceiveMessage* receive, EdgeConnection& connection, int fd, msghdr* message,
+                      int flags) {
+  if (connection.turns == nullptr || !connection.poll_entry.is_set()) {
+    return receive(fd, message, flags);
+  }
+  const auto has_bytes = [fd] {
+    int bytes = 0;
+    return ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0;
+  };
+  const ReadTurns::Answer answer =
+      connection.turns->OnRead(connection, PollRound(), SteadyClock().Now(), has_bytes);
+  const ssize_t count =
+      answer.may_read ? ReceiveSome(receive, fd, message, flags, answer.most_bytes) : -1;
+  const int error = answer.may_read ? errno : EAGAIN;
+  if (answer.to_wake != nullptr) Wake(*answer.to_wake);
+  errno = error;
+  return count;
 }
 
 // Whether `bytes` bytes at the front of the message may go on to gRPC.
@@ -63,8 +101,7 @@ EdgeConnection* TlsConnectionOf(SSL* ssl) {
 }  // namespace
 
 bool SeesReceivedBytes() {
-  return dlsym(RTLD_DEFAULT, "recvmsg") == reinterpret_cast<void*>(&::recvmsg) &&
-         dlsym(RTLD_DEFAULT, "SSL_read") == reinterpret_cast<void*>(&::SSL_read);
+  return IsInFront("recvmsg", &::recvmsg) && IsInFront("SSL_read", &::SSL_read);
 }
 
 }  // namespace opserve
@@ -73,11 +110,13 @@ bool SeesReceivedBytes() {
 extern "C" {
 
 __attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr* message, int flags) {
-  static auto* const next = opserve::NextOf<ssize_t(int, msghdr*, int)>("recvmsg");
-  const ssize_t count = next(fd, message, flags);
-  if (count <= 0 || (flags & (MSG_ERRQUEUE | MSG_PEEK)) != 0) return count;
+  static auto* const next = opserve::NextFunction<opserve::ReceiveMessage>("recvmsg");
   opserve::EdgeConnection* const connection = opserve::FindConnection(fd);
-  if (connection == nullptr) return count;
+  if (connection == nullptr || (flags & (MSG_ERRQUEUE | MSG_PEEK)) != 0) {
+    return next(fd, message, flags);
+  }
+  const ssize_t count = opserve::ReceiveInTurn(next, *connection, fd, message, flags);
+  if (count <= 0) return count;
   if (connection->is_tls) {
     if (opserve::last_tls_connection.get() != connection) {
       opserve::last_tls_connection = opserve::ConnectionOf(fd);
@@ -93,7 +132,7 @@ __attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr* message, 
 }
 
 __attribute__((visibility("default"))) int SSL_read(SSL* ssl, void* buffer, int size) {
-  static auto* const next = opserve::NextOf<int(SSL*, void*, int)>("SSL_read");
+  static auto* const next = opserve::NextFunction<int(SSL*, void*, int)>("SSL_read");
   const int count = next(ssl, buffer, size);
   if (count <= 0) return count;
   opserve::EdgeConnection* const connection = opserve::TlsConnectionOf(ssl);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/edge/connection_table.h"
 #include "server/errors/errors.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/stream_call.h"
@@ -17,7 +18,11 @@ absl::StatusOr<Caller> RpcService::Method::Authorize(const grpc::ServerContext& 
   if (service.access_ == nullptr) return Caller(proof.peer.Host(), "", FullGrant());
   absl::StatusOr<Caller> caller = service.access_->Identify(proof);
   absl::Status status = caller.ok() ? caller->Check(limits.role) : caller.status();
-  if (status.ok()) return caller;
+  if (status.ok()) {
+    // All that it reads is for this one, whoever else has the address.
+    if (caller->identity() != proof.peer.Host()) TakeTurnsAs(context.peer(), caller->identity());
+    return caller;
+  }
   if (service.logger_ == nullptr) return status;
   if (const auto held_back = service.denials_.Pass()) {
     service.logger_->Log(
