@@ -125,8 +125,6 @@ start_server() {
     sleep 0.1
   done
   read -r server <"$scratch/ready"
-  # GPUs join a while after the server serves.
-  while measure gpu 100ms 2>&1 | grep -q "still starting"; do sleep 0.2; done
 }
 
 # measure DEVICE DURATION: 4 KiB are 1024 elements of FLOAT32.
@@ -144,8 +142,13 @@ row() {
   failures=$((failures + 1))
 }
 
-# gpu_answers: whether requests can run on a GPU of the running server.
-gpu_answers() { measure gpu 200ms >"$scratch/probe" 2>&1; }
+# gpu_answers: whether requests can run on a GPU of the running server. GPUs join a while after it serves.
+gpu_answers() {
+  until measure gpu 1s >"$scratch/probe" 2>&1; do
+    grep -q "still starting" "$scratch/probe" || return 1
+    sleep 0.2
+  done
+}
 
 bench_gpu_requests() {
   heading "devices"
@@ -153,6 +156,7 @@ bench_gpu_requests() {
   row "GPU, batched: 256 requests of 4 KiB in flight" gpu
   stop_server
   start_server "$@" --max-batch-requests 1
+  gpu_answers || say "the GPU does not answer again"
   row "GPU, one request at a time: 256 requests of 4 KiB in flight" gpu
 }
 

@@ -72,9 +72,16 @@ class AccessControl {
       : options_(options),
         now_(now),
         policy_files_(
-            "policy", {options.policy_file}, [this] { return ReadPolicy(); }, logger),
+            {kPolicyReadEvent, kPolicyKeptEvent}, {options.policy_file},
+            [this] { return ReadPolicy(); }, logger),
         tokens_files_(
-            "tokens", {options.tokens_file}, [this] { return ReadTokens(); }, logger) {}
+            {kTokensReadEvent, kTokensKeptEvent}, {options.tokens_file},
+            [this] { return ReadTokens(); }, logger) {}
+
+  static constexpr absl::string_view kPolicyReadEvent = "policy read";
+  static constexpr absl::string_view kPolicyKeptEvent = "policy kept";
+  static constexpr absl::string_view kTokensReadEvent = "tokens read";
+  static constexpr absl::string_view kTokensKeptEvent = "tokens kept";
 
   absl::Status ReadPolicy();
   absl::Status ReadTokens();

@@ -16,9 +16,9 @@ int64_t Nanoseconds(const timespec& time) {
 
 }  // namespace
 
-WatchedFiles::WatchedFiles(absl::string_view title, const std::vector<std::string>& paths,
-                           Read read, Logger& logger)
-    : title_(title), read_(std::move(read)), logger_(logger) {
+WatchedFiles::WatchedFiles(const Events& events, const std::vector<std::string>& paths, Read read,
+                           Logger& logger)
+    : events_(events), read_(std::move(read)), logger_(logger) {
   for (const std::string& path : paths) {
     if (!path.empty()) files_.push_back({path, Look(path)});
   }
@@ -31,10 +31,9 @@ absl::Status WatchedFiles::Reload() {
   absl::Status status = read_();
   if (status.ok()) {
     const auto path = [](std::string* out, const File& file) { absl::StrAppend(out, file.path); };
-    logger_.Log(LogLevel::kInfo, absl::StrCat(title_, " read"),
-                {{"files", absl::StrJoin(files_, ",", path)}});
+    logger_.Log(LogLevel::kInfo, events_.read, {{"files", absl::StrJoin(files_, ",", path)}});
   } else {
-    logger_.Log(LogLevel::kError, absl::StrCat(title_, " kept"), {{"reason", status.message()}});
+    logger_.Log(LogLevel::kError, events_.kept, {{"reason", status.message()}});
   }
   return status;
 }

@@ -26,14 +26,19 @@ class WatchedFiles {
   // as it was.
   using Read = std::function<absl::Status()>;
 
-  // `title` is what log lines call the thing; it must outlive the object, and so must `logger`.
-  // Empty paths are left out. Files that change from here on are noticed, so the first read comes
-  // after this.
-  WatchedFiles(absl::string_view title, const std::vector<std::string>& paths, Read read,
+  // The log's events: the thing is made anew, or stays as it was.
+  struct Events {
+    absl::string_view read;
+    absl::string_view kept;
+  };
+
+  // What `events` point at must outlive the object, and so must `logger`. Empty paths are left out.
+  // Files that change from here on are noticed, so the first read comes after this.
+  WatchedFiles(const Events& events, const std::vector<std::string>& paths, Read read,
                Logger& logger);
 
-  // Reads the files, and logs "TITLE read", or "TITLE kept" with the reason, which is also
-  // returned. OK where there are no files.
+  // Reads the files, and logs that, or with the reason that it failed, which is also returned. OK
+  // where there are no files.
   absl::Status Reload();
 
   // The same if a file has another content, or is another file, than when this object last looked.
@@ -61,7 +66,7 @@ class WatchedFiles {
   // Whether a file is another than at the last call, or, at the first, at the construction.
   bool HaveChanged();
 
-  const absl::string_view title_;
+  const Events events_;
   const Read read_;
   Logger& logger_;
   std::vector<File> files_;

@@ -61,6 +61,8 @@ constexpr milliseconds kMostQuietWait{1000};
 constexpr uint64_t kMostControlCalls = 1024;
 constexpr uint64_t kMostControlBytes = 64 << 20;
 constexpr uint64_t kMostStreams = 16384;
+constexpr absl::string_view kCertificateReadEvent = "certificate read";
+constexpr absl::string_view kCertificateKeptEvent = "certificate kept";
 constexpr char kRegionSocketSuffix[] = ".regions";
 // How often the files are looked at that are read again when they change.
 constexpr milliseconds kFilePeriod{1000};
@@ -251,7 +253,7 @@ struct Server::Impl {
   std::unique_ptr<TaskThread> saturation_watch;
   std::unique_ptr<HttpListener> metrics_listener;
   // Of file_thread once that is there.
-  WatchedFiles identity_files{"certificate",
+  WatchedFiles identity_files{{kCertificateReadEvent, kCertificateKeptEvent},
                               {options.tls_certificate, options.tls_key, options.tls_client_ca},
                               [this] { return identity->Reload(); },
                               logger};

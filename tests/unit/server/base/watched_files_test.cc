@@ -23,9 +23,8 @@ class WatchedFilesTest : public ::testing::Test {
 
   // A file that is there before it is watched.
   static std::string Made(const std::string& text) {
-    const std::string path = ::testing::TempDir() + "opserve-watched-" +
-                             ::testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
-                             text;
+    std::string path = ::testing::TempDir() + "opserve-watched-" +
+                       ::testing::UnitTest::GetInstance()->current_test_info()->name() + "-" + text;
     EXPECT_TRUE(ReplaceFile(path, text).ok());
     return path;
   }
@@ -35,7 +34,7 @@ class WatchedFilesTest : public ::testing::Test {
   Logger logger_{LogFormat::kText, LogLevel::kOff};
   int reads_ = 0;
   absl::Status result_;
-  WatchedFiles files_{"pair",
+  WatchedFiles files_{{"pair read", "pair kept"},
                       {first_, "", second_},
                       [this] {
                         ++reads_;
@@ -98,7 +97,8 @@ TEST_F(WatchedFilesTest, WhatWasReadByReloadIsNotReadAgain) {
 
 TEST_F(WatchedFilesTest, WithoutFilesThereIsNothingToRead) {
   WatchedFiles none(
-      "nothing", {"", ""}, [] { return absl::InternalError("read"); }, logger_);
+      {"nothing read", "nothing kept"}, {"", ""}, [] { return absl::InternalError("read"); },
+      logger_);
   EXPECT_FALSE(none.has_files());
   EXPECT_TRUE(none.Reload().ok());
   none.ReadChanged();
