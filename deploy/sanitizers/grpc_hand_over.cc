@@ -9,7 +9,9 @@
 #include <grpc/slice.h>
 #include <sanitizer/tsan_interface.h>
 
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "proto/transport/socket_mutator_abi.h"
 
@@ -38,17 +40,28 @@ void GiveSliceBack(void* slice) {
   lent->give_back(lent->user_data);
 }
 
-// Whoever gives up the last of gRPC within a callback leaves the end of its threads to another one.
-// A program that exits meanwhile would seem to leak them.
+// Whoever gives up the last of gRPC within a callback leaves the end of its threads to another one,
+// and a connection that fails gives up its part only when that is known. A program that exits
+// meanwhile would seem to leak them.
 class EndOfThreads {
  public:
   ~EndOfThreads() {
     using Wait = void();
+    auto* const is_there = reinterpret_cast<decltype(&grpc_is_initialized)>(
+        dlsym(RTLD_DEFAULT, "grpc_is_initialized"));
+    const auto limit = std::chrono::steady_clock::now() + kMostWait;
+    while (is_there != nullptr && is_there() != 0 && std::chrono::steady_clock::now() < limit) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     auto* const wait =
         reinterpret_cast<Wait*>(dlsym(RTLD_DEFAULT, "_Z34grpc_maybe_wait_for_async_shutdownv"));
     // A program without gRPC has none.
     if (wait != nullptr) wait();
   }
+
+ private:
+  // What is left after this is kept by the program itself.
+  static constexpr std::chrono::seconds kMostWait{2};
 };
 
 const EndOfThreads end_of_threads;
