@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 
@@ -21,8 +22,9 @@ using ReceiveMessage = ssize_t(int, msghdr*, int);
 // Receives for gRPC, no more than `most_bytes`.
 ssize_t ReceiveSome(ReceiveMessage* receive, int fd, msghdr* message, int flags,
                     size_t most_bytes) {
-  // gRPC has no more than 4 of them, each as large as all that it wants.
-  std::array<iovec, 16> parts;
+  if (most_bytes == SIZE_MAX) return receive(fd, message, flags);
+  // gRPC has no more of them; what others would take comes with the next read.
+  std::array<iovec, 64> parts;
   msghdr shortened = *message;
   shortened.msg_iov = parts.data();
   shortened.msg_iovlen = 0;
