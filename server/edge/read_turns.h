@@ -31,7 +31,7 @@ struct EdgeConnection;
 // its connections nothing seems to be there, and they are woken one after the other, each behind
 // all that is ready by then. While a client is alone nothing is held back. Thread-safe.
 //
-// What is to be woken (EdgeConnection::Wake) is returned, for the caller to do it.
+// What is to be woken (Wake, server/edge/connection_table.h) is returned, for the caller to do it.
 class ReadTurns {
  public:
   using Connections = std::vector<std::shared_ptr<EdgeConnection>>;
