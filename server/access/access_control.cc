@@ -75,10 +75,7 @@ std::shared_ptr<const AccessGrant> AccessControl::GrantOf(const PeerIdentity& pe
 }
 
 absl::Status AccessControl::CheckUser(uid_t uid, Role role) const {
-  PeerIdentity peer;
-  peer.transport = PeerTransport::kUnixSocket;
-  peer.uid = uid;
-  const CallerFacts facts = {"", "", peer};
+  const CallerFacts facts = {"", "", PeerOfUser(uid)};
   return Caller(facts.Identity(), "", policy_.Get()->GrantOf(facts)).Check(role);
 }
 

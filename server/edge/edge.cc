@@ -44,9 +44,7 @@ std::optional<PeerIdentity> UnixPeerOf(int fd) {
   ucred credentials = {};
   socklen_t length = sizeof(credentials);
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return std::nullopt;
-  PeerIdentity peer;
-  peer.transport = PeerTransport::kUnixSocket;
-  peer.uid = credentials.uid;
+  PeerIdentity peer = PeerOfUser(credentials.uid);
   peer.pid = credentials.pid;
   return peer;
 }

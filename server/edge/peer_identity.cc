@@ -82,6 +82,13 @@ bool PeerIdentity::IsLocal() const {
   return ip && IsLoopback(*ip);
 }
 
+PeerIdentity PeerOfUser(uid_t uid) {
+  PeerIdentity peer;
+  peer.transport = PeerTransport::kUnixSocket;
+  peer.uid = uid;
+  return peer;
+}
+
 PeerIdentity TcpPeerOf(const sockaddr_storage& from) {
   PeerIdentity peer;
   in6_addr ip = {};

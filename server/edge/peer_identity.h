@@ -53,6 +53,9 @@ std::optional<in6_addr> ParseIpAddress(absl::string_view text);
 // Whether it is one of this machine alone: ::1, or in 127.0.0.0/8.
 bool IsLoopback(const in6_addr& address);
 
+// The user of this machine who is at the other end of a socket file.
+PeerIdentity PeerOfUser(uid_t uid);
+
 // The peer of a TCP connection.
 PeerIdentity TcpPeerOf(const sockaddr_storage& from);
 

@@ -424,10 +424,7 @@ absl::Status Server::Impl::ShareMemory() {
   region_options.takes_names = options.regions.posix_shared_memory;
   region_options.may_use = [this](uid_t user) { return access->CheckUser(user, Role::kRegions); };
   region_options.limit = [this](RegionOwner& owner) {
-    PeerIdentity peer;
-    peer.transport = PeerTransport::kUnixSocket;
-    peer.uid = owner.user;
-    const auto grant = access->GrantOf(peer);
+    const auto grant = access->GrantOf(PeerOfUser(owner.user));
     owner.max_bytes_of_user = grant->max_region_bytes;
     owner.max_regions_of_user = grant->max_regions;
   };
