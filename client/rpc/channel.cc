@@ -16,6 +16,7 @@
 #include "client/rpc/pem.h"
 #include "client/rpc/target.h"
 #include "opserve/errors.h"
+#include "proto/base/first_connection.h"
 
 namespace opserve::client_internal {
 namespace {
@@ -108,6 +109,7 @@ absl::Status CheckOptions(absl::string_view target, const ClientOptions& options
 
 std::vector<ClientConnection> MakeConnections(absl::string_view target,
                                               const ClientOptions& options) {
+  PrepareFirstConnection();
   std::vector<ClientConnection> connections;
   for (int i = 0; i < options.channels; ++i) {
     grpc::ChannelArguments arguments = MakeArguments(target, options);

@@ -28,6 +28,11 @@ opserve_test(client_connect_test
 target_compile_definitions(client_connect_test PRIVATE
   OPSERVE_MAKE_CERTIFICATES="${PROJECT_SOURCE_DIR}/tests/testing/make_certificates.sh")
 
+opserve_test(client_first_connection_test
+  SRCS first_connection_test.cc
+  DEPS opserve::client absl::base
+  LABELS integration)
+
 opserve_test(client_memory_test
   SRCS client_memory_test.cc
   DEPS opserve::client

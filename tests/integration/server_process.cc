@@ -12,6 +12,8 @@
 #include <iterator>
 #include <thread>
 
+#include "proto/base/first_connection.h"
+
 namespace opserve::testing {
 namespace {
 
@@ -35,6 +37,7 @@ std::filesystem::path TemporaryFile() {
 }  // namespace
 
 ServerProcess::ServerProcess(const std::vector<std::string>& arguments) : output_(TemporaryFile()) {
+  PrepareFirstConnection();
   // Drivers of GPUs leak, and would be the leak checker's findings.
   std::vector<std::string> words = {OPSERVE_SERVER_PROGRAM, "--devices", "none"};
   words.insert(words.end(), arguments.begin(), arguments.end());

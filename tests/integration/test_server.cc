@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "proto/base/first_connection.h"
+
 namespace opserve::testing {
 namespace {
 
@@ -86,6 +88,7 @@ Answer TestServer::Execute(const v1::ExecuteRequest& request, std::chrono::milli
 }
 
 std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) {
+  PrepareFirstConnection();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "grpcpp/grpcpp.h"
+#include "proto/base/first_connection.h"
 #include "tests/soak/soak_client.h"
 
 int main(int argc, char** argv) {
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: soak_client TARGET SEED|empty\n");
     return 2;
   }
+  opserve::PrepareFirstConnection();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   opserve::testing::SoakClient client(

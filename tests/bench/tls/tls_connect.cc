@@ -16,6 +16,7 @@
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "nlohmann/json.hpp"
+#include "proto/base/first_connection.h"
 #include "tests/bench/wire/calls.h"
 #include "tests/bench/wire/credentials.h"
 #include "tests/bench/wire/meter.h"
@@ -36,6 +37,7 @@ absl::Status ConnectAndCall(const ConnectOptions& options,
                             const std::shared_ptr<grpc::ChannelCredentials>& credentials,
                             const RawUnaryCall& call) {
   constexpr std::chrono::seconds kLongest(20);
+  PrepareFirstConnection();
   grpc::ChannelArguments arguments;
   // Else channels to one target share their connections.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

@@ -11,6 +11,7 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "nlohmann/json.hpp"
+#include "proto/base/first_connection.h"
 #include "tests/bench/wire/calls.h"
 #include "tests/bench/wire/idle_connections.h"
 #include "tests/bench/wire/meter.h"
@@ -27,6 +28,7 @@ struct Options {
 
 // Half a second of small calls, each checked.
 absl::Status Probe(const std::string& target, Meter& meter) {
+  PrepareFirstConnection();
   const Payload payload(64);
   return RunUnaryLoad(grpc::CreateChannel(target, grpc::InsecureChannelCredentials()),
                       *MakeExecute(payload), 1, meter);

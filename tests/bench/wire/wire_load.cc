@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "grpcpp/create_channel.h"
 #include "nlohmann/json.hpp"
+#include "proto/base/first_connection.h"
 #include "tests/bench/wire/calls.h"
 #include "tests/bench/wire/chain_calls.h"
 #include "tests/bench/wire/credentials.h"
@@ -36,6 +37,7 @@ struct Options {
 };
 
 std::shared_ptr<grpc::Channel> Connect(const Options& options) {
+  PrepareFirstConnection();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
