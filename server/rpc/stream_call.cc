@@ -165,9 +165,12 @@ void StreamCall::OnOver(bool) {
 }
 
 void StreamCall::Release() {
-  if (--references_ > 0) return;
-  // The last events of the stream are behind it; only its thread may remove it.
-  references_ = 1;
+  int references = references_;
+  while (references > 1) {
+    if (references_.compare_exchange_weak(references, references - 1)) return;
+  }
+  // The last events of the stream are behind it; only its thread may remove it, and until then this
+  // reference stays.
   release_alarm_.Set(&poller_.queue(), std::chrono::system_clock::now(),
                      static_cast<CompletionTag*>(&released_));
 }

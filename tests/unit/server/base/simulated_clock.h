@@ -11,14 +11,15 @@
 
 namespace opserve::testing {
 
-// Thread-safe. Starts an hour after the epoch.
+// Thread-safe. Starts so long before the epoch of the system's clock that deadlines of calls, which
+// go by that one, are far away, however long ago the machine was started.
 class SimulatedClock final : public Clock {
  public:
   TimePoint Now() const override { return TimePoint(Duration(now_.load())); }
   void Advance(Duration by) { now_ += by.count(); }
 
  private:
-  std::atomic<Duration::rep> now_{Duration(std::chrono::hours(1)).count()};
+  std::atomic<Duration::rep> now_{Duration(-std::chrono::hours(1000)).count()};
 };
 
 }  // namespace opserve::testing
