@@ -61,7 +61,7 @@ absl::StatusOr<std::string> AccessControl::NameOfToken(const CallProof& proof) c
     return InvalidCredentials("The metadata authorization must be \"Bearer \" and a token.");
   }
   token.remove_prefix(kScheme.size());
-  const std::shared_ptr<const TokenList> known = tokens_.Get();
+  const std::shared_ptr<const TokenLookup> known = tokens_.Get();
   const TokenEntry* const entry = known->Find(token);
   // Whoever has no valid token need not know whether there ever was such a one.
   if (entry == nullptr || entry->expires <= now_()) {

@@ -17,7 +17,7 @@
 #include "server/access/access_policy.h"
 #include "server/access/call_proof.h"
 #include "server/access/caller.h"
-#include "server/access/token_list.h"
+#include "server/access/token_lookup.h"
 #include "server/base/log.h"
 #include "server/base/published.h"
 #include "server/base/watched_files.h"
@@ -91,7 +91,7 @@ class AccessControl {
   const AccessOptions options_;
   absl::Time (*const now_)();
   Published<AccessPolicy> policy_;
-  Published<TokenList> tokens_;
+  Published<TokenLookup> tokens_;
   // Of the thread that reads files.
   WatchedFiles policy_files_;
   WatchedFiles tokens_files_;

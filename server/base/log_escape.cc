@@ -1,5 +1,6 @@
 #include "server/base/log_escape.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -43,8 +44,12 @@ Character FirstOf(absl::string_view text) {
   return {code, static_cast<size_t>(followers) + 1, true};
 }
 
-// Whether the byte is a character of its own that is written as it is, as nearly all are.
-bool IsPlain(char byte) { return byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\'; }
+// Whether a byte is a character of its own that is written as it is, as nearly all are.
+constexpr std::array<bool, 256> kIsPlain = [] {
+  std::array<bool, 256> is_plain = {};
+  for (int byte = ' '; byte <= '~'; ++byte) is_plain[byte] = byte != '"' && byte != '\\';
+  return is_plain;
+}();
 
 bool IsMisleading(uint32_t code) {
   struct Range {
@@ -76,7 +81,7 @@ void AppendQuoted(std::string& out, absl::string_view text) {
   out += '"';
   while (true) {
     size_t plain = 0;
-    while (plain < text.size() && IsPlain(text[plain])) ++plain;
+    while (plain < text.size() && kIsPlain[static_cast<unsigned char>(text[plain])]) ++plain;
     out.append(text.data(), plain);
     text.remove_prefix(plain);
     if (text.empty()) break;

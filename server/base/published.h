@@ -22,9 +22,11 @@ class Published {
     return value_;
   }
 
-  void Set(T value) {
+  // Makes the next value of `args`.
+  template <typename... Args>
+  void Set(Args&&... args) {
     // The old value is destroyed after the lock is free.
-    auto next = std::make_shared<const T>(std::move(value));
+    auto next = std::make_shared<const T>(std::forward<Args>(args)...);
     MutexLock lock(mutex_);
     value_.swap(next);
   }

@@ -66,9 +66,11 @@ std::shared_ptr<EdgeConnection> ConnectionOfPeer(absl::string_view peer) {
   if (absl::ConsumePrefix(&peer, "fd:")) {
     return absl::SimpleAtoi(peer, &fd) ? ConnectionOf(fd) : nullptr;
   }
-  const std::string address = AddressOf(IdentityOf(peer));
+  std::string address;
+  // Nearly all are these, and written as they are kept.
+  if (!absl::ConsumePrefix(&peer, "ipv4:")) peer = address = AddressOf(IdentityOf(peer));
   MutexLock lock(Owned().mutex);
-  const auto found = Owned().by_address.find(address);
+  const auto found = Owned().by_address.find(peer);
   return found == Owned().by_address.end() ? nullptr : Owned().by_fd.at(found->second);
 }
 

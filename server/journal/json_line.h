@@ -45,9 +45,7 @@ class JsonLine {
 
  private:
   void Begin(absl::string_view name) {
-    text_ += is_empty_ ? "\"" : ",\"";
-    text_.append(name.data(), name.size());
-    text_ += "\":";
+    absl::StrAppend(&text_, is_empty_ ? "\"" : ",\"", name, "\":");
     is_empty_ = false;
   }
 

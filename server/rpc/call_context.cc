@@ -41,9 +41,10 @@ std::string NameInCertificate(const grpc::AuthContext& connection) {
 
 }  // namespace
 
-CallProof ProofOf(const grpc::ServerContext& context, bool has_certificates) {
+CallProof ProofOf(const grpc::ServerContext& context, absl::string_view peer,
+                  bool has_certificates) {
   CallProof proof;
-  proof.peer = IdentityOf(context.peer());
+  proof.peer = IdentityOf(peer);
   const auto& metadata = context.client_metadata();
   proof.has_name = FindOnly(metadata, kClientNameKey, proof.name, proof.is_ambiguous);
   proof.has_authorization =

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "grpcpp/server_context.h"
 #include "server/access/call_proof.h"
 #include "server/access/caller.h"
@@ -17,9 +18,10 @@
 
 namespace opserve {
 
-// What the sender of the call shows. Its views live as long as `context`. `has_certificates`:
-// whether connections may have certificates of clients.
-CallProof ProofOf(const grpc::ServerContext& context, bool has_certificates);
+// What the sender of the call shows. Its views live as long as `context`. `peer`: what the context
+// calls the other end. `has_certificates`: whether connections may have certificates of clients.
+CallProof ProofOf(const grpc::ServerContext& context, absl::string_view peer,
+                  bool has_certificates);
 
 // The metadata `traceparent` of the call; empty where there is none, or more than one.
 std::string TraceParentOf(const grpc::ServerContext& context);

@@ -14,13 +14,14 @@ namespace opserve {
 using grpc::internal::RpcMethod;
 
 absl::StatusOr<Caller> RpcService::Method::Authorize(const grpc::ServerContext& context) const {
-  const CallProof proof = ProofOf(context, service.has_certificates_);
+  const std::string peer = context.peer();
+  const CallProof proof = ProofOf(context, peer, service.has_certificates_);
   if (service.access_ == nullptr) return Caller(proof.peer.Host(), "", FullGrant());
   absl::StatusOr<Caller> caller = service.access_->Identify(proof);
   absl::Status status = caller.ok() ? caller->Check(limits.role) : caller.status();
   if (status.ok()) {
     // All that it reads is for this one, whoever else has the address.
-    if (caller->identity() != proof.peer.Host()) TakeTurnsAs(context.peer(), caller->identity());
+    if (caller->identity() != proof.peer.Host()) TakeTurnsAs(peer, caller->identity());
     return caller;
   }
   if (service.logger_ == nullptr) return status;
