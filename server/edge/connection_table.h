@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "server/base/duration_histogram.h"
 #include "server/edge/frame_meter.h"
 #include "server/edge/peer_identity.h"
 #include "server/edge/polling.h"
@@ -20,14 +21,15 @@ namespace opserve {
 
 // A connection that was handed to gRPC.
 struct EdgeConnection : std::enable_shared_from_this<EdgeConnection> {
-  // `read_turns`: of all connections of the edge; nullptr for none.
+  // `read_turns` and `receive_times`: of all connections of the edge; nullptr for none.
   EdgeConnection(PeerIdentity who, uint64_t socket_id, bool with_tls, const FrameLimits& limits,
                  std::shared_ptr<WaitingCalls> waiting_calls,
-                 std::shared_ptr<ReadTurns> read_turns = nullptr)
+                 std::shared_ptr<ReadTurns> read_turns = nullptr,
+                 std::shared_ptr<DurationHistogram> receive_times = nullptr)
       : peer(std::move(who)),
         cookie(socket_id),
         is_tls(with_tls),
-        meter(limits, std::move(waiting_calls)),
+        meter(limits, std::move(waiting_calls), std::move(receive_times)),
         turns(std::move(read_turns)) {}
 
   const PeerIdentity peer;

@@ -27,6 +27,7 @@
 #include "proto/base/mutex.h"
 #include "proto/packets/unique_fd.h"
 #include "server/base/clock.h"
+#include "server/base/duration_histogram.h"
 #include "server/base/log.h"
 #include "server/base/rate_limiter.h"
 #include "server/base/token_bucket.h"
@@ -64,8 +65,8 @@ struct EdgeCounters {
 };
 
 // To be used in this order: Listen, AddTo, Start, StopAccepting, EndConnections, and destruction
-// after that of the gRPC server. Has a thread of its own, which never blocks. counters() is
-// thread-safe; all else belongs to one thread.
+// after that of the gRPC server. Has a thread of its own, which never blocks. counters()
+// and receive_times() are thread-safe; all else belongs to one thread.
 class Edge {
  public:
   // Listens at all addresses, with the words of the operating system where that fails. Connections
@@ -100,6 +101,8 @@ class Edge {
   std::vector<ListenAddress> addresses() const;
 
   EdgeCounters counters() const;
+  // From the headers of each call until its first message was there.
+  const DurationHistogram& receive_times() const { return *receive_times_; }
   // Constant.
   const EdgeOptions& options() const { return options_; }
 
@@ -148,7 +151,9 @@ class Edge {
   std::vector<std::string> socket_files_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   grpc::Server* server_ = nullptr;
+  // Connections may have these for longer than there is an edge.
   const std::shared_ptr<ReadTurns> turns_ = std::make_shared<ReadTurns>();
+  const std::shared_ptr<DurationHistogram> receive_times_ = std::make_shared<DurationHistogram>();
 
   UniqueFd wake_;
   UniqueFd poller_;

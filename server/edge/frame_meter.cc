@@ -44,9 +44,11 @@ constexpr double kForgivenPerSecond = 0.1;
 
 }  // namespace
 
-FrameMeter::FrameMeter(const FrameLimits& limits, std::shared_ptr<WaitingCalls> waiting_calls)
+FrameMeter::FrameMeter(const FrameLimits& limits, std::shared_ptr<WaitingCalls> waiting_calls,
+                       std::shared_ptr<DurationHistogram> receive_times)
     : limits_(limits),
       client_waiting_(std::move(waiting_calls)),
+      receive_times_(std::move(receive_times)),
       frames_(limits.burst, limits.per_second),
       lost_calls_(limits.lost_call_burst, limits.lost_calls_per_second),
       pings_(limits.ping_burst, limits.pings_per_second),
@@ -144,7 +146,7 @@ void FrameMeter::OnHeaders(uint32_t length, Clock::TimePoint now) {
   }
   last_stream_ = frame_.stream;
   last_begun_ = now;
-  waiting_[frame_.stream].last_data = now;
+  waiting_[frame_.stream] = {.begun = now, .last_data = now};
   if (++*client_waiting_ > limits_.max_waiting_calls) Violate(CloseReason::kWaitingCalls);
 }
 
@@ -169,6 +171,7 @@ void FrameMeter::OnPayload(absl::string_view piece, Clock::TimePoint now) {
   if (call.prefix_bytes < kMessagePrefixBytes) return;
   call.missing_bytes -= std::min<uint64_t>(call.missing_bytes, piece.size());
   if (call.missing_bytes > 0) return;
+  if (receive_times_ != nullptr) receive_times_->Add(now - call.begun);
   Forget(frame_.stream);
   frames_.Give(kMessageGain);
   pings_.Give(1);

@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/base/mutex.h"
 #include "server/base/clock.h"
+#include "server/base/duration_histogram.h"
 #include "server/base/token_bucket.h"
 #include "server/edge/close_reason.h"
 
@@ -57,8 +58,10 @@ struct FrameLimits {
 // trusts nothing and keeps no payload. Thread-safe.
 class FrameMeter {
  public:
-  // `waiting_calls`: those of the client.
-  FrameMeter(const FrameLimits& limits, std::shared_ptr<WaitingCalls> waiting_calls);
+  // `waiting_calls`: those of the client. `receive_times` gets the time from the headers of each
+  // call until its first message is there; nullptr: nobody wants to know.
+  FrameMeter(const FrameLimits& limits, std::shared_ptr<WaitingCalls> waiting_calls,
+             std::shared_ptr<DurationHistogram> receive_times = nullptr);
   ~FrameMeter() { Stop(); }
   FrameMeter(const FrameMeter&) = delete;
   FrameMeter& operator=(const FrameMeter&) = delete;
@@ -80,6 +83,7 @@ class FrameMeter {
  private:
   // A call that has not sent its first message.
   struct WaitingCall {
+    Clock::TimePoint begun;
     Clock::TimePoint last_data;
     uint64_t missing_bytes = 0;  // of the message, once its prefix is there
     uint8_t prefix_bytes = 0;    // that are there
@@ -113,6 +117,7 @@ class FrameMeter {
 
   const FrameLimits limits_;
   const std::shared_ptr<WaitingCalls> client_waiting_;
+  const std::shared_ptr<DurationHistogram> receive_times_;
   std::atomic<bool> has_begun_ = false;
 
   Mutex mutex_;

@@ -206,7 +206,10 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     Arriving complete = std::move(arriving);
     arriving_.erase(found);
     arriving_bytes_ -= complete.bytes;
-    if (complete.job != nullptr) Submit(complete.job, complete.payloads->Take());
+    if (complete.job != nullptr) {
+      complete.job->OnPayloadsComplete();
+      Submit(complete.job, complete.payloads->Take());
+    }
     return absl::OkStatus();
   }
 

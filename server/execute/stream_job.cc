@@ -1,5 +1,7 @@
 #include "server/execute/stream_job.h"
 
+#include <utility>
+
 #include "server/errors/errors.h"
 
 namespace opserve {
@@ -14,7 +16,12 @@ StreamJob::StreamJob(const ExecuteParts& parts, Owner& owner, uint64_t id,
 }
 
 StreamJob::~StreamJob() {
-  if (is_reported_ || parts_.observer == nullptr) return;
+  if (parts_.observer == nullptr) return;
+  if (is_reported_) {
+    // A refusal does not keep its job until it is sent.
+    if (record_.code == absl::StatusCode::kOk) ReportSent(*parts_.observer, record_);
+    return;
+  }
   record_.request_id = job_.request().request_id();
   Report(absl::CancelledError(), 0);
 }
@@ -26,6 +33,12 @@ absl::Status StreamJob::Accept(std::vector<uint64_t> payload_bytes, Clock::TimeP
   return job_.Accept(
       std::move(payload_bytes),
       {.deadline = deadline, .answers_in_one_message = false, .header_bytes = header_bytes});
+}
+
+void StreamJob::OnPayloadsComplete() {
+  if (parts_.observer == nullptr) return;
+  const Clock::TimePoint now = SteadyClock().Now();
+  record_.received = now - std::exchange(record_.start, now);
 }
 
 void StreamJob::Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) {

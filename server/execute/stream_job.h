@@ -54,6 +54,8 @@ class StreamJob final : private ExecuteJob::Reply, private RequestSource {
   absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline,
                       size_t header_bytes);
   void Submit(ReceivedMessage payloads) { job_.Submit(std::move(payloads)); }
+  // To be told before Submit where the payloads came in pieces.
+  void OnPayloadsComplete();
   void Refuse(const absl::Status& why) { job_.Refuse(why); }
   void Cancel() { job_.Cancel(); }
 

@@ -1,7 +1,6 @@
 #include "server/metrics/request_metrics.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "absl/strings/match.h"
 
@@ -22,15 +21,6 @@ RequestMetrics::Shard& RequestMetrics::Mine() {
   return (*shards_)[mine];
 }
 
-void RequestMetrics::Times::Add(Clock::Duration time) {
-  const auto ns = static_cast<uint64_t>(std::max<Clock::Duration::rep>(time.count(), 0));
-  // Nearly all requests are short.
-  size_t bucket = 0;
-  while (bucket < kBounds.size() && ns > kBounds[bucket]) ++bucket;
-  Bump(counts[bucket]);
-  Bump(sum_ns, ns);
-}
-
 size_t RequestMetrics::WorkOf(const RequestRecord& record) {
   if (record.work == WorkKind::kOperator) return static_cast<size_t>(record.op);
   return record.work == WorkKind::kSequence ? kSequenceWork : kNoWork;
@@ -46,6 +36,7 @@ void RequestMetrics::OnRequest(const RequestRecord& record, const RequestSource&
   if (record.code != absl::StatusCode::kOk) {
     Bump(shard.errors[record.reason ? static_cast<size_t>(*record.reason) : kReasons]);
   }
+  if (record.received) shard.receiving.Add(*record.received);
   // A request that was refused early computes nothing that is known, but its method does.
   if (record.work == WorkKind::kNone && !absl::StartsWith(record.method, "Execute")) return;
   const size_t work = WorkOf(record);
@@ -58,10 +49,21 @@ void RequestMetrics::OnRequest(const RequestRecord& record, const RequestSource&
   times.run.Add(record.ran);
 }
 
+void RequestMetrics::OnSent(absl::string_view method, Clock::Duration took) noexcept {
+  Mine().methods[methods_.Of(method)].sending.Add(took);
+}
+
 template <class Counter>
 uint64_t RequestMetrics::Sum(Counter counter) const {
   uint64_t sum = 0;
   for (const Shard& shard : *shards_) sum += counter(shard).load(kRelaxed);
+  return sum;
+}
+
+template <class Histogram>
+DurationSum RequestMetrics::SumTimes(Histogram histogram) const {
+  DurationSum sum;
+  for (const Shard& shard : *shards_) sum.Add(histogram(shard));
   return sum;
 }
 
@@ -81,6 +83,7 @@ void RequestMetrics::Collect(MetricSet& set) const {
   CollectTimes(set, MetricId::kRequestSeconds, &WorkTimes::total);
   CollectTimes(set, MetricId::kQueueSeconds, &WorkTimes::queue);
   CollectTimes(set, MetricId::kRunSeconds, &WorkTimes::run);
+  CollectTransfers(set);
 }
 
 void RequestMetrics::CollectRequests(MetricSet& set) const {
@@ -104,29 +107,28 @@ void RequestMetrics::CollectRequests(MetricSet& set) const {
   }
 }
 
-void RequestMetrics::CollectTimes(MetricSet& set, MetricId id, Times WorkTimes::*which) const {
-  static const std::vector<double> bounds = [] {
-    std::vector<double> seconds;
-    for (const uint64_t ns : kBounds) seconds.push_back(static_cast<double>(ns) / 1e9);
-    return seconds;
-  }();
+void RequestMetrics::CollectTimes(MetricSet& set, MetricId id,
+                                  DurationHistogram WorkTimes::*which) const {
   for (size_t work = 0; work < kWorks; ++work) {
     for (size_t device = 0; device < kDevices; ++device) {
-      HistogramValue value = {.bounds = bounds};
-      uint64_t all = 0;
-      for (size_t bucket = 0; bucket <= kBounds.size(); ++bucket) {
-        value.counts.push_back(Sum([&](const Shard& shard) -> const Count& {
-          return (shard.times[work][device].*which).counts[bucket];
-        }));
-        all += value.counts.back();
-      }
-      if (all == 0) continue;
-      value.sum = static_cast<double>(Sum([&](const Shard& shard) -> const Count& {
-                    return (shard.times[work][device].*which).sum_ns;
-                  })) /
-                  1e9;
-      set.Add(id, {WorkName(work), DeviceName(device)}, value);
+      const DurationSum sum = SumTimes([&](const Shard& shard) -> const DurationHistogram& {
+        return shard.times[work][device].*which;
+      });
+      if (!sum.empty()) set.Add(id, {WorkName(work), DeviceName(device)}, sum.value());
     }
+  }
+}
+
+void RequestMetrics::CollectTransfers(MetricSet& set) const {
+  set.Add(MetricId::kReceiveSeconds, {"stream_request"},
+          SumTimes([](const Shard& shard) -> const DurationHistogram& {
+            return shard.receiving;
+          }).value());
+  for (size_t method = 0; method < kMethods; ++method) {
+    const DurationSum sum = SumTimes([&](const Shard& shard) -> const DurationHistogram& {
+      return shard.methods[method].sending;
+    });
+    if (!sum.empty()) set.Add(MetricId::kSendSeconds, {methods_.NameOf(method)}, sum.value());
   }
 }
 

@@ -14,6 +14,8 @@
 #include "kernels/data_type.h"
 #include "kernels/op_table.h"
 #include "opserve/error_reasons.h"
+#include "server/base/duration_histogram.h"
+#include "server/metrics/duration_metric.h"
 #include "server/metrics/metric_set.h"
 #include "server/metrics/name_index.h"
 #include "server/record/request_record.h"
@@ -31,6 +33,7 @@ class RequestMetrics final : public RequestObserver {
   RequestMetrics();
 
   void OnRequest(const RequestRecord& record, const RequestSource& source) noexcept override;
+  void OnSent(absl::string_view method, Clock::Duration took) noexcept override;
 
   // Adds what was counted so far. Requests, calls and times of which there were none are left out;
   // errors are not.
@@ -53,33 +56,24 @@ class RequestMetrics final : public RequestObserver {
   static constexpr size_t kCodes = 17;
   static constexpr size_t kReasons = std::size(kAllErrorReasons);
   static constexpr size_t kShards = 4;
-  // Upper bounds of times, in nanoseconds; another bucket is above.
-  static constexpr std::array<uint64_t, 19> kBounds = {
-      10'000,        25'000,        50'000,        100'000,       250'000,
-      500'000,       1'000'000,     2'500'000,     5'000'000,     10'000'000,
-      25'000'000,    50'000'000,    100'000'000,   250'000'000,   500'000'000,
-      1'000'000'000, 2'500'000'000, 5'000'000'000, 10'000'000'000};
   using Count = std::atomic<uint64_t>;
-  struct Times {
-    std::array<Count, kBounds.size() + 1> counts = {};
-    Count sum_ns = 0;
-
-    void Add(Clock::Duration time);
-  };
   struct WorkTimes {
-    Times total;
-    Times queue;
-    Times run;
+    DurationHistogram total;
+    DurationHistogram queue;
+    DurationHistogram run;
   };
   struct Method {
     std::array<Count, kCodes> calls = {};
     Count received = 0;
     Count sent = 0;
+    DurationHistogram sending;
   };
   // A thread counts in one of these; the numbers of all belong together.
   struct alignas(128) Shard {
     Count requests[kWorks][kDataTypeCount][kDevices][kCodes] = {};
     WorkTimes times[kWorks][kDevices] = {};
+    // Of requests of streams.
+    DurationHistogram receiving;
     std::array<Method, kMethods> methods = {};
     // The last is for errors without a reason.
     std::array<Count, kReasons + 1> errors = {};
@@ -94,7 +88,11 @@ class RequestMetrics final : public RequestObserver {
   template <class Counter>
   uint64_t Sum(Counter counter) const;
   void CollectRequests(MetricSet& set) const;
-  void CollectTimes(MetricSet& set, MetricId id, Times WorkTimes::*which) const;
+  // The sum over all tables of the histogram that `histogram` picks in each.
+  template <class Histogram>
+  DurationSum SumTimes(Histogram histogram) const;
+  void CollectTimes(MetricSet& set, MetricId id, DurationHistogram WorkTimes::*which) const;
+  void CollectTransfers(MetricSet& set) const;
   void CollectMethods(MetricSet& set) const;
   void CollectErrors(MetricSet& set) const;
 

@@ -141,6 +141,12 @@ void AddConnections(MetricSet& set, const Edge& edge) {
   }
 }
 
+void AddReceiveTimes(MetricSet& set, const Edge& edge) {
+  DurationSum times;
+  times.Add(edge.receive_times());
+  set.Add(MetricId::kReceiveSeconds, {"message"}, times.value());
+}
+
 void AddProcess(MetricSet& set) {
   const ProcessStatus process = ReadProcessStatus();
   AddOne(set, MetricId::kProcessCpu, process.cpu_seconds);
@@ -163,6 +169,7 @@ MetricSet CollectMetrics(const MetricSources& sources) {
   AddMemory(set, sources.tensors, sources.regions);
   AddLeases(set, sources.leases);
   AddConnections(set, sources.edge);
+  AddReceiveTimes(set, sources.edge);
   for (const LineFile* const log : sources.logs) {
     set.Add(MetricId::kLogDropped, {log->title()}, ToDouble(log->dropped()));
   }

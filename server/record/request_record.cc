@@ -30,4 +30,8 @@ void ReportEnd(RequestObserver& observer, RequestRecord& record, const absl::Sta
   observer.OnRequest(record, source);
 }
 
+void ReportSent(RequestObserver& observer, const RequestRecord& record) noexcept {
+  observer.OnSent(record.method, SteadyClock().Now() - record.start - record.total);
+}
+
 }  // namespace opserve

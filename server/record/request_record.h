@@ -44,6 +44,8 @@ struct RequestRecord {
   Clock::TimePoint start = {};
   // From `start` until it was answered.
   Clock::Duration total{};
+  // From its first byte to `start`, where its payloads came in pieces.
+  std::optional<Clock::Duration> received;
   // The device whose result was answered, by a name that lives as long as the pool; empty: none
   // ran. Only with one is there a time in the queue and a time of the run.
   absl::string_view device;
@@ -76,6 +78,10 @@ class RequestObserver {
 
   // Never blocks. Neither argument is there any more once this has returned.
   virtual void OnRequest(const RequestRecord& record, const RequestSource& source) noexcept = 0;
+
+  // The answer to a request of `method` has been written to its connection, or given up with its
+  // stream, `took` after OnRequest. Not called where nobody can tell. Never blocks.
+  virtual void OnSent(absl::string_view /*method*/, Clock::Duration /*took*/) noexcept {}
 };
 
 // Tells several observers, one after the other. Thread-safe once all have been added.
@@ -90,6 +96,9 @@ class ObserverList final : public RequestObserver {
   void OnRequest(const RequestRecord& record, const RequestSource& source) noexcept override {
     for (RequestObserver* const observer : observers_) observer->OnRequest(record, source);
   }
+  void OnSent(absl::string_view method, Clock::Duration took) noexcept override {
+    for (RequestObserver* const observer : observers_) observer->OnSent(method, took);
+  }
 
  private:
   std::vector<RequestObserver*> observers_;
@@ -102,6 +111,9 @@ std::optional<ErrorReason> ReasonOf(const absl::Status& status);
 // record for which there is no memory lacks its reason.
 void ReportEnd(RequestObserver& observer, RequestRecord& record, const absl::Status& status,
                uint64_t bytes_out, const RequestSource& source) noexcept;
+
+// Tells that the answer to a request that was reported has been written, just now.
+void ReportSent(RequestObserver& observer, const RequestRecord& record) noexcept;
 
 }  // namespace opserve
 

@@ -139,8 +139,9 @@ void UnaryCall::Send(const grpc::ByteBuffer& response) {
   responder_.Finish(response, grpc::Status::OK, static_cast<CompletionTag*>(&finished_));
 }
 
-void UnaryCall::OnFinished(bool) {
+void UnaryCall::OnFinished(bool ok) {
   hand_over_.Take();
+  if (ok && method_.limits.observer != nullptr) ReportSent(*method_.limits.observer, record_);
   RemoveOne();
 }
 

@@ -1,6 +1,8 @@
 // The numbers that a server tells after calls that the test knows.
 
+#include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -23,6 +25,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Matches;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
@@ -49,6 +52,16 @@ std::vector<std::string> ScrapeLines(TestServer& server, const std::string& name
     found.push_back(absl::StrReplaceAll(line, {{cpu, "cpu"}}));
   }
   return found;
+}
+
+// Waits until the metric has the line: that an answer has left, the server learns last of all.
+// False after a minute.
+bool WaitForLine(TestServer& server, const std::string& name, const std::string& line) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!Matches(Contains(line))(ScrapeLines(server, name))) {
+    if (std::chrono::steady_clock::now() > limit) return false;
+  }
+  return true;
 }
 
 grpc::Status RunSequence(TestServer& server, const v1::ExecuteSequenceRequest& request) {
@@ -120,6 +133,45 @@ TEST(MetricsTest, CountsTheBytesOfMessages) {
               Contains(absl::StrCat(R"({method="Execute"} )", request.ByteSizeLong())));
   EXPECT_THAT(ScrapeLines(server, "opserve_sent_bytes_total"),
               Contains(absl::StrCat(R"({method="Execute"} )", answer.response.ByteSizeLong())));
+}
+
+TEST(MetricsTest, TellsHowLongTransfersTake) {
+  TestServer server(WithMetrics());
+  MakeKnownCalls(server);
+  // Three, two that are wrong, two sequences, one that is too large, and ScrapeLines' own.
+  EXPECT_THAT(ScrapeLines(server, "opserve_receive_seconds_count"),
+              UnorderedElementsAre(R"({of="message"} 9)", R"({of="stream_request"} 0)"));
+  for (const char* const line : {R"({method="Execute"} 5)", R"({method="ExecuteSequence"} 2)",
+                                 R"({method="ListOperators"} 1)"}) {
+    EXPECT_TRUE(WaitForLine(server, "opserve_send_seconds_count", line)) << line;
+  }
+}
+
+// Of a request in pieces the time is that between them, and what it took afterwards begins there.
+TEST(MetricsTest, TellsHowLongAStreamsRequestTakesToCome) {
+  TestServer server(WithMetrics());
+  grpc::ClientContext context;
+  const auto stream = server.stub().ExecuteStream(&context);
+  v1::ExecuteRequest request = RoundRequest({1, 2});
+  v1::ExecuteStreamRequest message;
+  message.set_id(1);
+  message.add_payload_bytes(request.payloads(0).size());
+  const std::string payload = request.payloads(0);
+  request.clear_payloads();
+  *message.mutable_request() = std::move(request);
+  ASSERT_TRUE(stream->Write(message));
+  v1::ExecuteStreamRequest piece;
+  piece.set_id(1);
+  piece.add_payloads(payload);
+  ASSERT_TRUE(stream->Write(piece));
+  v1::ExecuteStreamResponse answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  stream->WritesDone();
+  while (stream->Read(&answer)) continue;
+  ASSERT_TRUE(stream->Finish().ok());
+  EXPECT_THAT(ScrapeLines(server, "opserve_receive_seconds_count"),
+              Contains(R"({of="stream_request"} 1)"));
+  EXPECT_TRUE(WaitForLine(server, "opserve_send_seconds_count", R"({method="ExecuteStream"} 1)"));
 }
 
 // A stream with two requests that are answered, one that is refused, and one whose payload is cut

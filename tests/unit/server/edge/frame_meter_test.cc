@@ -131,6 +131,33 @@ TEST_F(FrameMeterTest, BytesMayComeInAnyPieces) {
   EXPECT_EQ(*waiting_, 1);
 }
 
+// From the headers to the last byte of the first message, and no more of the call.
+TEST_F(FrameMeterTest, TellsHowLongMessagesTake) {
+  const auto times = std::make_shared<DurationHistogram>();
+  FrameMeter meter(limits_, waiting_, times);
+  const auto take = [&](const std::string& bytes) {
+    EXPECT_EQ(meter.Take(bytes, now_), CloseReason::kNone);
+  };
+  take(kPreface + Call(3));
+  EXPECT_EQ(times->counts.front(), 1u);
+  EXPECT_EQ(times->sum_ns, 0u);
+  const std::string message = MessageOf(3000);
+  take(HalfCall());
+  now_ += milliseconds(20);
+  take(FrameOf(kData, stream_, message.substr(0, 2000)));
+  now_ += milliseconds(10);
+  EXPECT_EQ(times->sum_ns, 0u);
+  take(FrameOf(kData, stream_, message.substr(2000)));
+  now_ += seconds(5);
+  take(FrameOf(kData, stream_, MessageOf(10), kEndStream));
+  EXPECT_EQ(times->sum_ns, 30'000'000u);
+  // One that never ends is none.
+  take(HalfCall());
+  now_ += milliseconds(20);
+  take(FrameOf(kReset, stream_, "code"));
+  EXPECT_EQ(times->sum_ns, 30'000'000u);
+}
+
 TEST_F(FrameMeterTest, RapidResetsAreTooMuch) {
   EXPECT_EQ(Count(1000, [this] { return HalfCallAnd(kReset, "code"); }), 80);
   // For ever.

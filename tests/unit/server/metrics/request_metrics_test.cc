@@ -82,6 +82,24 @@ TEST(RequestMetrics, CountsAnAnsweredRequestOnce) {
             std::vector<std::string>({"Execute 60"}));
 }
 
+TEST(RequestMetrics, TellsHowLongTransfersTake) {
+  RequestMetrics metrics;
+  EXPECT_EQ(HistogramOf(metrics, "opserve_receive_seconds").sample_count, 0u);
+  RequestRecord in_pieces = AnsweredRequest();
+  in_pieces.received = microseconds(2000);
+  Observe(metrics, in_pieces);
+  Observe(metrics, AnsweredRequest());
+  const auto received = HistogramOf(metrics, "opserve_receive_seconds");
+  EXPECT_EQ(received.sample_count, 1u);
+  EXPECT_DOUBLE_EQ(received.sample_sum, 2e-3);
+  EXPECT_EQ(HistogramOf(metrics, "opserve_send_seconds").sample_count, 0u);
+  metrics.OnSent(kMethod, microseconds(40));
+  metrics.OnSent(kMethod, microseconds(50));
+  const auto sent = HistogramOf(metrics, "opserve_send_seconds");
+  EXPECT_EQ(sent.sample_count, 2u);
+  EXPECT_DOUBLE_EQ(sent.sample_sum, 90e-6);
+}
+
 TEST(RequestMetrics, PutsTimesIntoTheirBuckets) {
   RequestMetrics metrics;
   Observe(metrics, AnsweredRequest());
