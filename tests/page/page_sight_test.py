@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""The page is read by people who see little: contrasts in both themes, narrow windows, large letters, no movement.
+"""The page is read by people who see little: contrasts in all themes, narrow windows, large letters, no movement.
 
 The bounds are those of WCAG 2.1, level AA. Skipped where Chromium or chromedriver is not installed, unless
-OPSERVE_REQUIRE has chromium. With --pictures FOLDER it also takes pictures, narrow and wide, in both themes.
+OPSERVE_REQUIRE has chromium. With --pictures FOLDER it also takes pictures, narrow and wide, in all themes.
 """
 
 import re
@@ -12,7 +12,7 @@ from web_driver import TAB
 
 LEAST_OF_TEXT = 4.5
 LEAST_OF_GRAPHICS = 3
-THEMES = ("light", "dark")
+THEMES = ("light", "dark", "forced")
 # As wide as 1280 pixels at a zoom of 400 % and of 200 %, and a telephone between them.
 WIDTHS = (320, 360, 640)
 

@@ -133,9 +133,11 @@ class WebDriver:
                  deviceScaleFactor=1, mobile=False)
 
     def set_theme(self, theme):
-        """Has the page think that its reader prefers "light" or "dark"."""
+        """Has the page think that its reader prefers "light" or "dark", or has "forced" colours of his own."""
+        is_forced = theme == "forced"
         self.cdp("Emulation.setEmulatedMedia",
-                 features=[{"name": "prefers-color-scheme", "value": theme}])
+                 features=[{"name": "prefers-color-scheme", "value": "dark" if is_forced else theme},
+                           {"name": "forced-colors", "value": "active" if is_forced else "none"}])
 
     def save_picture(self, path):
         path.write_bytes(base64.b64decode(self.call("GET", "/screenshot")))
