@@ -6,7 +6,7 @@
 #   build    compilers, CMake and the libraries the programs link
 #   test     what the tests and the demo need beside that
 #   peers    programs that read what the server shows, each with tests of its own that are skipped without it:
-#            Prometheus, whose service stays off, and Chromium
+#            Prometheus, whose service stays off, and Chromium with its driver
 #   lint     clang-format, clang-tidy, shellcheck
 #   clang    Clang with its sanitizers and libFuzzer
 #   bundle   what `make bundle` packs and uses beside what the build needs
@@ -31,7 +31,7 @@ declare -A packages_of=(
   # in software.
   [test]="groff-base libgmock-dev libgtest-dev openssl prometheus python3 python3-h2 python3-numpy zsh
     libvkd3d1 libvulkan1 mesa-vulkan-drivers"
-  [peers]="chromium prometheus"
+  [peers]="chromium chromium-driver prometheus"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
   [bundle]="binutils libvkd3d1 libvulkan1 patchelf"

@@ -183,8 +183,10 @@ bool HttpListener::ServeOnce() {
     const bool goes_on = polled[next++].revents == 0 || Advance(*connection);
     connection = goes_on ? std::next(connection) : connections_.erase(connection);
   }
+  // A wait may have been long, and the time of who comes after it begins with the end of it.
+  const Clock::TimePoint after = SteadyClock().Now();
   for (size_t i = 0; i < listeners; ++i) {
-    if (polled[1 + i].revents != 0) AcceptAll(polled[1 + i].fd, now);
+    if (polled[1 + i].revents != 0) AcceptAll(polled[1 + i].fd, after);
   }
   return true;
 }

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 """Opens the page about a running server in headless Chromium, and reads what it shows.
 
-Skipped where Chromium is not installed, unless OPSERVE_REQUIRE has chromium. With --pictures FOLDER it also
-takes pictures, narrow and wide, in both themes.
+Skipped where Chromium is not installed, unless OPSERVE_REQUIRE has chromium.
 """
 
 import argparse
@@ -20,13 +19,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "testing"))
 from required import skip_without  # pylint: disable=wrong-import-position
 from server_process import ServerProcess, metrics_address  # pylint: disable=wrong-import-position
+from web_driver import CHROMIUM_FLAGS  # pylint: disable=wrong-import-position
 
 LIMIT_S = 120
 CALLS = 3
 
 
 class Cells(html.parser.HTMLParser):
-    """The text of each table's rows, by the id of the table, and of elements with other ids."""
+    """The text of each table's rows, by the id of the table, and of other elements with ids that are not hidden."""
 
     def __init__(self, text):
         super().__init__()
@@ -34,6 +34,7 @@ class Cells(html.parser.HTMLParser):
         self.texts = {}
         self.labels = []
         self._table = self._id = None
+        self._in_cell = False
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -46,15 +47,18 @@ class Cells(html.parser.HTMLParser):
             self._table.append([])
         if tag in ("td", "th") and self._table:
             self._table[-1].append("")
-        self._id = attrs.get("id")
+            self._in_cell = True
+        self._id = None if "hidden" in attrs else attrs.get("id")
 
     def handle_endtag(self, tag):
         if tag == "table":
             self._table = None
+        if tag in ("td", "th"):
+            self._in_cell = False
         self._id = None
 
     def handle_data(self, data):
-        if self._table and self._table[-1]:
+        if self._in_cell:
             self._table[-1][-1] += data
         if self._id:
             self.texts[self._id] = data
@@ -64,8 +68,8 @@ def chromium(folder, *arguments):
     browser = shutil.which("chromium")
     if browser is None:
         skip_without("chromium", "chromium is not installed")
-    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu",
-                           f"--user-data-dir={folder}/profile", "--hide-scrollbars", *arguments],
+    done = subprocess.run([browser, *CHROMIUM_FLAGS, f"--user-data-dir={folder}/profile",
+                           *arguments],
                           capture_output=True, text=True, timeout=LIMIT_S, check=False,
                           stdin=subprocess.DEVNULL)
     return done.stdout
@@ -84,9 +88,9 @@ def faults_of(page, cpu):
         "requests": (sorted(work[1:]), sorted([
             ["ELEMENT_WISE_ROUND", "FLOAT32", cpu, "OK", str(CALLS)],
             ["ELEMENT_WISE_ROUND", "none", "none", "INVALID_ARGUMENT", "1"]])),
-        "leases": (page.tables.get("leases"),
-                   [["Nobody has a GPU to himself, or waits for one."]]),
-        "faults": (page.tables.get("faults"), [["None since the start."]]),
+        "leases": (page.texts.get("leases-none"),
+                   "Nobody has a GPU to himself, or waits for one."),
+        "faults": (page.texts.get("faults-none"), "None since the start."),
         "errors": (errors[1:], [["INVALID_REQUEST", "1"]]),
         "operators": (operators, ["ELEMENT_WISE_IF", "ELEMENT_WISE_IS_INFINITY",
                                   "ELEMENT_WISE_MODULUS_TRUNCATE", "ELEMENT_WISE_ROUND"]),
@@ -106,19 +110,10 @@ def run_calls(command, address, folder):
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def take_pictures(folder, url, pictures):
-    for width in (360, 1600):
-        for theme in ("light", "dark"):
-            scheme = ["--blink-settings=preferredColorScheme=" + ("0" if theme == "dark" else "1")]
-            chromium(folder, *scheme, f"--window-size={width},2200", "--virtual-time-budget=9000",
-                     f"--screenshot={pictures}/{theme}-{width}.png", url)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--server", required=True)
     parser.add_argument("--command", required=True)
-    parser.add_argument("--pictures", type=pathlib.Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="opserve-page-", ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
@@ -128,8 +123,6 @@ def main():
             url = f"http://{metrics_address(server)}/"
             page = Cells(chromium(folder, "--virtual-time-budget=5000", "--dump-dom", url))
             faults = faults_of(page, re.search(r"\bdevices=(\S+)", server.log()).group(1))
-            if arguments.pictures:
-                take_pictures(folder, url, arguments.pictures)
     print("\n".join(faults), file=sys.stderr)
     return 1 if faults else 0
 
