@@ -71,7 +71,7 @@ absl::Status RequestJob<Work>::FindLease(absl::string_view id, JobTraits& traits
   if (parts_.leases == nullptr) {
     return MakeError(ErrorReason::DEVICE_LEASES_OFF, "This server leases no devices.");
   }
-  const absl::StatusOr<uint64_t> lease = parts_.leases->Find(id);
+  const absl::StatusOr<uint64_t> lease = parts_.leases->Find(id, reply_.caller().identity());
   if (!lease.ok()) return lease.status();
   traits.lease = *lease;
   traits.placement = Placement::kGpu;
