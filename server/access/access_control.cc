@@ -45,7 +45,7 @@ absl::StatusOr<Caller> AccessControl::Identify(const CallProof& proof) const {
                                            " bytes of printable ASCII without '/'."));
   }
   const CallerFacts facts = {proof.certificate, token, proof.peer};
-  return Caller(facts.Identity(), proof.name, policy_.Get()->GrantOf(facts));
+  return Caller(facts.Identity(), proof.name, policy_.Get()->GrantOf(facts), proof.peer.User());
 }
 
 absl::StatusOr<std::string> AccessControl::NameOfToken(const CallProof& proof) const {

@@ -29,8 +29,11 @@ const std::shared_ptr<const AccessGrant>& FullGrant() {
 }
 
 Caller::Caller(std::string identity, absl::string_view name,
-               std::shared_ptr<const AccessGrant> grant)
-    : client_(std::move(identity)), proven_bytes_(client_.size()), grant_(std::move(grant)) {
+               std::shared_ptr<const AccessGrant> grant, std::optional<uid_t> user)
+    : client_(std::move(identity)),
+      proven_bytes_(client_.size()),
+      grant_(std::move(grant)),
+      user_(user) {
   if (!name.empty()) absl::StrAppend(&client_, "/", name);
 }
 

@@ -5,6 +5,8 @@
 #ifndef OPSERVE_SERVER_ACCESS_CALLER_H_
 #define OPSERVE_SERVER_ACCESS_CALLER_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,8 +68,9 @@ class Caller {
  public:
   // Nobody; has no role.
   Caller() = default;
-  // `name` must be empty or valid; `grant` must be there.
-  Caller(std::string identity, absl::string_view name, std::shared_ptr<const AccessGrant> grant);
+  // `name` must be empty or valid; `grant` must be there. `user`: see user().
+  Caller(std::string identity, absl::string_view name, std::shared_ptr<const AccessGrant> grant,
+         std::optional<uid_t> user = std::nullopt);
 
   // Both live as long as the caller; the name is empty where he gave none.
   absl::string_view identity() const { return absl::string_view(client_).substr(0, proven_bytes_); }
@@ -78,6 +81,10 @@ class Caller {
   // Both in one, "10.0.0.7/runner-3": whose the resident tensors are. No two callers that differ in
   // either have the same, because names have no '/'.
   const std::string& client() const { return client_; }
+
+  // The user of this machine who connected to a socket file, whatever else the caller has proven;
+  // nullopt where the call came in another way.
+  std::optional<uid_t> user() const { return user_; }
 
   // Not where nobody calls.
   const AccessGrant& grant() const { return *grant_; }
@@ -90,6 +97,7 @@ class Caller {
   std::string client_;
   size_t proven_bytes_ = 0;
   std::shared_ptr<const AccessGrant> grant_;
+  std::optional<uid_t> user_;
 };
 
 }  // namespace opserve

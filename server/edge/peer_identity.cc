@@ -70,6 +70,11 @@ std::string PeerIdentity::Host() const {
   return absl::StrCat(BracketedText(*ip), "/64");
 }
 
+std::optional<uid_t> PeerIdentity::User() const {
+  if (transport != PeerTransport::kUnixSocket) return std::nullopt;
+  return uid;
+}
+
 std::optional<in6_addr> PeerIdentity::Ip() const {
   if (transport != PeerTransport::kTcp) return std::nullopt;
   return ParseIpAddress(address);

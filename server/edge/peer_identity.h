@@ -39,6 +39,9 @@ struct PeerIdentity {
   // all of them. The one exception is "[::1]".
   std::string Host() const;
 
+  // The user who connected to a socket file; nullopt where it is none, or nobody can tell.
+  std::optional<uid_t> User() const;
+
   // The address, of IPv4 the one that it is mapped to; nullopt where it is no TCP.
   std::optional<in6_addr> Ip() const;
 

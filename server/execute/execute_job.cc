@@ -16,9 +16,9 @@ constexpr uint64_t kMinInPlaceBytes = 16 << 10;
 
 }  // namespace
 
-absl::Status ExecuteWork::FindOutputs(const std::string& client,
+absl::Status ExecuteWork::FindOutputs(const PlaceCaller& caller,
                                       std::vector<Violation>& violations) {
-  return output_place_.Resolve(parts_.places, client, request_.output_place(), "output_place",
+  return output_place_.Resolve(parts_.places, caller, request_.output_place(), "output_place",
                                violations);
 }
 

@@ -30,9 +30,9 @@ class ExecuteWork {
   ExecuteWork(const ExecuteParts& parts, const Request& request)
       : parts_(parts), request_(request) {}
 
-  // Finds where the results of a request of `client` go. Fails where something is named that is not
+  // Finds where the results of a request of `caller` go. Fails where something is named that is not
   // there; what else is wrong is added to `violations`.
-  absl::Status FindOutputs(const std::string& client, std::vector<Violation>& violations);
+  absl::Status FindOutputs(const PlaceCaller& caller, std::vector<Violation>& violations);
 
   // Checks the request, of which `violations` are known already.
   absl::StatusOr<Workload> Validate(const InputPlaces& inputs, const JobOrigin& origin,

@@ -71,7 +71,7 @@ absl::Status RequestJob<Work>::FindLease(absl::string_view id, JobTraits& traits
   if (parts_.leases == nullptr) {
     return MakeError(ErrorReason::DEVICE_LEASES_OFF, "This server leases no devices.");
   }
-  const absl::StatusOr<uint64_t> lease = parts_.leases->Find(id);
+  const absl::StatusOr<uint64_t> lease = parts_.leases->Find(id, reply_.caller().identity());
   if (!lease.ok()) return lease.status();
   traits.lease = *lease;
   traits.placement = Placement::kGpu;
@@ -89,11 +89,12 @@ uint64_t RequestJob<Work>::HeldByRequest(size_t header_bytes) const {
 template <class Work>
 absl::Status RequestJob<Work>::FindPlaces(std::vector<uint64_t>&& payload_bytes,
                                           std::vector<Violation>& violations) {
-  const std::string& client = reply_.caller().client();
+  const Caller& caller = reply_.caller();
+  const PlaceCaller of_places = {caller.client(), {caller.identity(), caller.user()}};
   absl::Status status =
-      inputs_.Resolve(parts_.places, client, request_.input_places(), std::move(payload_bytes),
+      inputs_.Resolve(parts_.places, of_places, request_.input_places(), std::move(payload_bytes),
                       *request_.mutable_inputs(), violations);
-  if (status.ok()) status = work_.FindOutputs(client, violations);
+  if (status.ok()) status = work_.FindOutputs(of_places, violations);
   return status;
 }
 

@@ -167,7 +167,7 @@ class RequestJob final : public Job {
  private:
   absl::Status FindPlaces(std::vector<uint64_t>&& payload_bytes,
                           std::vector<Violation>& violations);
-  // Has the job run on the device that it has a lease of.
+  // Has the job run on the device that its caller has this lease of.
   absl::Status FindLease(absl::string_view id, JobTraits& traits) const;
   // What the request itself takes until it is answered, beside its tensors.
   uint64_t HeldByRequest(size_t header_bytes) const;

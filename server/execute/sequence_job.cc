@@ -10,7 +10,7 @@
 
 namespace opserve {
 
-absl::Status SequenceWork::FindOutputs(const std::string& client,
+absl::Status SequenceWork::FindOutputs(const PlaceCaller& caller,
                                        std::vector<Violation>& violations) {
   // Outputs beyond the limit are refused for their number.
   const int count =
@@ -18,7 +18,7 @@ absl::Status SequenceWork::FindOutputs(const std::string& client,
   absl::Status status;
   for (int i = 0; i < count && status.ok(); ++i) {
     status =
-        output_places_.emplace_back().Resolve(parts_.places, client, request_.outputs(i).place(),
+        output_places_.emplace_back().Resolve(parts_.places, caller, request_.outputs(i).place(),
                                               absl::StrCat("outputs[", i, "].place"), violations);
   }
   return status;

@@ -28,7 +28,7 @@ class SequenceWork {
   SequenceWork(const ExecuteParts& parts, const Request& request)
       : parts_(parts), request_(request) {}
 
-  absl::Status FindOutputs(const std::string& client, std::vector<Violation>& violations);
+  absl::Status FindOutputs(const PlaceCaller& caller, std::vector<Violation>& violations);
   absl::StatusOr<Workload> Validate(const InputPlaces& inputs, const JobOrigin& origin,
                                     std::vector<Violation> violations);
   absl::string_view home() const;

@@ -213,25 +213,28 @@ absl::StatusOr<uint64_t> DeviceLeases::Ask(LeaseRequest request,
   return *number;
 }
 
-absl::StatusOr<uint64_t> DeviceLeases::Find(absl::string_view id) const {
+absl::StatusOr<uint64_t> DeviceLeases::Find(absl::string_view id,
+                                            absl::string_view identity) const {
   MutexLock lock(mutex_);
-  const LeaseTable::Lease* const lease = table_.Find(id);
+  const LeaseTable::Lease* const lease = table_.Find(id, identity);
   // The thread may be late with the end of a lease.
   if (lease == nullptr || lease->end <= clock_.Now()) return NotFoundError();
   return lease->number;
 }
 
-absl::StatusOr<Clock::Duration> DeviceLeases::Renew(absl::string_view id, Clock::Duration wanted) {
+absl::StatusOr<Clock::Duration> DeviceLeases::Renew(absl::string_view id,
+                                                    absl::string_view identity,
+                                                    Clock::Duration wanted) {
   MutexLock lock(mutex_);
   const Clock::TimePoint now = clock_.Now();
-  LeaseTable::Lease* const lease = table_.Find(id);
+  LeaseTable::Lease* const lease = table_.Find(id, identity);
   if (lease == nullptr || lease->end <= now) return NotFoundError();
   // The thread wakes at the end that it knows, and sees that there is a later one.
   return table_.Renew(*lease, wanted, now) - now;
 }
 
-absl::Status DeviceLeases::Release(absl::string_view id) {
-  const absl::StatusOr<uint64_t> number = Find(id);
+absl::Status DeviceLeases::Release(absl::string_view id, absl::string_view identity) {
+  const absl::StatusOr<uint64_t> number = Find(id, identity);
   return number.ok() ? End(*number, LeaseEnd::kReleased) : number.status();
 }
 

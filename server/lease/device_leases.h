@@ -74,13 +74,16 @@ class DeviceLeases {
   absl::StatusOr<uint64_t> Ask(LeaseRequest request, std::shared_ptr<LeaseListener> listener);
 
   // The number of the lease that is held under that id, for the jobs that run under it.
+  // DEVICE_LEASE_NOT_FOUND where there is none, and so where another identity asked for it: nobody
+  // learns by an id that it is one.
+  absl::StatusOr<uint64_t> Find(absl::string_view id, absl::string_view identity) const;
+  // Extends such a lease; the time that it has from now on. DEVICE_LEASE_NOT_FOUND.
+  absl::StatusOr<Clock::Duration> Renew(absl::string_view id, absl::string_view identity,
+                                        Clock::Duration wanted);
+  // Ends such a lease. DEVICE_LEASE_NOT_FOUND.
+  absl::Status Release(absl::string_view id, absl::string_view identity);
+  // Ends a lease by its number, for the reason given, whosoever it is, also where it waits.
   // DEVICE_LEASE_NOT_FOUND.
-  absl::StatusOr<uint64_t> Find(absl::string_view id) const;
-  // Extends the lease; the time that it has from now on. DEVICE_LEASE_NOT_FOUND.
-  absl::StatusOr<Clock::Duration> Renew(absl::string_view id, Clock::Duration wanted);
-  // Ends the lease. DEVICE_LEASE_NOT_FOUND.
-  absl::Status Release(absl::string_view id);
-  // The same by its number, for the reason given, also where it waits. DEVICE_LEASE_NOT_FOUND.
   absl::Status End(uint64_t number, LeaseEnd why);
 
   // Ends all leases, and refuses all that come.

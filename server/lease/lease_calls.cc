@@ -25,7 +25,8 @@ void RenewLease(DeviceLeases& leases, UnaryCall& call) {
   v1::RenewLeaseResponse answer;
   absl::Status status = ParseMessage(call.request(), request);
   if (status.ok()) {
-    const auto left = leases.Renew(request.device_lease(), WantedLeaseTime(request.time_s()));
+    const auto left = leases.Renew(request.device_lease(), call.caller().identity(),
+                                   WantedLeaseTime(request.time_s()));
     status = left.status();
     if (left.ok()) answer.set_left_ms(LeaseMilliseconds(*left));
   }
@@ -35,7 +36,9 @@ void RenewLease(DeviceLeases& leases, UnaryCall& call) {
 void ReleaseLease(DeviceLeases& leases, UnaryCall& call) {
   v1::ReleaseLeaseRequest request;
   absl::Status status = ParseMessage(call.request(), request);
-  if (status.ok()) status = leases.Release(request.device_lease());
+  if (status.ok()) {
+    status = leases.Release(request.device_lease(), call.caller().identity());
+  }
   call.Finish(status, v1::ReleaseLeaseResponse());
 }
 

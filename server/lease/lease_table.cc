@@ -83,9 +83,9 @@ std::optional<LeaseTable::Lease> LeaseTable::Remove(uint64_t number, Clock::Time
   return removed;
 }
 
-LeaseTable::Lease* LeaseTable::Find(absl::string_view id) {
-  const auto found = std::find_if(leases_.begin(), leases_.end(), [id](const Lease& lease) {
-    return lease.is_held && lease.id == id;
+LeaseTable::Lease* LeaseTable::Find(absl::string_view id, absl::string_view identity) {
+  const auto found = std::find_if(leases_.begin(), leases_.end(), [&](const Lease& lease) {
+    return lease.is_held && lease.id == id && lease.request.identity == identity;
   });
   return found == leases_.end() ? nullptr : &*found;
 }

@@ -132,8 +132,9 @@ class LeaseTable {
   // Removes a lease; nothing where there is none of that number.
   std::optional<Lease> Remove(uint64_t number, Clock::TimePoint now);
 
-  // The lease that is held under that id; nullptr: none. Valid until it is removed.
-  Lease* Find(absl::string_view id);
+  // The lease that this identity, by which it was asked for, holds under that id; nullptr: none.
+  // Valid until it is removed.
+  Lease* Find(absl::string_view id, absl::string_view identity);
 
   // Numbers of the leases whose time is over.
   std::vector<uint64_t> Expired(Clock::TimePoint now) const;

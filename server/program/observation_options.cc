@@ -31,7 +31,7 @@ void AddObservationOptions(CLI::App& app, ServerOptions& server) {
                  "The same for the spans of requests whose callers record their trace")
       ->type_name("FILE");
   app.add_option("--audit-log", server.audit_log,
-                 "The same for calls of AdminService, each before its answer, and for SIGHUP")
+                 "The same for calls of administrators, each before its answer, and for SIGHUP")
       ->type_name("FILE");
 }
 

@@ -25,7 +25,8 @@ enum class RegionMemory {
   kSegment,
 };
 
-// The first bytes of memory of another process, which may change them at any time. Thread-safe; the
+// The first bytes of memory of another process, which may change them at any time. Whoever has the
+// object may use the bytes; whose calls get it is for RegionTable::Find to say. Thread-safe; the
 // memory stays mapped while the object lives, whatever becomes of the other process.
 class Region {
  public:

@@ -59,7 +59,7 @@ absl::StatusOr<std::string> RegionTable::Add(const RegionOwner& owner, const Uni
     return status;
   }
   const Region* const region = charged->region.get();
-  entries_[id] = {owner.connection, {std::move(charged), region}};
+  entries_[id] = {owner.connection, owner.user, {std::move(charged), region}};
   return id;
 }
 
@@ -93,15 +93,23 @@ bool RegionTable::HasAny(const RegionOwner& owner) const {
   return usage_.contains(owner.connection);
 }
 
-std::shared_ptr<const Region> RegionTable::Find(absl::string_view id) const {
+std::shared_ptr<const Region> RegionTable::Find(absl::string_view id, const RegionCaller& caller) {
   MutexLock lock(mutex_);
   const auto found = entries_.find(id);
-  return found == entries_.end() ? nullptr : found->second.region;
+  if (found == entries_.end() || !Admit(found->second, caller)) return nullptr;
+  return found->second.region;
 }
 
 size_t RegionTable::size() const {
   MutexLock lock(mutex_);
   return entries_.size();
+}
+
+bool RegionTable::Admit(Entry& entry, const RegionCaller& caller) {
+  // Whatever else a foreign user shows, and it leaves the region to who comes next.
+  if (caller.user && *caller.user != entry.user) return false;
+  if (!entry.identity) entry.identity.emplace(caller.identity);
+  return caller.user.has_value() || *entry.identity == caller.identity;
 }
 
 absl::Status RegionTable::Charge(const RegionOwner& owner, uint64_t bytes, Charged& region) {

@@ -49,8 +49,22 @@ struct RegionOwner {
   std::optional<size_t> max_regions_of_user = std::nullopt;
 };
 
-// Regions by id. Ids are random and known to those who are told; whoever knows one may use the
-// region. A region that is removed stays mapped until the last share is given up. Thread-safe.
+// Whose call uses a region.
+struct RegionCaller {
+  // What is proven of him; see server/access/caller.h. To live as long as the object.
+  absl::string_view identity;
+  // The user at the other end of the connection; nullopt where it is no socket file, or nobody
+  // knows.
+  std::optional<uid_t> user = std::nullopt;
+};
+
+// Regions by id, each with the user who registered it. An id is random, and of little use to others
+// who learn it. Over a socket file the kernel tells who calls: a region is there for its own user
+// alone, whatever else a caller shows. Other callers cannot be compared with a user: to them a
+// region is there only if theirs is the identity that used it first, in whichever way. So a region
+// that its user has used over a socket file, without a token, is nobody else's.
+//
+// A region that is removed stays mapped until the last share is given up. Thread-safe.
 class RegionTable {
  public:
   explicit RegionTable(const RegionLimits& limits);
@@ -71,8 +85,9 @@ class RegionTable {
   // Whether there is any region of `owner`.
   bool HasAny(const RegionOwner& owner) const;
 
-  // A share of the region, or nullptr.
-  std::shared_ptr<const Region> Find(absl::string_view id) const;
+  // A share of the region; nullptr where there is none, or none that is there for the caller. Notes
+  // the identity of the first for whom it is.
+  std::shared_ptr<const Region> Find(absl::string_view id, const RegionCaller& caller);
 
   // Number of regions.
   size_t size() const;
@@ -95,8 +110,12 @@ class RegionTable {
   };
   struct Entry {
     uint64_t connection = 0;
+    // Who registered it.
+    uid_t user = 0;
     // The region of a Charged, which it keeps alive.
     std::shared_ptr<const Region> region;
+    // Who used it first; nullopt: nobody has.
+    std::optional<std::string> identity = std::nullopt;
   };
   // What a connection has.
   struct Usage {
@@ -104,6 +123,8 @@ class RegionTable {
     size_t regions = 0;
   };
 
+  // Whether the region is there for the caller, whose it is then if it was nobody's.
+  static bool Admit(Entry& entry, const RegionCaller& caller);
   // Charges the user of a region.
   absl::Status Charge(const RegionOwner& owner, uint64_t bytes, Charged& region);
   // The same for its connection.

@@ -1,8 +1,8 @@
 #include "server/service/admin_service.h"
 
-#include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -10,15 +10,13 @@
 #include "server/errors/errors.h"
 #include "server/lease/lease_calls.h"
 #include "server/rpc/message_bytes.h"
+#include "server/service/audited_answer.h"
 
 namespace opserve {
 namespace {
 
 // Names and reasons, and room for fields that later clients may send.
 constexpr uint64_t kMaxRequestBytes = 4 << 10;
-
-// What of a text of a request is in its line of the audit log.
-constexpr size_t kMaxAuditedBytes = 256;
 
 // Checks the device and the reason of a request.
 template <class Request>
@@ -69,18 +67,7 @@ AdminService::AdminService(const Parts& parts)
 
 void AdminService::Answer(UnaryCall& call, AuditEntry entry, const absl::Status& status,
                           const google::protobuf::Message& answer) {
-  if (parts_.audit == nullptr) return call.Finish(status, answer);
-  entry.client = call.caller().client();
-  // More would not fit into a name of a device or a reason that the server takes.
-  entry.device.resize(std::min(entry.device.size(), kMaxAuditedBytes));
-  entry.note.resize(std::min(entry.note.size(), kMaxAuditedBytes));
-  entry.code = status.code();
-  entry.reason = ReasonOf(status);
-  const grpc::ByteBuffer bytes = status.ok() ? SerializeMessage(answer) : grpc::ByteBuffer();
-  if (RequestRecord* const record = call.record(); record != nullptr) record->is_audited = true;
-  parts_.audit->Write(entry, [&call, status, bytes] {
-    call.Guard([&] { status.ok() ? call.Finish(bytes) : call.Finish(status); });
-  });
+  AnswerAudited(parts_.audit, call, std::move(entry), status, answer);
 }
 
 void AdminService::ListLeases(UnaryCall& call) {

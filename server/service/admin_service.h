@@ -6,6 +6,8 @@
 #ifndef OPSERVE_SERVER_SERVICE_ADMIN_SERVICE_H_
 #define OPSERVE_SERVER_SERVICE_ADMIN_SERVICE_H_
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 #include "server/admission/admission.h"
@@ -35,8 +37,8 @@ class AdminService {
     Logger& logger;
     // Gets every call when it has ended; nullptr: nobody wants to know.
     RequestObserver* observer = nullptr;
-    // Gets a line for each call before it is answered; nullptr, and so when calls begin: none does.
-    AuditLog* const& audit;
+    // Gets a line for each call before it is answered; empty, and so when calls begin: none does.
+    std::optional<AuditLog>& audit;
   };
 
   explicit AdminService(const Parts& parts);
@@ -47,8 +49,7 @@ class AdminService {
   RpcService& rpc() { return rpc_; }
 
  private:
-  // Answers a call, once its line is in the audit log. `entry`: what the call is about; all else of
-  // it is filled in. In any thread.
+  // Answers a call, once its line is in the audit log; see AnswerAudited.
   void Answer(UnaryCall& call, AuditEntry entry, const absl::Status& status,
               const google::protobuf::Message& answer);
 

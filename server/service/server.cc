@@ -165,7 +165,7 @@ struct Server::Impl {
                drains.Update();
              }),
         service({clock, pool, leases, validator, admission, control, streams, logger, options,
-                 observes ? &observers : nullptr}) {
+                 audit_log, observes ? &observers : nullptr, admin_observer()}) {
     observers.Add(request_metrics.get());
   }
   // The devices may change their states for longer than there is a health service.
@@ -194,6 +194,10 @@ struct Server::Impl {
   void RemoveSocketFiles();
   // Takes a sample of what is held, and tells health where the server fills up or has room again.
   void WatchAdmission();
+  // Of calls that only administrators may make; nullptr where nobody will want to know of them.
+  RequestObserver* admin_observer() {
+    return observes || !options.audit_log.empty() ? &admin_observers : nullptr;
+  }
 
   const ServerOptions options;
   const Clock& clock;
@@ -220,11 +224,10 @@ struct Server::Impl {
   // Its file tells it of lines until the end of the file's thread.
   std::optional<AuditLog> audit_log;
   std::unique_ptr<LineFile> audit_file;
-  AuditLog* audit = nullptr;
   ObserverList observers;
   const bool observes =
       request_metrics != nullptr || !options.access_log.empty() || !options.trace_log.empty();
-  // Of calls of the service for administrators.
+  // See admin_observer().
   ObserverList admin_observers;
   GpuReadiness gpu_readiness;
   DeviceLeases leases;
@@ -233,8 +236,7 @@ struct Server::Impl {
   DevicePool pool;
   PoolDevices leasable{pool};
   OperatorService service;
-  AdminService admin{{pool, leases, drains, control, logger,
-                      observes || !options.audit_log.empty() ? &admin_observers : nullptr, audit}};
+  AdminService admin{{pool, leases, drains, control, logger, admin_observer(), audit_log}};
   HealthService health{&streams, &logger};
   ReflectionService reflection{
       {service.rpc().name(), admin.rpc().name(), health.rpc().name()}, &streams, &logger};
@@ -291,10 +293,7 @@ absl::Status Server::Impl::OpenLogs() {
   if (access_file != nullptr) observers.Add(&access_log.emplace(*access_file));
   if (trace_file != nullptr) observers.Add(&trace_log.emplace(*trace_file));
   if (observes) admin_observers.Add(&observers);
-  if (audit_file != nullptr) {
-    audit = &audit_log.emplace(*audit_file, logger);
-    admin_observers.Add(audit);
-  }
+  if (audit_file != nullptr) admin_observers.Add(&audit_log.emplace(*audit_file, logger));
   return absl::OkStatus();
 }
 
@@ -453,8 +452,8 @@ std::string DeviceNames(const DevicePool& pool) {
 }
 
 void Server::Impl::AuditReload(const absl::Status& status) {
-  if (audit == nullptr) return;
-  audit->Write({.client = "signal", .method = "ReloadFiles", .code = status.code()}, [] {});
+  if (!audit_log) return;
+  audit_log->Write({.client = "signal", .method = "ReloadFiles", .code = status.code()}, [] {});
 }
 
 void Server::Impl::LogStart() const {

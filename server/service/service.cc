@@ -10,6 +10,7 @@
 #include "server/execute/unary_execute.h"
 #include "server/lease/lease_calls.h"
 #include "server/rpc/message_bytes.h"
+#include "server/service/audited_answer.h"
 #include "server/service/catalogue.h"
 #include "server/service/device_messages.h"
 #include "server/wire/wire.h"
@@ -33,6 +34,7 @@ OperatorService::OperatorService(const ServiceParts& parts)
     : options_(parts.options),
       started_(parts.clock.Now()),
       leases_(parts.leases),
+      audit_(parts.audit),
       refusals_(parts.clock, seconds(1)),
       buffers_(parts.options.idle_buffer_bytes),
       regions_(parts.options.regions.limits),
@@ -83,8 +85,9 @@ OperatorService::OperatorService(const ServiceParts& parts)
                 [this](UnaryCall& call) { ListOperators(call); });
   rpc_.AddUnary("GetServerInfo", control(Role::kObserve),
                 [this](UnaryCall& call) { GetServerInfo(call); });
-  rpc_.AddUnary("SelfTestDevices", control(Role::kAdmin),
-                [this](UnaryCall& call) { SelfTestDevices(call); });
+  MethodLimits admin = control(Role::kAdmin);
+  admin.observer = parts.admin_observer;
+  rpc_.AddUnary("SelfTestDevices", admin, [this](UnaryCall& call) { SelfTestDevices(call); });
   const MethodLimits lease = {
       .role = Role::kExecute, .max_request_bytes = kMaxControlBytes, .admission = &parts.streams};
   AddLeaseMethods(rpc_, lease, control(Role::kExecute), parts.leases, parts.pool);
@@ -108,17 +111,20 @@ void OperatorService::GetServerInfo(UnaryCall& call) const {
 }
 
 void OperatorService::SelfTestDevices(UnaryCall& call) {
-  v1::SelfTestDevicesRequest request;
-  if (absl::Status status = ParseMessage(call.request(), request); !status.ok()) {
-    call.Finish(status);
-    return;
-  }
-  // Made before the thread, which so needs no memory to answer.
+  // Made before the thread, which so needs no memory for it.
   struct Outcome {
+    AuditEntry entry = {.method = "SelfTestDevices"};
     absl::Status status;
     v1::SelfTestDevicesResponse answer;
   };
   const auto outcome = std::make_shared<Outcome>();
+  v1::SelfTestDevicesRequest request;
+  absl::Status status = ParseMessage(call.request(), request);
+  outcome->entry.device = request.device();
+  const auto answer = [this, &call, outcome](const absl::Status& end) {
+    AnswerAudited(audit_, call, outcome->entry, end, outcome->answer);
+  };
+  if (!status.ok()) return answer(status);
   const bool is_started = self_test_.Start(
       [this, outcome, name = request.device()] {
         try {
@@ -127,8 +133,8 @@ void OperatorService::SelfTestDevices(UnaryCall& call) {
           outcome->status = ErrorOfException();
         }
       },
-      [&call, outcome] { call.Guard([&] { call.Finish(outcome->status, outcome->answer); }); });
-  if (!is_started) call.Finish(SelfTestRunningError());
+      [&call, outcome, answer] { call.Guard([&] { answer(outcome->status); }); });
+  if (!is_started) answer(SelfTestRunningError());
 }
 
 absl::Status OperatorService::SelfTest(const std::string& device,

@@ -5,6 +5,7 @@
 #ifndef OPSERVE_SERVER_SERVICE_SERVICE_H_
 #define OPSERVE_SERVER_SERVICE_SERVICE_H_
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "server/base/rate_limiter.h"
 #include "server/base/single_task.h"
 #include "server/execute/request_job.h"
+#include "server/journal/audit_log.h"
 #include "server/lease/device_leases.h"
 #include "server/pool/device_pool.h"
 #include "server/regions/region_table.h"
@@ -42,8 +44,13 @@ struct ServiceParts {
   Admission& streams;
   Logger& logger;
   const ServerOptions& options;
-  // Gets every request when it has ended; nullptr: nobody wants to know.
+  // Gets a line for each call that only administrators may make, before it is answered; empty, and
+  // so when calls begin: none does.
+  std::optional<AuditLog>& audit;
+  // Gets every other request when it has ended; nullptr: nobody wants to know.
   RequestObserver* observer = nullptr;
+  // The same of calls that only administrators may make.
+  RequestObserver* admin_observer = nullptr;
 };
 
 inline constexpr char kServiceName[] = "opserve.v1.OperatorService";
@@ -79,6 +86,7 @@ class OperatorService {
   const ServerOptions& options_;
   const Clock::TimePoint started_;
   DeviceLeases& leases_;
+  std::optional<AuditLog>& audit_;
   RateLimiter refusals_;
   HostBufferPool buffers_;
   RegionTable regions_;

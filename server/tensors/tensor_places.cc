@@ -16,10 +16,10 @@ namespace {
 // Results are written with vector instructions that need their alignment.
 constexpr uint64_t kOutputAlignment = kHostBufferAlignment;
 
-absl::Status FindSlice(const PlaceParts& parts, const v1::RegionRange& range,
-                       const std::string& field, RegionSlice& slice,
+absl::Status FindSlice(const PlaceParts& parts, const RegionCaller& caller,
+                       const v1::RegionRange& range, const std::string& field, RegionSlice& slice,
                        std::vector<Violation>& violations) {
-  std::shared_ptr<const Region> region = parts.regions.Find(range.region());
+  std::shared_ptr<const Region> region = parts.regions.Find(range.region(), caller);
   if (region == nullptr) return RegionNotFound(range.region());
   slice = {std::move(region), range.offset(), range.bytes()};
   if (slice.data() == nullptr) {
@@ -33,13 +33,13 @@ absl::Status FindSlice(const PlaceParts& parts, const v1::RegionRange& range,
 }
 
 // A place that is set.
-absl::Status FindShare(const PlaceParts& parts, const std::string& client,
+absl::Status FindShare(const PlaceParts& parts, const PlaceCaller& caller,
                        const v1::TensorPlace& place, const std::string& field, TensorShare& share,
                        std::vector<Violation>& violations) {
   if (place.has_region()) {
-    return FindSlice(parts, place.region(), field, share.slice, violations);
+    return FindSlice(parts, caller.region, place.region(), field, share.slice, violations);
   }
-  auto tensor = parts.tensors.Find(client, place.tensor());
+  auto tensor = parts.tensors.Find(caller.client, place.tensor());
   if (!tensor.ok()) return tensor.status();
   share.tensor = *std::move(tensor);
   return absl::OkStatus();
@@ -62,7 +62,7 @@ bool TensorShare::IsSameAs(const TensorShare& other) const {
   return slice.region != nullptr && other.slice.region != nullptr && AreSame(slice, other.slice);
 }
 
-absl::Status InputPlaces::Resolve(const PlaceParts& parts, const std::string& client,
+absl::Status InputPlaces::Resolve(const PlaceParts& parts, const PlaceCaller& caller,
                                   const google::protobuf::RepeatedPtrField<v1::TensorPlace>& places,
                                   std::vector<uint64_t> payload_bytes,
                                   google::protobuf::RepeatedPtrField<v1::TensorDesc>& descs,
@@ -101,7 +101,7 @@ absl::Status InputPlaces::Resolve(const PlaceParts& parts, const std::string& cl
       ++payload;
       continue;
     }
-    absl::Status status = AddShare(parts, client, places[i], i, descs[i], violations);
+    absl::Status status = AddShare(parts, caller, places[i], i, descs[i], violations);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -112,12 +112,12 @@ void InputPlaces::AddPayload(size_t index, uint64_t bytes) {
   fields_.push_back(absl::StrCat("payloads[", index, "]"));
 }
 
-absl::Status InputPlaces::AddShare(const PlaceParts& parts, const std::string& client,
+absl::Status InputPlaces::AddShare(const PlaceParts& parts, const PlaceCaller& caller,
                                    const v1::TensorPlace& place, size_t input, v1::TensorDesc& desc,
                                    std::vector<Violation>& violations) {
   TensorShare& share = shares_[input];
   const std::string field = absl::StrCat("input_places[", input, "]");
-  absl::Status status = FindShare(parts, client, place, field, share, violations);
+  absl::Status status = FindShare(parts, caller, place, field, share, violations);
   if (!status.ok()) return status;
   if (share.tensor == nullptr) {
     bytes_.push_back(share.slice.bytes);
@@ -168,12 +168,12 @@ void InputPlaces::Release() {
   snapshots_.clear();
 }
 
-absl::Status OutputPlace::Resolve(const PlaceParts& parts, const std::string& client,
+absl::Status OutputPlace::Resolve(const PlaceParts& parts, const PlaceCaller& caller,
                                   const v1::TensorPlace& place, std::string field,
                                   std::vector<Violation>& violations) {
   field_ = std::move(field);
   if (place.place_case() == v1::TensorPlace::PLACE_NOT_SET) return absl::OkStatus();
-  absl::Status status = FindShare(parts, client, place, field_, share_, violations);
+  absl::Status status = FindShare(parts, caller, place, field_, share_, violations);
   if (status.ok() && share_.slice.offset % kOutputAlignment != 0) {
     violations.push_back(
         {field_ + ".region.offset",

@@ -32,8 +32,16 @@ namespace opserve {
 
 // What places refer to. Everything must outlive the requests.
 struct PlaceParts {
-  const RegionTable& regions;
+  RegionTable& regions;
   TensorStore& tensors;
+};
+
+// Whose request names places. To live until they are resolved.
+struct PlaceCaller {
+  // Whose the resident tensors are.
+  const std::string& client;
+  // Whose regions may be.
+  RegionCaller region;
 };
 
 // A tensor outside the message: in a region or resident; in neither where it is in the message.
@@ -61,11 +69,11 @@ inline bool CopiesRegions(Placement placement, bool has_gpus) {
 // The inputs of one request. Not thread-safe.
 class InputPlaces {
  public:
-  // Finds the inputs of a request of `client`. `descs` are their descriptors: what is left out of
+  // Finds the inputs of a request of `caller`. `descs` are their descriptors: what is left out of
   // that of a resident tensor is filled in. `payload_bytes`: lengths of the payloads in the
   // message. REGION_NOT_FOUND, TENSOR_NOT_FOUND, or INVALID_REQUEST where entries or payloads are
   // missing; what else is wrong is added to `violations`. To be called once.
-  absl::Status Resolve(const PlaceParts& parts, const std::string& client,
+  absl::Status Resolve(const PlaceParts& parts, const PlaceCaller& caller,
                        const google::protobuf::RepeatedPtrField<v1::TensorPlace>& places,
                        std::vector<uint64_t> payload_bytes,
                        google::protobuf::RepeatedPtrField<v1::TensorDesc>& descs,
@@ -92,7 +100,7 @@ class InputPlaces {
 
  private:
   void AddPayload(size_t index, uint64_t bytes);
-  absl::Status AddShare(const PlaceParts& parts, const std::string& client,
+  absl::Status AddShare(const PlaceParts& parts, const PlaceCaller& caller,
                         const v1::TensorPlace& place, size_t input, v1::TensorDesc& desc,
                         std::vector<Violation>& violations);
 
@@ -106,9 +114,9 @@ class InputPlaces {
 // Where one result goes. Not thread-safe.
 class OutputPlace {
  public:
-  // Finds the place, at the proto path `field`, of a request of `client`. REGION_NOT_FOUND or
+  // Finds the place, at the proto path `field`, of a request of `caller`. REGION_NOT_FOUND or
   // TENSOR_NOT_FOUND; what else is wrong is added to `violations`. To be called once.
-  absl::Status Resolve(const PlaceParts& parts, const std::string& client,
+  absl::Status Resolve(const PlaceParts& parts, const PlaceCaller& caller,
                        const v1::TensorPlace& place, std::string field,
                        std::vector<Violation>& violations);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -115,12 +116,14 @@ void CheckPlaces(RegionWorld& world, v1::ExecuteRequest request) {
   InputPlaces inputs;
   OutputPlace output;
   std::vector<Violation> violations;
+  const std::string client = kClient;
+  const PlaceCaller caller = {client, {client}};
   absl::Status status =
-      inputs.Resolve(world.parts(), kClient, request.input_places(),
+      inputs.Resolve(world.parts(), caller, request.input_places(),
                      testing::PayloadBytesOf(request), *request.mutable_inputs(), violations);
   if (status.ok()) {
     status =
-        output.Resolve(world.parts(), kClient, request.output_place(), "output_place", violations);
+        output.Resolve(world.parts(), caller, request.output_place(), "output_place", violations);
   }
   Require(status.ok() || absl::IsNotFound(status) || absl::IsInvalidArgument(status));
   if (!status.ok()) return;

@@ -156,17 +156,17 @@ void RegionWorld::Answer(const RegionPacket& packet) {
     const uint64_t bytes = request.register_().bytes();
     Require(model_.emplace(response.region(), Entry{owner, bytes}).second);
     region_ids_.push_back(response.region());
-    Touch(*regions_.Find(response.region()));
+    Touch(*regions_.Find(response.region(), {kClient}));
   } else {
     model_.erase(response.region());
   }
   CheckTable();
 }
 
-void RegionWorld::CheckTable() const {
+void RegionWorld::CheckTable() {
   Require(regions_.size() == model_.size());
   for (const auto& [id, entry] : model_) {
-    const auto region = regions_.Find(id);
+    const auto region = regions_.Find(id, {kClient});
     Require(region != nullptr && region->bytes() == entry.bytes);
   }
 }

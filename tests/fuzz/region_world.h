@@ -54,7 +54,7 @@ class RegionWorld {
                         size_t descriptors) const;
   // Whether the quota allows `bytes` of `available` bytes.
   bool MayRegister(uint64_t owner, uint64_t available, uint64_t bytes) const;
-  void CheckTable() const;
+  void CheckTable();
   // The id that a case calls `name`, or `name`.
   std::string IdOf(const std::string& name) const;
 

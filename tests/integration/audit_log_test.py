@@ -28,11 +28,11 @@ roles = ["admin", "observe"]
 """
 
 
-def call(server, method, message, token=None):
-    """The status code and the rest of an answer of AdminService."""
+def call(server, method, message, token=None, service="AdminService"):
+    """The status code of a call."""
     headers = [("authorization", f"Bearer {token}")] if token else []
     with OperatorCaller(server.address) as caller:
-        return caller.wait(caller.call(f"/opserve.v1.AdminService/{method}", framed(message),
+        return caller.wait(caller.call(f"/opserve.v1.{service}/{method}", framed(message),
                                        headers))
 
 
@@ -83,6 +83,32 @@ class AuditLog(unittest.TestCase):
         self.assertEqual((lines[2]["method"], lines[2]["lease"]), ("EndLease", 7))
         self.assertNotEqual(lines[2]["code"], "OK")
         self.assertEqual(len(lines), 3)
+
+    def test_self_tests_have_their_lines(self):
+        server = self.serve(self.log)
+
+        def test(message, token):
+            status = call(server, "SelfTestDevices", message, token, "OperatorService")
+            line = lines_of(self.log.read_text(encoding="utf-8"))[-1] if token else None
+            return status, line
+
+        status, line = test(b"", self.token)
+        line.pop("time")
+        self.assertEqual((status, line),
+                         (0, {"client": "token:ops", "method": "SelfTestDevices", "code": "OK"}))
+        status, line = test(field(1, b"no-such\n"), self.token)
+        self.assertNotEqual(status, 0)
+        self.assertEqual((line["method"], line["device"], line["reason"]),
+                         ("SelfTestDevices", "no-such\n", "DEVICE_NOT_FOUND"))
+        # Not even a message.
+        status, line = test(b"\xff", self.token)
+        self.assertNotEqual(status, 0)
+        self.assertEqual((line["method"], line["reason"]), ("SelfTestDevices", "INVALID_REQUEST"))
+        self.assertEqual(len(lines_of(self.log.read_text(encoding="utf-8"))), 3)
+        test(b"", None)
+        line = self.wait_for_lines(4)[3]
+        self.assertEqual((line["client"], line["method"], line["reason"]),
+                         ("127.0.0.1", "SelfTestDevices", "CREDENTIALS_REQUIRED"))
 
     def test_those_who_are_turned_away_have_a_line(self):
         server = self.serve(self.log)

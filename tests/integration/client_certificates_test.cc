@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "grpcpp/security/credentials.h"
@@ -76,6 +78,13 @@ class ClientCertificatesTest : public ::testing::Test {
     return pattern;
   }
 
+  static std::string Rule(const std::string& match, const std::string& roles) {
+    return "[[client]]\nmatch = \"" + match + "\"\nroles = [" + roles + "]\n";
+  }
+  void WritePolicy(const std::string& rules) const {
+    ASSERT_TRUE(ReplaceFile(policy_, rules).ok());
+  }
+
   void Start(bool is_required) {
     const path data = path(OPSERVE_TEST_DATA) / "tls";
     ServerOptions options;
@@ -85,27 +94,16 @@ class ClientCertificatesTest : public ::testing::Test {
     options.tls_key = data / "key.pem";
     options.tls_client_ca = farm_.file();
     options.requires_client_certificate = is_required;
-    options.access.policy_file = folder_ / "policy.toml";
-    ASSERT_TRUE(ReplaceFile(options.access.policy_file, R"(
-[[client]]
-match = "cert:stolen.*"
-roles = []
-[[client]]
-match = "cert:*.farm.example"
-roles = ["observe"]
-[[client]]
-match = "uid:)" + std::to_string(geteuid()) +
-                                                            R"("
-roles = ["observe"]
-)")
-                    .ok());
+    options.access.policy_file = policy_;
+    WritePolicy(Rule("cert:stolen.*", "") + Rule("cert:*.farm.example", R"("observe")") +
+                Rule("uid:" + std::to_string(geteuid()), R"("observe")"));
     auto server = Server::Start(options);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
 
-  // The status of a call over a connection of its own, with the certificate of `owner`, if any.
-  grpc::Status Call(const std::string& owner) const {
+  // A stub with a connection of its own, and the certificate of `owner`, if any.
+  std::unique_ptr<Stub> Connect(const std::string& owner) const {
     grpc::SslCredentialsOptions options;
     options.pem_root_certs = TextOf(path(OPSERVE_TEST_DATA) / "tls" / "certificate.pem");
     if (!owner.empty()) {
@@ -114,14 +112,19 @@ roles = ["observe"]
     }
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    const auto stub = v1::OperatorService::NewStub(grpc::CreateCustomChannel(
+    return v1::OperatorService::NewStub(grpc::CreateCustomChannel(
         "127.0.0.1:" + std::to_string(server_->port()), grpc::SslCredentials(options), arguments));
+  }
+  static grpc::Status Ask(Stub& stub) {
     grpc::ClientContext context;
     v1::GetServerInfoResponse info;
-    return stub->GetServerInfo(&context, {}, &info);
+    return stub.GetServerInfo(&context, {}, &info);
   }
+  // The status of a call over a connection of its own.
+  grpc::Status Call(const std::string& owner) const { return Ask(*Connect(owner)); }
 
   const path folder_ = MakeFolder();
+  const path policy_ = folder_ / "policy.toml";
   const Authority farm_{folder_, "farm"};
   std::unique_ptr<Server> server_;
 };
@@ -164,6 +167,63 @@ TEST_F(ClientCertificatesTest, WhereTheyAreOptionalABadOneIsNoBetter) {
   for (const char* owner : {"foreign", "expired"}) {
     EXPECT_EQ(Call(owner).error_code(), grpc::StatusCode::UNAVAILABLE) << owner;
   }
+}
+
+// A stream of ExecuteStream, whose requests are answered one by one.
+class RoundStream {
+ public:
+  explicit RoundStream(Stub& stub) {
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+    stream_ = stub.ExecuteStream(&context_);
+  }
+
+  // Whether a request is answered with a result.
+  bool Execute() {
+    v1::ExecuteStreamRequest message;
+    message.set_id(++last_id_);
+    *message.mutable_request() = RoundRequest({1.5f});
+    message.mutable_payloads()->Swap(message.mutable_request()->mutable_payloads());
+    v1::ExecuteStreamResponse answer;
+    return stream_->Write(message) && stream_->Read(&answer) && answer.id() == last_id_ &&
+           ValuesOf<float>(answer.payload()) == std::vector<float>{2};
+  }
+  grpc::Status Finish() {
+    stream_->WritesDone();
+    return stream_->Finish();
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::ExecuteStreamRequest, v1::ExecuteStreamResponse>>
+      stream_;
+  uint64_t last_id_ = 0;
+};
+
+TEST_F(ClientCertificatesTest, OneThatLosesItsRolesIsRefusedOnItsOpenConnection) {
+  Start(true);
+  WritePolicy(Rule("cert:node-1.*", R"("execute", "observe")"));
+  ASSERT_TRUE(server_->ReloadFiles().ok());
+  const std::unique_ptr<Stub> stub = Connect("node");
+  EXPECT_TRUE(Ask(*stub).ok());
+  RoundStream stream(*stub);
+  EXPECT_TRUE(stream.Execute());
+  const uint64_t connections = server_->connections().accepted;
+
+  WritePolicy(Rule("cert:node-1.*", "") + Rule("cert:*", R"("execute", "observe")"));
+  ASSERT_TRUE(server_->ReloadFiles().ok());
+  EXPECT_EQ(ReasonOf(Ask(*stub)), "ROLE_REQUIRED");
+  RoundStream refused(*stub);
+  EXPECT_FALSE(refused.Execute());
+  EXPECT_EQ(ReasonOf(refused.Finish()), "ROLE_REQUIRED");
+  // Calls that are under way keep what they were granted, as long as they last.
+  EXPECT_TRUE(stream.Execute());
+  EXPECT_TRUE(stream.Finish().ok());
+  // All of this was one connection.
+  EXPECT_EQ(server_->connections().accepted, connections);
+
+  WritePolicy(Rule("cert:node-1.*", R"("observe")"));
+  ASSERT_TRUE(server_->ReloadFiles().ok());
+  EXPECT_TRUE(Ask(*stub).ok());
 }
 
 TEST_F(ClientCertificatesTest, AuthoritiesAreReadAgain) {

@@ -17,10 +17,11 @@ namespace opserve::testing {
 // A client in the stream of its lease.
 class LeasingClient {
  public:
-  // `timeout`: of the stream.
+  // `authorization`: the metadata of that name; empty: none.
   explicit LeasingClient(Stub& stub, const std::string& device = "", uint32_t time_s = 0,
-                         const std::string& label = "") {
+                         const std::string& label = "", const std::string& authorization = "") {
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+    if (!authorization.empty()) context_.AddMetadata("authorization", authorization);
     v1::LeaseDeviceRequest request;
     request.set_device(device);
     request.set_time_s(time_s);

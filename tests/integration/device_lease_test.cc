@@ -319,7 +319,7 @@ TEST_F(DeviceLeaseTest, MetricsAndThePageTellOfLeases) {
 }
 
 // Without an audit log the same calls are answered by the threads that they were made in.
-TEST_F(DeviceLeaseTest, DrainsHaveTheirLinesInTheAuditLog) {
+TEST_F(DeviceLeaseTest, DrainsAndSelfTestsHaveTheirLinesInTheAuditLog) {
   ServerOptions options = OneByOneOptions();
   options.audit_log = ::testing::TempDir() + "opserve-audit-of-leases";
   std::remove(options.audit_log.c_str());
@@ -330,6 +330,11 @@ TEST_F(DeviceLeaseTest, DrainsHaveTheirLinesInTheAuditLog) {
   v1::DrainDeviceResponse response;
   ASSERT_TRUE(Administer(&v1::AdminService::Stub::DrainDevice, request, response).ok());
   ASSERT_TRUE(Resume("null/0").ok());
+  v1::SelfTestDevicesRequest test;
+  test.set_device("null/0");
+  v1::SelfTestDevicesResponse results;
+  ASSERT_TRUE(Call(&Stub::SelfTestDevices, test, results).ok());
+  ASSERT_THAT(results.results(), SizeIs(1));
   std::ifstream file(options.audit_log);
   std::string line;
   ASSERT_TRUE(std::getline(file, line));
@@ -337,6 +342,8 @@ TEST_F(DeviceLeaseTest, DrainsHaveTheirLinesInTheAuditLog) {
                               R"("note":"new fan","code":"OK"})"));
   ASSERT_TRUE(std::getline(file, line));
   EXPECT_THAT(line, HasSubstr(R"("method":"ResumeDevice","device":"null/0","code":"OK"})"));
+  ASSERT_TRUE(std::getline(file, line));
+  EXPECT_THAT(line, HasSubstr(R"("method":"SelfTestDevices","device":"null/0","code":"OK"})"));
   std::remove(options.audit_log.c_str());
 }
 

@@ -26,6 +26,7 @@ from required import skip_without  # pylint: disable=wrong-import-position
 from server_process import ServerProcess, metrics_address  # pylint: disable=wrong-import-position
 
 RULES = ROOT / "deploy/prometheus/alerts.yml"
+RULE_TESTS = ROOT / "tests/prometheus/alerts_test.yml"
 BOARD = ROOT / "deploy/grafana/opserve.json"
 LIMIT_S = 60
 CALLS = 3
@@ -171,7 +172,8 @@ def main():
     parser.add_argument("--command", required=True)
     arguments = parser.parse_args()
     prometheus, promtool = tool("prometheus"), tool("promtool")
-    wrong = [check([promtool, "check", "rules", RULES])]
+    wrong = [check([promtool, "check", "rules", RULES]),
+             check([promtool, "test", "rules", RULE_TESTS])]
     with tempfile.TemporaryDirectory(prefix="opserve-prometheus-") as name:
         folder = pathlib.Path(name)
         with ServerProcess(arguments.server, folder, ["--devices", "none", "--metrics-listen",

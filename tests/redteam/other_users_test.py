@@ -6,7 +6,9 @@ import pathlib
 import sys
 
 import attack
-from raw_http2 import call, connect, field, is_closed_within, is_healthy, open_http2
+import operator_calls
+from region_client import RegionClient
+from raw_http2 import EXECUTE, call, connect, field, is_closed_within, is_healthy, open_http2
 
 NOBODY = 65534
 SKIPPED = 77
@@ -55,6 +57,33 @@ def same_name(target):
     return ["another user sees it"] if as_nobody(lambda: sees_tensors(target)) else []
 
 
+def uses_region(target, region):
+    """Whether this user's call finds the region that has this id."""
+    desc = operator_calls.field(2, 1) + operator_calls.field(3, b"\x04")
+    place = operator_calls.field(1, operator_calls.field(1, region) + operator_calls.field(3, 16))
+    request = operator_calls.field(1, b"ELEMENT_WISE_MODULUS_TRUNCATE")
+    for _ in range(2):
+        request += operator_calls.field(5, desc) + operator_calls.field(10, place)
+    with open_http2(target.address) as connection:
+        return call(connection, EXECUTE, request, NAME) is not None
+
+
+def same_region(target):
+    let_everybody_in(target)
+    owner = RegionClient(target.address[5:] + ".regions")
+    region = owner.register(4096)
+    if not region:
+        return ["no region was registered"]
+    # Also before its owner has used it.
+    for _ in range(2):
+        if as_nobody(lambda: uses_region(target, region)):
+            return ["another user's call finds it"]
+        if not uses_region(target, region):
+            return ["its owner's call does not find it"]
+    owner.close()
+    return []
+
+
 def all_connections(target):
     let_everybody_in(target)
     taken = [connect(target.address) for _ in range(CONNECTIONS_PER_CLIENT + 1)]
@@ -66,5 +95,5 @@ def all_connections(target):
 if __name__ == "__main__":
     if os.getuid() != 0:
         sys.exit(SKIPPED)
-    attack.run([same_name, all_connections], ways=("unix",),
+    attack.run([same_name, same_region, all_connections], ways=("unix",),
                options=("--max-connections-per-client", str(CONNECTIONS_PER_CLIENT)))

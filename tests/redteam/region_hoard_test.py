@@ -5,48 +5,16 @@ Exits with 0 if others can share memory again soon, and if a file of holes makes
 memory and counts with its size; with 1 if not.
 """
 
-import fcntl
-import os
-import socket
 import time
 
 import attack
-from operator_calls import field, fields
 from process_memory import rss
+from region_client import RegionClient
 
 MIB = 1 << 20
 GIB = 1 << 30
 CONNECTIONS = 64
 LIMIT_S = 30
-F_ADD_SEALS = 1033
-F_SEAL_SEAL = 1
-F_SEAL_SHRINK = 2
-
-
-class RegionClient:
-    """A connection to the server's socket of regions."""
-
-    def __init__(self, path):
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket.settimeout(LIMIT_S)
-        self._socket.connect(path)
-
-    def register(self, size):
-        """Registers a file of holes; whether that was allowed."""
-        file = os.memfd_create("holes", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        try:
-            os.ftruncate(file, size)
-            fcntl.fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL)
-            socket.send_fds(self._socket, [field(1, field(1, size))], [file])
-            return 1 in fields(self._socket.recv(1 << 16))
-        except ConnectionError:
-            return False
-        finally:
-            os.close(file)
-
-    def close(self):
-        """Ends the connection."""
-        self._socket.close()
 
 
 def region_hoard(target):

@@ -47,8 +47,8 @@ struct DeviceLeaseOptions {
 
 // A GPU that was leased.
 struct DeviceGrant {
-  // For OperatorCall::device_lease and OperatorSequence::device_lease. Whoever knows it has the
-  // GPU.
+  // For OperatorCall::device_lease and OperatorSequence::device_lease, in calls of the identity
+  // that leased it; to others it is unknown.
   std::string id;
   std::string device;   // as in DeviceInfo::name
   absl::Duration time;  // until the lease ends unless it is renewed

@@ -41,7 +41,7 @@ class SharedRegion {
   SharedRegion(std::shared_ptr<const std::string> id, std::span<std::byte> memory)
       : id_(std::move(id)), memory_(memory) {}
 
-  // Its id at the server; whoever knows it can use the memory in calls.
+  // Its id at the server, for calls of the same user over a socket file, or of the same identity.
   const std::string& id() const { return *id_; }
 
   // The memory, aligned to 64 bytes and zero at first.

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -107,6 +108,20 @@ TEST_F(AccessControlTest, StrangersMayUseTheServerWhereThatIsSaid) {
   const auto open = Load(options);
   EXPECT_TRUE(open->Identify(proof)->Check(Role::kExecute).ok());
   EXPECT_EQ(ReasonOf(open->Identify(proof)->Check(Role::kAdmin)), "CREDENTIALS_REQUIRED");
+}
+
+TEST_F(AccessControlTest, TheUserOfASocketFileIsKnownWhateverElseHeShows) {
+  const auto control = Load({});
+  CallProof proof;
+  proof.peer = PeerOfUser(1000);
+  EXPECT_EQ(control->Identify(proof)->user(), std::optional<uid_t>(1000));
+  proof.certificate = "node-1";
+  proof.has_certificate = true;
+  EXPECT_EQ(control->Identify(proof)->identity(), "cert:node-1");
+  EXPECT_EQ(control->Identify(proof)->user(), std::optional<uid_t>(1000));
+  for (const char* peer : {"ipv4:127.0.0.1:1", "unix:"}) {
+    EXPECT_EQ(control->Identify(ProofFrom(peer))->user(), std::nullopt) << peer;
+  }
 }
 
 TEST_F(AccessControlTest, UsersNeedTheRoleToShareMemory) {

@@ -82,12 +82,12 @@ class DeviceLeasesTest : public ::testing::Test {
 };
 
 TEST_F(DeviceLeasesTest, GrantsReservesAndFrees) {
-  const auto notes = Ask("client", "b");
+  const auto notes = Ask("1", "b");
   EXPECT_THAT(notes->events, ElementsAre("granted b"));
   EXPECT_EQ(notes->left, seconds(60));
-  EXPECT_EQ(devices_.Get("b").lease, *leases_.Find(notes->id));
-  ASSERT_TRUE(leases_.Release(notes->id).ok());
-  EXPECT_EQ(ReasonOf(leases_.Find(notes->id).status()), "DEVICE_LEASE_NOT_FOUND");
+  EXPECT_EQ(devices_.Get("b").lease, *leases_.Find(notes->id, "1"));
+  ASSERT_TRUE(leases_.Release(notes->id, "1").ok());
+  EXPECT_EQ(ReasonOf(leases_.Find(notes->id, "1").status()), "DEVICE_LEASE_NOT_FOUND");
   leases_.Update(devices_);
   EXPECT_THAT(notes->events, ElementsAre("granted b", "released"));
   EXPECT_EQ(devices_.Get("b").lease, kNoLease);
@@ -100,7 +100,7 @@ TEST_F(DeviceLeasesTest, TellsPositionsWhenTheyChange) {
   EXPECT_THAT(third->events, ElementsAre("queued 2"));
   leases_.Update(devices_);
   EXPECT_THAT(third->events, ElementsAre("queued 2"));
-  ASSERT_TRUE(leases_.Release(first->id).ok());
+  ASSERT_TRUE(leases_.Release(first->id, "1").ok());
   leases_.Update(devices_);
   EXPECT_THAT(second->events, ElementsAre("queued 1", "granted a"));
   EXPECT_THAT(third->events, ElementsAre("queued 2", "queued 1"));
@@ -122,22 +122,37 @@ TEST_F(DeviceLeasesTest, EndsLeasesAtTheirTime) {
   EXPECT_EQ(leases_.Update(devices_), clock_.Now() + seconds(30));
   clock_.Advance(seconds(30));
   // Also where nobody has come round to it.
-  EXPECT_FALSE(leases_.Find(notes->id).ok());
-  EXPECT_FALSE(leases_.Renew(notes->id, seconds(10)).ok());
+  EXPECT_FALSE(leases_.Find(notes->id, "1").ok());
+  EXPECT_FALSE(leases_.Renew(notes->id, "1", seconds(10)).ok());
   leases_.Update(devices_);
   EXPECT_THAT(notes->events, ElementsAre("granted a", "expired"));
   EXPECT_EQ(devices_.Get("a").lease, kNoLease);
 }
 
+TEST_F(DeviceLeasesTest, AnIdIsNothingToAnotherIdentity) {
+  const auto notes = Ask("1", "a");
+  const absl::Status unknown = leases_.Find("unknown", "2").status();
+  EXPECT_EQ(ReasonOf(unknown), "DEVICE_LEASE_NOT_FOUND");
+  // Not a word tells them apart.
+  EXPECT_EQ(leases_.Find(notes->id, "2").status(), unknown);
+  EXPECT_EQ(leases_.Renew(notes->id, "2", seconds(90)).status(), unknown);
+  EXPECT_EQ(leases_.Release(notes->id, "2"), unknown);
+  const std::vector<DeviceLeaseView> list = leases_.List();
+  ASSERT_THAT(list, SizeIs(1));
+  EXPECT_EQ(list[0].left, seconds(60));
+  EXPECT_THAT(notes->events, ElementsAre("granted a"));
+  EXPECT_TRUE(leases_.Find(notes->id, "1").ok());
+}
+
 TEST_F(DeviceLeasesTest, RenewalsGiveTime) {
   const auto notes = Ask("1", "a", seconds(30));
   clock_.Advance(seconds(20));
-  EXPECT_EQ(*leases_.Renew(notes->id, seconds(50)), seconds(50));
+  EXPECT_EQ(*leases_.Renew(notes->id, "1", seconds(50)), seconds(50));
   clock_.Advance(seconds(49));
   leases_.Update(devices_);
-  EXPECT_TRUE(leases_.Find(notes->id).ok());
+  EXPECT_TRUE(leases_.Find(notes->id, "1").ok());
   // 69 of 100 seconds are over.
-  EXPECT_EQ(*leases_.Renew(notes->id, seconds(1000)), seconds(31));
+  EXPECT_EQ(*leases_.Renew(notes->id, "1", seconds(1000)), seconds(31));
 }
 
 TEST_F(DeviceLeasesTest, ADeviceThatIsSetAsideHasNoLease) {
@@ -166,7 +181,7 @@ TEST_F(DeviceLeasesTest, WhoIsGoneWaitsNoMore) {
   ASSERT_TRUE(leases_.End(list[1].number, LeaseEnd::kByAdmin).ok());
   EXPECT_FALSE(leases_.End(list[1].number, LeaseEnd::kByAdmin).ok());
   EXPECT_THAT(waiting->events, ElementsAre("queued 1", "ended by an administrator"));
-  ASSERT_TRUE(leases_.Release(held->id).ok());
+  ASSERT_TRUE(leases_.Release(held->id, "1").ok());
   leases_.Update(devices_);
   EXPECT_THAT(leases_.List(), IsEmpty());
 }

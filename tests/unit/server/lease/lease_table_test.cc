@@ -111,7 +111,7 @@ TEST_F(LeaseTableTest, RenewalsEndWithTheLongestTime) {
   LeaseTable table({.max_time = seconds(100)});
   Add(table, "client", "", seconds(1000));
   GrantAll(table);
-  LeaseTable::Lease& lease = *table.Find("id1");
+  LeaseTable::Lease& lease = *table.Find("id1", "client");
   const Clock::TimePoint granted = now_;
   EXPECT_EQ(lease.end, granted + seconds(100));
   for (int i = 0; i < 5; ++i) {
@@ -124,7 +124,7 @@ TEST_F(LeaseTableTest, RenewalsShortenNothing) {
   LeaseTable table({.max_time = seconds(100)});
   Add(table, "client", "", seconds(50));
   GrantAll(table);
-  LeaseTable::Lease& lease = *table.Find("id1");
+  LeaseTable::Lease& lease = *table.Find("id1", "client");
   EXPECT_EQ(table.Renew(lease, seconds(10), now_), now_ + seconds(50));
   EXPECT_EQ(table.Renew(lease, seconds(70), now_), now_ + seconds(70));
 }
@@ -180,12 +180,24 @@ TEST_F(LeaseTableTest, ALostDeviceIsWaitedForOnlyWhereThereIsNoOther) {
 TEST_F(LeaseTableTest, OnlyHeldLeasesAreFoundByTheirIds) {
   LeaseTable table({});
   Add(table, "client");
-  EXPECT_EQ(table.Find(""), nullptr);
+  EXPECT_EQ(table.Find("", "client"), nullptr);
   GrantAll(table);
-  EXPECT_NE(table.Find("id1"), nullptr);
-  EXPECT_EQ(table.Find("id2"), nullptr);
+  EXPECT_NE(table.Find("id1", "client"), nullptr);
+  EXPECT_EQ(table.Find("id2", "client"), nullptr);
   table.Remove(1, now_);
-  EXPECT_EQ(table.Find("id1"), nullptr);
+  EXPECT_EQ(table.Find("id1", "client"), nullptr);
+}
+
+TEST_F(LeaseTableTest, AnIdIsOfTheIdentityThatAskedForTheLease) {
+  LeaseTable table({});
+  LeaseTable::Refusal refusal{};
+  table.Add({"host", "host/1", "", "", seconds(60)}, nullptr, now_, refusal);
+  GrantAll(table);
+  // Names divide an identity, and prove nothing.
+  EXPECT_NE(table.Find("id1", "host"), nullptr);
+  for (const char* identity : {"host/1", "hos", "other", ""}) {
+    EXPECT_EQ(table.Find("id1", identity), nullptr) << identity;
+  }
 }
 
 }  // namespace

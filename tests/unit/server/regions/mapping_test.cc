@@ -22,6 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr uint64_t kPage = 4096;
+constexpr RegionCaller kCaller = {"10.0.0.7"};
 
 TEST(GuardedMappingTest, SharesTheFilesBytes) {
   const SharedMemory memory(2 * kPage);
@@ -208,19 +209,19 @@ TEST(RegionTableTest, FindsWhatWasAdded) {
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_NE(*first, *second);
   EXPECT_EQ(first->size(), 32);
-  EXPECT_EQ(table.Find(*first)->bytes(), 100);
-  EXPECT_EQ(table.Find(*second)->bytes(), 200);
-  EXPECT_EQ(table.Find("x"), nullptr);
-  EXPECT_EQ(table.Find(""), nullptr);
+  EXPECT_EQ(table.Find(*first, kCaller)->bytes(), 100);
+  EXPECT_EQ(table.Find(*second, kCaller)->bytes(), 200);
+  EXPECT_EQ(table.Find("x", kCaller), nullptr);
+  EXPECT_EQ(table.Find("", kCaller), nullptr);
 }
 
 TEST(RegionTableTest, RemovesOnlyForItsOwner) {
   RegionTable table({});
   const std::string id = *table.Add({1}, MakeMemfd(100), 100);
   EXPECT_EQ(ReasonOf(table.Remove({2}, id)), "REGION_NOT_FOUND");
-  EXPECT_NE(table.Find(id), nullptr);
+  EXPECT_NE(table.Find(id, kCaller), nullptr);
   EXPECT_TRUE(table.Remove({1}, id).ok());
-  EXPECT_EQ(table.Find(id), nullptr);
+  EXPECT_EQ(table.Find(id, kCaller), nullptr);
   EXPECT_EQ(ReasonOf(table.Remove({1}, id)), "REGION_NOT_FOUND");
 }
 
@@ -228,9 +229,9 @@ TEST(RegionTableTest, RemovedRegionsStayMappedWhileTheyAreUsed) {
   const SharedMemory memory(100);
   RegionTable table({});
   const std::string id = *table.Add({1}, memory.fd(), 100);
-  const std::shared_ptr<const Region> used = table.Find(id);
+  const std::shared_ptr<const Region> used = table.Find(id, kCaller);
   table.RemoveAll({1});
-  EXPECT_EQ(table.Find(id), nullptr);
+  EXPECT_EQ(table.Find(id, kCaller), nullptr);
   memory.data()[50] = std::byte{4};
   EXPECT_EQ(*used->At(50, 1), std::byte{4});
 }
@@ -292,7 +293,7 @@ TEST(RegionTableTest, BoundsRegionsPerUser) {
 TEST(RegionTableTest, RemovedRegionsCountWhileTheyAreUsed) {
   RegionTable table({.max_bytes_per_user = kPage, .max_regions_per_user = 1});
   const std::string id = *table.Add({1}, MakeMemfd(kPage), kPage);
-  std::shared_ptr<const Region> used = table.Find(id);
+  std::shared_ptr<const Region> used = table.Find(id, kCaller);
   EXPECT_TRUE(table.Remove({1}, id).ok());
   EXPECT_EQ(ReasonOf(table.Add({1}, MakeMemfd(1), 1).status()), "REGION_QUOTA");
   used.reset();
@@ -312,7 +313,7 @@ TEST(RegionTableTest, TakesAllRegionsOfAnOwner) {
   const std::string other = *table.Add({2}, MakeMemfd(10), 10);
   table.RemoveAll({1});
   EXPECT_EQ(table.size(), 1);
-  EXPECT_NE(table.Find(other), nullptr);
+  EXPECT_NE(table.Find(other, kCaller), nullptr);
 }
 
 TEST(RegionTableTest, ServesManyThreads) {
@@ -322,7 +323,7 @@ TEST(RegionTableTest, ServesManyThreads) {
     threads.emplace_back([&, owner] {
       for (int i = 0; i < 50; ++i) {
         const std::string id = *table.Add({owner}, MakeMemfd(kPage), kPage);
-        const std::shared_ptr<const Region> region = table.Find(id);
+        const std::shared_ptr<const Region> region = table.Find(id, kCaller);
         if (i % 2 == 0) {
           EXPECT_TRUE(table.Remove({owner}, id).ok());
         } else {

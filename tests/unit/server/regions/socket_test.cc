@@ -25,6 +25,8 @@
 namespace opserve::testing {
 namespace {
 
+constexpr RegionCaller kLocalCaller = {"127.0.0.1"};
+
 // Descriptors that this process has open.
 int OpenDescriptors() {
   const std::filesystem::directory_iterator all("/proc/self/fd");
@@ -66,10 +68,10 @@ TEST_F(RegionSocketTest, RegistersAndUnregisters) {
   const RegionClient client(options_.path);
   const SharedMemory memory(1000);
   const std::string id = client.Register(memory);
-  ASSERT_NE(table_.Find(id), nullptr);
-  EXPECT_EQ(table_.Find(id)->bytes(), 1000);
+  ASSERT_NE(table_.Find(id, kLocalCaller), nullptr);
+  EXPECT_EQ(table_.Find(id, kLocalCaller)->bytes(), 1000);
   EXPECT_EQ(client.Ask(UnregisterPacket(id)).region(), id);
-  EXPECT_EQ(table_.Find(id), nullptr);
+  EXPECT_EQ(table_.Find(id, kLocalCaller), nullptr);
   EXPECT_EQ(ReasonOf(client.Ask(UnregisterPacket(id))), "REGION_NOT_FOUND");
 }
 
@@ -88,7 +90,7 @@ TEST_F(RegionSocketTest, UsersWhoMayNotUseItAreToldSo) {
   const RegionClient late(options_.path);
   EXPECT_EQ(ReasonOf(late.Ask(UnregisterPacket("x"))), "ROLE_REQUIRED");
   // What was shared before stays.
-  EXPECT_NE(table_.Find(id), nullptr);
+  EXPECT_NE(table_.Find(id, kLocalCaller), nullptr);
 }
 
 TEST_F(RegionSocketTest, OtherConnectionsCannotUnregister) {
@@ -97,7 +99,7 @@ TEST_F(RegionSocketTest, OtherConnectionsCannotUnregister) {
   const RegionClient other(options_.path);
   const std::string id = client.Register(SharedMemory(1000));
   EXPECT_EQ(ReasonOf(other.Ask(UnregisterPacket(id))), "REGION_NOT_FOUND");
-  EXPECT_NE(table_.Find(id), nullptr);
+  EXPECT_NE(table_.Find(id, kLocalCaller), nullptr);
 }
 
 TEST_F(RegionSocketTest, AnswersWithWhatIsWrong) {
@@ -145,9 +147,9 @@ TEST_F(RegionSocketTest, RegistersByName) {
   {
     const RegionClient client(options_.path);
     const std::string id = client.Register(segment.RegisterPacket());
-    ASSERT_NE(table_.Find(id), nullptr);
+    ASSERT_NE(table_.Find(id, kLocalCaller), nullptr);
     segment.memory().data()[99] = std::byte{3};
-    EXPECT_EQ(*table_.Find(id)->At(99, 1), std::byte{3});
+    EXPECT_EQ(*table_.Find(id, kLocalCaller)->At(99, 1), std::byte{3});
     EXPECT_EQ(ReasonOf(client.Ask(segment.RegisterPacket(), segment.memory().fd().get())),
               "INVALID_REQUEST");
     EXPECT_NE(client.Register(SharedMemory(100)), "");
@@ -205,7 +207,7 @@ TEST_F(RegionSocketTest, AnEndedConnectionTakesItsRegionsAlong) {
   const RegionClient later(options_.path);
   const std::string id = later.Register(SharedMemory(1000));
   EXPECT_EQ(table_.size(), 1);
-  EXPECT_NE(table_.Find(id), nullptr);
+  EXPECT_NE(table_.Find(id, kLocalCaller), nullptr);
   EXPECT_EQ(OpenDescriptors(), before + 2);
 }
 
@@ -422,7 +424,7 @@ TEST_F(RegionSocketTest, StoppingEndsConnectionsAndRegions) {
   const RegionClient client(options_.path);
   const std::string id = client.Register(SharedMemory(10));
   socket_.reset();
-  EXPECT_EQ(table_.Find(id), nullptr);
+  EXPECT_EQ(table_.Find(id, kLocalCaller), nullptr);
   EXPECT_TRUE(absl::IsOutOfRange(ReceivePacket(client.socket()).status()));
 }
 
