@@ -16,6 +16,7 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_posix.h"
 #include "proto/transport/loopback_tuning.h"
+#include "server/base/accept_pause.h"
 #include "server/edge/descriptor_limit.h"
 #include "server/edge/received_bytes.h"
 
@@ -24,8 +25,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long new connections wait where the process has no descriptors left.
-constexpr milliseconds kAcceptPause{100};
 // How often silent connections are looked at.
 constexpr milliseconds kTick{250};
 // Connections accepted in a row, so that those that end are noticed in time.
@@ -216,21 +215,12 @@ bool Edge::AcceptOne(int listener) {
     TakeConnection(std::move(socket), listener);
     return true;
   }
-  switch (errno) {
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-    case ENOMEM:
-      // They wait in the backlog; asking again and again would only take time.
-      PollListeners(false);
-      Refuse("", CloseReason::kNotAccepted);
-      return false;
-    case EAGAIN:
-      return false;
-    default:
-      // What went wrong with this one says nothing of the next.
-      return true;
+  if (NeedsAcceptPause(errno)) {
+    PollListeners(false);
+    Refuse("", CloseReason::kNotAccepted);
+    return false;
   }
+  return errno != EAGAIN;
 }
 
 void Edge::TakeConnection(UniqueFd socket, int listener) {

@@ -19,12 +19,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/base/accept_pause.h"
 
 namespace opserve {
 namespace {
-
-// Without descriptors there is no use in trying again at once.
-constexpr std::chrono::milliseconds kAcceptPause{100};
 
 absl::string_view PhraseOf(int status) {
   switch (status) {
@@ -207,9 +205,7 @@ void HttpListener::AcceptAll(int listener, Clock::TimePoint now) {
     UniqueFd socket(accept4(listener, reinterpret_cast<sockaddr*>(&from), &bytes,
                             SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
-      if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-        accept_again_ = now + kAcceptPause;
-      }
+      if (NeedsAcceptPause(errno)) accept_again_ = now + kAcceptPause;
       return;
     }
     Add(std::move(socket), from, now);
