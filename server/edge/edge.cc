@@ -38,16 +38,6 @@ constexpr double kForgivenMisdeedsPerSecond = 1;
 constexpr std::chrono::seconds kMisdeedsForgotten{16};
 constexpr std::chrono::seconds kLogInterval{1};
 
-// nullopt where the peer is gone already.
-std::optional<PeerIdentity> UnixPeerOf(int fd) {
-  ucred credentials = {};
-  socklen_t length = sizeof(credentials);
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return std::nullopt;
-  PeerIdentity peer = PeerOfUser(credentials.uid);
-  peer.pid = credentials.pid;
-  return peer;
-}
-
 EdgeOptions WithinLimits(EdgeOptions options) {
   options.max_connections = std::min(options.max_connections, ConnectionsWithinDescriptorLimit());
   if (options.max_connections_per_client == 0) {

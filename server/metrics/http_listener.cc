@@ -82,14 +82,9 @@ void ReadHeaders(absl::string_view text, HttpRequest& request) {
 
 // The user at the other end of a socket file.
 PeerIdentity UserOf(int socket) {
-  PeerIdentity peer;
-  ucred user = {};
-  socklen_t bytes = sizeof(user);
-  const bool is_known = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &user, &bytes) == 0;
-  peer.transport = is_known ? PeerTransport::kUnixSocket : PeerTransport::kUnknown;
-  peer.uid = user.uid;
-  peer.pid = user.pid;
-  return peer;
+  PeerIdentity unknown;
+  unknown.transport = PeerTransport::kUnknown;
+  return UnixPeerOf(socket).value_or(unknown);
 }
 
 }  // namespace
