@@ -17,6 +17,7 @@
 #include "grpcpp/server_posix.h"
 #include "proto/transport/loopback_tuning.h"
 #include "server/base/accept_pause.h"
+#include "server/base/named_thread.h"
 #include "server/edge/descriptor_limit.h"
 #include "server/edge/received_bytes.h"
 
@@ -118,7 +119,7 @@ void Edge::AddTo(grpc::ServerBuilder& builder,
 
 void Edge::Start(grpc::Server& server) {
   server_ = &server;
-  thread_ = std::thread([this] { Serve(); });
+  thread_ = StartThread("edge", [this] { Serve(); });
 }
 
 void Edge::StopAccepting() {

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/base/accept_pause.h"
+#include "server/base/named_thread.h"
 
 namespace opserve {
 namespace {
@@ -126,7 +127,7 @@ HttpListener::HttpListener(ListeningSockets listening, UniqueFd wake, const Http
       limits_(limits),
       handler_(std::move(handler)),
       tls_(std::move(tls)),
-      thread_([this] { Serve(); }) {}
+      thread_(StartThread("metrics", [this] { Serve(); })) {}
 
 HttpListener::~HttpListener() {
   const uint64_t one = 1;

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "opserve/v1/regions.pb.h"
 #include "server/base/accept_pause.h"
+#include "server/base/named_thread.h"
 #include "server/errors/errors.h"
 
 namespace opserve {
@@ -117,7 +118,7 @@ RegionSocket::RegionSocket(const RegionSocketOptions& options, RegionTable& tabl
       clock_(clock),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
-      thread_([this] { Serve(); }) {}
+      thread_(StartThread("regions", [this] { Serve(); })) {}
 
 RegionSocket::~RegionSocket() {
   eventfd_write(stop_.get(), 1);

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "server/base/named_thread.h"
+
 namespace opserve {
 
 using std::chrono::milliseconds;
@@ -22,8 +25,10 @@ milliseconds TickOf(milliseconds stall_limit) {
 
 }  // namespace
 
-Poller::Poller(std::unique_ptr<grpc::ServerCompletionQueue> queue, milliseconds stall_limit)
+Poller::Poller(std::unique_ptr<grpc::ServerCompletionQueue> queue, milliseconds stall_limit,
+               int number)
     : queue_(std::move(queue)),
+      number_(number),
       tick_(TickOf(stall_limit)),
       bytes_per_second_(kLeastAnswerBytesPerSecond) {}
 
@@ -39,7 +44,7 @@ void Poller::RemoveCall(PolledCall& call) {
 }
 
 void Poller::Start() {
-  thread_ = std::thread([this] { Run(); });
+  thread_ = StartThread(absl::StrCat("poller/", number_), [this] { Run(); });
 }
 
 void Poller::Stop() {

@@ -336,7 +336,8 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   builder.RegisterService(&reflection.rpc());
   builder.RegisterService(&reflection.rpc_v1());
   for (int i = 0; i < PollersOf(options); ++i) {
-    pollers.push_back(std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit));
+    pollers.push_back(
+        std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit, i));
   }
   edge->AddTo(builder, credentials);
   server = builder.BuildAndStart();
@@ -353,7 +354,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   health.SetServingStatus(kServiceName, true);
   health.SetServingStatus(kAdmissionHealthName, true);
   saturation_watch =
-      std::make_unique<TaskThread>(Saturation::kPeriod, [this] { WatchAdmission(); });
+      std::make_unique<TaskThread>("saturation", Saturation::kPeriod, [this] { WatchAdmission(); });
   gpu_readiness.Attach(health, pool);
   device_history.Attach(pool);
   for (const std::unique_ptr<Poller>& poller : pollers) {
@@ -366,7 +367,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   }
   edge->Start(*server);
   if (access->has_files() || identity_files.has_files()) {
-    file_thread.emplace(kFilePeriod, [this] {
+    file_thread.emplace("files", kFilePeriod, [this] {
       access->ReadChanged();
       identity_files.ReadChanged();
     });
