@@ -96,7 +96,8 @@ int Serve(const ProgramOptions& options, const ServiceNotifier& notifier, Logger
   absl::StatusOr<GpuFinder> find_gpus = MakeGpuFinder(options.gpu, logger);
   if (!find_gpus.ok()) return FailToStart(logger, find_gpus.status());
   auto server =
-      Server::Start(options.server, {.logger = &logger, .find_gpus = *std::move(find_gpus)});
+      Server::Start(options.server,
+                    {.logger = &logger, .find_gpus = *std::move(find_gpus), .trim_heap = TrimHeap});
   if (!server.ok()) return FailToStart(logger, server.status());
   std::optional<ReadyFile> ready_file;
   if (!options.ready_file.empty()) {
