@@ -7,7 +7,6 @@ second needs more is theirs. All of them are closed and opened again, to see wha
 which a preloaded library counts to the byte, and of the resident memory, which the allocator keeps.
 """
 
-import argparse
 import pathlib
 import resource
 import struct
@@ -19,6 +18,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("testing", "redteam", "bench")]
 
+import bench_program  # noqa: E402
 import machine  # noqa: E402
 from raw_http2 import EXECUTE, call, open_http2  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
@@ -188,29 +188,17 @@ def report(connections, identities, one, many):
           f"(goal: at most {MOST_GROWTH / MIB:g}{', missed' if growth > MOST_GROWTH else ''})")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", default="build/release/bin", type=pathlib.Path,
-                        help="folder of the programs (default: %(default)s)")
-    parser.add_argument("--connections", type=int, default=10000, help="default: %(default)s")
-    parser.add_argument("--identities", type=int, default=1000, help="default: %(default)s")
-    parser.add_argument("--smoke", action="store_true", help="few of them: that it works")
-    options = parser.parse_args()
-    if options.smoke:
-        options.connections, options.identities = 40, 10
+def bench(options):
     print(machine.state())
     connections = room_for(options.connections)
     identities = min(options.identities, connections)
-    try:
-        with tempfile.TemporaryDirectory(prefix="opserve-connections-") as folder:
-            one, many = (measure(options.bin.resolve(), pathlib.Path(folder) / str(count), connections,
-                                 count) for count in (1, identities))
-    except (RuntimeError, OSError) as error:
-        print(f"bench_connections: {error}", file=sys.stderr)
-        return 1
+    with tempfile.TemporaryDirectory(prefix="opserve-connections-") as folder:
+        one, many = (measure(options.bin, pathlib.Path(folder) / str(count), connections, count)
+                     for count in (1, identities))
     report(connections, identities, one, many)
-    return 0
+    return True
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bench_program.main(__doc__, bench, {"connections": 40, "identities": 10},
+                                connections=(10000, "in all"), identities=(1000, "of the second server")))
