@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu_executor.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "tbb/info.h"
 #include "tbb/parallel_for.h"
 #include "tbb/task_arena.h"
+#include "tbb/task_scheduler_observer.h"
 
 namespace opserve {
 namespace {
@@ -81,6 +83,20 @@ GroupBytes BytesOf(const SequenceInvocation& sequence, const StepGroup& group) {
   return bytes;
 }
 
+// Names TBB's own threads while they work in an arena, for `ps -T`, gdb and perf: they would have
+// the name of whichever thread had them started.
+class PoolNames final : public tbb::task_scheduler_observer {
+ public:
+  explicit PoolNames(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) {
+    observe(true);
+  }
+  ~PoolNames() override { observe(false); }
+
+  void on_scheduler_entry(bool is_worker) override {
+    if (is_worker) pthread_setname_np(pthread_self(), "cpu-pool");
+  }
+};
+
 }  // namespace
 
 struct CpuExecutor::Impl {
@@ -138,6 +154,7 @@ struct CpuExecutor::Impl {
   const int threads;
   const uint64_t streaming_threshold = StreamingThreshold();
   tbb::task_arena arena;
+  PoolNames names{arena};
 };
 
 void CpuExecutor::Impl::RunPacked(const Invocation& call, cpu::FlatKernel kernel,

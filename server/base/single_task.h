@@ -6,17 +6,20 @@
 #define OPSERVE_SERVER_BASE_SINGLE_TASK_H_
 
 #include <functional>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "proto/base/mutex.h"
+#include "server/base/named_thread.h"
 
 namespace opserve {
 
 // One task at a time, in a thread of its own. Thread-safe. The destructor waits for the task.
 class SingleTask {
  public:
-  SingleTask() = default;
+  // `name`: of the thread, as for StartThread.
+  explicit SingleTask(std::string name) : name_(std::move(name)) {}
   ~SingleTask() {
     if (thread_.joinable()) thread_.join();
   }
@@ -32,7 +35,7 @@ class SingleTask {
     if (is_running_) return false;
     // The thread of the last task is at its end.
     if (thread_.joinable()) thread_.join();
-    thread_ = std::thread([this, run = std::move(task), told = std::move(tell)] {
+    thread_ = StartThread(name_, [this, run = std::move(task), told = std::move(tell)] {
       run();
       {
         MutexLock done(mutex_);
@@ -46,6 +49,7 @@ class SingleTask {
   }
 
  private:
+  const std::string name_;
   Mutex mutex_;
   bool is_running_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/base/mutex.h"
 #include "server/base/fair_queue.h"
+#include "server/base/named_thread.h"
 
 namespace opserve {
 
@@ -22,9 +23,13 @@ class TaskThread {
  public:
   using Ticket = FairQueue<std::function<void()>>::Ticket;
 
-  // When there is nothing to do, calls `at_rest` now and again, about every `period`.
-  TaskThread(std::chrono::milliseconds period, std::function<void()> at_rest)
-      : period_(period), at_rest_(std::move(at_rest)), thread_([this] { Run(); }) {}
+  // `name`: of the thread, as for StartThread. When there is nothing to do, calls `at_rest` now and
+  // again, about every `period`.
+  TaskThread(absl::string_view name, std::chrono::milliseconds period,
+             std::function<void()> at_rest)
+      : period_(period),
+        at_rest_(std::move(at_rest)),
+        thread_(StartThread(name, [this] { Run(); })) {}
   ~TaskThread() {
     {
       MutexLock lock(mutex_);

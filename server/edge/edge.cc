@@ -16,6 +16,8 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_posix.h"
 #include "proto/transport/loopback_tuning.h"
+#include "server/base/accept_pause.h"
+#include "server/base/named_thread.h"
 #include "server/edge/descriptor_limit.h"
 #include "server/edge/received_bytes.h"
 
@@ -24,8 +26,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long new connections wait where the process has no descriptors left.
-constexpr milliseconds kAcceptPause{100};
 // How often silent connections are looked at.
 constexpr milliseconds kTick{250};
 // Connections accepted in a row, so that those that end are noticed in time.
@@ -38,16 +38,6 @@ constexpr double kMisdeeds = 8;
 constexpr double kForgivenMisdeedsPerSecond = 1;
 constexpr std::chrono::seconds kMisdeedsForgotten{16};
 constexpr std::chrono::seconds kLogInterval{1};
-
-// nullopt where the peer is gone already.
-std::optional<PeerIdentity> UnixPeerOf(int fd) {
-  ucred credentials = {};
-  socklen_t length = sizeof(credentials);
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return std::nullopt;
-  PeerIdentity peer = PeerOfUser(credentials.uid);
-  peer.pid = credentials.pid;
-  return peer;
-}
 
 EdgeOptions WithinLimits(EdgeOptions options) {
   options.max_connections = std::min(options.max_connections, ConnectionsWithinDescriptorLimit());
@@ -129,7 +119,7 @@ void Edge::AddTo(grpc::ServerBuilder& builder,
 
 void Edge::Start(grpc::Server& server) {
   server_ = &server;
-  thread_ = std::thread([this] { Serve(); });
+  thread_ = StartThread("edge", [this] { Serve(); });
 }
 
 void Edge::StopAccepting() {
@@ -216,21 +206,12 @@ bool Edge::AcceptOne(int listener) {
     TakeConnection(std::move(socket), listener);
     return true;
   }
-  switch (errno) {
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-    case ENOMEM:
-      // They wait in the backlog; asking again and again would only take time.
-      PollListeners(false);
-      Refuse("", CloseReason::kNotAccepted);
-      return false;
-    case EAGAIN:
-      return false;
-    default:
-      // What went wrong with this one says nothing of the next.
-      return true;
+  if (NeedsAcceptPause(errno)) {
+    PollListeners(false);
+    Refuse("", CloseReason::kNotAccepted);
+    return false;
   }
+  return errno != EAGAIN;
 }
 
 void Edge::TakeConnection(UniqueFd socket, int listener) {

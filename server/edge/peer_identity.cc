@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "server/base/peer_credentials.h"
 #include "server/edge/connection_table.h"
 
 namespace opserve {
@@ -91,6 +92,14 @@ PeerIdentity PeerOfUser(uid_t uid) {
   PeerIdentity peer;
   peer.transport = PeerTransport::kUnixSocket;
   peer.uid = uid;
+  return peer;
+}
+
+std::optional<PeerIdentity> UnixPeerOf(int socket) {
+  const std::optional<ucred> credentials = PeerCredentials(socket);
+  if (!credentials) return std::nullopt;
+  PeerIdentity peer = PeerOfUser(credentials->uid);
+  peer.pid = credentials->pid;
   return peer;
 }
 

@@ -59,6 +59,10 @@ bool IsLoopback(const in6_addr& address);
 // The user of this machine who is at the other end of a socket file.
 PeerIdentity PeerOfUser(uid_t uid);
 
+// The peer of `socket`, a connection by way of a socket file; nullopt where the system does not
+// tell.
+std::optional<PeerIdentity> UnixPeerOf(int socket);
+
 // The peer of a TCP connection.
 PeerIdentity TcpPeerOf(const sockaddr_storage& from);
 

@@ -24,7 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // A client that sends slower than this holds memory for longer than a request is worth.
-constexpr uint64_t kLeastBytesPerSecond = 1 << 20;
+constexpr uint64_t kLeastUploadBytesPerSecond = 1 << 20;
 
 // The error of a message after which nobody can tell which bytes belong to which request.
 absl::Status RuleError(absl::string_view field, std::string what) {
@@ -226,7 +226,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
 
   // How long the payloads of a request with so many bytes of tensors may take.
   Clock::Duration TimeFor(uint64_t bytes) const {
-    return parts_.options.upload_grace + std::chrono::seconds(bytes / kLeastBytesPerSecond);
+    return parts_.options.upload_grace + std::chrono::seconds(bytes / kLeastUploadBytesPerSecond);
   }
 
   // Refuses a request whose payloads come too slowly, and gives up what is held for it.
@@ -240,7 +240,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
         absl::StrCat("The payloads of the request, with tensors of ", bytes,
                      " bytes, were not complete after ",
                      std::chrono::ceil<std::chrono::seconds>(TimeFor(bytes)).count(), " s."),
-        {{"bytes_per_second", absl::StrCat(kLeastBytesPerSecond)}}));
+        {{"bytes_per_second", absl::StrCat(kLeastUploadBytesPerSecond)}}));
   }
 
   // Whether the next message has been asked for, so that it is the client's turn.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/named_thread.h"
 
 namespace opserve {
 namespace {
@@ -57,7 +58,7 @@ LineFile::LineFile(const LineFileOptions& options, UniqueFd file, Logger& logger
       batches_(1) {
   // The thread gives pieces back where it must not run out of memory.
   spare_pieces_.reserve(kMostSpare);
-  thread_ = std::thread([this] { Run(); });
+  thread_ = StartThread(absl::StrCat(options_.title, "-log"), [this] { Run(); });
 }
 
 LineFile::~LineFile() {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/named_thread.h"
 #include "server/base/random_id.h"
 #include "server/errors/errors.h"
 
@@ -47,7 +48,7 @@ DeviceLeases::DeviceLeases(const DeviceLeaseLimits& limits, const Clock& clock, 
       table_(limits) {}
 
 void DeviceLeases::Start(LeasableDevices& devices) {
-  thread_ = std::thread([this, &devices] { Run(devices); });
+  thread_ = StartThread("leases", [this, &devices] { Run(devices); });
 }
 
 void DeviceLeases::Stop() {

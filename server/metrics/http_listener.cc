@@ -19,12 +19,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/base/accept_pause.h"
+#include "server/base/named_thread.h"
 
 namespace opserve {
 namespace {
-
-// Without descriptors there is no use in trying again at once.
-constexpr std::chrono::milliseconds kAcceptPause{100};
 
 absl::string_view PhraseOf(int status) {
   switch (status) {
@@ -84,14 +83,9 @@ void ReadHeaders(absl::string_view text, HttpRequest& request) {
 
 // The user at the other end of a socket file.
 PeerIdentity UserOf(int socket) {
-  PeerIdentity peer;
-  ucred user = {};
-  socklen_t bytes = sizeof(user);
-  const bool is_known = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &user, &bytes) == 0;
-  peer.transport = is_known ? PeerTransport::kUnixSocket : PeerTransport::kUnknown;
-  peer.uid = user.uid;
-  peer.pid = user.pid;
-  return peer;
+  PeerIdentity unknown;
+  unknown.transport = PeerTransport::kUnknown;
+  return UnixPeerOf(socket).value_or(unknown);
 }
 
 }  // namespace
@@ -133,7 +127,7 @@ HttpListener::HttpListener(ListeningSockets listening, UniqueFd wake, const Http
       limits_(limits),
       handler_(std::move(handler)),
       tls_(std::move(tls)),
-      thread_([this] { Serve(); }) {}
+      thread_(StartThread("metrics", [this] { Serve(); })) {}
 
 HttpListener::~HttpListener() {
   const uint64_t one = 1;
@@ -209,9 +203,7 @@ void HttpListener::AcceptAll(int listener, Clock::TimePoint now) {
     UniqueFd socket(accept4(listener, reinterpret_cast<sockaddr*>(&from), &bytes,
                             SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
-      if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-        accept_again_ = now + kAcceptPause;
-      }
+      if (NeedsAcceptPause(errno)) accept_again_ = now + kAcceptPause;
       return;
     }
     Add(std::move(socket), from, now);

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "proto/base/mutex.h"
+#include "server/base/named_thread.h"
 #include "server/pool/batch_runner.h"
 #include "server/pool/device_keeper.h"
 #include "server/pool/device_slot.h"
@@ -71,7 +74,8 @@ struct DevicePool::Impl {
   bool SubmitOrThrow(Job& job, absl::FunctionRef<void()> before_queued);
   // Whether the job, which is for the processor, is short enough to run in this thread.
   bool IsForThisThread(const JobTraits& traits);
-  void StartThreads(DeviceSlot& slot, BatchRunner& runner, int count,
+  // `name`: of the threads, all of one device.
+  void StartThreads(absl::string_view name, DeviceSlot& slot, BatchRunner& runner, int count,
                     std::vector<std::thread>& threads);
   void OnChange(const DeviceHealth& health);
   void OnIdle();
@@ -140,7 +144,7 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
       processor_runner(runner_parts, slots.processor()),
       is_searching(find_gpus != nullptr) {
   slots.processor().Install(processor);
-  StartThreads(slots.processor(), processor_runner,
+  StartThreads("runner/cpu", slots.processor(), processor_runner,
                ProcessorLimits(options.cpu_workers).max_in_flight, cpu_threads);
 }
 
@@ -188,12 +192,12 @@ bool DevicePool::Impl::IsForThisThread(const JobTraits& traits) {
              .value_or(Clock::Duration()) <= kLongestInline;
 }
 
-void DevicePool::Impl::StartThreads(DeviceSlot& slot, BatchRunner& runner, int count,
-                                    std::vector<std::thread>& threads) {
+void DevicePool::Impl::StartThreads(absl::string_view name, DeviceSlot& slot, BatchRunner& runner,
+                                    int count, std::vector<std::thread>& threads) {
   BatchQueue& queue = slot.queue();
   for (int i = 0; i < count; ++i) {
-    threads.emplace_back(
-        [this, &queue, &runner] { RunBatches(queue, runner, [this] { OnIdle(); }); });
+    threads.push_back(StartThread(
+        name, [this, &queue, &runner] { RunBatches(queue, runner, [this] { OnIdle(); }); }));
   }
 }
 
@@ -244,8 +248,9 @@ void DevicePool::Impl::AddGpus() {
   }
   // Nothing is placed on them before they are made.
   for (const std::unique_ptr<DeviceSlot>& gpu : gpus) {
+    const std::string name = absl::StrCat("runner/gpu", gpu_runners.size());
     gpu_runners.push_back(std::make_unique<BatchRunner>(runner_parts, *gpu));
-    StartThreads(*gpu, *gpu_runners.back(), gpu_limits.max_in_flight, gpu_threads);
+    StartThreads(name, *gpu, *gpu_runners.back(), gpu_limits.max_in_flight, gpu_threads);
   }
   slots.AddGpus(std::move(gpus));
 }
@@ -299,7 +304,8 @@ void DevicePool::Close() { impl_->closed = true; }
 
 void DevicePool::StartMaintenance() {
   if (!has_gpus()) return;
-  impl_->maintenance = std::thread([impl = impl_.get()] { impl->MaintainUntilStopped(); });
+  impl_->maintenance =
+      StartThread("maintenance", [impl = impl_.get()] { impl->MaintainUntilStopped(); });
 }
 
 bool DevicePool::has_gpus() const { return impl_->is_searching || impl_->slots.get().size() > 1; }

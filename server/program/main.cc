@@ -83,7 +83,7 @@ std::unique_ptr<TaskThread> StartWatchdog(Server& server, const ServiceNotifier&
   const auto part =
       std::max(std::chrono::duration_cast<std::chrono::milliseconds>(*notifier.watchdog() / 6),
                std::chrono::milliseconds(1));
-  return std::make_unique<TaskThread>(part, [&server, &notifier, &logger, part] {
+  return std::make_unique<TaskThread>("watchdog", part, [&server, &notifier, &logger, part] {
     if (server.Responds(part)) return notifier.Alive();
     logger.Log(LogLevel::kError, "pollers are stuck", {{"limit_ms", part.count()}});
   });
@@ -92,11 +92,12 @@ std::unique_ptr<TaskThread> StartWatchdog(Server& server, const ServiceNotifier&
 int Serve(const ProgramOptions& options, const ServiceNotifier& notifier, Logger& logger) {
   // What it takes to end must be there before anything can use the last thread up.
   StopSignals signals;
-  TaskThread destroyer(kIdlePeriod, [] {});
+  TaskThread destroyer("end", kIdlePeriod, [] {});
   absl::StatusOr<GpuFinder> find_gpus = MakeGpuFinder(options.gpu, logger);
   if (!find_gpus.ok()) return FailToStart(logger, find_gpus.status());
   auto server =
-      Server::Start(options.server, {.logger = &logger, .find_gpus = *std::move(find_gpus)});
+      Server::Start(options.server,
+                    {.logger = &logger, .find_gpus = *std::move(find_gpus), .trim_heap = TrimHeap});
   if (!server.ok()) return FailToStart(logger, server.status());
   std::optional<ReadyFile> ready_file;
   if (!options.ready_file.empty()) {

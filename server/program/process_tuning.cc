@@ -22,6 +22,12 @@ void KeepHeap([[maybe_unused]] uint64_t bytes) {
 #endif
 }
 
+void TrimHeap() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 void StopDeadlockSearch() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
 
 }  // namespace opserve

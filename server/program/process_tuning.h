@@ -14,6 +14,11 @@ namespace opserve {
 // alone. To be called before threads are started; does nothing without glibc.
 void KeepHeap(uint64_t bytes);
 
+// Gives all freed memory of the allocator back to the system, page by page, but for what KeepHeap
+// lets it keep at the end of a heap of a thread. Threads that allocate meanwhile may wait for some
+// tens of milliseconds. Thread-safe; does nothing without glibc.
+void TrimHeap();
+
 // Switches off the search for deadlocks that Abseil does at each lock of a mutex where it was built
 // with assertions, as Debian's is: gRPC locks dozens for a call. Our own mutexes are not Abseil's.
 void StopDeadlockSearch();

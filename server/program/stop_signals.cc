@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "server/base/named_thread.h"
+
 namespace opserve {
 namespace {
 
@@ -20,7 +22,7 @@ StopSignals::StopSignals() {
   // Threads inherit the mask; the wake-up is blocked only where it is waited for.
   sigset_t before;
   pthread_sigmask(SIG_BLOCK, &signals_, &before);
-  thread_ = std::thread([this] { Run(); });
+  thread_ = StartThread("signals", [this] { Run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

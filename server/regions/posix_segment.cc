@@ -14,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/utf8.h"
+#include "server/base/peer_credentials.h"
 #include "server/errors/errors.h"
 
 namespace opserve {
@@ -41,20 +42,17 @@ bool IsSegment(int fd, const struct stat& file) {
 }  // namespace
 
 std::optional<Peer> PeerOf(const UniqueFd& socket) {
-  ucred credentials = {};
-  socklen_t size = sizeof(credentials);
-  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    return std::nullopt;
-  }
-  Peer peer = {credentials.uid, {}};
-  size = 0;
+  const std::optional<ucred> credentials = PeerCredentials(socket.get());
+  if (!credentials) return std::nullopt;
+  Peer peer = {credentials->uid, {}};
+  socklen_t size = 0;
   // Fails where there are any groups, and tells how many bytes they take.
   getsockopt(socket.get(), SOL_SOCKET, SO_PEERGROUPS, nullptr, &size);
   peer.groups.resize(size / sizeof(gid_t));
   if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size) != 0) {
     return std::nullopt;
   }
-  peer.groups.push_back(credentials.gid);
+  peer.groups.push_back(credentials->gid);
   return peer;
 }
 

@@ -14,13 +14,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "opserve/v1/regions.pb.h"
+#include "server/base/accept_pause.h"
+#include "server/base/named_thread.h"
 #include "server/errors/errors.h"
 
 namespace opserve {
 namespace {
-
-// How long new connections wait where the process has no descriptors left.
-constexpr int kAcceptPauseMs = 100;
 
 absl::Status Malformed(absl::string_view field, absl::string_view what) {
   return MakeViolationError({std::string(field), std::string(what)});
@@ -119,7 +118,7 @@ RegionSocket::RegionSocket(const RegionSocketOptions& options, RegionTable& tabl
       clock_(clock),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
-      thread_([this] { Serve(); }) {}
+      thread_(StartThread("regions", [this] { Serve(); })) {}
 
 RegionSocket::~RegionSocket() {
   eventfd_write(stop_.get(), 1);
@@ -137,7 +136,8 @@ void RegionSocket::Serve() {
     for (const Connection& connection : connections_) {
       polled.push_back({connection.socket.get(), POLLIN, 0});
     }
-    const int wait = accepts ? WaitMs(clock_.Now(), next_end) : kAcceptPauseMs;
+    const int wait =
+        accepts ? WaitMs(clock_.Now(), next_end) : static_cast<int>(kAcceptPause.count());
     if (poll(polled.data(), polled.size(), wait) < 0) continue;
     if (polled[0].revents != 0) return;
     // One packet of each in turn, so that none holds up the others for long.
@@ -171,7 +171,7 @@ Clock::TimePoint RegionSocket::EndIdle() {
 
 bool RegionSocket::Accept() {
   UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket) return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS;
+  if (!socket) return !NeedsAcceptPause(errno);
   std::optional<Peer> peer = PeerOf(socket);
   if (!peer) return true;
   const auto of_user = static_cast<size_t>(std::count_if(

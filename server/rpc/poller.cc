@@ -4,6 +4,9 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "server/base/named_thread.h"
+
 namespace opserve {
 
 using std::chrono::milliseconds;
@@ -12,9 +15,9 @@ namespace {
 
 // How a large answer advances is not to be seen, so its client has a second more for each of so
 // many bytes, ...
-constexpr uint64_t kLeastBytesPerSecond = 1 << 20;
+constexpr uint64_t kLeastAnswerBytesPerSecond = 1 << 20;
 // ... or, while the server drains, of so many.
-constexpr uint64_t kLeastBytesPerSecondAtEnd = 16 << 20;
+constexpr uint64_t kLeastAnswerBytesPerSecondAtEnd = 16 << 20;
 
 milliseconds TickOf(milliseconds stall_limit) {
   return std::max(stall_limit / StallWatch::kTicks, milliseconds(1));
@@ -22,10 +25,12 @@ milliseconds TickOf(milliseconds stall_limit) {
 
 }  // namespace
 
-Poller::Poller(std::unique_ptr<grpc::ServerCompletionQueue> queue, milliseconds stall_limit)
+Poller::Poller(std::unique_ptr<grpc::ServerCompletionQueue> queue, milliseconds stall_limit,
+               int number)
     : queue_(std::move(queue)),
+      number_(number),
       tick_(TickOf(stall_limit)),
-      bytes_per_second_(kLeastBytesPerSecond) {}
+      bytes_per_second_(kLeastAnswerBytesPerSecond) {}
 
 void Poller::AddCall(PolledCall& call) {
   call.next_ = calls_;
@@ -39,7 +44,7 @@ void Poller::RemoveCall(PolledCall& call) {
 }
 
 void Poller::Start() {
-  thread_ = std::thread([this] { Run(); });
+  thread_ = StartThread(absl::StrCat("poller/", number_), [this] { Run(); });
 }
 
 void Poller::Stop() {
@@ -60,7 +65,7 @@ void Poller::HurryUp(milliseconds stall_limit) {
 
 void Poller::OnHurry(bool) {
   tick_ = std::min(tick_, hurried_tick_.load());
-  bytes_per_second_ = kLeastBytesPerSecondAtEnd;
+  bytes_per_second_ = kLeastAnswerBytesPerSecondAtEnd;
   // The next tick is not far away any more.
   tick_alarm_.Cancel();
 }

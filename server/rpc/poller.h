@@ -24,8 +24,10 @@ namespace opserve {
 // destroyed.
 class Poller {
  public:
-  // Calls whose clients keep them waiting for longer than `stall_limit` are given up.
-  Poller(std::unique_ptr<grpc::ServerCompletionQueue> queue, std::chrono::milliseconds stall_limit);
+  // Calls whose clients keep them waiting for longer than `stall_limit` are given up. `number`: of
+  // this one among the server's, for the name of its thread.
+  Poller(std::unique_ptr<grpc::ServerCompletionQueue> queue, std::chrono::milliseconds stall_limit,
+         int number = 0);
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
@@ -67,6 +69,7 @@ class Poller {
   void SetTickAlarm();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  const int number_;
   std::chrono::milliseconds tick_;
   uint64_t bytes_per_second_;
   std::thread thread_;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <functional>
 #include <future>
 #include <limits>
 #include <optional>
@@ -40,6 +41,7 @@
 #include "server/service/admin_service.h"
 #include "server/service/device_drains.h"
 #include "server/service/gpu_readiness.h"
+#include "server/service/peak_watch.h"
 #include "server/service/saturation.h"
 #include "server/service/service.h"
 #include "server/validate/request_validator.h"
@@ -146,6 +148,7 @@ struct Server::Impl {
       : options(server_options),
         clock(environment.clock != nullptr ? *environment.clock : SteadyClock()),
         logger(environment.logger != nullptr ? *environment.logger : silent_logger),
+        trim_heap(environment.trim_heap),
         validator(options.validation, options.max_message_bytes, options.request_cache_entries,
                   [this] { return pool.gpu_presence(); }),
         admission(options.admission),
@@ -192,8 +195,9 @@ struct Server::Impl {
   void HurryClients();
   void StopListening();
   void RemoveSocketFiles();
-  // Takes a sample of what is held, and tells health where the server fills up or has room again.
-  void WatchAdmission();
+  // Takes a sample of what is held, tells health where the server fills up or has room again, and
+  // gives memory back after a peak.
+  void WatchLoad();
   // Of calls that only administrators may make; nullptr where nobody will want to know of them.
   RequestObserver* admin_observer() {
     return observes || !options.audit_log.empty() ? &admin_observers : nullptr;
@@ -203,6 +207,7 @@ struct Server::Impl {
   const Clock& clock;
   Logger silent_logger{LogFormat::kText, LogLevel::kOff};
   Logger& logger;
+  const std::function<void()> trim_heap;
   std::unique_ptr<AccessControl> access;
   RequestValidator validator;
   Admission admission;
@@ -252,6 +257,7 @@ struct Server::Impl {
   int port = 0;
   Saturation saturation{options.admission};  // of saturation_watch
   bool was_full = false;                     // of saturation_watch
+  PeakWatch peak;                            // of saturation_watch
   std::unique_ptr<TaskThread> saturation_watch;
   std::unique_ptr<HttpListener> metrics_listener;
   // Of file_thread once that is there.
@@ -335,7 +341,8 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   builder.RegisterService(&reflection.rpc());
   builder.RegisterService(&reflection.rpc_v1());
   for (int i = 0; i < PollersOf(options); ++i) {
-    pollers.push_back(std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit));
+    pollers.push_back(
+        std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit, i));
   }
   edge->AddTo(builder, credentials);
   server = builder.BuildAndStart();
@@ -352,7 +359,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   health.SetServingStatus(kServiceName, true);
   health.SetServingStatus(kAdmissionHealthName, true);
   saturation_watch =
-      std::make_unique<TaskThread>(Saturation::kPeriod, [this] { WatchAdmission(); });
+      std::make_unique<TaskThread>("saturation", Saturation::kPeriod, [this] { WatchLoad(); });
   gpu_readiness.Attach(health, pool);
   device_history.Attach(pool);
   for (const std::unique_ptr<Poller>& poller : pollers) {
@@ -365,7 +372,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   }
   edge->Start(*server);
   if (access->has_files() || identity_files.has_files()) {
-    file_thread.emplace(kFilePeriod, [this] {
+    file_thread.emplace("files", kFilePeriod, [this] {
       access->ReadChanged();
       identity_files.ReadChanged();
     });
@@ -493,10 +500,13 @@ void Server::Impl::StopListening() {
   RemoveSocketFiles();
 }
 
-void Server::Impl::WatchAdmission() {
-  const bool is_full = saturation.Sample(admission.usage());
+void Server::Impl::WatchLoad() {
+  const Admission::Usage held = admission.usage();
+  const bool is_full = saturation.Sample(held);
   if (is_full != was_full) health.SetServingStatus(kAdmissionHealthName, !is_full);
   was_full = is_full;
+  const bool is_after_peak = peak.Sample(edge->counters().open, held.requests, clock.Now());
+  if (is_after_peak && trim_heap) trim_heap();
 }
 
 void Server::Impl::RemoveSocketFiles() {

@@ -10,6 +10,7 @@
 #define OPSERVE_SERVER_SERVICE_SERVER_H_
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ struct ServerEnvironment {
   std::shared_ptr<ComputeDevice> cpu = nullptr;
   // Finds the GPUs, in a thread of the server.
   GpuFinder find_gpus = nullptr;
+  // Gives freed memory back to the system. Called in a thread of the server that may take some
+  // time, after a peak of connections.
+  std::function<void()> trim_heap = nullptr;
 };
 
 // Thread-safe, except for destruction.

@@ -95,7 +95,7 @@ class OperatorService {
   const SequenceValidator sequences_;
   const ExecuteParts parts_;
   RpcService rpc_;
-  SingleTask self_test_;
+  SingleTask self_test_{"self-test"};
 };
 
 }  // namespace opserve

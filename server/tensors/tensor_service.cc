@@ -132,7 +132,7 @@ TensorService::TensorService(const TensorServiceOptions& options, const Clock& c
       admission_(admission),
       pool_(pool),
       store_(options.limits, clock, buffers),
-      thread_(kSweepPeriod, [this] { store_.Sweep(); }) {}
+      thread_("tensors", kSweepPeriod, [this] { store_.Sweep(); }) {}
 
 void TensorService::AddTo(RpcService& rpc, const MethodLimits& message,
                           const MethodLimits& control) {

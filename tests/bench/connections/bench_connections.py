@@ -4,10 +4,10 @@
 Identities are addresses of the loopback network, 127.x.y.z, which need no tokens. A server of its own
 gets the connections of one identity, and another one the same number, of all identities: what the
 second needs more is theirs. All of them are closed and opened again, to see what stays: of the heap,
-which a preloaded library counts to the byte, and of the resident memory, which the allocator keeps.
+which a preloaded library counts to the byte, and of the resident memory, which the allocator keeps
+until the server gives it back, at most once a minute.
 """
 
-import argparse
 import pathlib
 import resource
 import struct
@@ -19,6 +19,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("testing", "redteam", "bench")]
 
+import bench_program  # noqa: E402
 import machine  # noqa: E402
 from raw_http2 import EXECUTE, call, open_http2  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
@@ -155,8 +156,8 @@ def room_for(wanted):
     return fit
 
 
-def measure(programs, folder, connections, identities):
-    """(heap, RSS) before, and then with them and after them, round by round."""
+def measure(programs, folder, connections, identities, rest_s):
+    """(heap, RSS) before, then with them and after them, round by round, and after a rest."""
     with Server(programs, folder, connections) as server:
         print(f"{connections:,} connections of {identities:,} "
               f"{'identity' if identities == 1 else 'identities'}, {' '.join(server.flags)}")
@@ -166,8 +167,11 @@ def measure(programs, folder, connections, identities):
             sizes.append(server.sizes())
             server.close(opened)
             sizes.append(server.sizes())
+        time.sleep(rest_s)
+        sizes.append(server.sizes())
     names = ["before", *(name for number in range(1, ROUNDS + 1)
-                         for name in (f"with them, round {number}", "closed"))]
+                         for name in (f"with them, round {number}", "closed")),
+             f"{rest_s:g} s later"]
     for name, (heap, resident) in zip(names, sizes):
         print(f"  {name:<20} heap {heap / MIB:8.2f} MiB  RSS {resident / MIB:8.1f} MiB", flush=True)
     return sizes
@@ -181,36 +185,27 @@ def report(connections, identities, one, many):
             ("per identity, the difference", identities, [many[1][i] - one[1][i] - many[0][i] + one[0][i]
                                                           for i in (0, 1)]),
             ("a closed one keeps", connections, [many[2][i] - many[0][i] for i in (0, 1)]),
-            (f"the same after {ROUNDS} rounds", connections, [many[-1][i] - many[0][i] for i in (0, 1)])):
+            (f"the same after {ROUNDS} rounds", connections, [many[-2][i] - many[0][i] for i in (0, 1)]),
+            ("the same after the rest", connections, [many[-1][i] - many[0][i] for i in (0, 1)])):
         print(f"{name:<30}" + "".join(f"{size / count / KIB:>8.2f} KiB" for size in sizes))
     growth = max(sizes[-1][0] - sizes[2][0] for sizes in (one, many))
     print(f"the heap after round {ROUNDS} against that after the first: {growth / MIB:+.2f} MiB "
           f"(goal: at most {MOST_GROWTH / MIB:g}{', missed' if growth > MOST_GROWTH else ''})")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", default="build/release/bin", type=pathlib.Path,
-                        help="folder of the programs (default: %(default)s)")
-    parser.add_argument("--connections", type=int, default=10000, help="default: %(default)s")
-    parser.add_argument("--identities", type=int, default=1000, help="default: %(default)s")
-    parser.add_argument("--smoke", action="store_true", help="few of them: that it works")
-    options = parser.parse_args()
-    if options.smoke:
-        options.connections, options.identities = 40, 10
+def bench(options):
     print(machine.state())
     connections = room_for(options.connections)
     identities = min(options.identities, connections)
-    try:
-        with tempfile.TemporaryDirectory(prefix="opserve-connections-") as folder:
-            one, many = (measure(options.bin.resolve(), pathlib.Path(folder) / str(count), connections,
-                                 count) for count in (1, identities))
-    except (RuntimeError, OSError) as error:
-        print(f"bench_connections: {error}", file=sys.stderr)
-        return 1
+    with tempfile.TemporaryDirectory(prefix="opserve-connections-") as folder:
+        one, many = (measure(options.bin, pathlib.Path(folder) / str(count), connections, count,
+                             options.rest)
+                     for count in (1, identities))
     report(connections, identities, one, many)
-    return 0
+    return True
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bench_program.main(__doc__, bench, {"connections": 40, "identities": 10, "rest": 0},
+                                connections=(10000, "in all"), identities=(1000, "of the second server"),
+                                rest=(65.0, "seconds of rest in the end")))

@@ -6,7 +6,6 @@ Starts the servers itself, all at once; rows take turns within each round, so a 
 measured within seconds. Goals are marked, never enforced.
 """
 
-import argparse
 import json
 import pathlib
 import statistics
@@ -14,7 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "testing"))
+TESTS = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TESTS / "testing"), str(TESTS / "bench")]
+
+import bench_program  # noqa: E402
 from server_process import ServerProcess, metrics_address  # noqa: E402
 
 GIB = 1 << 30
@@ -146,31 +148,16 @@ def report(rounds, options):
         print(f"{name:30} {speed:9,.0f}  {speed_ratio:10.3f}  {cpu:11.2f}  {cpu_ratio:10.3f}{goal}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n", maxsplit=1)[0].split()))
-    parser.add_argument("--bin", default="build/release/bin", type=pathlib.Path,
-                        help="folder of the programs (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=15, help="default: %(default)s")
-    parser.add_argument("--seconds", type=float, default=1,
-                        help="time per measurement (default: %(default)s)")
-    parser.add_argument("--bytes", type=int, default=64, help="of a tensor (default: %(default)s)")
-    parser.add_argument("--concurrency", type=int, default=32,
-                        help="calls at a time (default: %(default)s)")
-    parser.add_argument("--smoke", action="store_true", help="once and briefly: does it run?")
-    options = parser.parse_args()
-    if options.smoke:
-        options.rounds, options.seconds = 1, 0.1
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            rounds, lost = measure(options.bin.resolve(), pathlib.Path(folder), options)
-    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
-        print(f"bench_observed: {error}", file=sys.stderr)
-        return 1
+def bench(options):
+    with tempfile.TemporaryDirectory() as folder:
+        rounds, lost = measure(options.bin, pathlib.Path(folder), options)
     report(rounds, options)
     for line in lost:
         print(f"bench_observed: {line}", file=sys.stderr)
-    return 1 if lost else 0
+    return not lost
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bench_program.main(__doc__, bench, {"rounds": 1, "seconds": 0.1},
+                                rounds=(15, "rounds"), seconds=(1.0, "time per measurement"),
+                                bytes=(64, "of a tensor"), concurrency=(32, "calls at a time")))

@@ -5,7 +5,6 @@ Starts opserve-server itself, with tokens for identities. Each ratio compares wh
 seconds on the same machine; goals are marked, never enforced.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -14,7 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "testing"))
+TESTS = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TESTS / "testing"), str(TESTS / "bench")]
+
+import bench_program  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 
 IDENTITIES = 16
@@ -167,24 +169,10 @@ def fairness(programs, options):
     return passed
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", default="build/release/bin", type=pathlib.Path,
-                        help="folder of the programs (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=5, help="turns (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=5,
-                        help="time per measurement (default: %(default)s)")
-    parser.add_argument("--smoke", action="store_true", help="once and briefly: does it run?")
-    options = parser.parse_args()
-    if options.smoke:
-        options.repeats, options.seconds = 1, 0.5
-    try:
-        passed = [case(options.bin.resolve(), options) for case in (overload, fairness)]
-    except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
-        print(f"bench_shared: {error}", file=sys.stderr)
-        return 1
-    return 0 if all(passed) else 1
+def bench(options):
+    return all([case(options.bin, options) for case in (overload, fairness)])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bench_program.main(__doc__, bench, {"repeats": 1, "seconds": 0.5},
+                                repeats=(5, "turns"), seconds=(5.0, "time per measurement")))

@@ -6,7 +6,6 @@ turns within each round; numbers are medians over the rounds, ratios the medians
 round.
 """
 
-import argparse
 import contextlib
 import json
 import pathlib
@@ -18,6 +17,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests" / "testing"), str(ROOT / "tests" / "bench")]
 
+import bench_program  # noqa: E402
 import machine  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 
@@ -93,38 +93,24 @@ def line(name, pairs, size=0):
             f"  ({ratios[0]:.2f} to {ratios[-1]:.2f})")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", default="build/release/bin", type=pathlib.Path,
-                        help="folder of the programs (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=7, help="default: %(default)s")
-    parser.add_argument("--seconds", type=float, default=1,
-                        help="time per measurement (default: %(default)s)")
-    parser.add_argument("--smoke", action="store_true", help="one short round: that it works")
-    options = parser.parse_args()
-    if options.smoke:
-        options.rounds, options.seconds = 1, 0.05
-    programs = options.bin.resolve()
+def bench(options):
     print(f"{machine.state()}; medians of {options.rounds} interleaved rounds of "
           f"{options.seconds:g} s")
     print(f"{'per second':<34}{'plain':>10}{'mTLS':>10}{'MiB/s':>10}{'mTLS':>10}{'ratio':>8}  (range)",
           flush=True)
     with tempfile.TemporaryDirectory(prefix="opserve-tls-") as folder, \
             contextlib.ExitStack() as stack:
-        try:
-            kinds = start_servers(stack, programs, pathlib.Path(folder))
-            for name, size, concurrency in LOADS:
-                pairs = rounds_of(kinds, lambda client, s=size, c=concurrency: measure_load(
-                    programs, client, s, c, options.seconds), options.rounds)
-                print(line(f"calls, {name}", pairs, size), flush=True)
-            pairs = rounds_of(kinds, lambda client: measure_connections(
-                programs, client, options.seconds), options.rounds)
-            print(line(f"connections, {CONNECTING_THREADS} at a time", pairs), flush=True)
-        except (RuntimeError, subprocess.TimeoutExpired) as error:
-            print(f"bench_tls: {error}", file=sys.stderr)
-            return 1
-    return 0
+        kinds = start_servers(stack, options.bin, pathlib.Path(folder))
+        for name, size, concurrency in LOADS:
+            pairs = rounds_of(kinds, lambda client, s=size, c=concurrency: measure_load(
+                options.bin, client, s, c, options.seconds), options.rounds)
+            print(line(f"calls, {name}", pairs, size), flush=True)
+        pairs = rounds_of(kinds, lambda client: measure_connections(
+            options.bin, client, options.seconds), options.rounds)
+        print(line(f"connections, {CONNECTING_THREADS} at a time", pairs), flush=True)
+    return True
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bench_program.main(__doc__, bench, {"rounds": 1, "seconds": 0.05},
+                                rounds=(7, "rounds"), seconds=(1.0, "time per measurement")))

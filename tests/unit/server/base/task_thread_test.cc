@@ -19,7 +19,7 @@ TEST(TaskThreadTest, ClientsTakeTurnsAndMayLeave) {
   std::promise<void> is_held;
   std::promise<void> release;
   {
-    TaskThread thread(std::chrono::hours(1), [] {});
+    TaskThread thread("test", std::chrono::hours(1), [] {});
     const TaskThread::Ticket first = thread.Start("a", 100, [&] {
       is_held.set_value();
       release.get_future().wait();
@@ -43,7 +43,7 @@ TEST(TaskThreadTest, ClientsTakeTurnsAndMayLeave) {
 TEST(TaskThreadTest, TheThreadIsNotIdleAtRest) {
   std::promise<void> rested;
   bool is_first = true;
-  TaskThread thread(std::chrono::milliseconds(1), [&] {
+  TaskThread thread("test", std::chrono::milliseconds(1), [&] {
     if (std::exchange(is_first, false)) rested.set_value();
   });
   rested.get_future().wait();

@@ -1,10 +1,13 @@
 #include "server/edge/peer_identity.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
 
+#include "proto/packets/unique_fd.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/listen_address.h"
 
@@ -58,6 +61,19 @@ TEST(PeerIdentityTest, UsersOfASocketFileAreClients) {
   EXPECT_EQ(HostOf("fd:5002"), "fd:5002");
   EXPECT_TRUE(IdentityOf("fd:5000").IsLocal());
   EXPECT_FALSE(IdentityOf("fd:5002").IsLocal());
+}
+
+TEST(PeerIdentityTest, TheSystemTellsWhoConnectedToASocketFile) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  const UniqueFd here(ends[0]);
+  const UniqueFd there(ends[1]);
+  const auto peer = UnixPeerOf(here.get());
+  ASSERT_TRUE(peer.has_value());
+  EXPECT_EQ(peer->transport, PeerTransport::kUnixSocket);
+  EXPECT_EQ(peer->uid, geteuid());
+  EXPECT_EQ(peer->pid, getpid());
+  EXPECT_FALSE(UnixPeerOf(-1).has_value());
 }
 
 TEST(PeerIdentityTest, LocalIsThisMachineAlone) {
