@@ -60,8 +60,8 @@ struct ServerOptions {
   // a trace; "-": standard output, empty: none.
   std::string access_log;
   std::string trace_log;
-  // File that gets a line for each call of AdminService or SelfTestDevices, and each time that files
-  // are read again because somebody asks for it; likewise.
+  // File that gets a line for each call of AdminService or SelfTestDevices, and each time that
+  // files are read again because somebody asks for it; likewise.
   std::string audit_log;
 
   // How many connections are taken, and what they may do.
