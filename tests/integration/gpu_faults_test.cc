@@ -44,7 +44,7 @@ TEST_F(GpuFaultsTest, LossOfOneDevice) {
   EXPECT_EQ(InfoOf(1).state(), v1::DEVICE_STATE_READY);
   EXPECT_EQ(InfoOf(1).counters().faults(), 0u);
   EXPECT_EQ(answered_by(cpu_name()), 0u);
-  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kServing);
+  EXPECT_TRUE(WaitForHealth(kGpuHealthName, Health::kServing));
 }
 
 TEST_F(GpuFaultsTest, AllDevicesGone) {
@@ -57,7 +57,7 @@ TEST_F(GpuFaultsTest, AllDevicesGone) {
     EXPECT_EQ(InfoOf(gpu).counters().losses(), 1u);
   }
   EXPECT_GT(answered_by(cpu_name()), 0u);
-  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kNotServing);
+  EXPECT_TRUE(WaitForHealth(kGpuHealthName, Health::kNotServing));
   EXPECT_EQ(HealthOf(""), Health::kServing);
   // Requests for a GPU are still answered.
   RunClients();
@@ -120,7 +120,7 @@ class WrongBytesTest : public GpuFaultsTest {
     // The device that was found out gets no praise for the right answer.
     EXPECT_GT(answered_by(cpu_name()), 0u);
     EXPECT_GT(tally().verified, 0u);
-    EXPECT_EQ(HealthOf(kGpuHealthName), Health::kNotServing);
+    EXPECT_TRUE(WaitForHealth(kGpuHealthName, Health::kNotServing));
   }
 };
 
@@ -167,7 +167,7 @@ TEST_F(GpuFaultsTest, DeviceBackAgain) {
   EXPECT_EQ(factory(0).attempts(), 5);
   EXPECT_EQ(InfoOf(0).counters().losses(), 1u);
   EXPECT_EQ(InfoOf(0).state_reason(), "");
-  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kServing);
+  EXPECT_TRUE(WaitForHealth(kGpuHealthName, Health::kServing));
   RunClients();
   EXPECT_EQ(answered_by("null/0"), kRequests);
 }
@@ -183,7 +183,7 @@ TEST_F(GpuFaultsTest, DevicesThatComeAndGo) {
   EXPECT_GT(InfoOf(1).counters().losses(), 0u);
   ASSERT_TRUE(WaitForState(0, v1::DEVICE_STATE_READY));
   ASSERT_TRUE(WaitForState(1, v1::DEVICE_STATE_READY));
-  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kServing);
+  EXPECT_TRUE(WaitForHealth(kGpuHealthName, Health::kServing));
 }
 
 }  // namespace

@@ -118,6 +118,10 @@ v1::GetServerInfoResponse GpuServerTest::Info() {
   return info;
 }
 
+bool GpuServerTest::WaitForHealth(const std::string& service, Health health) {
+  return WaitUntil([&] { return HealthOf(service) == health; });
+}
+
 bool GpuServerTest::WaitForState(int gpu, v1::DeviceState state) {
   return WaitUntil([&] { return InfoOf(gpu).state() == state; });
 }

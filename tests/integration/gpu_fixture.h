@@ -72,6 +72,9 @@ class GpuServerTest : public ::testing::Test {
   std::string cpu_name() { return CpuInfo().name(); }
   Health HealthOf(const std::string& service) { return CheckHealth(server_->channel(), service); }
 
+  // Waits until `service` has this health, which may be told after the state of a device that it
+  // follows from. False after a minute.
+  bool WaitForHealth(const std::string& service, Health health);
   // Waits until the GPU is in `state`. False after a minute.
   bool WaitForState(int gpu, v1::DeviceState state);
   // Waits until `count` requests wait for the first GPU. False after a minute.

@@ -1,5 +1,7 @@
 // Health of the GPUs, as clients see it that watch.
 
+#include <future>
+
 #include "gmock/gmock.h"
 #include "tests/integration/gpu_fixture.h"
 
@@ -19,9 +21,12 @@ class GpuReadinessTest : public GpuServerTest {
   // The GPU is lost with its next run; Break decides whether it comes back.
   void Lose(int gpu) {
     script(gpu).LoseAtRun(1);
+    EXPECT_TRUE(server().Execute(OnGpu()).status.ok());
+  }
+  static v1::ExecuteRequest OnGpu() {
     v1::ExecuteRequest request = RoundRequest({1});
     request.set_device(v1::DEVICE_PREFERENCE_GPU);
-    EXPECT_TRUE(server().Execute(request).status.ok());
+    return request;
   }
 };
 
@@ -33,7 +38,7 @@ TEST_F(GpuReadinessTest, UnknownWithoutGpus) {
 
 TEST_F(GpuReadinessTest, ServesWithGpus) {
   Start(LoadOptions());
-  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kServing);
+  EXPECT_TRUE(WaitForHealth(kGpuHealthName, Health::kServing));
 }
 
 TEST_F(GpuReadinessTest, WatchFollowsTheGpu) {
@@ -63,14 +68,23 @@ TEST_F(GpuReadinessTest, WatchTellsThatAServiceIsUnknown) {
 // Watches that nobody reads hold up neither the server nor each other.
 TEST_F(GpuReadinessTest, WatchesThatNobodyReadsEndWithTheServer) {
   Start(LoadOptions(), 1);
+  ASSERT_TRUE(WaitForHealth(kGpuHealthName, Health::kServing));
   std::vector<std::unique_ptr<HealthWatch>> watches;
   for (int i = 0; i < 20; ++i) {
     watches.push_back(std::make_unique<HealthWatch>(server().channel(), kGpuHealthName));
   }
   EXPECT_EQ(watches.front()->Next(), Health::kServing);
   watches.resize(10);
-  EXPECT_EQ(server().server().Drain(std::chrono::minutes(1)), DrainResult::kComplete);
+  // Without a request to wait for, a drain might end the watches before they hear of it.
+  script(0).CloseGate();
+  PendingCall held = server().Start(OnGpu());
+  script(0).WaitForBlocked(1);
+  auto drain = std::async(std::launch::async,
+                          [this] { return server().server().Drain(std::chrono::minutes(1)); });
   EXPECT_EQ(watches.front()->Next(), Health::kNotServing);
+  script(0).OpenGate();
+  EXPECT_TRUE(held.Get().status.ok());
+  EXPECT_EQ(drain.get(), DrainResult::kComplete);
 }
 
 TEST_F(GpuReadinessTest, OneOfTwoGpusIsEnough) {
@@ -78,10 +92,10 @@ TEST_F(GpuReadinessTest, OneOfTwoGpusIsEnough) {
   Start(LoadOptions());
   // Lost, and tried again every few milliseconds.
   EXPECT_THAT(InfoOf(0).state(), AnyOf(v1::DEVICE_STATE_LOST, v1::DEVICE_STATE_RECREATING));
-  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kServing);
+  EXPECT_TRUE(WaitForHealth(kGpuHealthName, Health::kServing));
   Break(1);
   Lose(1);
-  EXPECT_EQ(HealthOf(kGpuHealthName), Health::kNotServing);
+  EXPECT_TRUE(WaitForHealth(kGpuHealthName, Health::kNotServing));
   Repair(0);
   ASSERT_TRUE(WaitForState(0, v1::DEVICE_STATE_READY));
   HealthWatch watch(server().channel(), kGpuHealthName);
@@ -93,10 +107,9 @@ TEST_F(GpuReadinessTest, OneOfTwoGpusIsEnough) {
 // A device whose last run failed takes requests.
 TEST_F(GpuReadinessTest, ASuspectGpuIsReady) {
   Start(LossOptions(), 1);
+  ASSERT_TRUE(WaitForHealth(kGpuHealthName, Health::kServing));
   script(0).FailRun(1, absl::InternalError("once"));
-  v1::ExecuteRequest request = RoundRequest({1});
-  request.set_device(v1::DEVICE_PREFERENCE_GPU);
-  EXPECT_TRUE(server().Execute(request).status.ok());
+  EXPECT_TRUE(server().Execute(OnGpu()).status.ok());
   EXPECT_EQ(InfoOf(0).state(), v1::DEVICE_STATE_SUSPECT);
   EXPECT_EQ(HealthOf(kGpuHealthName), Health::kServing);
 }
@@ -106,10 +119,9 @@ TEST_F(GpuReadinessTest, AGpuThatComesBackDoesNotEndADrain) {
   Break(0);
   Lose(0);
   script(1).CloseGate();
-  v1::ExecuteRequest request = RoundRequest({1});
-  request.set_device(v1::DEVICE_PREFERENCE_GPU);
-  PendingCall held = server().Start(request);
+  PendingCall held = server().Start(OnGpu());
   script(1).WaitForBlocked(1);
+  ASSERT_TRUE(WaitForHealth(kGpuHealthName, Health::kServing));
   HealthWatch whole(server().channel(), "");
   HealthWatch gpu(server().channel(), kGpuHealthName);
   EXPECT_EQ(whole.Next(), Health::kServing);

@@ -135,7 +135,7 @@ TEST(MethodLimitsTest, LongListsAreRenewedAsAWhole) {
     v1::CreateTensorRequest request;
     request.mutable_desc()->set_data_type(v1::DATA_TYPE_FLOAT32);
     request.mutable_desc()->add_sizes(1);
-    request.set_ttl_s(2);
+    request.set_ttl_s(500);
     v1::CreateTensorResponse response;
     EXPECT_TRUE(server.stub().CreateTensor(&context, request, &response).ok());
     return response.tensor();

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "gmock/gmock.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/memory_fixture.h"
@@ -102,6 +103,8 @@ TEST_F(PosixSharedMemoryTest, KnowsOverlapsThroughTwoRegions) {
 
 TEST_F(PosixSharedMemoryTest, WhatWasCutOffCountsAsZeros) {
   NullDeviceFactory gpu(NullProfile("null/0", /*is_software=*/true));
+  // The server makes devices until it has stopped.
+  const absl::Cleanup stop = [this] { server_.reset(); };
   Connect({.find_gpus = gpu.finder()});
   for (const v1::DevicePreference device : {v1::DEVICE_PREFERENCE_CPU, v1::DEVICE_PREFERENCE_GPU}) {
     const TestSegment segment(2 * kBytes);

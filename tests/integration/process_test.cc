@@ -313,10 +313,12 @@ TEST(ProcessTest, TheCertificateIsReadAgainWhenItsFilesChange) {
   EXPECT_EQ(server.WaitExit(), 0) << server.Output();
 }
 
+// Also where the clients get no time to read their answers for seconds.
 TEST(ProcessTest, SigtermUnderLoadLosesNothing) {
   const TemporaryFolder folder;
   ServerProcess server(ServerProcess::Serving(folder.path()) +
-                       std::vector<std::string>{"--log-format", "json", "--log-level", "debug"});
+                       std::vector<std::string>{"--log-format", "json", "--log-level", "debug",
+                                                "--drain-stall-limit", "60"});
   const std::vector<std::string> addresses = server.WaitReady(folder.path());
   ASSERT_THAT(addresses, SizeIs(1)) << server.Output();
   Load load(addresses[0], 12);

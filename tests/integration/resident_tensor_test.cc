@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "absl/cleanup/cleanup.h"
 #include "gmock/gmock.h"
 #include "proto/base/sha256.h"
 #include "server/resident/tensor_quota.h"
@@ -226,6 +227,8 @@ TEST_F(ResidentTensorTest, RequestsMustFitTheTensor) {
 // Whatever a GPU does, and whatever becomes of it, tensors stay.
 TEST_F(ResidentTensorTest, TensorsSurviveTheLossOfADevice) {
   NullDeviceFactory gpu(NullProfile("null/0", /*is_software=*/true));
+  // The server makes devices until it has stopped.
+  const absl::Cleanup stop = [this] { server_.reset(); };
   Start({.find_gpus = gpu.finder()});
   const std::string input = CreateFloats({-1.5f});
   const std::string output = CreateFloats({0});

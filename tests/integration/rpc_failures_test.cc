@@ -1,7 +1,5 @@
 // Handlers that throw: the call gets an error, and nothing else notices.
 
-#include <pthread.h>
-
 #include <memory>
 #include <new>
 #include <optional>
@@ -20,7 +18,7 @@
 #include "server/rpc/stream_call.h"
 #include "server/rpc/unary_call.h"
 #include "tests/integration/raw_calls.h"
-#include "tests/integration/test_server.h"
+#include "tests/integration/requests.h"
 
 namespace opserve::testing {
 namespace {
@@ -231,38 +229,6 @@ TEST_F(RpcFailuresTest, CallsAndStreamsAreCounted) {
       EXPECT_TRUE(stream->Finish().ok());
     }
   }
-}
-
-// Threads as large as this cannot be made, whoever runs the test.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t attributes = before_;
-    EXPECT_EQ(pthread_attr_setstacksize(&attributes, size_t{1} << 46), 0);
-    EXPECT_EQ(pthread_setattr_default_np(&attributes), 0);
-  }
-  ~NoThreads() { pthread_setattr_default_np(&before_); }
-  NoThreads(const NoThreads&) = delete;
-  NoThreads& operator=(const NoThreads&) = delete;
-
- private:
-  pthread_attr_t before_;
-};
-
-TEST(ThreadShortageTest, SelfTestsAreRefused) {
-  TestServer server;
-  const auto test = [&] {
-    grpc::ClientContext context;
-    v1::SelfTestDevicesResponse response;
-    return server.stub().SelfTestDevices(&context, {}, &response);
-  };
-  EXPECT_TRUE(test().ok());
-  for (int i = 0; i < 2; ++i) {
-    const NoThreads none;
-    ExpectMemoryError(test());
-  }
-  EXPECT_TRUE(test().ok());
 }
 
 }  // namespace

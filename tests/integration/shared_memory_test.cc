@@ -11,6 +11,7 @@
 #include <memory>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "gmock/gmock.h"
 #include "proto/base/mutex.h"
 #include "server/device/cpu/cpu_device.h"
@@ -313,6 +314,8 @@ TEST_F(SharedMemoryTest, RewritingARegionMakesNoDeviceLookBroken) {
     std::memcpy(memory.data(), values.data(), memory.bytes());
   };
   NullDeviceFactory gpu(NullProfile("null/0", /*is_software=*/true));
+  // The server makes devices, and uses the processor, until it has stopped.
+  const absl::Cleanup stop = [this] { server_.reset(); };
   Connect(
       {.cpu = std::make_shared<HookedProcessor>([&] { fill(7.5f); }), .find_gpus = gpu.finder()});
   const std::string region = client_->Register(memory);
