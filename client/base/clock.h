@@ -18,7 +18,8 @@ class ClientClock {
   // Monotonic; only differences mean anything.
   virtual absl::Time Now() = 0;
   virtual void SleepFor(absl::Duration duration) = 0;
-  // Runs `action` once after `delay`, on a thread of the clock. It must not block.
+  // Runs `action` once after `delay`, on a thread of the clock. It must not block. Those that are
+  // due run in the order of their times, which a negative delay puts into the past.
   virtual void RunAfter(absl::Duration delay, std::function<void()> action) = 0;
 };
 

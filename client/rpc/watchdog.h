@@ -27,7 +27,8 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Has `action` run once after `delay`; never for absl::InfiniteDuration().
+  // Has `action` run once after `delay`; never for absl::InfiniteDuration(). Those that are due run
+  // in the order of their times, which a negative delay puts into the past.
   Key RunAfter(absl::Duration delay, std::function<void()> action);
 
   // Calls an action off if it has not begun.

@@ -70,8 +70,10 @@ class LeasingClient {
 
 class DeviceLeaseTest : public GpuServerTest {
  protected:
-  void StartServer(int gpus, const ServerOptions& options = OneByOneOptions()) {
-    Start(options, gpus);
+  // As Start does.
+  void StartServer(int gpus, const ServerOptions& options = OneByOneOptions(),
+                   const Clock* clock = nullptr) {
+    Start(options, gpus, clock);
     admin_ = v1::AdminService::NewStub(server().channel());
   }
 

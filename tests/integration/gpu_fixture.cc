@@ -102,8 +102,9 @@ GpuServerTest::~GpuServerTest() {
   }
 }
 
-void GpuServerTest::Start(const ServerOptions& options, int gpus) {
+void GpuServerTest::Start(const ServerOptions& options, int gpus, const Clock* clock) {
   ServerEnvironment environment;
+  environment.clock = clock;
   std::vector<DeviceSource> sources;
   for (int i = 0; i < gpus; ++i) sources.push_back(factory(i).source());
   if (gpus > 0) environment.find_gpus = [sources] { return sources; };

@@ -58,8 +58,9 @@ class GpuServerTest : public ::testing::Test {
   // Opens all gates, so that the server can stop however the test ended.
   ~GpuServerTest() override;
 
-  // Starts the server with the first `gpus` of the two GPUs.
-  void Start(const ServerOptions& options, int gpus = 2);
+  // Starts the server with the first `gpus` of the two GPUs. The clock, by default that of this
+  // machine, must outlive this fixture.
+  void Start(const ServerOptions& options, int gpus = 2, const Clock* clock = nullptr);
 
   NullDeviceFactory& factory(int gpu) { return *factories_[static_cast<size_t>(gpu)]; }
   NullScript& script(int gpu) { return *factory(gpu).script(); }

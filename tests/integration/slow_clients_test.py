@@ -134,7 +134,7 @@ def check_half_messages(arguments, server):
         for stream in streams:
             rest[stream] = b"" if stream in client.ended else client.send(stream, rest[stream])
         most = max(most, rss(server.pid) - before)
-        if not client.receive(0.5):
+        if not client.receive(0.5) and client.ended:
             break
     if not client.ended and not client.is_closed:
         return "none of the calls was refused"

@@ -7,7 +7,6 @@ goes on with what it had; with 1 if not.
 
 import argparse
 import pathlib
-import shutil
 import signal
 import sys
 import tempfile
@@ -46,29 +45,26 @@ class Files:
 
     def restore(self):
         """Makes all of them good."""
-        for path in self.paths.values():
-            self._remove(path)
-        self.paths["policy"].write_text(POLICY, encoding="ascii")
-        self.paths["tokens"].write_text("", encoding="ascii")
+        self.put("policy", POLICY)
+        self.put("tokens", "")
         for name, pem in (("tls-certificate", "certificate"), ("tls-key", "key"),
                           ("tls-client-ca", "certificate")):
-            shutil.copy(attack.TLS_FILES / f"{pem}.pem", self.paths[name])
+            self.put(name, (attack.TLS_FILES / f"{pem}.pem").read_text(encoding="ascii"))
 
     def put(self, name, content):
-        """Replaces one of them."""
+        """Replaces one of them: a server that reads it meanwhile finds the old one, or the new one."""
         path = self.paths[name]
-        self._remove(path)
-        if content is FOLDER:
-            path.mkdir()
-        elif content is not ABSENT:
-            path.write_text(content, encoding="ascii")
-
-    @staticmethod
-    def _remove(path):
         if path.is_dir():
             path.rmdir()
-        else:
+        if content is FOLDER:
             path.unlink(missing_ok=True)
+            path.mkdir()
+        elif content is ABSENT:
+            path.unlink(missing_ok=True)
+        else:
+            new = self._folder / "new"
+            new.write_text(content, encoding="ascii")
+            new.replace(path)
 
     def options(self, names):
         """The flags of the server."""

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "tests/integration/device_lease_fixture.h"
+#include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::testing {
 namespace {
@@ -12,7 +13,12 @@ namespace {
 using ::testing::Each;
 using ::testing::Eq;
 
-class LeaseHoardTest : public DeviceLeaseTest {
+// A base, so that it outlives the server, which is the fixture's.
+struct LeaseTime {
+  SimulatedClock clock;
+};
+
+class LeaseHoardTest : protected LeaseTime, public DeviceLeaseTest {
  protected:
   static ServerOptions Limited(size_t per_client, std::chrono::seconds time) {
     ServerOptions options = OneByOneOptions();
@@ -47,15 +53,20 @@ TEST_F(LeaseHoardTest, ManyWaitersAreRefusedAndAllOthersKeepTheirTurns) {
 }
 
 TEST_F(LeaseHoardTest, RenewingEndsWithTheLongestTime) {
-  StartServer(1, Limited(2, std::chrono::seconds(1)));
+  StartServer(1, Limited(2, std::chrono::seconds(1)), &clock);
   LeasingClient holder(server().stub(), "", 86400);
   ASSERT_TRUE(holder.WaitUntilGranted());
-  EXPECT_LE(holder.event().granted().left_ms(), 1000u);
+  EXPECT_EQ(holder.event().granted().left_ms(), 1000u);
   LeasingClient next(server().stub());
   ASSERT_TRUE(next.WaitUntilQueued());
-  // As fast as it can, until the lease is gone.
+  // Again and again, until the lease is gone.
   v1::RenewLeaseResponse renewed;
-  while (Renew(holder.id(), 86400, renewed).ok()) EXPECT_LE(renewed.left_ms(), 1000u);
+  for (uint64_t left_ms = 1000; left_ms > 0; left_ms -= 100) {
+    ASSERT_TRUE(Renew(holder.id(), 86400, renewed).ok());
+    EXPECT_EQ(renewed.left_ms(), left_ms);
+    clock.Advance(std::chrono::milliseconds(100));
+  }
+  EXPECT_EQ(ReasonOf(Renew(holder.id(), 86400, renewed)), "DEVICE_LEASE_NOT_FOUND");
   EXPECT_EQ(holder.WaitUntilEnded(), v1::DEVICE_LEASE_END_EXPIRED);
   EXPECT_TRUE(next.WaitUntilGranted());
 }
@@ -79,13 +90,14 @@ TEST_F(LeaseHoardTest, ForeignIdsOpenNothing) {
 }
 
 TEST_F(LeaseHoardTest, RequestsThatWaitGetTheGpuBetweenTwoLeases) {
-  StartServer(1, Limited(4, std::chrono::seconds(1)));
+  StartServer(1, Limited(4, std::chrono::seconds(1)), &clock);
   LeasingClient first(server().stub());
   ASSERT_TRUE(first.WaitUntilGranted());
   LeasingClient second(server().stub());
   ASSERT_TRUE(second.WaitUntilQueued());
   PendingCall other = server().Start(OnGpu(1));
   ASSERT_TRUE(WaitForPending(1));
+  clock.Advance(std::chrono::seconds(1));
   EXPECT_EQ(first.WaitUntilEnded(), v1::DEVICE_LEASE_END_EXPIRED);
   EXPECT_EQ(other.Get().response.execution().device(), "null/0");
   EXPECT_TRUE(second.WaitUntilGranted());

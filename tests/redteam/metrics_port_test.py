@@ -23,11 +23,17 @@ def connect(address):
     return socket.create_connection((host, int(port)), 10)
 
 
-def scrape(address):
-    """The seconds until a whole page is there; None where something else came."""
-    begun = time.monotonic()
-    with connect(address) as connection:
+def scrape(address, opening):
+    """The seconds until a whole page is there; None where something else came.
+
+    The lock `opening` keeps the attacker from opening connections before the request is sent: the
+    server closes the one that has been silent for longest, and this machine may be slow.
+    """
+    with opening:
+        begun = time.monotonic()
+        connection = connect(address)
         connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    with connection:
         answer = b""
         while piece := connection.recv(65536):
             answer += piece
@@ -35,13 +41,14 @@ def scrape(address):
     return time.monotonic() - begun if is_whole else None
 
 
-def drip(address, is_full, is_over):
+def drip(address, opening, is_full, is_over):
     """Holds many connections, sends a byte on each now and then, and opens those anew that are gone."""
     held = []
     while not is_over.is_set():
-        for _ in range(min(CONNECTIONS - len(held), ANEW if is_full.is_set() else CONNECTIONS)):
-            held.append(connect(address))
-            held[-1].setblocking(False)
+        with opening:
+            for _ in range(min(CONNECTIONS - len(held), ANEW if is_full.is_set() else CONNECTIONS)):
+                held.append(connect(address))
+                held[-1].setblocking(False)
         is_full.set()
         for connection in list(held):
             try:
@@ -59,13 +66,13 @@ def drip(address, is_full, is_over):
 
 def hold_connections(target):
     address = metrics_address(target.process)
-    is_full, is_over = threading.Event(), threading.Event()
-    attacker = threading.Thread(target=drip, args=(address, is_full, is_over))
+    opening, is_full, is_over = threading.Lock(), threading.Event(), threading.Event()
+    attacker = threading.Thread(target=drip, args=(address, opening, is_full, is_over))
     attacker.start()
     try:
         if not is_full.wait(60):
             return ["the attack did not begin"]
-        waits = [scrape(address) for _ in range(SCRAPES)]
+        waits = [scrape(address, opening) for _ in range(SCRAPES)]
     finally:
         is_over.set()
         attacker.join()

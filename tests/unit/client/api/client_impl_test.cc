@@ -217,16 +217,29 @@ TEST(ClientImplTest, AnyAnswerButSilenceMeansConnected) {
 }
 
 TEST(SteadyClockTest, RunsActionsInTheOrderOfTheirTimes) {
+  constexpr absl::Duration kDelay = absl::Milliseconds(20);
   std::vector<int> order;
-  std::promise<void> finished;
+  std::promise<void> begun;
+  std::promise<void> proceed;
+  std::promise<absl::Time> finished;
   const std::unique_ptr<ClientClock> clock = MakeSteadyClock();
-  clock->RunAfter(absl::Milliseconds(20), [&] {
-    order.push_back(2);
-    finished.set_value();
+  // Nothing else runs until all is arranged. The times are hours apart, so that it does not matter
+  // how long that takes.
+  clock->RunAfter(absl::ZeroDuration(), [&] {
+    begun.set_value();
+    proceed.get_future().wait();
   });
-  clock->RunAfter(absl::ZeroDuration(), [&] { order.push_back(1); });
-  finished.get_future().wait();
-  EXPECT_THAT(order, ElementsAre(1, 2));
+  begun.get_future().wait();
+  const absl::Time start = clock->Now();
+  clock->RunAfter(kDelay, [&] {
+    order.push_back(3);
+    finished.set_value(clock->Now());
+  });
+  clock->RunAfter(-absl::Hours(1), [&] { order.push_back(2); });
+  clock->RunAfter(-absl::Hours(2), [&] { order.push_back(1); });
+  proceed.set_value();
+  EXPECT_GE(finished.get_future().get() - start, kDelay);
+  EXPECT_THAT(order, ElementsAre(1, 2, 3));
 }
 
 TEST(SteadyClockTest, DestructionRunsWhatIsPending) {

@@ -2,6 +2,11 @@
 
 #include "client/api/npy.h"
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -168,19 +173,23 @@ TEST(NpyFileTest, ErrorsNameTheFile) {
   EXPECT_THAT(std::string(WriteFile("/nowhere/x", "").message()),
               StartsWith("cannot create /nowhere/x: "));
 
-  const std::string path = ::testing::TempDir() + "opserve_npy_test_bad.npy";
+  const std::string path =
+      ::testing::TempDir() + "opserve_npy_test_bad-" + std::to_string(getpid());
   ASSERT_TRUE(WriteFile(path, "not numpy").ok());
   EXPECT_THAT(std::string(ReadNpy(path).status().message()),
               StartsWith(path + ": not a .npy file"));
+  std::remove(path.c_str());
 }
 
 TEST(NpyFileTest, ReadsWhatItWrote) {
-  const std::string path = ::testing::TempDir() + "opserve_npy_test_good.npy";
+  const std::string path =
+      ::testing::TempDir() + "opserve_npy_test_good-" + std::to_string(getpid());
   const Tensor tensor = *Tensor::FromBytes({DataType::kUint8, {2, 2}, {}}, "abcd");
   ASSERT_TRUE(WriteNpy(path, tensor).ok());
   const auto again = ReadNpy(path);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_THAT(*again->Elements<uint8_t>(), ElementsAre('a', 'b', 'c', 'd'));
+  std::remove(path.c_str());
 }
 
 }  // namespace

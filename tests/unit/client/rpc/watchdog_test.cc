@@ -1,5 +1,6 @@
 #include "client/rpc/watchdog.h"
 
+#include <chrono>
 #include <future>
 #include <vector>
 
@@ -9,21 +10,35 @@
 namespace opserve::client_internal {
 namespace {
 
+using std::chrono::steady_clock;
+
 TEST(WatchdogTest, RunsActionsInTheOrderOfTheirTimesButNotThoseCalledOff) {
+  constexpr std::chrono::milliseconds kDelay{20};
   std::vector<int> order;
-  std::promise<void> finished;
+  std::promise<void> begun;
+  std::promise<void> proceed;
+  std::promise<steady_clock::time_point> finished;
   Watchdog watchdog;
-  watchdog.RunAfter(absl::Milliseconds(30), [&] {
-    order.push_back(3);
-    finished.set_value();
+  // Nothing else runs until all is arranged. The times are hours apart, so that it does not matter
+  // how long that takes.
+  watchdog.RunAfter(absl::ZeroDuration(), [&] {
+    begun.set_value();
+    proceed.get_future().wait();
   });
-  const Watchdog::Key second =
-      watchdog.RunAfter(absl::Milliseconds(20), [&] { order.push_back(2); });
-  watchdog.RunAfter(absl::ZeroDuration(), [&] { order.push_back(1); });
+  begun.get_future().wait();
+  const auto start = steady_clock::now();
+  watchdog.RunAfter(absl::FromChrono(kDelay), [&] {
+    order.push_back(4);
+    finished.set_value(steady_clock::now());
+  });
+  watchdog.RunAfter(-absl::Hours(1), [&] { order.push_back(3); });
+  const Watchdog::Key second = watchdog.RunAfter(-absl::Hours(2), [&] { order.push_back(2); });
+  watchdog.RunAfter(-absl::Hours(3), [&] { order.push_back(1); });
   watchdog.Cancel(second);
   watchdog.Cancel(second);
-  finished.get_future().wait();
-  EXPECT_THAT(order, ::testing::ElementsAre(1, 3));
+  proceed.set_value();
+  EXPECT_GE(finished.get_future().get() - start, kDelay);
+  EXPECT_THAT(order, ::testing::ElementsAre(1, 3, 4));
 }
 
 TEST(WatchdogTest, AnActionMayAddAnother) {

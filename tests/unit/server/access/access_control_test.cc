@@ -3,6 +3,7 @@
 #include "server/access/access_control.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -24,7 +25,8 @@ class AccessControlTest : public ::testing::Test {
  protected:
   AccessControlTest()
       : path_(::testing::TempDir() + "opserve-access-" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml") {}
+              ::testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
+              std::to_string(getpid()) + ".toml") {}
   ~AccessControlTest() override { std::remove(path_.c_str()); }
 
   void Write(const std::string& text) { ASSERT_TRUE(ReplaceFile(path_, text).ok()); }

@@ -1,5 +1,7 @@
 // Rules, and the file that they come from.
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -297,7 +299,8 @@ TEST(PolicyFileTest, ReadsTheExampleOfTheManual) {
 }
 
 TEST(PolicyFileTest, ReadsOneMebibyteAndNoMore) {
-  const std::string path = ::testing::TempDir() + "opserve-policy-size.toml";
+  const std::string path =
+      ::testing::TempDir() + "opserve-policy-size-" + std::to_string(getpid()) + ".toml";
   const auto write = [&](size_t bytes) {
     std::ofstream(path, std::ios::binary) << std::string(bytes, '\n');
   };

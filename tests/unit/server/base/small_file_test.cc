@@ -3,6 +3,7 @@
 #include "server/base/small_file.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -33,7 +34,8 @@ class SmallFileTest : public ::testing::Test {
 
   const std::filesystem::path folder_ =
       ::testing::TempDir() + "opserve-small-" +
-      ::testing::UnitTest::GetInstance()->current_test_info()->name();
+      ::testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
+      std::to_string(getpid());
   const std::string path_ = folder_ / "file";
 };
 

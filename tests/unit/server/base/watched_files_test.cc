@@ -3,6 +3,7 @@
 #include "server/base/watched_files.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utime.h>
 
 #include <cstdio>
@@ -24,7 +25,8 @@ class WatchedFilesTest : public ::testing::Test {
   // A file that is there before it is watched.
   static std::string Made(const std::string& text) {
     std::string path = ::testing::TempDir() + "opserve-watched-" +
-                       ::testing::UnitTest::GetInstance()->current_test_info()->name() + "-" + text;
+                       ::testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
+                       std::to_string(getpid()) + "-" + text;
     EXPECT_TRUE(ReplaceFile(path, text).ok());
     return path;
   }

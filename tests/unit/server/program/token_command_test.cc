@@ -1,6 +1,7 @@
 #include "server/program/token_command.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <string>
@@ -35,7 +36,7 @@ class TokenCommandTest : public ::testing::Test {
     return RunTokenCommand(static_cast<int>(arguments.size()), arguments.data(), now_);
   }
 
-  std::string file_ = ::testing::TempDir() + "opserve-token-command";
+  std::string file_ = ::testing::TempDir() + "opserve-token-command-" + std::to_string(getpid());
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
 };
 
