@@ -34,7 +34,7 @@ TEST(SingleTaskTest, OneRunsAtATime) {
   std::promise<void> release;
   std::promise<void> first_told;
   std::promise<void> second_told;
-  SingleTask tasks;
+  SingleTask tasks("test");
   EXPECT_TRUE(tasks.Start([&] { release.get_future().wait(); }, [&] { first_told.set_value(); }));
   const auto fail = [] { ADD_FAILURE() << "it was refused"; };
   EXPECT_FALSE(tasks.Start(fail, fail));
@@ -47,7 +47,7 @@ TEST(SingleTaskTest, OneRunsAtATime) {
 // A shortage of threads that has passed leaves nothing behind.
 TEST(SingleTaskTest, WithoutAThreadNothingRuns) {
   std::promise<void> told;
-  SingleTask tasks;
+  SingleTask tasks("test");
   for (int i = 0; i < 2; ++i) {
     const auto fail = [] { ADD_FAILURE() << "there was no thread"; };
     const NoThreads none;
