@@ -89,7 +89,7 @@ class ClientLeaseTest : public ClientFixture {
   }
 
   const Floats values_ = {1.5f, 2.5f};
-  SimulatedClock clock_;
+  SimulatedClock clock_{SteadyClock().Now()};
   NullDeviceFactory gpu_{NullProfile("null/0", /*is_software=*/true)};
   std::ostringstream out_;
   std::ostringstream err_;

@@ -170,7 +170,7 @@ TEST_F(ClientRegionsTest, ServersTakeSoManyConnections) {
 }
 
 TEST_F(ClientRegionsTest, AConnectionThatWasIdleForTooLongIsMadeAnew) {
-  SimulatedClock clock;
+  SimulatedClock clock{SteadyClock().Now()};
   Start({.clock = &clock});
   NewRegion(64);
   // Who is served later finds that the region is gone, and then that its connection is.
@@ -180,9 +180,11 @@ TEST_F(ClientRegionsTest, AConnectionThatWasIdleForTooLongIsMadeAnew) {
   const auto third = Connect({});
   const SharedRegion another = NewRegion(*third, 64);
   const SharedRegion region = NewRegion(64);
-  EXPECT_TRUE(client_->Execute(Round(Fill(region.range(0, 4), {1.5f}))).ok());
+  EXPECT_TRUE(
+      client_->Execute(Round(Fill(region.range(0, 4), {1.5f})), {.timeout = absl::Hours(2)}).ok());
   clock.Advance(options_.regions.idle_limit);
-  EXPECT_TRUE(client_->Execute(Round(Fill(region.range(0, 4), {1.5f}))).ok());
+  EXPECT_TRUE(
+      client_->Execute(Round(Fill(region.range(0, 4), {1.5f})), {.timeout = absl::Hours(2)}).ok());
   server_.reset();
 }
 

@@ -29,7 +29,7 @@ class ClientResidentTest : public ClientFixture {
     return fields;
   }
 
-  SimulatedClock clock_;
+  SimulatedClock clock_{SteadyClock().Now()};
 };
 
 TEST_F(ClientResidentTest, KeepsWhatIsWritten) {

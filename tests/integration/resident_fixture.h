@@ -89,7 +89,7 @@ class ResidentTensorTest : public MemoryTest {
   // The server reads the clock until it has stopped.
   void TearDown() override { server_.reset(); }
 
-  SimulatedClock clock_;
+  SimulatedClock clock_{SteadyClock().Now()};
 };
 
 }  // namespace opserve::testing

@@ -196,26 +196,28 @@ TEST_F(SharesTest, AnIdentityHasAsManyStreamsAsThePolicySays) {
 }
 
 TEST_F(SharesTest, AnIdentityTakesAsMuchTimeOfDevicesAsThePolicySays) {
-  SimulatedClock clock;
+  SimulatedClock clock{SteadyClock().Now()};
   TestServer server(Limiting("max_device_ms_per_second = 1\n"),
                     {.clock = &clock, .cpu = Borrow(device_)});
   const auto other = v1::OperatorService::NewStub(ConnectTo("unix:" + socket_));
+  // Beyond what the clock is advanced by.
+  constexpr std::chrono::hours kLong{2};
   std::vector<PendingCall> calls;
   {
     const GateCloser closer(gated_);
-    calls.push_back(server.Start(Hurried()));
+    calls.push_back(server.Start(Hurried(), kLong));
     ASSERT_TRUE(gated_.WaitForHeld(1));
     // What has not run yet costs nothing yet.
-    calls.push_back(server.Start(Hurried()));
+    calls.push_back(server.Start(Hurried(), kLong));
     ASSERT_TRUE(server.WaitForRequests(2));
     clock.Advance(std::chrono::hours(1));
   }
   for (PendingCall& call : calls) EXPECT_TRUE(call.Get().status.ok());
-  const grpc::Status refused = server.Execute(Hurried()).status;
+  const grpc::Status refused = server.Execute(Hurried(), kLong).status;
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonOf(refused), "RATE_EXCEEDED");
   EXPECT_TRUE(MayRetry(refused));
-  EXPECT_TRUE(PendingCall(*other, Hurried(), std::chrono::minutes(1)).Get().status.ok());
+  EXPECT_TRUE(PendingCall(*other, Hurried(), kLong).Get().status.ok());
 }
 
 TEST_F(SharesTest, AnIdentityKeepsAsManyTensorsAsThePolicySays) {

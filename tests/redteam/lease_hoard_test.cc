@@ -15,7 +15,7 @@ using ::testing::Eq;
 
 // A base, so that it outlives the server, which is the fixture's.
 struct LeaseTime {
-  SimulatedClock clock;
+  SimulatedClock clock{SteadyClock().Now()};
 };
 
 class LeaseHoardTest : protected LeaseTime, public DeviceLeaseTest {
