@@ -1,12 +1,27 @@
 #include "client/rpc/connections.h"
 
+#include <grpc/grpc.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "client/rpc/wake_pollers.h"
 
 namespace opserve::client_internal {
 
 Connections::Connections(std::vector<ClientConnection> connections) {
   for (ClientConnection& connection : connections) connections_.push_back({std::move(connection)});
+}
+
+Connections::~Connections() {
+  // gRPC ends with its last user.
+  grpc_init();
+  {
+    const MutexLock lock(mutex_);
+    connections_.clear();
+  }
+  WakePollers();
+  grpc_shutdown();
 }
 
 const ClientConnection& Connections::Begin() {

@@ -29,6 +29,9 @@ struct ClientConnection {
 class Connections {
  public:
   explicit Connections(std::vector<ClientConnection> connections);
+  ~Connections();
+  Connections(const Connections&) = delete;
+  Connections& operator=(const Connections&) = delete;
 
   // Begins a call on the connection that has the fewest of them.
   const ClientConnection& Begin();

@@ -38,6 +38,11 @@ opserve_test(client_memory_test
   DEPS opserve::client
   LABELS integration)
 
+opserve_test(client_end_test
+  SRCS client_end_test.cc
+  DEPS opserve::client
+  LABELS integration)
+
 opserve_test(client_places_test
   SRCS client_resident_test.cc client_sequence_test.cc
   DEPS opserve::client opserve_integration
