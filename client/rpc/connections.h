@@ -25,7 +25,8 @@ struct ClientConnection {
   bool with_tls = false;
 };
 
-// Thread-safe. All calls must have ended when it is destroyed.
+// Thread-safe. All calls must have ended when it is destroyed, which closes all connections, those
+// that are being opened among them.
 class Connections {
  public:
   explicit Connections(std::vector<ClientConnection> connections);

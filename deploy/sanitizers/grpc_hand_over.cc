@@ -60,8 +60,9 @@ class EndOfThreads {
   }
 
  private:
-  // What is left after this is kept by the program itself.
-  static constexpr std::chrono::seconds kMostWait{2};
+  // Well above the 20 s that gRPC gives an attempt to connect, whose end it waits for. What is left
+  // after this is kept by the program itself; everybody else is through sooner.
+  static constexpr std::chrono::seconds kMostWait{30};
 };
 
 const EndOfThreads end_of_threads;

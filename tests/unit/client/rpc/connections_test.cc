@@ -8,16 +8,27 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 
 namespace opserve::client_internal {
 namespace {
 
+// Without channels.
+std::vector<ClientConnection> Unconnected(size_t count) {
+  std::vector<ClientConnection> connections(count);
+  for (ClientConnection& connection : connections) {
+    connection.sockets = std::make_shared<Sockets>(/*is_local=*/true);
+  }
+  return connections;
+}
+
 TEST(ConnectionsTest, CallsTakeTheConnectionWithTheFewest) {
-  Connections connections(std::vector<ClientConnection>(3));
+  Connections connections(Unconnected(3));
   const ClientConnection* const a = &connections.Begin();
   const ClientConnection* const b = &connections.Begin();
   const ClientConnection* const c = &connections.Begin();
@@ -27,7 +38,7 @@ TEST(ConnectionsTest, CallsTakeTheConnectionWithTheFewest) {
 }
 
 TEST(ConnectionsTest, CallsOneAfterTheOtherKeepOneConnectionWarm) {
-  Connections connections(std::vector<ClientConnection>(4));
+  Connections connections(Unconnected(4));
   const ClientConnection* const first = &connections.Begin();
   connections.End(*first);
   for (int i = 0; i < 5; ++i) {
