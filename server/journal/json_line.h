@@ -45,7 +45,10 @@ class JsonLine {
 
  private:
   void Begin(absl::string_view name) {
-    absl::StrAppend(&text_, is_empty_ ? "\"" : ",\"", name, "\":");
+    if (!is_empty_) text_ += ',';
+    text_ += '"';
+    text_.append(name.data(), name.size());
+    text_ += "\":";
     is_empty_ = false;
   }
 
