@@ -21,17 +21,21 @@ class PeakWatch {
   static constexpr size_t kLeastPeak = 1000;
   // A peak is over when at most one of so many connections is left.
   static constexpr size_t kFall = 4;
+  // How long the server must have been at rest: gRPC is not done with connections at once.
+  static constexpr std::chrono::seconds kRest{5};
   // The least time between two ends of peaks.
   static constexpr std::chrono::seconds kPause{60};
 
   // Takes the next sample, at `now`: open connections, and requests that are not yet answered.
   // Returns whether a peak is over and the server at rest: nothing is asked of it, and connections
-  // neither come nor go. The next peak begins with those that are open then.
+  // neither come nor go, for kRest. The next peak begins with those that are open then.
   bool Sample(size_t connections, size_t requests, Clock::TimePoint now);
 
  private:
   size_t peak_ = 0;
   size_t last_connections_ = 0;
+  // When the server was last seen not to be at rest.
+  Clock::TimePoint rest_begin_ = Clock::TimePoint::min();
   Clock::TimePoint next_end_ = Clock::TimePoint::min();
 };
 
