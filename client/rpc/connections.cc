@@ -16,14 +16,9 @@ Connections::Connections(std::vector<ClientConnection> connections) {
 Connections::~Connections() {
   // gRPC ends with its last user.
   grpc_init();
-  std::vector<Counted> connections;
-  {
-    const MutexLock lock(mutex_);
-    connections.swap(connections_);
-  }
-  for (Counted& connection : connections) connection.channel = nullptr;
+  for (Counted& connection : connections_) connection.channel = nullptr;
   // Those that are still being opened would be kept up to their time limit, and gRPC with them.
-  for (const Counted& connection : connections) connection.sockets->ShutDown();
+  for (const Counted& connection : connections_) connection.sockets->ShutDown();
   WakePollers();
   grpc_shutdown();
 }

@@ -14,6 +14,7 @@
 #include "client/cli/commands.h"
 #include "gmock/gmock.h"
 #include "tests/integration/client_fixture.h"
+#include "tests/integration/wait_until.h"
 #include "tests/testing/null_device.h"
 #include "tests/unit/server/base/simulated_clock.h"
 
@@ -61,22 +62,16 @@ class ClientLeaseTest : public ClientFixture {
   // Waits until there is a lease, and what is wanted is so. Fails the test after a minute.
   template <class Wanted>
   DeviceLeaseInfo WaitForLease(const Wanted& is_wanted) {
-    const absl::Time limit = absl::Now() + absl::Minutes(1);
     DeviceLeaseInfo lease;
-    do {
+    EXPECT_TRUE(WaitUntil([&] {
       lease = LeaseOrNone();
-      if (lease.number != 0 && is_wanted(lease)) return lease;
-    } while (absl::Now() < limit);
-    ADD_FAILURE() << "there is no such lease";
+      return lease.number != 0 && is_wanted(lease);
+    })) << "there is no such lease";
     return lease;
   }
   // Waits until there is no lease. False after a minute.
   bool WaitForNoLease() {
-    const absl::Time limit = absl::Now() + absl::Minutes(1);
-    while (LeaseOrNone().number != 0) {
-      if (absl::Now() > limit) return false;
-    }
-    return true;
+    return WaitUntil([this] { return LeaseOrNone().number == 0; });
   }
 
   // Runs a verb; its exit code.

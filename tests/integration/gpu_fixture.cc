@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "server/pool/verify/self_test.h"
+#include "tests/integration/wait_until.h"
 
 namespace opserve::testing {
 namespace {
@@ -44,15 +45,6 @@ UniqueRequest MakeRequest(int client, uint64_t number) {
   unique.request.set_device(v1::DEVICE_PREFERENCE_GPU);
   unique.expected = BytesOf(expected);
   return unique;
-}
-
-bool WaitUntil(const std::function<bool()>& condition) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > limit) return false;
-    std::this_thread::yield();
-  }
-  return true;
 }
 
 uint64_t RequestsOf(const v1::GetServerInfoResponse& info, int position) {

@@ -8,6 +8,7 @@
 #include "tests/gpu/examples.h"
 #include "tests/gpu/test_device.h"
 #include "tests/integration/resident_fixture.h"
+#include "tests/integration/wait_until.h"
 #include "tests/testing/required.h"
 
 namespace opserve::testing {
@@ -144,11 +145,7 @@ TEST_F(GpuResidentTest, TheLossOfTheDeviceLosesNothing) {
     EXPECT_EQ(Values(on_gpu), acknowledged);
     EXPECT_EQ(Gpu().counters().losses(), 1);
   }
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (Gpu().state() != v1::DEVICE_STATE_READY) {
-    ASSERT_LT(std::chrono::steady_clock::now(), limit);
-    std::this_thread::yield();
-  }
+  ASSERT_TRUE(WaitUntil([this] { return Gpu().state() == v1::DEVICE_STATE_READY; }));
   EXPECT_EQ(Gpu().kept_bytes(), 0);
   EXPECT_EQ(Modulus(on_gpu, divisor_after, on_gpu), kGpu);
   Modulus(on_cpu, divisor_after, on_cpu, v1::DEVICE_PREFERENCE_CPU);

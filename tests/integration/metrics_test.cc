@@ -1,6 +1,5 @@
 // The numbers that a server tells after calls that the test knows.
 
-#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "tests/integration/http_page.h"
 #include "tests/integration/sequence_requests.h"
 #include "tests/integration/test_server.h"
+#include "tests/integration/wait_until.h"
 
 namespace opserve::testing {
 namespace {
@@ -57,11 +57,7 @@ std::vector<std::string> ScrapeLines(TestServer& server, const std::string& name
 // Waits until the metric has the line: that an answer has left, the server learns last of all.
 // False after a minute.
 bool WaitForLine(TestServer& server, const std::string& name, const std::string& line) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (!Matches(Contains(line))(ScrapeLines(server, name))) {
-    if (std::chrono::steady_clock::now() > limit) return false;
-  }
-  return true;
+  return WaitUntil([&] { return Matches(Contains(line))(ScrapeLines(server, name)); });
 }
 
 grpc::Status RunSequence(TestServer& server, const v1::ExecuteSequenceRequest& request) {

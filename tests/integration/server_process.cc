@@ -7,26 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <iterator>
-#include <thread>
 
 #include "proto/base/first_connection.h"
+#include "tests/integration/wait_until.h"
 
 namespace opserve::testing {
 namespace {
-
-// Polls `condition`; what it waits for happens in another process.
-template <class Condition>
-bool WaitFor(Condition condition) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > limit) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 std::filesystem::path TemporaryFile() {
   std::string name = (std::filesystem::temp_directory_path() / "opserve-XXXXXX").string();
@@ -67,7 +55,7 @@ std::vector<std::string> ServerProcess::Serving(const std::filesystem::path& fol
 
 std::vector<std::string> ServerProcess::WaitReady(const std::filesystem::path& folder) {
   const std::filesystem::path ready = folder / "ready";
-  WaitFor([&] {
+  WaitUntil([&] {
     int status = 0;
     if (!exit_ && waitpid(pid_, &status, WNOHANG) == pid_) exit_ = WEXITSTATUS(status);
     return exit_ || std::filesystem::exists(ready);
@@ -81,7 +69,7 @@ std::vector<std::string> ServerProcess::WaitReady(const std::filesystem::path& f
 void ServerProcess::Signal(int signal) const { kill(pid_, signal); }
 
 std::optional<int> ServerProcess::WaitExit() {
-  WaitFor([this] {
+  WaitUntil([this] {
     int status = 0;
     if (!exit_ && waitpid(pid_, &status, WNOHANG) == pid_) {
       exit_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
@@ -92,7 +80,7 @@ std::optional<int> ServerProcess::WaitExit() {
 }
 
 bool ServerProcess::WaitOutput(const std::string& text) const {
-  return WaitFor([&] { return Output().find(text) != std::string::npos; });
+  return WaitUntil([&] { return Output().find(text) != std::string::npos; });
 }
 
 std::string ServerProcess::Output() const {

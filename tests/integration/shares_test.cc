@@ -16,6 +16,7 @@
 #include "server/base/small_file.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/test_server.h"
+#include "tests/integration/wait_until.h"
 #include "tests/testing/region_client.h"
 #include "tests/unit/server/base/simulated_clock.h"
 
@@ -80,14 +81,12 @@ class SharesTest : public ::testing::Test {
 
   // Waits until `count` requests wait for the processor. False after a minute.
   static bool WaitForPending(Stub& stub, uint64_t count) {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    v1::GetServerInfoResponse info;
-    do {
+    return WaitUntil([&] {
       grpc::ClientContext context;
-      if (!stub.GetServerInfo(&context, {}, &info).ok()) return false;
-      if (info.devices(0).pending_requests() == count) return true;
-    } while (std::chrono::steady_clock::now() < limit);
-    return false;
+      v1::GetServerInfoResponse info;
+      return stub.GetServerInfo(&context, {}, &info).ok() &&
+             info.devices(0).pending_requests() == count;
+    });
   }
 
   static grpc::Status Create(Stub& stub, const std::string& name) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "proto/base/first_connection.h"
+#include "tests/integration/wait_until.h"
 
 namespace opserve::testing {
 namespace {
@@ -71,12 +72,7 @@ bool TestServer::AreGpusStarting() {
 }
 
 bool TestServer::WaitForRequests(uint64_t count) const {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (server_->usage().requests != count) {
-    if (std::chrono::steady_clock::now() > limit) return false;
-    std::this_thread::yield();
-  }
-  return true;
+  return WaitUntil([&] { return server_->usage().requests == count; });
 }
 
 Answer TestServer::Execute(const v1::ExecuteRequest& request, std::chrono::milliseconds timeout) {
