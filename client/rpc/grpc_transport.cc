@@ -16,6 +16,7 @@
 #include "client/rpc/connections.h"
 #include "client/rpc/force_release.h"
 #include "client/rpc/grpc_stream.h"
+#include "client/rpc/missing_answer.h"
 #include "client/rpc/transport.h"
 #include "client/rpc/watchdog.h"
 #include "proto/base/mutex.h"
@@ -27,6 +28,17 @@ using grpc::internal::RpcMethod;
 
 // Usually another thread is just about to release them.
 constexpr absl::Duration kShortGrace = absl::Milliseconds(1);
+
+// What became of an attempt that gRPC ended with `status`; its answer, if there is one, is in
+// `response` then.
+absl::Status OutcomeOf(const grpc::Status& status, const grpc::ClientContext& context,
+                       bool is_cancelled, const ClientConnection& connection,
+                       grpc::ByteBuffer& received, ResponseMessage& response) {
+  if (LacksAnswer(status, received)) {
+    return MissingAnswer(context.deadline(), std::chrono::system_clock::now(), is_cancelled);
+  }
+  return status.ok() ? response.Read(received) : ErrorOf(status, connection);
+}
 
 class GrpcTransport final : public Transport {
  public:
@@ -92,17 +104,21 @@ class GrpcTransport final : public Transport {
     void Cancel(Watchdog& watchdog) {
       const MutexLock lock(mutex);
       if (context == nullptr) return;
+      is_cancelled = true;
       context->TryCancel();
       Watch(watchdog, absl::ZeroDuration());
     }
 
-    // It is over: gives the context up and calls the watches off.
-    void End(Watchdog& watchdog) {
+    // It is over, with `status`: gives the context up and calls the watches off. Its outcome.
+    absl::Status End(Watchdog& watchdog, const grpc::Status& status) {
       const MutexLock lock(mutex);
       for (const Watchdog::Key& watch : watches) watchdog.Cancel(watch);
+      absl::Status outcome =
+          OutcomeOf(status, *context, is_cancelled, connection, received, response);
       // It has a share of the channel. Were that the last one, because the caller gives the client
       // up as soon as it has its answer, gRPC would join the thread that this runs in.
       context.reset();
+      return outcome;
     }
 
     const ClientConnection& connection;
@@ -114,6 +130,7 @@ class GrpcTransport final : public Transport {
     Mutex mutex;
     // Until the end.
     std::unique_ptr<grpc::ClientContext> context ABSL_GUARDED_BY(mutex);
+    bool is_cancelled ABSL_GUARDED_BY(mutex) = false;
     std::vector<Watchdog::Key> watches ABSL_GUARDED_BY(mutex);
   };
 
@@ -129,7 +146,7 @@ class GrpcTransport final : public Transport {
             connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC), context.get(), sent,
             &received);
     if (watch) watchdog_.Cancel(*watch);
-    return status.ok() ? response.Read(received) : ErrorOf(status, connection);
+    return OutcomeOf(status, *context, /*is_cancelled=*/false, connection, received, response);
   }
 
   // gRPC ends no call, not even one whose deadline has passed, while it waits for the socket to
@@ -143,11 +160,9 @@ class GrpcTransport final : public Transport {
   // On a thread of gRPC, which must not block.
   void OnEnd(Attempt& attempt, const grpc::Status& status) {
     attempt.sent.Clear();
-    attempt.End(watchdog_);
+    const absl::Status outcome = attempt.End(watchdog_, status);
     const ClientConnection& connection = attempt.connection;
     connections_.End(connection);
-    absl::Status outcome =
-        status.ok() ? attempt.response.Read(attempt.received) : ErrorOf(status, connection);
     const std::shared_ptr<PayloadHold> hold = std::move(attempt.hold);
     const std::function<void(absl::Status)> done = std::move(attempt.done);
     if (hold->IsReleased()) return done(outcome);

@@ -43,6 +43,11 @@ opserve_test(client_end_test
   DEPS opserve::client
   LABELS integration)
 
+opserve_test(client_missing_answer_test
+  SRCS client_missing_answer_test.cc
+  DEPS opserve::client gRPC::grpc++
+  LABELS integration)
+
 opserve_test(client_places_test
   SRCS client_resident_test.cc client_sequence_test.cc
   DEPS opserve::client opserve_integration
