@@ -98,7 +98,8 @@ absl::Status Queue::Execute(Slot& slot) {
   MutexLock lock(submit_mutex_);
   slot.serial = timeline_->Next();
   ID3D12CommandList* lists[] = {slot.list.Get()};
-  queue_->ExecuteCommandLists(1, lists);
+  // It has no result, which is why tests can drop it, and how run times fail to tell of it.
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT((queue_->ExecuteCommandLists(1, lists), 0)));
   return OPSERVE_HRESULT(queue_->Signal(fence_.Get(), static_cast<uint64_t>(slot.serial)));
 }
 

@@ -145,4 +145,11 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
   }
 }
 
+void RecordStamp(ID3D12GraphicsCommandList& list, const SubmissionMemory& memory) {
+  const SubmissionStamp& stamp = memory.stamp;
+  list.CopyBufferRegion(memory.readback.buffer(),
+                        memory.readback.offset() + stamp.readback_offset(), memory.upload.buffer(),
+                        memory.upload.offset() + stamp.upload_offset(), SubmissionStamp::kBytes);
+}
+
 }  // namespace opserve::d3d12
