@@ -26,8 +26,10 @@ enum RootParameter : UINT {
   kRootOutput = kRootPlan + 1,
   kRootParameterCount = kRootOutput + 1,
 };
-// Number of 32-bit values of kRootConstants.
-inline constexpr UINT kRootConstantCount = 3;
+// Number of 32-bit values of kRootConstants. Kernels read three of them; a constant buffer is made
+// of whole registers of four values, and the root signature must have what the compiled kernel
+// declares.
+inline constexpr UINT kRootConstantCount = 4;
 
 // What a buffer is for.
 enum class BufferKind { kUpload, kReadback, kDefault };
