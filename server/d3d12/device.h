@@ -53,6 +53,9 @@ class Device {
   // A compute pipeline of the shader `code`.
   absl::StatusOr<ComPtr<ID3D12PipelineState>> CreatePipeline(std::span<const std::byte> code) const;
 
+  // See Runtime::Impl.
+  uint64_t UntoldFailures() const;
+
   // OK, or why the device is lost. A lost device never recovers.
   absl::Status status() const;
   // Declares the device lost; the first reason stays.

@@ -151,6 +151,27 @@ TEST_F(GpuSubmissionTest, ADroppedSubmissionKeepsNoCopies) {
   EXPECT_EQ(device->transfers().uploaded_bytes, 0u);
 }
 
+// Where libvkd3d cannot make a view of what a dispatch works on, it dispatches all the same.
+TEST_F(GpuSubmissionTest, WhatCannotBeBoundIsNotExecuted) {
+  constexpr int32_t kOutOfDeviceMemory = -2;
+  const std::unique_ptr<D3D12Device> device = MakeDevice();
+  ASSERT_NE(device, nullptr);
+  ASSERT_TRUE(RunBatch(*device, MakeBatch({1000, 77}, /*is_strided=*/true, 100)).ok());
+  const std::vector<Example> batch = MakeBatch({1000, 77}, /*is_strided=*/true, 1);
+  std::vector<ResultBytes> outputs;
+  FailingCall fault("vk.BufferView", kOutOfDeviceMemory);
+  {
+    d3d12::ScopedFaultInjector injector(fault);
+    EXPECT_EQ(RunOn(*device, batch, outputs).code(), absl::StatusCode::kResourceExhausted);
+  }
+  EXPECT_GT(fault.failures, 0);
+  for (const ResultBytes& output : outputs) {
+    EXPECT_EQ(output, ResultBytes(output.size(), kUnwritten));
+  }
+  // Others may need less.
+  EXPECT_TRUE(RunBatch(*device, batch).ok());
+}
+
 class GpuSubmissionPoolTest : public GpuSubmissionTest {
  protected:
   // A pool of two devices on the adapter.
