@@ -26,13 +26,14 @@ FOLDERS = [
 LIMIT_S = 240
 
 #What runs: batches of packed and strided calls, all kernels' pipelines, short staging memory, sequences, contents that the
-#device keeps, and submissions that are dropped.
+#device keeps, and submissions that are dropped. Not what records a dispatch whose buffers could not be bound, which the layers
+#do not survive.
 TESTS = {
     "gpu_batch_test": "GpuBatchTest.*:AllCells/*ELEMENT_WISE_IF*",
     "gpu_content_test": "*",
     "gpu_device_test": "GpuDeviceTest.WarmUpMakesAllPipelines:GpuDeviceTest.SmallStagingMemoryIsShared",
     "gpu_sequence_test": "*",
-    "gpu_submission_test": "*",
+    "gpu_submission_test": "-*WhatCannotBeBound*",
 }
 
 #Messages that we cannot mend, by their names, and why.
