@@ -6,6 +6,7 @@
 #ifndef OPSERVE_SERVER_D3D12_BUFFER_POOL_H_
 #define OPSERVE_SERVER_D3D12_BUFFER_POOL_H_
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -22,14 +23,16 @@
 
 namespace opserve::d3d12 {
 
-// Bytes of the least class.
-inline constexpr uint64_t kMinBufferBytes = 4096;
+// A device gives a buffer memory in units of so many bytes, however few it asks for:
+// D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT. The least class is one unit.
+inline constexpr uint64_t kMinBufferBytes = 65536;
 
-// The size of the buffers that serve requests for `bytes` bytes: four classes per power of two, so
-// that at most a fifth is wasted above kMinBufferBytes.
+// The size of the buffers that serve requests for `bytes` bytes, which is what they cost: four
+// classes per power of two, of whole units, so that beyond what the units take at most a fifth is
+// wasted.
 constexpr uint64_t SizeClassOf(uint64_t bytes) {
   if (bytes <= kMinBufferBytes) return kMinBufferBytes;
-  const uint64_t step = std::bit_floor(bytes - 1) / 4;
+  const uint64_t step = std::max(std::bit_floor(bytes - 1) / 4, kMinBufferBytes);
   return (bytes + step - 1) / step * step;
 }
 

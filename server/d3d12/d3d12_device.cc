@@ -22,6 +22,7 @@
 #include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/sequence_layout.h"
 #include "server/d3d12/staging_ring.h"
+#include "server/d3d12/submission_stamp.h"
 
 namespace opserve::d3d12 {
 namespace {
@@ -115,10 +116,15 @@ struct D3D12Device::Impl {
                                               uint64_t readback_bytes,
                                               std::span<const uint64_t> result_buffers,
                                               bool reads_copies = true);
-  // Submits what `record` writes, and waits. `bytes`: of all tensors. `memory` is kept for ever
-  // where the device may still use it.
-  absl::Status Execute(uint64_t bytes, SubmissionMemory& memory,
-                       absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
+  // Submits what `record` writes, and waits. `bytes`: of all tensors. Returns what was read back,
+  // which lies in `memory`, once it is certain that it is this submission's. `memory` is kept for
+  // ever where the device may still use it, or did not do what it said.
+  absl::StatusOr<const std::byte*> Execute(
+      uint64_t bytes, SubmissionMemory& memory,
+      absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
+  // Submits, waits, and looks whether the stamp has arrived; UNAVAILABLE where the device is lost.
+  absl::Status RunToTheEnd(const SubmissionMemory& memory,
+                           absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
   // The most bytes that a buffer may have: one of the pool may be a quarter larger than what it was
   // asked for.
   uint64_t MaxBufferBytes() const { return device->adapter().max_buffer_bytes / 5 * 4; }
@@ -137,6 +143,7 @@ struct D3D12Device::Impl {
   BufferPool<Buffer> buffers;
   ContentCache<Buffer> contents;
   PipelineCache<const std::byte*, Pipeline> pipelines;
+  StampNumbers stamp_numbers;
   // Bytes of the buffers of all batches that are submitted and not waited for.
   std::atomic<uint64_t> bytes_under_way = 0;
   // As TransferCounters tells them.
@@ -167,13 +174,16 @@ absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
   SubmissionMemory memory{.contents = std::move(transfers)};
   memory.uploads = memory.contents.Uploads(input_bytes);
   const uint64_t upload_bytes = memory.uploads.empty() ? 1 : memory.uploads.back().end;
+  memory.stamp = SubmissionStamp(stamp_numbers.Next(), upload_bytes, readback_bytes);
   // Only the rings wait, and always in this order, so that no two threads wait for each other.
-  absl::StatusOr<StagingRing::Lease> staging = upload->Acquire(upload_bytes, TimeLimit());
+  absl::StatusOr<StagingRing::Lease> staging =
+      upload->Acquire(memory.stamp.upload_bytes(), TimeLimit());
   if (!staging.ok()) return failed(staging.status());
   memory.upload = *std::move(staging);
-  staging = readback->Acquire(readback_bytes, TimeLimit());
+  staging = readback->Acquire(memory.stamp.readback_bytes(), TimeLimit());
   if (!staging.ok()) return failed(staging.status());
   memory.readback = *std::move(staging);
+  memory.stamp.Prepare(memory.upload.data(), memory.readback.data());
   absl::StatusOr<BufferPool<Buffer>::Lease> buffer = contents.Acquire(input_bytes);
   if (!buffer.ok()) return failed(buffer.status());
   memory.inputs = *std::move(buffer);
@@ -202,17 +212,32 @@ absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeInputs(
   return memory;
 }
 
-absl::Status D3D12Device::Impl::Execute(
+absl::Status D3D12Device::Impl::RunToTheEnd(
+    const SubmissionMemory& memory, absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
+  const auto record_all = [&](ID3D12GraphicsCommandList& list) {
+    record(list);
+    RecordStamp(list, memory);
+  };
+  const absl::StatusOr<Serial> serial = queue->Submit(record_all, TimeLimit());
+  absl::Status status = serial.status();
+  if (serial.ok()) status = queue->timeline().Wait(*serial, TimeLimit());
+  if (status.ok() && !memory.stamp.HasArrived(memory.readback.data())) {
+    status = absl::DataLossError(
+        absl::StrCat("It says that submission ", static_cast<uint64_t>(*serial),
+                     " is done, but has not carried it out: its stamp was not copied."));
+  }
+  if (absl::IsDeadlineExceeded(status) || (serial.ok() && !status.ok())) {
+    return absl::UnavailableError(absl::StrCat("The device is lost: ", status.message()));
+  }
+  return status;
+}
+
+absl::StatusOr<const std::byte*> D3D12Device::Impl::Execute(
     uint64_t bytes, SubmissionMemory& memory,
     absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
   bytes_under_way += bytes;
-  const absl::StatusOr<Serial> serial = queue->Submit(record, TimeLimit());
-  absl::Status status = serial.status();
-  if (serial.ok()) status = queue->timeline().Wait(*serial, TimeLimit());
+  absl::Status status = RunToTheEnd(memory, record);
   bytes_under_way -= bytes;
-  if (absl::IsDeadlineExceeded(status) || (serial.ok() && !status.ok())) {
-    status = absl::UnavailableError(absl::StrCat("The device is lost: ", status.message()));
-  }
   if (absl::IsUnavailable(status)) {
     MutexLock lock(mutex);
     abandoned.push_back(std::move(memory));
@@ -222,7 +247,7 @@ absl::Status D3D12Device::Impl::Execute(
   memory.contents.Keep();
   for (const ByteRange& range : memory.uploads) uploaded_bytes += range.bytes();
   kept_inputs += memory.contents.kept_inputs().size();
-  return status;
+  return memory.readback.data();
 }
 
 absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
@@ -235,14 +260,13 @@ absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
   absl::StatusOr<SubmissionMemory> memory =
       TakeInputs(*layout, calls, layout->result_bytes, {&layout->output_buffer_bytes, 1});
   if (!memory.ok()) return memory.status();
-  OPSERVE_RETURN_IF_ERROR(Execute(layout->input_buffer_bytes + layout->output_buffer_bytes, *memory,
-                                  [&](ID3D12GraphicsCommandList& list) {
-                                    RecordBatch(list, device->root_signature(), *(*pipeline).Get(),
-                                                *layout, *memory);
-                                  }));
-  for (size_t i = 0; i < calls.size(); ++i) {
-    WriteResult(layout->places[i], calls[i], memory->readback.data());
-  }
+  const absl::StatusOr<const std::byte*> results =
+      Execute(layout->input_buffer_bytes + layout->output_buffer_bytes, *memory,
+              [&](ID3D12GraphicsCommandList& list) {
+                RecordBatch(list, device->root_signature(), *(*pipeline).Get(), *layout, *memory);
+              });
+  if (!results.ok()) return results.status();
+  for (size_t i = 0; i < calls.size(); ++i) WriteResult(layout->places[i], calls[i], *results);
   return absl::OkStatus();
 }
 
@@ -258,11 +282,12 @@ absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
   absl::StatusOr<SubmissionMemory> memory =
       TakeInputs(*layout, call, layout->readback_bytes, layout->result_buffers);
   if (!memory.ok()) return memory.status();
-  OPSERVE_RETURN_IF_ERROR(
+  const absl::StatusOr<const std::byte*> results =
       Execute(layout->work_bytes, *memory, [&](ID3D12GraphicsCommandList& list) {
         RecordSequence(list, device->root_signature(), step_pipelines, *layout, *memory);
-      }));
-  WriteResults(*layout, call, memory->readback.data());
+      });
+  if (!results.ok()) return results.status();
+  WriteResults(*layout, call, *results);
   return absl::OkStatus();
 }
 

@@ -23,8 +23,9 @@ struct DeviceOptions {
   // Name of the device instead of "d3d12/" with the adapter's name; for several on one adapter.
   std::string name = {};
   // Bytes of the buffers in the device's memory: in use, kept for the next batch, or copies of
-  // inputs and results that have a ContentId, which leave when a batch needs their room. So much
-  // again per direction may be mapped for batches that are larger than the staging memory.
+  // inputs and results that have a ContentId, which leave when a batch needs their room. Each
+  // counts with what it takes of the device: whole units of 64 KiB. So much again per direction may
+  // be mapped for batches that are larger than the staging memory.
   uint64_t memory_budget = uint64_t{1} << 30;
   // Bytes of mapped memory per direction; multiples of 256. Holds two batches of the largest usual
   // size, of which one is uploaded while the other one runs.

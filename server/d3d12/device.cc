@@ -109,6 +109,8 @@ absl::StatusOr<ComPtr<ID3D12PipelineState>> Device::CreatePipeline(
   return pipeline;
 }
 
+uint64_t Device::UntoldFailures() const { return runtime_->impl().UntoldFailures(); }
+
 absl::Status Device::status() const {
   MutexLock lock(mutex_);
   return lost_;

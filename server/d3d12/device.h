@@ -26,8 +26,10 @@ enum RootParameter : UINT {
   kRootOutput = kRootPlan + 1,
   kRootParameterCount = kRootOutput + 1,
 };
-// Number of 32-bit values of kRootConstants.
-inline constexpr UINT kRootConstantCount = 3;
+// Number of 32-bit values of kRootConstants. Kernels read three of them; a constant buffer is made
+// of whole registers of four values, and the root signature must have what the compiled kernel
+// declares.
+inline constexpr UINT kRootConstantCount = 4;
 
 // What a buffer is for.
 enum class BufferKind { kUpload, kReadback, kDefault };
@@ -50,6 +52,9 @@ class Device {
 
   // A compute pipeline of the shader `code`.
   absl::StatusOr<ComPtr<ID3D12PipelineState>> CreatePipeline(std::span<const std::byte> code) const;
+
+  // See Runtime::Impl.
+  uint64_t UntoldFailures() const;
 
   // OK, or why the device is lost. A lost device never recovers.
   absl::Status status() const;

@@ -56,11 +56,16 @@ class PackedArithmetic {
   explicit PackedArithmetic(const Invocation& call)
       : call_(call),
         op_(TraitsOf(call.op)),
-        per_block_(hlsl::ElementsPerBlock(op_, call.lane_type)) {}
+        per_block_(hlsl::ElementsPerBlock(op_, call.lane_type)) {
+    for (int i = 0; i < op_.input_count(); ++i) {
+      while (InputBytes(i, blocks_per_word_) % kWordBytes != 0) blocks_per_word_ *= 2;
+    }
+  }
 
   int input_count() const { return op_.input_count(); }
+  // Blocks of whole words of every tensor, so that no call shares a word with another one.
   uint64_t BlocksOf(const Invocation& call) const {
-    return (call.plan.element_count + per_block_ - 1) / per_block_;
+    return RoundUp((call.plan.element_count + per_block_ - 1) / per_block_, blocks_per_word_);
   }
   // Bytes of `blocks` blocks of an input, and of the output.
   uint64_t InputBytes(int i, uint64_t blocks) const {
@@ -83,6 +88,7 @@ class PackedArithmetic {
   const Invocation& call_;
   const OpTraits& op_;
   const uint64_t per_block_;
+  uint64_t blocks_per_word_ = 1;
 };
 
 // Bytes of the area of input `i` of a strided call, which ends no earlier than the input's last

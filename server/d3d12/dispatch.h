@@ -24,6 +24,12 @@ namespace opserve::d3d12 {
 // Every tensor and plan that a kernel binds begins at a multiple of so many bytes, the largest
 // alignment that Vulkan lets a driver ask for.
 inline constexpr uint64_t kTensorAlignment = 256;
+// Kernels read and write, and copies move, words of so many bytes.
+inline constexpr uint64_t kWordBytes = 4;
+// `bytes` rounded up to whole words.
+constexpr uint64_t WholeWords(uint64_t bytes) {
+  return (bytes + kWordBytes - 1) / kWordBytes * kWordBytes;
+}
 // A plan has so many bytes as strided kernels read it: 8 loops of 8 words each.
 inline constexpr uint64_t kPlanBytes = kMaxDimensionCount * 32;
 // No buffer is larger than this, because kernels compute byte addresses in 32 bits.
@@ -61,8 +67,8 @@ struct CallPlace {
 };
 
 // A batch of one kernel. Packed calls share one dispatch: every input has an area that holds that
-// input of all calls, one after the other, each call from a block of the kernel on. Strided calls
-// have a dispatch each, with areas and a plan of their own.
+// input of all calls, one after the other, each call from a block of the kernel, and a whole word,
+// on. Strided calls have a dispatch each, with areas and a plan of their own.
 struct BatchLayout {
   hlsl::KernelKey kernel;
   std::vector<Dispatch> dispatches;

@@ -90,15 +90,20 @@ absl::StatusOr<std::unique_ptr<Queue::Slot>> Queue::TakeSlot(std::chrono::nanose
 absl::Status Queue::Record(Slot& slot, absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(slot.allocator->Reset()));
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(slot.list->Reset(slot.allocator.Get(), nullptr)));
+  const uint64_t failures = device_.UntoldFailures();
   record(*slot.list.Get());
-  return OPSERVE_HRESULT(slot.list->Close());
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(slot.list->Close()));
+  if (device_.UntoldFailures() == failures) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      "The device has no memory for what a command list binds, as its run time did not tell.");
 }
 
 absl::Status Queue::Execute(Slot& slot) {
   MutexLock lock(submit_mutex_);
   slot.serial = timeline_->Next();
   ID3D12CommandList* lists[] = {slot.list.Get()};
-  queue_->ExecuteCommandLists(1, lists);
+  // It has no result, which is why tests can drop it, and how run times fail to tell of it.
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT((queue_->ExecuteCommandLists(1, lists), 0)));
   return OPSERVE_HRESULT(queue_->Signal(fence_.Get(), static_cast<uint64_t>(slot.serial)));
 }
 

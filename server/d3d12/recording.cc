@@ -1,7 +1,9 @@
 #include "server/d3d12/recording.h"
 
 #include <array>
+#include <utility>
 
+#include "server/d3d12/buffer_use.h"
 #include "server/d3d12/device.h"
 
 namespace opserve::d3d12 {
@@ -19,6 +21,34 @@ void Transition(ID3D12GraphicsCommandList& list, ID3D12Resource* buffer,
   list.ResourceBarrier(1, &barrier);
 }
 
+// Makes writes wait for those of earlier dispatches to the same buffer.
+void SeparateWrites(ID3D12GraphicsCommandList& list, ID3D12Resource* buffer) {
+  D3D12_RESOURCE_BARRIER barrier{};
+  barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_UAV;
+  barrier.UAV.pResource = buffer;
+  list.ResourceBarrier(1, &barrier);
+}
+
+// A place in a buffer.
+struct BufferPlace {
+  ID3D12Resource* buffer;
+  uint64_t offset;
+};
+
+// Copies `bytes` bytes, and the rest of the last word: everything lies at multiples of a word, and
+// nothing else in what a tensor leaves of its last one.
+void Copy(ID3D12GraphicsCommandList& list, const BufferPlace& to, const BufferPlace& from,
+          uint64_t bytes) {
+  list.CopyBufferRegion(to.buffer, to.offset, from.buffer, from.offset, WholeWords(bytes));
+}
+
+D3D12_RESOURCE_STATES StateOf(BufferUse use) {
+  if (use == BufferUse::kRead) return kRead;
+  if (use == BufferUse::kWritten) return D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+  if (use == BufferUse::kCopiedFrom) return D3D12_RESOURCE_STATE_COPY_SOURCE;
+  return D3D12_RESOURCE_STATE_COMMON;
+}
+
 // What a dispatch binds.
 struct Addresses {
   std::array<D3D12_GPU_VIRTUAL_ADDRESS, kMaxInputs> inputs = {};
@@ -29,7 +59,7 @@ struct Addresses {
 void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
                     const hlsl::KernelKey& kernel, const Addresses& addresses) {
   const std::array<uint32_t, kRootConstantCount> constants = {
-      dispatch.block_count, dispatch.thread_count, dispatch.loop_count};
+      dispatch.block_count, dispatch.thread_count, dispatch.loop_count, 0};
   list.SetComputeRoot32BitConstants(kRootConstants, kRootConstantCount, constants.data(), 0);
   for (int i = 0; i < TraitsOf(kernel.op).input_count(); ++i) {
     list.SetComputeRootShaderResourceView(kRootInputs + static_cast<UINT>(i), addresses.inputs[i]);
@@ -47,40 +77,43 @@ void RecordInputs(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sig
                   SubmissionMemory& memory) {
   ID3D12Resource* const inputs = memory.inputs->Get();
   for (const ByteRange& range : memory.uploads) {
-    list.CopyBufferRegion(inputs, range.begin, memory.upload.buffer(),
-                          memory.upload.offset() + range.begin, range.bytes());
+    Copy(list, {inputs, range.begin},
+         {memory.upload.buffer(), memory.upload.offset() + range.begin}, range.bytes());
   }
   for (const auto& kept : memory.contents.kept_inputs()) {
-    list.CopyBufferRegion(inputs, kept.offset, kept.copy->buffer->Get(), 0, kept.bytes);
+    Copy(list, {inputs, kept.offset}, {kept.copy->buffer->Get(), 0}, kept.bytes);
   }
   Transition(list, inputs, D3D12_RESOURCE_STATE_COPY_DEST,
              kRead | D3D12_RESOURCE_STATE_COPY_SOURCE);
   for (const auto& fresh : memory.contents.new_inputs()) {
-    list.CopyBufferRegion(fresh.copy->buffer->Get(), 0, inputs, fresh.offset, fresh.bytes);
+    Copy(list, {fresh.copy->buffer->Get(), 0}, {inputs, fresh.offset}, fresh.bytes);
   }
   list.SetComputeRootSignature(&root_signature);
 }
 
-// The buffers of results of a sequence, each in the state in which it was used last.
+// The buffers of results of a sequence, and how each was used last.
 class ResultBuffers {
  public:
   ResultBuffers(ID3D12GraphicsCommandList& list, SubmissionMemory& memory)
-      : list_(list), memory_(memory), states_(memory.outputs.size(), D3D12_RESOURCE_STATE_COMMON) {}
+      : list_(list), memory_(memory), uses_(memory.outputs.size(), BufferUse::kNone) {}
 
-  // The buffer, in `state` from here on. What was written before is seen by what comes later.
-  ID3D12Resource* In(D3D12_RESOURCE_STATES state, uint32_t buffer) {
+  // The buffer, for `use` from here on. What was written before is seen by what comes later.
+  ID3D12Resource* For(BufferUse use, uint32_t buffer) {
     ID3D12Resource* const resource = memory_.outputs[buffer]->Get();
-    if (states_[buffer] != D3D12_RESOURCE_STATE_COMMON && states_[buffer] != state) {
-      Transition(list_, resource, states_[buffer], state);
+    const BufferUse before = std::exchange(uses_[buffer], use);
+    const BufferBarrier barrier = BarrierBetween(before, use);
+    if (barrier == BufferBarrier::kTransition) {
+      Transition(list_, resource, StateOf(before), StateOf(use));
+    } else if (barrier == BufferBarrier::kWrites) {
+      SeparateWrites(list_, resource);
     }
-    states_[buffer] = state;
     return resource;
   }
 
  private:
   ID3D12GraphicsCommandList& list_;
   SubmissionMemory& memory_;
-  std::vector<D3D12_RESOURCE_STATES> states_;
+  std::vector<BufferUse> uses_;
 };
 
 }  // namespace
@@ -103,10 +136,10 @@ void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sign
   }
   Transition(list, outputs, D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
              D3D12_RESOURCE_STATE_COPY_SOURCE);
-  list.CopyBufferRegion(memory.readback.buffer(), memory.readback.offset(), outputs, 0,
-                        layout.result_bytes);
+  Copy(list, {memory.readback.buffer(), memory.readback.offset()}, {outputs, 0},
+       layout.result_bytes);
   for (const auto& fresh : memory.contents.new_results()) {
-    list.CopyBufferRegion(fresh.copy->buffer->Get(), 0, outputs, fresh.offset, fresh.bytes);
+    Copy(list, {fresh.copy->buffer->Get(), 0}, {outputs, fresh.offset}, fresh.bytes);
   }
 }
 
@@ -123,26 +156,32 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
       const StepInputPlace& input = step.inputs[i];
       const bool is_result = input.buffer != StepInputPlace::kInputBuffer;
       addresses.inputs[i] =
-          input.offset +
-          (is_result ? results.In(kRead, input.buffer)->GetGPUVirtualAddress() : first_input);
+          input.offset + (is_result
+                              ? results.For(BufferUse::kRead, input.buffer)->GetGPUVirtualAddress()
+                              : first_input);
     }
     addresses.plan = first_input + step.plan;
-    addresses.output =
-        results.In(D3D12_RESOURCE_STATE_UNORDERED_ACCESS, step.output)->GetGPUVirtualAddress();
+    addresses.output = results.For(BufferUse::kWritten, step.output)->GetGPUVirtualAddress();
     list.SetPipelineState(pipelines[s].Get());
     RecordDispatch(list, step.dispatch, step.kernel, addresses);
   }
   for (const SequenceOutputPlace& output : layout.outputs) {
     ID3D12Resource* const source =
-        results.In(D3D12_RESOURCE_STATE_COPY_SOURCE, layout.steps[output.step].output);
-    list.CopyBufferRegion(memory.readback.buffer(),
-                          memory.readback.offset() + output.place.at.output, source, 0,
-                          output.place.result_bytes);
+        results.For(BufferUse::kCopiedFrom, layout.steps[output.step].output);
+    Copy(list, {memory.readback.buffer(), memory.readback.offset() + output.place.at.output},
+         {source, 0}, output.place.result_bytes);
   }
   for (const auto& fresh : memory.contents.new_results()) {
-    ID3D12Resource* const source = results.In(D3D12_RESOURCE_STATE_COPY_SOURCE, fresh.buffer);
-    list.CopyBufferRegion(fresh.copy->buffer->Get(), 0, source, fresh.offset, fresh.bytes);
+    ID3D12Resource* const source = results.For(BufferUse::kCopiedFrom, fresh.buffer);
+    Copy(list, {fresh.copy->buffer->Get(), 0}, {source, fresh.offset}, fresh.bytes);
   }
+}
+
+void RecordStamp(ID3D12GraphicsCommandList& list, const SubmissionMemory& memory) {
+  const SubmissionStamp& stamp = memory.stamp;
+  Copy(list, {memory.readback.buffer(), memory.readback.offset() + stamp.readback_offset()},
+       {memory.upload.buffer(), memory.upload.offset() + stamp.upload_offset()},
+       SubmissionStamp::kBytes);
 }
 
 }  // namespace opserve::d3d12

@@ -14,6 +14,7 @@
 #include "server/d3d12/runtime/api.h"
 #include "server/d3d12/sequence_layout.h"
 #include "server/d3d12/staging_ring.h"
+#include "server/d3d12/submission_stamp.h"
 
 namespace opserve::d3d12 {
 
@@ -27,7 +28,9 @@ struct SubmissionMemory {
   // Ranges of the buffer of inputs; they lie in `upload` as there.
   std::vector<ByteRange> uploads = {};
   StagingRing::Lease upload = {};
+  // To be read only once `stamp` has arrived in it; before, it may hold somebody else's results.
   StagingRing::Lease readback = {};
+  SubmissionStamp stamp = {};
   BufferPool<Buffer>::Lease inputs = {};
   // One for a batch; for a sequence one per buffer of results.
   std::vector<BufferPool<Buffer>::Lease> outputs = {};
@@ -43,6 +46,9 @@ void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sign
 void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                     const std::vector<Pipeline>& pipelines, const SequenceLayout& layout,
                     SubmissionMemory& memory);
+
+// The end of every command list: copies the stamp to the memory that is read back.
+void RecordStamp(ID3D12GraphicsCommandList& list, const SubmissionMemory& memory);
 
 }  // namespace opserve::d3d12
 

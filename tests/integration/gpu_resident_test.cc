@@ -4,6 +4,7 @@
 #include <random>
 
 #include "gmock/gmock.h"
+#include "server/d3d12/buffer_pool.h"
 #include "server/d3d12/runtime/hresult.h"
 #include "tests/gpu/examples.h"
 #include "tests/gpu/test_device.h"
@@ -97,14 +98,14 @@ TEST_F(GpuResidentTest, AChainInPlaceUploadsNothingAfterItsFirstCall) {
     EXPECT_EQ(Gpu().counters().uploaded_bytes(), uploaded) << "call " << call;
   }
   EXPECT_EQ(Gpu().counters().kept_inputs(), 19 + 16);
-  // The value and four divisors, in buffers that are up to a quarter larger.
-  EXPECT_LE(Gpu().kept_bytes(), 5 * kCount * sizeof(float) * 5 / 4);
+  // The value and four divisors, each in the least buffer that a device has.
+  EXPECT_LE(Gpu().kept_bytes(), 5 * d3d12::kMinBufferBytes);
   EXPECT_EQ(Gpu().counters().evictions(), 0);
 }
 
 // Room for three tensors beside what a call takes.
 TEST_F(GpuResidentTest, TensorsAreEvictedToTheHost) {
-  StartWithGpu(/*budget=*/150 << 10);
+  StartWithGpu(/*budget=*/5 * d3d12::kMinBufferBytes);
   const Floats ones(kCount, 1);
   std::vector<Floats> values;
   std::vector<std::string> tensors;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A tool that is missing skips what needs it, and fails it where OPSERVE_REQUIRE names the tool.
 
-Tests of GPUs are run with Vulkan drivers looked for where there are none.
+Tests of GPUs are run with Vulkan drivers, or validation layers, looked for where there are none.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from required import SKIPPED
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 NO_DRIVERS = {"VK_ICD_FILENAMES": "/nonexistent", "VK_DRIVER_FILES": "/nonexistent"}
+NO_LAYERS = {"VK_LAYER_PATH": "/nonexistent"}
 LIMIT_S = 60
 
 OPTIONS = None
@@ -72,12 +73,22 @@ class Gpu(unittest.TestCase):
             self.assertIn("OPSERVE_REQUIRE names gpu: ", output)
             self.assertNotIn("[  SKIPPED ]", output)
 
+    def run_layers(self, require, environment):
+        return run([sys.executable, OPTIONS.layers_test, "--bin", OPTIONS.gpu_test.parent], require, environment)
+
+    def test_layers_are_required_apart_from_the_gpu(self):
+        self.assertEqual(self.run_layers("ghz,gpu", NO_LAYERS)[0], SKIPPED)
+        code, output = self.run_layers("vulkan-validationlayers", NO_LAYERS)
+        self.assertEqual(code, 1, output)
+        self.assertIn("OPSERVE_REQUIRE names vulkan-validationlayers: ", output)
+
 
 def main():
     global OPTIONS  # pylint: disable=global-statement
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gpu-test", type=pathlib.Path, help="gpu_device_test")
     parser.add_argument("--demo", type=pathlib.Path, help="demo.py")
+    parser.add_argument("--layers-test", type=pathlib.Path, help="validation_layers_test.py")
     OPTIONS, rest = parser.parse_known_args()
     unittest.main(argv=[sys.argv[0], *rest])
 

@@ -5,6 +5,7 @@
 #ifndef OPSERVE_SERVER_D3D12_RUNTIME_RUNTIME_IMPL_H_
 #define OPSERVE_SERVER_D3D12_RUNTIME_RUNTIME_IMPL_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,6 +27,10 @@ struct Runtime::Impl {
 
   // Makes a device of feature level 11_0 for adapters[index].
   virtual absl::Status CreateDevice(int index, ComPtr<ID3D12Device>& device) const = 0;
+
+  // Failures so far, in the calling thread, that the methods of command lists do not tell of; a
+  // list in whose recording the number grew must not be executed.
+  virtual uint64_t UntoldFailures() const { return 0; }
 
   const char* name = "";
   SerializeRootSignature* serialize_root_signature = nullptr;

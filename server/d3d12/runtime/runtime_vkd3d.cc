@@ -9,6 +9,7 @@
 #include "server/d3d12/runtime/shared_library.h"
 #include "server/d3d12/runtime/vkd3d_abi.h"
 #include "server/d3d12/runtime/vulkan_adapters.h"
+#include "server/d3d12/runtime/vulkan_watch.h"
 
 namespace opserve::d3d12 {
 namespace {
@@ -29,6 +30,7 @@ struct Vkd3dImpl final : Runtime::Impl {
   absl::Status FindFunctions(const SharedLibrary& library);
   absl::Status FindAdapters(const SharedLibrary& vulkan);
   absl::Status CreateDevice(int index, ComPtr<ID3D12Device>& device) const override;
+  uint64_t UntoldFailures() const override { return UntoldVulkanFailures(); }
 
   vkd3d::CreateInstance* create_instance = nullptr;
   vkd3d::InstanceDecref* instance_decref = nullptr;
@@ -87,8 +89,11 @@ absl::StatusOr<std::shared_ptr<const Runtime>> Runtime::Load(const RuntimeLibrar
   auto impl = std::make_unique<Vkd3dImpl>();
   impl->name = kName;
   OPSERVE_RETURN_IF_ERROR(impl->FindFunctions(*vkd3d_library));
+  const absl::StatusOr<void*> watched = WatchVulkan(*vulkan);
+  if (!watched.ok()) return watched.status();
   vkd3d::InstanceCreateInfo info;
   info.signal_event = &SignalEvent;
+  info.vk_get_instance_proc_addr = *watched;
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(impl->create_instance(&info, &impl->instance)));
   OPSERVE_RETURN_IF_ERROR(impl->FindAdapters(*vulkan));
   return std::shared_ptr<const Runtime>(new Runtime(std::move(impl)));

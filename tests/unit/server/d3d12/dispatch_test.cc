@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -114,6 +115,39 @@ TEST(DispatchTest, BatchesStayInBounds) {
   }
 }
 
+// Copies move whole words, of which none may be another call's too.
+TEST(DispatchTest, NoTwoCallsShareAWord) {
+  using Range = std::pair<uint64_t, uint64_t>;
+  const auto expect_apart = [](std::vector<Range> ranges, uint64_t end) {
+    std::sort(ranges.begin(), ranges.end());
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      EXPECT_EQ(ranges[i].first % kWordBytes, 0u);
+      EXPECT_LE(ranges[i].second, i + 1 < ranges.size() ? ranges[i + 1].first : end);
+    }
+  };
+  std::mt19937_64 random(3);
+  for (const Cell& cell : AllCells()) {
+    SCOPED_TRACE(cell.name());
+    Invocations batch;
+    while (batch.size() < 20) {
+      batch.push_back(MakeCall(cell, 0, Packed(static_cast<uint32_t>(1 + random() % 20))));
+    }
+    const auto layout = LayOutAll(batch);
+    ASSERT_TRUE(layout.ok());
+    std::vector<Range> inputs;
+    std::vector<Range> outputs;
+    for (size_t c = 0; c < batch.size(); ++c) {
+      const Offsets& at = layout->places[c].at;
+      for (int i = 0; i < cell.op->input_count(); ++i) {
+        inputs.emplace_back(at.inputs[i], at.inputs[i] + WholeWords(batch[c]->input_bytes[i]));
+      }
+      outputs.emplace_back(at.output, at.output + WholeWords(batch[c]->output_bytes));
+    }
+    expect_apart(std::move(inputs), layout->input_buffer_bytes);
+    expect_apart(std::move(outputs), layout->output_buffer_bytes);
+  }
+}
+
 // What is written to the places comes back from there: the host's half of a batch.
 TEST(DispatchTest, CallsHavePlacesOfTheirOwn) {
   const Cell cell = {FindOperator("ELEMENT_WISE_IF"), DataType::kFloat64};
@@ -141,13 +175,13 @@ TEST(DispatchTest, CallsHavePlacesOfTheirOwn) {
   std::vector<std::byte> upload(layout->input_buffer_bytes);
   for (size_t k = 0; k < calls.size(); ++k) WriteInputs(*layout, k, calls[k], upload.data());
 
-  // Two elements per block: the second call begins with element 4, the third one with element 6.
+  // Two elements per block: each call begins with a whole word of conditions.
   const uint8_t* condition = reinterpret_cast<const uint8_t*>(upload.data());
-  EXPECT_THAT(std::span(condition, 8), ElementsAre(1, 1, 1, 0, 2, 0, 3, 3));
+  EXPECT_THAT(std::span(condition, 10), ElementsAre(1, 1, 1, 0, 2, 0, 0, 0, 3, 3));
   ASSERT_EQ(layout->dispatches.size(), 1u);
   const auto* number =
       reinterpret_cast<const uint64_t*>(upload.data() + layout->dispatches[0].bound.inputs[2]);
-  EXPECT_THAT(std::span(number, 8), ElementsAre(0, 1, 2, 0, 10, 0, 20, 21));
+  EXPECT_THAT(std::span(number, 10), ElementsAre(0, 1, 2, 0, 10, 0, 0, 0, 20, 21));
   for (size_t k = 0; k < calls.size(); ++k) {
     WriteResult(layout->places[k], calls[k], reinterpret_cast<const std::byte*>(number));
   }

@@ -108,7 +108,7 @@ class PoolJob final : public Job {
   RunRecord record_ ABSL_GUARDED_BY(mutex_);
   std::string device_ ABSL_GUARDED_BY(mutex_);
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
-  std::optional<Difference> difference_ ABSL_GUARDED_BY(mutex_);
+  std::optional<opserve::Difference> difference_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace opserve::testing
