@@ -117,7 +117,7 @@ class Http2Caller:
         elif isinstance(event, h2.events.StreamReset):
             self.statuses.setdefault(event.stream_id, f"reset {event.error_code}")
         elif isinstance(event, h2.events.DataReceived):
-            self.answers[event.stream_id] = self.answers.get(event.stream_id, b"") + event.data
+            self.answers.setdefault(event.stream_id, bytearray()).extend(event.data)
             self._http.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
 
     def _flush(self):
