@@ -1,11 +1,9 @@
 #include "client/rpc/connections.h"
 
-#include <grpc/grpc.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "client/rpc/wake_pollers.h"
+#include "proto/transport/wake_pollers.h"
 
 namespace opserve::client_internal {
 
@@ -15,12 +13,10 @@ Connections::Connections(std::vector<ClientConnection> connections) {
 
 Connections::~Connections() {
   // gRPC ends with its last user.
-  grpc_init();
+  const GrpcUse grpc;
   for (Counted& connection : connections_) connection.channel = nullptr;
   // Those that are still being opened would be kept up to their time limit, and gRPC with them.
   for (const Counted& connection : connections_) connection.sockets->ShutDown();
-  WakePollers();
-  grpc_shutdown();
 }
 
 const ClientConnection& Connections::Begin() {

@@ -25,10 +25,18 @@ void AnswerAudited(std::optional<AuditLog>& log, UnaryCall& call, AuditEntry ent
   entry.code = status.code();
   entry.reason = ReasonOf(status);
   const grpc::ByteBuffer bytes = status.ok() ? SerializeMessage(answer) : grpc::ByteBuffer();
-  if (RequestRecord* const record = call.record(); record != nullptr) record->is_audited = true;
-  log->Write(entry, [&call, status, bytes] {
-    call.Guard([&] { status.ok() ? call.Finish(bytes) : call.Finish(status); });
-  });
+  RequestRecord* const record = call.record();
+  // Before the line is there: from then on the call belongs to the file's thread.
+  if (record != nullptr) record->is_audited = true;
+  try {
+    log->Write(entry, [&call, status, bytes] {
+      call.Guard([&] { status.ok() ? call.Finish(bytes) : call.Finish(status); });
+    });
+  } catch (...) {
+    // Nothing was written. The call fails, and its end is told to the audit log like others.
+    if (record != nullptr) record->is_audited = false;
+    throw;
+  }
 }
 
 }  // namespace opserve

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "grpcpp/grpcpp.h"
+#include "proto/transport/wake_pollers.h"
 #include "server/access/access_control.h"
 #include "server/admission/admission.h"
 #include "server/base/task_thread.h"
@@ -203,6 +204,8 @@ struct Server::Impl {
     return observes || !options.audit_log.empty() ? &admin_observers : nullptr;
   }
 
+  // The first, so that it ends after all that uses gRPC.
+  GrpcUse grpc;
   const ServerOptions options;
   const Clock& clock;
   Logger silent_logger{LogFormat::kText, LogLevel::kOff};

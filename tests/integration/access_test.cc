@@ -1,5 +1,7 @@
 // Who may call which method of a real server.
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -9,11 +11,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/access/token_list.h"
 #include "server/base/small_file.h"
 #include "tests/integration/network_address.h"
 #include "tests/integration/raw_calls.h"
 #include "tests/integration/test_server.h"
+#include "tests/integration/token_file.h"
 
 namespace opserve::testing {
 namespace {
@@ -42,12 +44,7 @@ const std::map<std::string, std::string>& RoleByMethod() {
 
 class AccessTest : public ::testing::Test {
  protected:
-  AccessTest() : policy_(::testing::TempDir() + "opserve-policy-" + TestName() + ".toml") {}
   ~AccessTest() override { std::remove(policy_.c_str()); }
-
-  static std::string TestName() {
-    return ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
 
   ServerOptions WithPolicy(const std::string& text) const {
     EXPECT_TRUE(ReplaceFile(policy_, text).ok());
@@ -69,7 +66,8 @@ class AccessTest : public ::testing::Test {
     return ReasonOf(stream.Finish());
   }
 
-  const std::string policy_;
+  const std::string policy_ =
+      ::testing::TempDir() + "opserve-policy-" + std::to_string(getpid()) + ".toml";
 };
 
 TEST_F(AccessTest, EachMethodNeedsItsRole) {
@@ -203,10 +201,7 @@ TEST_F(NetworkAccessTest, StrangersThatAreAllowedMayDisturbNobody) {
 // A server that takes tokens.
 class TokenCallsTest : public NetworkAccessTest {
  protected:
-  ServerOptions WithTokens() {
-    EXPECT_TRUE(list_.Add("ci", ci_, absl::InfiniteFuture()).ok());
-    EXPECT_TRUE(list_.Add("lab", lab_, absl::InfiniteFuture()).ok());
-    EXPECT_TRUE(ReplaceFile(tokens_, list_.ToText()).ok());
+  ServerOptions WithTokens() const {
     ServerOptions options = WithPolicy(R"(
 [[client]]
 match = "token:ci"
@@ -215,10 +210,9 @@ roles = ["tensors"]
 match = "token:*"
 roles = ["tensors", "observe"]
 )");
-    options.access.tokens_file = tokens_;
+    options.access.tokens_file = tokens_.path();
     return options;
   }
-  ~TokenCallsTest() override { std::remove(tokens_.c_str()); }
 
   // Calls `method`, as one of the stub's, with the token.
   template <class Request, class Response>
@@ -232,10 +226,9 @@ roles = ["tensors", "observe"]
     return (stub.*method)(&context, request, &response);
   }
 
-  const std::string tokens_ = policy_ + ".tokens";
-  const std::string ci_ = MakeToken();
-  const std::string lab_ = MakeToken();
-  TokenList list_;
+  TokenFile tokens_;
+  const std::string ci_ = tokens_.Add("ci");
+  const std::string lab_ = tokens_.Add("lab");
 };
 
 TEST_F(TokenCallsTest, RolesAreThoseOfTheToken) {

@@ -1,5 +1,7 @@
 // Devices that one client has to itself: whose requests run there, and who gets it next.
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -324,7 +326,7 @@ TEST_F(DeviceLeaseTest, MetricsAndThePageTellOfLeases) {
 // Without an audit log the same calls are answered by the threads that they were made in.
 TEST_F(DeviceLeaseTest, DrainsAndSelfTestsHaveTheirLinesInTheAuditLog) {
   ServerOptions options = OneByOneOptions();
-  options.audit_log = ::testing::TempDir() + "opserve-audit-of-leases";
+  options.audit_log = ::testing::TempDir() + "opserve-audit-of-leases-" + std::to_string(getpid());
   std::remove(options.audit_log.c_str());
   StartServer(1, options);
   v1::DrainDeviceRequest request;

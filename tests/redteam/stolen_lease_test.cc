@@ -1,13 +1,10 @@
 // Another identity that has learned the id of a lease, such as from the environment of a program.
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
-#include "server/access/token_list.h"
-#include "server/base/small_file.h"
 #include "tests/integration/device_lease_fixture.h"
+#include "tests/integration/token_file.h"
 
 namespace opserve::testing {
 namespace {
@@ -21,14 +18,10 @@ std::string TextOf(const grpc::Status& status) {
 class StolenLeaseTest : public DeviceLeaseTest {
  protected:
   StolenLeaseTest() {
-    TokenList list;
-    EXPECT_TRUE(list.Add("thief", token_, absl::InfiniteFuture()).ok());
-    EXPECT_TRUE(ReplaceFile(tokens_, list.ToText()).ok());
     ServerOptions options = OneByOneOptions();
-    options.access.tokens_file = tokens_;
+    options.access.tokens_file = tokens_.path();
     StartServer(1, options);
   }
-  ~StolenLeaseTest() override { std::remove(tokens_.c_str()); }
 
   // What the thief gets from a unary method.
   template <class Request, class Response>
@@ -76,8 +69,8 @@ class StolenLeaseTest : public DeviceLeaseTest {
     return ReasonOf(grpc::Status(grpc::StatusCode::UNKNOWN, "", answer.error()));
   }
 
-  const std::string tokens_ = ::testing::TempDir() + "opserve-stolen-lease.tokens";
-  const std::string token_ = MakeToken();
+  TokenFile tokens_;
+  const std::string token_ = tokens_.Add("thief");
 };
 
 TEST_F(StolenLeaseTest, ItsIdIsNotFound) {

@@ -1,15 +1,12 @@
 // Another identity that has learned the id of a region of shared memory.
 
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_replace.h"
-#include "absl/time/time.h"
-#include "server/access/token_list.h"
-#include "server/base/small_file.h"
 #include "tests/integration/memory_fixture.h"
+#include "tests/integration/token_file.h"
 
 namespace opserve::testing {
 namespace {
@@ -19,18 +16,14 @@ namespace {
 class StolenRegionTest : public MemoryTest {
  protected:
   StolenRegionTest() {
-    TokenList list;
-    EXPECT_TRUE(list.Add("thief", token_, absl::InfiniteFuture()).ok());
-    EXPECT_TRUE(ReplaceFile(tokens_, list.ToText()).ok());
     options_.listen.push_back("127.0.0.1:0");
-    options_.access.tokens_file = tokens_;
+    options_.access.tokens_file = tokens_.path();
     Start();
     tcp_ = v1::OperatorService::NewStub(
         ConnectTo("127.0.0.1:" + std::to_string(server_->server().port())));
     client_ = std::make_unique<RegionClient>(region_socket());
     region_ = client_->Register(*memory_);
   }
-  ~StolenRegionTest() override { std::remove(tokens_.c_str()); }
 
   // What a call gets that reads from and writes to the region; the thief's where it has a token.
   grpc::Status Use(Stub& stub, const std::string& region, const std::string& token = "") {
@@ -69,8 +62,8 @@ class StolenRegionTest : public MemoryTest {
               unknown.error_details());
   }
 
-  const std::string tokens_ = ::testing::TempDir() + "opserve-stolen-region.tokens";
-  const std::string token_ = MakeToken();
+  TokenFile tokens_;
+  const std::string token_ = tokens_.Add("thief");
   const std::unique_ptr<SharedMemory> memory_ = SharedValues(Floats(32, 1.5f));
   std::unique_ptr<Stub> tcp_;
   std::unique_ptr<RegionClient> client_;

@@ -1,5 +1,6 @@
 """Calls of gRPC methods over HTTP/2 frames that a test controls, without any gRPC library."""
 
+import base64
 import socket
 import struct
 
@@ -39,6 +40,8 @@ class Http2Caller:
         self.answers = {}
         # By stream: grpc-status, or the text of what ended it.
         self.statuses = {}
+        # By stream: the google.rpc.Status of those that ended with one, as bytes.
+        self.details = {}
         self.is_closed = False
         self._flush()
 
@@ -107,10 +110,14 @@ class Http2Caller:
             headers = {_text(name): _text(value) for name, value in event.headers}
             if "grpc-status" in headers:
                 self.statuses[event.stream_id] = int(headers["grpc-status"])
+            if "grpc-status-details-bin" in headers:
+                # gRPC leaves the padding out.
+                self.details[event.stream_id] = base64.b64decode(
+                    headers["grpc-status-details-bin"] + "==")
         elif isinstance(event, h2.events.StreamReset):
             self.statuses.setdefault(event.stream_id, f"reset {event.error_code}")
         elif isinstance(event, h2.events.DataReceived):
-            self.answers[event.stream_id] = self.answers.get(event.stream_id, b"") + event.data
+            self.answers.setdefault(event.stream_id, bytearray()).extend(event.data)
             self._http.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
 
     def _flush(self):
