@@ -50,8 +50,8 @@ struct FrameLimits {
   double pings_per_second = 200;
   // Calls of one client that have not sent their first message.
   int64_t max_waiting_calls = 4096;
-  // How long such a call may send nothing. So many such calls are forgiven, as the server may have
-  // ended them, and one more every ten seconds.
+  // How long such a call may send nothing. So many such calls are forgiven, and one more every ten
+  // seconds.
   Clock::Duration message_limit = std::chrono::minutes(2);
   double forgiven_calls = 64;
 };
