@@ -69,6 +69,24 @@ absl::StatusOr<Admission::Permit> Admission::Admit(absl::string_view client, uin
   return Permit(this, &share, bytes);
 }
 
+absl::Status Admission::CheckRoom(absl::string_view client, const ShareLimits& own) {
+  MutexLock lock(mutex_);
+  if (closed_) {
+    ++refused_while_closed_;
+    return DrainingError();
+  }
+  const auto found = shares_.find(client);
+  if (absl::Status status = Check(found == shares_.end() ? Usage() : found->second.usage, 1, own);
+      !status.ok()) {
+    return status;
+  }
+  if (!own.has_rates()) return absl::OkStatus();
+  const auto rate = rates_.find(client);
+  // Who has none has all of it, and so has who got another policy.
+  if (rate == rates_.end() || !rate->second.is_of(own)) return absl::OkStatus();
+  return CheckRate(rate->second, 1, own, clock_.Now());
+}
+
 Admission::Rate::Rate(const ShareLimits& own)
     : limits(own),
       requests(BucketOf(own.requests_per_second)),
@@ -89,6 +107,14 @@ absl::Status Admission::Charge(absl::string_view client, uint64_t bytes, const S
   Rate& rate = RateOf(client, own, now);
   // The policy has changed.
   if (!rate.is_of(own)) rate = Rate(own);
+  if (absl::Status status = CheckRate(rate, bytes, own, now); !status.ok()) return status;
+  rate.requests.TakeAll(1, now);
+  rate.bytes.TakeAll(static_cast<double>(bytes), now);
+  return absl::OkStatus();
+}
+
+absl::Status Admission::CheckRate(Rate& rate, uint64_t bytes, const ShareLimits& own,
+                                  Clock::TimePoint now) {
   const Clock::Duration owed = rate.device_ms.WaitFor(0, now);
   if (owed > Clock::Duration::zero()) {
     return MakeRetryableError(
@@ -97,9 +123,8 @@ absl::Status Admission::Charge(absl::string_view client, uint64_t bytes, const S
                      own.device_ms_per_second, " ms of devices' time per second that they may."),
         std::chrono::ceil<milliseconds>(owed));
   }
-  const auto cost = static_cast<double>(bytes);
   const Clock::Duration wait =
-      std::max(rate.requests.WaitFor(1, now), rate.bytes.WaitFor(cost, now));
+      std::max(rate.requests.WaitFor(1, now), rate.bytes.WaitFor(static_cast<double>(bytes), now));
   if (wait > Clock::Duration::zero()) {
     return MakeRetryableError(
         ErrorReason::RATE_EXCEEDED,
@@ -108,8 +133,6 @@ absl::Status Admission::Charge(absl::string_view client, uint64_t bytes, const S
                      " bytes per second that it may (0: no limit)."),
         std::chrono::ceil<milliseconds>(wait));
   }
-  rate.requests.TakeAll(1, now);
-  rate.bytes.TakeAll(cost, now);
   return absl::OkStatus();
 }
 

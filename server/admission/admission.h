@@ -105,6 +105,10 @@ class Admission {
   absl::StatusOr<Permit> Admit(absl::string_view client, uint64_t bytes,
                                const ShareLimits& own = {});
 
+  // Whether there is room for another request of `client`, of which nothing else is known: the
+  // error that Admit has for a single byte. Nothing is held or charged.
+  absl::Status CheckRoom(absl::string_view client, const ShareLimits& own = {});
+
   // Charges `client` with the time that a device has worked for a request of it. Nothing where
   // `own`, which is that of the request's Admit, has no limit on it.
   void ChargeDeviceTime(absl::string_view client, Clock::Duration time, const ShareLimits& own);
@@ -168,6 +172,9 @@ class Admission {
   // Charges a request to the client's rate, if that allows it.
   absl::Status Charge(absl::string_view client, uint64_t bytes, const ShareLimits& own)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // OK where the rate allows a request of so many bytes.
+  static absl::Status CheckRate(Rate& rate, uint64_t bytes, const ShareLimits& own,
+                                Clock::TimePoint now);
   // The client's rate, which begins with `own` where nothing is missing.
   Rate& RateOf(absl::string_view client, const ShareLimits& own, Clock::TimePoint now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -20,6 +20,7 @@
 #include "server/base/named_thread.h"
 #include "server/edge/descriptor_limit.h"
 #include "server/edge/received_bytes.h"
+#include "server/edge/sent_bytes.h"
 
 namespace opserve {
 namespace {
@@ -59,7 +60,7 @@ bool PollFor(int poller, int operation, int fd, uint32_t events) {
 absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(const std::vector<ListenAddress>& addresses,
                                                    const EdgeOptions& options, bool with_tls,
                                                    Logger& logger) {
-  if (!SeesReceivedBytes() || !SeesPolling()) {
+  if (!SeesReceivedBytes() || !SeesSentBytes() || !SeesPolling()) {
     return absl::InternalError(
         "gRPC does not call this program's recvmsg, SSL_read, epoll_ctl and epoll_wait");
   }

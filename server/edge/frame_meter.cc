@@ -38,6 +38,10 @@ constexpr double kWindowUpdateCost = 0.1;
 // What a message brings back: clients acknowledge answers and end calls with frames of their own.
 constexpr double kMessageGain = 2;
 
+// How long a call that the server ended is known: until then its client has heard of it, and has
+// ended it on its side, if it does so at all.
+constexpr std::chrono::seconds kEndedMemory{2};
+
 // How often silent calls are looked for, and every how many seconds one more is forgiven.
 constexpr std::chrono::seconds kLookInterval{1};
 constexpr double kForgivenPerSecond = 0.1;
@@ -65,8 +69,18 @@ CloseReason FrameMeter::Take(absl::string_view bytes, Clock::TimePoint now) {
 void FrameMeter::Stop() {
   MutexLock lock(mutex_);
   is_stopped_ = true;
-  *client_waiting_ -= static_cast<int64_t>(waiting_.size());
+  *client_waiting_ -= counted_;
+  counted_ = 0;
   waiting_.clear();
+}
+
+void FrameMeter::TakeSent(absl::string_view bytes, Clock::TimePoint now) {
+  MutexLock lock(mutex_);
+  if (is_stopped_) return;
+  sent_.Take(bytes, [this, now](const FrameHeader& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    // gRPC sends one behind its answer where the client has not sent all.
+    if (frame.type == kRstStream) OnServerEnd(frame.stream, now);
+  });
 }
 
 void FrameMeter::TakeFrames(absl::string_view bytes, Clock::TimePoint now) {
@@ -112,8 +126,7 @@ void FrameMeter::OnFrameHeader(Clock::TimePoint now) {
       }
       break;
     case kRstStream:
-      Forget(stream);
-      OnLostCall(stream, now);
+      OnClientEnd(stream, now);
       break;
     case kSettings:
       Charge(frames_, (frame_.flags & kAck) != 0 ? kOtherCost : kSettingsCost, now);
@@ -147,6 +160,7 @@ void FrameMeter::OnHeaders(uint32_t length, Clock::TimePoint now) {
   last_stream_ = frame_.stream;
   last_begun_ = now;
   waiting_[frame_.stream] = {.begun = now, .last_data = now};
+  ++counted_;
   if (++*client_waiting_ > limits_.max_waiting_calls) Violate(CloseReason::kWaitingCalls);
 }
 
@@ -158,7 +172,7 @@ void FrameMeter::OnHeaderBytes(uint32_t length) {
 void FrameMeter::OnPayload(absl::string_view piece, Clock::TimePoint now) {
   if (frame_.type != kData) return;
   const auto found = waiting_.find(frame_.stream);
-  if (found == waiting_.end()) return;
+  if (found == waiting_.end() || found->second.ended) return;
   WaitingCall& call = found->second;
   call.last_data = now;
   while (!piece.empty() && call.prefix_bytes < kMessagePrefixBytes) {
@@ -181,13 +195,35 @@ void FrameMeter::OnFrameEnd(Clock::TimePoint now) {
   header_bytes_ = 0;
   if (frame_.type == kData && (frame_.flags & kEndStream) != 0 &&
       waiting_.contains(frame_.stream)) {
-    Forget(frame_.stream);
-    OnLostCall(frame_.stream, now);
+    OnClientEnd(frame_.stream, now);
   }
 }
 
+void FrameMeter::OnClientEnd(uint32_t stream, Clock::TimePoint now) {
+  const auto found = waiting_.find(stream);
+  // Paid for when the server ended it.
+  const bool is_answer = found != waiting_.end() && found->second.ended;
+  Forget(stream);
+  if (!is_answer) OnLostCall(stream, now);
+}
+
+void FrameMeter::OnServerEnd(uint32_t stream, Clock::TimePoint now) {
+  const auto found = waiting_.find(stream);
+  if (found == waiting_.end() || found->second.ended) return;
+  found->second.ended = now;
+  --counted_;
+  --*client_waiting_;
+  Charge(frames_, kOtherCost, now);
+}
+
 void FrameMeter::Forget(uint32_t stream) {
-  if (waiting_.erase(stream) > 0) --*client_waiting_;
+  const auto found = waiting_.find(stream);
+  if (found == waiting_.end()) return;
+  if (!found->second.ended) {
+    --counted_;
+    --*client_waiting_;
+  }
+  waiting_.erase(found);
 }
 
 void FrameMeter::LookForSilentCalls(Clock::TimePoint now) {
@@ -195,8 +231,13 @@ void FrameMeter::LookForSilentCalls(Clock::TimePoint now) {
   last_look_ = now;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     const auto call = it++;
+    if (call->second.ended) {
+      if (now - *call->second.ended >= kEndedMemory) waiting_.erase(call);
+      continue;
+    }
     if (now - call->second.last_data < limits_.message_limit) continue;
     waiting_.erase(call);
+    --counted_;
     --*client_waiting_;
     if (!forgiven_.Take(1, now)) return Violate(CloseReason::kSilentCalls);
   }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -20,6 +21,7 @@
 #include "server/base/duration_histogram.h"
 #include "server/base/token_bucket.h"
 #include "server/edge/close_reason.h"
+#include "server/edge/frame_cursor.h"
 
 namespace opserve {
 
@@ -48,8 +50,8 @@ struct FrameLimits {
   double pings_per_second = 200;
   // Calls of one client that have not sent their first message.
   int64_t max_waiting_calls = 4096;
-  // How long such a call may send nothing. So many such calls are forgiven, as the server may have
-  // ended them, and one more every ten seconds.
+  // How long such a call may send nothing. So many such calls are forgiven, and one more every ten
+  // seconds.
   Clock::Duration message_limit = std::chrono::minutes(2);
   double forgiven_calls = 64;
 };
@@ -70,7 +72,11 @@ class FrameMeter {
   // gRPC, nor anything after them: the reason stays the same for ever.
   CloseReason Take(absl::string_view bytes, Clock::TimePoint now);
 
-  // The same without bytes: time has passed.
+  // The next bytes that the server sends. A call that it ends before the message came waits for
+  // none any more.
+  void TakeSent(absl::string_view bytes, Clock::TimePoint now);
+
+  // The same as Take without bytes: time has passed.
   CloseReason OnTick(Clock::TimePoint now) { return Take({}, now); }
 
   // The connection has ended: its calls no longer count for the client, and nothing is looked at
@@ -88,6 +94,8 @@ class FrameMeter {
     uint64_t missing_bytes = 0;  // of the message, once its prefix is there
     uint8_t prefix_bytes = 0;    // that are there
     uint32_t length = 0;         // what they tell so far
+    // When the server ended it; the client may not know yet.
+    std::optional<Clock::TimePoint> ended = std::nullopt;
   };
   // A frame whose payload is coming.
   struct Frame {
@@ -105,6 +113,9 @@ class FrameMeter {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnFrameEnd(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnHeaderBytes(uint32_t length) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The client has ended the call, by whatever it sent.
+  void OnClientEnd(uint32_t stream, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnServerEnd(uint32_t stream, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(uint32_t stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LookForSilentCalls(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnLostCall(uint32_t stream, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -127,6 +138,7 @@ class FrameMeter {
   std::array<uint8_t, 9> header_ ABSL_GUARDED_BY(mutex_) = {};
   size_t header_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Frame frame_ ABSL_GUARDED_BY(mutex_);
+  FrameCursor sent_ ABSL_GUARDED_BY(mutex_);
   uint64_t block_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t last_stream_ ABSL_GUARDED_BY(mutex_) = 0;
   // When the last stream began; one that began no later than `marked_`; and one that began some
@@ -140,6 +152,8 @@ class FrameMeter {
   TokenBucket pings_ ABSL_GUARDED_BY(mutex_);
   TokenBucket forgiven_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, WaitingCall> waiting_ ABSL_GUARDED_BY(mutex_);
+  // How many of these the server has not ended: they count for the client.
+  int64_t counted_ ABSL_GUARDED_BY(mutex_) = 0;
   Clock::TimePoint last_look_ ABSL_GUARDED_BY(mutex_) = Clock::TimePoint::min();
 };
 

@@ -90,10 +90,8 @@ int ConnectionIndex() {
 
 // The connection of a server's end of TLS; nullptr where it is another's.
 EdgeConnection* TlsConnectionOf(SSL* ssl) {
-  if (SSL_is_server(ssl) == 0) return nullptr;
-  const void* const known = SSL_get_ex_data(ssl, ConnectionIndex());
-  if (known != nullptr) return static_cast<const std::shared_ptr<EdgeConnection>*>(known)->get();
-  if (last_tls_connection == nullptr) return nullptr;
+  if (EdgeConnection* const known = KnownTlsConnection(ssl); known != nullptr) return known;
+  if (SSL_is_server(ssl) == 0 || last_tls_connection == nullptr) return nullptr;
   auto owner = std::make_unique<std::shared_ptr<EdgeConnection>>(last_tls_connection);
   EdgeConnection* const connection = owner->get();
   if (SSL_set_ex_data(ssl, ConnectionIndex(), owner.get()) == 1) static_cast<void>(owner.release());
@@ -101,6 +99,12 @@ EdgeConnection* TlsConnectionOf(SSL* ssl) {
 }
 
 }  // namespace
+
+EdgeConnection* KnownTlsConnection(const SSL* ssl) {
+  const void* const known = SSL_get_ex_data(ssl, ConnectionIndex());
+  return known == nullptr ? nullptr
+                          : static_cast<const std::shared_ptr<EdgeConnection>*>(known)->get();
+}
 
 bool SeesReceivedBytes() {
   return IsInFront("recvmsg", &::recvmsg) && IsInFront("SSL_read", &::SSL_read);

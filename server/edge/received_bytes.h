@@ -5,11 +5,19 @@
 #ifndef OPSERVE_SERVER_EDGE_RECEIVED_BYTES_H_
 #define OPSERVE_SERVER_EDGE_RECEIVED_BYTES_H_
 
+#include <openssl/types.h>
+
 namespace opserve {
+
+struct EdgeConnection;
 
 // Whether gRPC's calls of recvmsg and SSL_read go through this program's functions of these names,
 // which show the bytes to the connection's FrameMeter. docs/adr/0019-edge.md tells why this is so.
 bool SeesReceivedBytes();
+
+// The connection of a TLS session of which bytes were received; nullptr for others. Lives as long
+// as the session.
+EdgeConnection* KnownTlsConnection(const SSL* ssl);
 
 }  // namespace opserve
 

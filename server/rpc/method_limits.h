@@ -13,9 +13,9 @@
 
 namespace opserve {
 
-// Every method has such limits. gRPC receives any message up to its own limit before a method is
-// known to be the one that is called; what these bound is the work and the memory from there on. A
-// message of many tiny fields takes far more memory parsed than it did on the wire.
+// Every method has such limits. Once a caller may call a method, gRPC receives any message up to
+// its own limit; what these bound is the work and the memory from there on. A message of many tiny
+// fields takes far more memory parsed than it did on the wire.
 struct MethodLimits {
   // What callers must be allowed to do.
   Role role = Role::kAdmin;
@@ -26,6 +26,10 @@ struct MethodLimits {
   // and then with those of its answer until that has gone, a stream from its begin to its end, and
   // without bytes. nullptr: the method's function admits what it holds. Must outlive the calls.
   Admission* admission = nullptr;
+  // Asked when a unary call has begun, for those whose functions admit what they hold: where there
+  // is no room, it is refused without its message. nullptr: nobody is asked. Must outlive the
+  // calls.
+  Admission* room = nullptr;
   // Gets each unary call when it has ended, and each stream that ends with an error of the server;
   // nullptr: nobody wants to know. Must outlive the calls.
   RequestObserver* observer = nullptr;

@@ -37,6 +37,23 @@ absl::StatusOr<Caller> RpcService::Method::Authorize(const grpc::ServerContext& 
   return status;
 }
 
+absl::Status RpcService::Method::CheckRoom(const Caller& caller) const {
+  if (limits.room == nullptr) return absl::OkStatus();
+  absl::Status status = limits.room->CheckRoom(caller.identity(), caller.grant().share);
+  if (status.ok() || service.logger_ == nullptr || !service.logger_->enabled(LogLevel::kInfo)) {
+    return status;
+  }
+  if (const auto held_back = service.refusals_.Pass()) {
+    service.logger_->Log(LogLevel::kInfo, "call refused",
+                         {{"method", path},
+                          {"client", std::string(caller.identity())},
+                          {"code", absl::StatusCodeToString(status.code())},
+                          {"message", status.message()},
+                          {"not_logged", *held_back}});
+  }
+  return status;
+}
+
 absl::Status RpcService::Method::CheckSize(uint64_t bytes) const {
   if (bytes <= limits.max_request_bytes) return absl::OkStatus();
   return RequestTooLargeError(path, bytes, limits.max_request_bytes);
@@ -73,7 +90,9 @@ RpcService::Method& RpcService::Add(const std::string& method, const MethodLimit
 
 void RpcService::AddUnary(const std::string& method, const MethodLimits& limits,
                           UnaryHandler handler) {
-  Add(method, limits, RpcMethod::NORMAL_RPC).handle = std::move(handler);
+  // For unary methods gRPC would receive the message before it tells of the call. On the wire there
+  // is no difference.
+  Add(method, limits, RpcMethod::CLIENT_STREAMING).handle = std::move(handler);
 }
 
 void RpcService::AddStream(const std::string& method, const MethodLimits& limits,

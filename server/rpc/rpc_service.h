@@ -92,6 +92,8 @@ class RpcService final : public grpc::Service {
     // Who calls, once he may call the method. The one place where callers are turned away for who
     // they are, before anything looks at a message.
     absl::StatusOr<Caller> Authorize(const grpc::ServerContext& context) const;
+    // OK where a message of the caller may be admitted; else the error, which is logged.
+    absl::Status CheckRoom(const Caller& caller) const;
     // OK for a message of so many bytes, or REQUEST_TOO_LARGE.
     absl::Status CheckSize(uint64_t bytes) const;
     // The error for the exception that is being handled, which is logged. Only in a catch block;
@@ -108,6 +110,8 @@ class RpcService final : public grpc::Service {
   bool has_certificates_ = false;
   // Holds back log lines about callers who were turned away.
   RateLimiter denials_{SteadyClock(), std::chrono::seconds(1)};
+  // Holds back log lines about callers for whose messages there was no room.
+  RateLimiter refusals_{SteadyClock(), std::chrono::seconds(1)};
   // Holds back log lines about failed calls.
   RateLimiter failures_{SteadyClock(), std::chrono::seconds(1)};
   std::list<Method> methods_;

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "server/errors/errors.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/rpc_status.h"
@@ -19,9 +20,9 @@ constexpr uint64_t kMinBytesToPoller = 4 << 20;
 void UnaryCall::Expect(RpcService::Method& method, Poller& poller) {
   auto* const call = new UnaryCall(method, poller);
   call->context_.AsyncNotifyWhenDone(static_cast<CompletionTag*>(&call->over_));
-  method.service.RequestAsyncUnary(method.index, &call->context_, &call->request_,
-                                   &call->responder_, &poller.queue(), &poller.queue(),
-                                   static_cast<CompletionTag*>(&call->start_));
+  method.service.RequestAsyncClientStreaming(method.index, &call->context_, &call->stream_,
+                                             &poller.queue(), &poller.queue(),
+                                             static_cast<CompletionTag*>(&call->start_));
 }
 
 Clock::TimePoint UnaryCall::deadline() const { return DeadlineOf(context_); }
@@ -56,10 +57,14 @@ void UnaryCall::Finish(const grpc::ByteBuffer& response) {
 }
 
 void UnaryCall::Finish(const absl::Status& status) {
-  const grpc::Status error = ToGrpcStatus(status, context_);
   Report(status, 0);
+  SendError(status);
+}
+
+void UnaryCall::SendError(const absl::Status& status) {
+  const grpc::Status error = ToGrpcStatus(status, context_);
   hand_over_.Give();
-  responder_.FinishWithError(error, static_cast<CompletionTag*>(&finished_));
+  stream_.FinishWithError(error, static_cast<CompletionTag*>(&finished_));
 }
 
 void UnaryCall::Finish(const absl::Status& status, const google::protobuf::Message& answer) {
@@ -80,11 +85,27 @@ void UnaryCall::OnStart(bool ok) {
   poller_.AddCall(*this);
   if (method_.limits.observer != nullptr) {
     record_.method = method_.name();
+    record_.start = SteadyClock().Now();
+  }
+  Guard([this] {
+    if (absl::Status status = AdmitCaller(); !status.ok()) return Finish(status);
+    stream_.Read(&request_, static_cast<CompletionTag*>(&message_));
+  });
+}
+
+void UnaryCall::OnMessage(bool ok) {
+  if (!ok || missing_events_ < 2) {
+    // There is no request to report, and perhaps nobody who hears the answer.
+    return Guard([this] {
+      SendError(MakeViolationError({"", "The call ended before its request had come."}));
+    });
+  }
+  if (method_.limits.observer != nullptr) {
     record_.bytes_in = request_.Length();
     record_.start = SteadyClock().Now();
   }
   Guard([this] {
-    if (absl::Status status = Admit(); !status.ok()) {
+    if (absl::Status status = AdmitMessage(); !status.ok()) {
       request_.Clear();
       return Finish(status);
     }
@@ -101,10 +122,14 @@ void UnaryCall::ExpectNext() noexcept {
   }
 }
 
-absl::Status UnaryCall::Admit() {
+absl::Status UnaryCall::AdmitCaller() {
   auto caller = method_.Authorize(context_);
   if (!caller.ok()) return caller.status();
   caller_ = *std::move(caller);
+  return method_.CheckRoom(caller_);
+}
+
+absl::Status UnaryCall::AdmitMessage() {
   const uint64_t bytes = request_.Length();
   if (absl::Status status = method_.CheckSize(bytes); !status.ok()) return status;
   if (method_.limits.admission == nullptr) return absl::OkStatus();
@@ -136,7 +161,7 @@ void UnaryCall::Send(const grpc::ByteBuffer& response) {
   // Clients must be able to see themselves counted once they have their answers.
   Report(absl::OkStatus(), response.Length());
   hand_over_.Give();
-  responder_.Finish(response, grpc::Status::OK, static_cast<CompletionTag*>(&finished_));
+  stream_.Finish(response, grpc::Status::OK, static_cast<CompletionTag*>(&finished_));
 }
 
 void UnaryCall::OnFinished(bool ok) {

@@ -16,7 +16,7 @@
 #include "google/protobuf/message.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/grpcpp.h"
-#include "grpcpp/support/async_unary_call.h"
+#include "grpcpp/support/async_stream.h"
 #include "server/base/clock.h"
 #include "server/record/request_record.h"
 #include "server/rpc/completion_tag.h"
@@ -93,13 +93,18 @@ class UnaryCall final : private PolledCall {
 
   void OnTick() override;
   void OnStart(bool ok);
+  void OnMessage(bool ok);
   // Waits for the next call in the place of this one, as soon as there is memory for it.
   void ExpectNext() noexcept;
-  // OK where the caller may call the method, and there is room for the call.
-  absl::Status Admit();
+  // OK where the caller may call the method, and there may be room for his message, which has not
+  // been received.
+  absl::Status AdmitCaller();
+  // OK where there is room for the message.
+  absl::Status AdmitMessage();
   void OnSend(bool ok);
   void OnFinished(bool ok);
   void OnOver(bool ok);
+  void SendError(const absl::Status& status);
   void Send(const grpc::ByteBuffer& response);
   void Report(const absl::Status& status, uint64_t bytes_out) noexcept;
   void RemoveOne();
@@ -109,13 +114,14 @@ class UnaryCall final : private PolledCall {
   RpcService::Method& method_;
   Poller& poller_;
   MemberTag<UnaryCall, &UnaryCall::OnStart> start_{*this};
+  MemberTag<UnaryCall, &UnaryCall::OnMessage> message_{*this};
   MemberTag<UnaryCall, &UnaryCall::OnSend> send_{*this};
   MemberTag<UnaryCall, &UnaryCall::OnFinished> finished_{*this};
   MemberTag<UnaryCall, &UnaryCall::OnOver> over_{*this};
   grpc::ServerContext context_;
   Caller caller_;
   grpc::ByteBuffer request_;
-  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder_{&context_};
+  grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   // Where the method counts its calls.
   Admission::Permit permit_;
   std::unique_ptr<CallHandler> handler_;

@@ -64,6 +64,7 @@ OperatorService::OperatorService(const ServiceParts& parts)
   const auto message = [&](Role role) {
     return MethodLimits{.role = role,
                         .max_request_bytes = parts.options.max_message_bytes,
+                        .room = &parts.admission,
                         .observer = parts.observer};
   };
   MethodLimits stream = message(Role::kExecute);

@@ -323,6 +323,33 @@ TEST_F(ClientTest, DeadlinePassesWhileTheDeviceIsBusy) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
 }
 
+// A refusal comes before most of the message has gone.
+TEST_F(ClientTest, ALargeCallThatIsRefusedIsSentAgain) {
+  testing::GatedDevice device;
+  ServerOptions options;
+  options.listen = {"127.0.0.1:0"};
+  options.admission.max_requests = 1;
+  const auto server = Server::Start(options, {.cpu = testing::Borrow(device)});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto client = Connect((*server)->addresses()[0]);
+  const std::vector<float> large(4 << 20, 0.5f);
+  const CallOptions once = {.retry = RetryPolicy{.max_attempts = 1}};
+  const CallOptions patient = {.retry = RetryPolicy{.max_attempts = 1000}};
+  std::vector<Call<Tensor>> calls;
+  {
+    const testing::GateCloser closed(device);
+    calls.push_back(client->StartExecute(Round(kValues)));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    calls.push_back(client->StartExecute(Round(large), patient));
+    // Calls of one connection come in their order, so the other one has been refused as well.
+    EXPECT_EQ(client->Execute(Round(large), once).status().code(),
+              absl::StatusCode::kResourceExhausted);
+  }
+  for (const Call<Tensor>& call : calls) EXPECT_TRUE(call.Wait().ok()) << call.Wait().status();
+  EXPECT_THAT(*calls[1].Wait()->Elements<float>(), Each(0.0f));
+  EXPECT_GE(calls[1].info().sends, 2);
+}
+
 TEST_F(ClientTest, AServerThatIsGoneIsUnavailableAndOneThatIsBackServesAgain) {
   const std::string path =
       std::filesystem::path(::testing::TempDir()) / ("opserve_back_" + std::to_string(getpid()));

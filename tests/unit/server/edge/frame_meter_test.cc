@@ -64,6 +64,12 @@ class FrameMeterTest : public ::testing::Test {
     std::string frames = HalfCall();
     return frames + FrameOf(type, stream_, payload, flags);
   }
+  // The server ends a call with an answer before its message is there.
+  void End(uint32_t stream) {
+    for (const char byte : FrameOf(kHeaders, stream, "status") + FrameOf(kReset, stream, "code")) {
+      meter_.TakeSent(absl::string_view(&byte, 1), now_);
+    }
+  }
   // How many times `bytes` is taken at once, up to `most`.
   template <class Make>
   int Count(int most, Make make) {
@@ -269,6 +275,39 @@ TEST_F(FrameMeterTest, CallsThatSendNothingAreForgivenToAPoint) {
   for (int i = 0; i < 4; ++i) Take(HalfCall());
   now_ += seconds(11);
   EXPECT_EQ(meter_.OnTick(now_), CloseReason::kSilentCalls);
+}
+
+TEST_F(FrameMeterTest, CallsThatTheServerEndsWaitNoMore) {
+  for (int i = 0; i < 10; ++i) Take(HalfCallAnd(kData, MessageOf(100).substr(0, 50)));
+  for (uint32_t call = 0; call < 9; ++call) End(3 + 2 * call);
+  EXPECT_EQ(*waiting_, 1);
+  // What its client still sent, not knowing, changes nothing.
+  Take(FrameOf(kData, 3, std::string(55, 'x'), kEndStream));
+  EXPECT_EQ(*waiting_, 1);
+  now_ += seconds(11);
+  EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone);
+  for (int i = 0; i < 3; ++i) Take(HalfCall());
+  now_ += seconds(11);
+  EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone) << "only calls that were silent count";
+  EXPECT_EQ(*waiting_, 0);
+}
+
+TEST_F(FrameMeterTest, CallsThatTheServerEndsCostAFrame) {
+  EXPECT_EQ(Count(2000,
+                  [this] {
+                    if (stream_ > 1) End(stream_);
+                    return HalfCall();
+                  }),
+            996);
+}
+
+TEST_F(FrameMeterTest, ClientsMayTakeBackWhatTheServerHasEnded) {
+  for (int i = 0; i < 200; ++i) {
+    Take(HalfCall());
+    End(stream_);
+    EXPECT_EQ(Take(FrameOf(kReset, stream_, "code")), CloseReason::kNone);
+  }
+  EXPECT_EQ(Count(200, [this] { return HalfCallAnd(kReset, "code"); }), 80);
 }
 
 TEST_F(FrameMeterTest, SlowMessagesAreNotSilent) {

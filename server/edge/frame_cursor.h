@@ -1,0 +1,63 @@
+// File: server/edge/frame_cursor.h
+//
+// The headers of HTTP/2 frames in bytes that come in any pieces.
+
+#ifndef OPSERVE_SERVER_EDGE_FRAME_CURSOR_H_
+#define OPSERVE_SERVER_EDGE_FRAME_CURSOR_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace opserve {
+
+// The header of a frame (RFC 9113, section 4.1).
+struct FrameHeader {
+  uint32_t length = 0;
+  uint8_t type = 0;
+  uint8_t flags = 0;
+  uint32_t stream = 0;
+};
+
+// Not thread-safe. The first byte that it takes must be that of a frame.
+class FrameCursor {
+ public:
+  // Calls `on_header` with the FrameHeader of each frame whose header is complete with `bytes`.
+  template <class OnHeader>
+  void Take(absl::string_view bytes, OnHeader on_header) {
+    while (!bytes.empty()) {
+      const size_t skipped = std::min<size_t>(missing_bytes_, bytes.size());
+      missing_bytes_ -= static_cast<uint32_t>(skipped);
+      bytes.remove_prefix(skipped);
+      const size_t count = std::min(header_.size() - header_bytes_, bytes.size());
+      std::copy_n(bytes.begin(), count, header_.begin() + header_bytes_);
+      header_bytes_ += count;
+      bytes.remove_prefix(count);
+      if (header_bytes_ < header_.size()) return;
+      header_bytes_ = 0;
+      const FrameHeader frame = Parse();
+      missing_bytes_ = frame.length;
+      on_header(frame);
+    }
+  }
+
+ private:
+  FrameHeader Parse() const {
+    return {uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2], header_[3],
+            header_[4],
+            (uint32_t{header_[5]} & 0x7f) << 24 | uint32_t{header_[6]} << 16 |
+                uint32_t{header_[7]} << 8 | header_[8]};
+  }
+
+  std::array<uint8_t, 9> header_ = {};
+  size_t header_bytes_ = 0;
+  // Of the payload of the frame whose header came last.
+  uint32_t missing_bytes_ = 0;
+};
+
+}  // namespace opserve
+
+#endif  // OPSERVE_SERVER_EDGE_FRAME_CURSOR_H_

@@ -1,0 +1,62 @@
+#include "server/edge/sent_bytes.h"
+
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+
+#include "server/edge/connection_table.h"
+#include "server/edge/next_function.h"
+#include "server/edge/received_bytes.h"
+
+namespace opserve {
+namespace {
+
+using SendMessage = ssize_t(int, const msghdr*, int);
+
+// Shows the meter `bytes` bytes at the front of the message.
+void Show(FrameMeter& meter, const msghdr& message, size_t bytes) {
+  const Clock::TimePoint now = SteadyClock().Now();
+  for (size_t i = 0; i < message.msg_iovlen && bytes > 0; ++i) {
+    const iovec& part = message.msg_iov[i];
+    const size_t count = std::min(part.iov_len, bytes);
+    meter.TakeSent({static_cast<const char*>(part.iov_base), count}, now);
+    bytes -= count;
+  }
+}
+
+}  // namespace
+
+bool SeesSentBytes() {
+  return IsInFront("sendmsg", &::sendmsg) && IsInFront("SSL_write", &::SSL_write);
+}
+
+}  // namespace opserve
+
+// The program's symbols come before those of its libraries, so gRPC calls these.
+extern "C" {
+
+__attribute__((visibility("default"))) ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  static auto* const next = opserve::NextFunction<opserve::SendMessage>("sendmsg");
+  opserve::EdgeConnection* const connection = opserve::FindConnection(fd);
+  const ssize_t count = next(fd, message, flags);
+  if (connection == nullptr || connection->is_tls || count <= 0) return count;
+  opserve::Show(connection->meter, *message, static_cast<size_t>(count));
+  return count;
+}
+
+// What a session sends before it has received anything are whole frames, and none that matters.
+__attribute__((visibility("default"))) int SSL_write(SSL* ssl, const void* buffer, int size) {
+  static auto* const next = opserve::NextFunction<int(SSL*, const void*, int)>("SSL_write");
+  const int count = next(ssl, buffer, size);
+  if (count <= 0) return count;
+  opserve::EdgeConnection* const connection = opserve::KnownTlsConnection(ssl);
+  if (connection == nullptr) return count;
+  connection->meter.TakeSent({static_cast<const char*>(buffer), static_cast<size_t>(count)},
+                             opserve::SteadyClock().Now());
+  return count;
+}
+
+}  // extern "C"
