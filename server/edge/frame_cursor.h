@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/strings/string_view.h"
 
@@ -25,23 +26,21 @@ struct FrameHeader {
 // Not thread-safe. The first byte that it takes must be that of a frame.
 class FrameCursor {
  public:
-  // Calls `on_header` with the FrameHeader of each frame whose header is complete with `bytes`.
-  template <class OnHeader>
-  void Take(absl::string_view bytes, OnHeader on_header) {
-    while (!bytes.empty()) {
-      const size_t skipped = std::min<size_t>(missing_bytes_, bytes.size());
-      missing_bytes_ -= static_cast<uint32_t>(skipped);
-      bytes.remove_prefix(skipped);
-      const size_t count = std::min(header_.size() - header_bytes_, bytes.size());
-      std::copy_n(bytes.begin(), count, header_.begin() + header_bytes_);
-      header_bytes_ += count;
-      bytes.remove_prefix(count);
-      if (header_bytes_ < header_.size()) return;
-      header_bytes_ = 0;
-      const FrameHeader frame = Parse();
-      missing_bytes_ = frame.length;
-      on_header(frame);
-    }
+  // Takes bytes from the front of `bytes` up to the end of the next frame's header; nullopt, with
+  // all taken, where that is not complete yet.
+  std::optional<FrameHeader> Next(absl::string_view& bytes) {
+    const size_t skipped = std::min<size_t>(missing_bytes_, bytes.size());
+    missing_bytes_ -= static_cast<uint32_t>(skipped);
+    bytes.remove_prefix(skipped);
+    const size_t count = std::min(header_.size() - header_bytes_, bytes.size());
+    std::copy_n(bytes.begin(), count, header_.begin() + header_bytes_);
+    header_bytes_ += count;
+    bytes.remove_prefix(count);
+    if (header_bytes_ < header_.size()) return std::nullopt;
+    header_bytes_ = 0;
+    const FrameHeader frame = Parse();
+    missing_bytes_ = frame.length;
+    return frame;
   }
 
  private:

@@ -77,10 +77,10 @@ void FrameMeter::Stop() {
 void FrameMeter::TakeSent(absl::string_view bytes, Clock::TimePoint now) {
   MutexLock lock(mutex_);
   if (is_stopped_) return;
-  sent_.Take(bytes, [this, now](const FrameHeader& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  while (const std::optional<FrameHeader> frame = sent_.Next(bytes)) {
     // gRPC sends one behind its answer where the client has not sent all.
-    if (frame.type == kRstStream) OnServerEnd(frame.stream, now);
-  });
+    if (frame->type == kRstStream) OnServerEnd(frame->stream, now);
+  }
 }
 
 void FrameMeter::TakeFrames(absl::string_view bytes, Clock::TimePoint now) {
