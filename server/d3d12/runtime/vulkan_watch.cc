@@ -69,12 +69,12 @@ PFN_vkVoidFunction WatchedFunction(absl::string_view name) {
   return nullptr;
 }
 
-PFN_vkVoidFunction GetDeviceProcAddr(VkDevice device, const char* name) {
+PFN_vkVoidFunction FindDeviceFunction(VkDevice device, const char* name) {
   const PFN_vkVoidFunction watched = WatchedFunction(name);
   return watched != nullptr ? watched : loader.get_device_proc_addr.load()(device, name);
 }
 
-PFN_vkVoidFunction GetInstanceProcAddr(VkInstance instance, const char* name) {
+PFN_vkVoidFunction FindInstanceFunction(VkInstance instance, const char* name) {
   const auto find = [instance](const char* function, auto& found) {
     const PFN_vkVoidFunction address = loader.get_instance_proc_addr.load()(instance, function);
     found =
@@ -91,7 +91,7 @@ PFN_vkVoidFunction GetInstanceProcAddr(VkInstance instance, const char* name) {
     // libvkd3d makes no instance without it.
     return nullptr;
   }
-  return reinterpret_cast<PFN_vkVoidFunction>(&GetDeviceProcAddr);
+  return reinterpret_cast<PFN_vkVoidFunction>(&FindDeviceFunction);
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ absl::StatusOr<void*> WatchVulkan(const SharedLibrary& vulkan) {
   std::remove_pointer_t<PFN_vkGetInstanceProcAddr>* get = nullptr;
   OPSERVE_RETURN_IF_ERROR(vulkan.Find("vkGetInstanceProcAddr", get));
   loader.get_instance_proc_addr = get;
-  return reinterpret_cast<void*>(&GetInstanceProcAddr);
+  return reinterpret_cast<void*>(&FindInstanceFunction);
 }
 
 uint64_t UntoldVulkanFailures() { return untold_failures; }
