@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -78,11 +79,18 @@ bool MayPass(FrameMeter& meter, const msghdr& message, size_t bytes) {
 // before it receives others.
 thread_local std::shared_ptr<EdgeConnection> last_tls_connection;  // NOLINT(runtime/threadsafe)
 
+// What an SSL object keeps of its connection. Threads that read and write take turns by a lock of
+// gRPC's, which not everybody can see: so the connection is handed over by the pointer.
+struct TlsOwner {
+  std::shared_ptr<EdgeConnection> connection;
+  std::atomic<EdgeConnection*> known = nullptr;
+};
+
 void FreeConnection(void*, void* data, CRYPTO_EX_DATA*, int, long, void*) {
-  delete static_cast<std::shared_ptr<EdgeConnection>*>(data);
+  delete static_cast<TlsOwner*>(data);
 }
 
-// Where an SSL object keeps a shared_ptr to its connection.
+// Where an SSL object keeps its TlsOwner.
 int ConnectionIndex() {
   static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, FreeConnection);
   return index;
@@ -92,8 +100,10 @@ int ConnectionIndex() {
 EdgeConnection* TlsConnectionOf(SSL* ssl) {
   if (EdgeConnection* const known = KnownTlsConnection(ssl); known != nullptr) return known;
   if (SSL_is_server(ssl) == 0 || last_tls_connection == nullptr) return nullptr;
-  auto owner = std::make_unique<std::shared_ptr<EdgeConnection>>(last_tls_connection);
-  EdgeConnection* const connection = owner->get();
+  auto owner = std::make_unique<TlsOwner>();
+  owner->connection = last_tls_connection;
+  EdgeConnection* const connection = owner->connection.get();
+  owner->known.store(connection, std::memory_order_release);
   if (SSL_set_ex_data(ssl, ConnectionIndex(), owner.get()) == 1) static_cast<void>(owner.release());
   return connection;
 }
@@ -101,9 +111,8 @@ EdgeConnection* TlsConnectionOf(SSL* ssl) {
 }  // namespace
 
 EdgeConnection* KnownTlsConnection(const SSL* ssl) {
-  const void* const known = SSL_get_ex_data(ssl, ConnectionIndex());
-  return known == nullptr ? nullptr
-                          : static_cast<const std::shared_ptr<EdgeConnection>*>(known)->get();
+  const auto* const owner = static_cast<const TlsOwner*>(SSL_get_ex_data(ssl, ConnectionIndex()));
+  return owner == nullptr ? nullptr : owner->known.load(std::memory_order_acquire);
 }
 
 bool SeesReceivedBytes() {
