@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -15,28 +16,55 @@ namespace opserve {
 namespace {
 
 // Says OK to every call of any method, and nothing more.
-class WordlessService final : public grpc::CallbackGenericService {
- private:
-  class Reactor final : public grpc::ServerGenericBidiReactor {
-   public:
-    Reactor() { Finish(grpc::Status::OK); }
-    void OnDone() override { delete this; }
-  };
-  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext*) override {
-    return new Reactor;
+class WordlessServer {
+ public:
+  WordlessServer() {
+    grpc::ServerBuilder builder;
+    builder.RegisterAsyncGenericService(&service_);
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    queue_ = builder.AddCompletionQueue();
+    server_ = builder.BuildAndStart();
+    thread_ = std::thread([this] { Serve(); });
   }
+  ~WordlessServer() {
+    server_->Shutdown();
+    queue_->Shutdown();
+    thread_.join();
+  }
+  WordlessServer(const WordlessServer&) = delete;
+  WordlessServer& operator=(const WordlessServer&) = delete;
+
+  int port() const { return port_; }
+
+ private:
+  // Whether the event that is waited for came.
+  bool WaitForEvent() {
+    void* tag;
+    bool ok;
+    return queue_->Next(&tag, &ok) && ok;
+  }
+  void Serve() {
+    for (;;) {
+      grpc::GenericServerContext context;
+      grpc::GenericServerAsyncReaderWriter stream(&context);
+      service_.RequestCall(&context, &stream, queue_.get(), queue_.get(), this);
+      if (!WaitForEvent()) break;
+      stream.Finish(grpc::Status::OK, this);
+      if (!WaitForEvent()) break;
+    }
+    while (WaitForEvent()) continue;
+  }
+
+  grpc::AsyncGenericService service_;
+  int port_ = 0;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::unique_ptr<grpc::Server> server_;
+  std::thread thread_;
 };
 
 TEST(ClientMissingAnswerTest, IsAnErrorAndNoResult) {
-  WordlessService service;
-  int port = 0;
-  grpc::ServerBuilder builder;
-  builder.RegisterCallbackGenericService(&service);
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  ASSERT_NE(server, nullptr);
-
-  const auto client = Client::Connect(absl::StrCat("127.0.0.1:", port));
+  const WordlessServer server;
+  const auto client = Client::Connect(absl::StrCat("127.0.0.1:", server.port()));
   ASSERT_TRUE(client.ok()) << client.status();
   const OperatorCall call = {.operator_name = "ELEMENT_WISE_ROUND"};
   for (const absl::Status& status :
