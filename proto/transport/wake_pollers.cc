@@ -50,14 +50,10 @@ bool MoveSocket() {
 
 }  // namespace
 
-void WakePollers() {
-  for (int i = 0; i < kTimes && MoveSocket(); ++i) continue;
-}
-
 GrpcUse::GrpcUse() { grpc_init(); }
 
 GrpcUse::~GrpcUse() {
-  WakePollers();
+  for (int i = 0; i < kTimes && MoveSocket(); ++i) continue;
   grpc_shutdown();
 }
 

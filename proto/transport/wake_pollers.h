@@ -9,15 +9,13 @@
 
 namespace opserve {
 
-// Has a socket of its own move a few times, and waits each time until gRPC has seen it, at most for
-// a second: usually milliseconds in all. The channels, servers and completion queues that waited
-// for their sockets must be gone by then, and gRPC must still be there. Where there is no
-// descriptor left it does nothing. A thread of gRPC that gets no processor meanwhile is not woken:
-// nobody can tell that it is about to poll. Thread-safe.
-void WakePollers();
-
 // Keeps gRPC for as long as it lives, and wakes its thread before it gives gRPC up. To be made
 // before what uses gRPC, and destroyed after it: so a member above those.
+//
+// It wakes by a socket of its own, which it has move a few times, and waits each time until gRPC
+// has seen it, at most for a second: usually milliseconds in all. Where there is no descriptor left
+// it does nothing. A thread of gRPC that gets no processor meanwhile is not woken: nobody can tell
+// that it is about to poll.
 class GrpcUse {
  public:
   GrpcUse();

@@ -26,10 +26,6 @@ namespace opserve::d3d12 {
 inline constexpr uint64_t kTensorAlignment = 256;
 // Kernels read and write, and copies move, words of so many bytes.
 inline constexpr uint64_t kWordBytes = 4;
-// `bytes` rounded up to whole words.
-constexpr uint64_t WholeWords(uint64_t bytes) {
-  return (bytes + kWordBytes - 1) / kWordBytes * kWordBytes;
-}
 // A plan has so many bytes as strided kernels read it: 8 loops of 8 words each.
 inline constexpr uint64_t kPlanBytes = kMaxDimensionCount * 32;
 // No buffer is larger than this, because kernels compute byte addresses in 32 bits.

@@ -39,7 +39,7 @@ struct BufferPlace {
 // nothing else in what a tensor leaves of its last one.
 void Copy(ID3D12GraphicsCommandList& list, const BufferPlace& to, const BufferPlace& from,
           uint64_t bytes) {
-  list.CopyBufferRegion(to.buffer, to.offset, from.buffer, from.offset, WholeWords(bytes));
+  list.CopyBufferRegion(to.buffer, to.offset, from.buffer, from.offset, RoundUpToFour(bytes));
 }
 
 D3D12_RESOURCE_STATES StateOf(BufferUse use) {

@@ -26,12 +26,12 @@ struct FrameHeader {
 // Not thread-safe. The first byte that it takes must be that of a frame.
 class FrameCursor {
  public:
-  // Takes bytes from the front of `bytes` up to the end of the next frame's header; nullopt, with
-  // all taken, where that is not complete yet.
-  std::optional<FrameHeader> Next(absl::string_view& bytes) {
-    const size_t skipped = std::min<size_t>(missing_bytes_, bytes.size());
-    missing_bytes_ -= static_cast<uint32_t>(skipped);
-    bytes.remove_prefix(skipped);
+  // Bytes of the latest frame's payload that are still to come. A header comes after them.
+  uint32_t missing_bytes() const { return missing_bytes_; }
+
+  // Takes what `bytes` begins with of a header; nullopt, with all taken, where that is not complete
+  // yet. To be called while no payload is missing.
+  std::optional<FrameHeader> TakeHeader(absl::string_view& bytes) {
     const size_t count = std::min(header_.size() - header_bytes_, bytes.size());
     std::copy_n(bytes.begin(), count, header_.begin() + header_bytes_);
     header_bytes_ += count;
@@ -41,6 +41,14 @@ class FrameCursor {
     const FrameHeader frame = Parse();
     missing_bytes_ = frame.length;
     return frame;
+  }
+
+  // Takes what `bytes` begins with of the missing payload, and returns it.
+  absl::string_view TakePayload(absl::string_view& bytes) {
+    const absl::string_view piece = bytes.substr(0, missing_bytes_);
+    missing_bytes_ -= static_cast<uint32_t>(piece.size());
+    bytes.remove_prefix(piece.size());
+    return piece;
   }
 
  private:

@@ -69,17 +69,19 @@ CloseReason FrameMeter::Take(absl::string_view bytes, Clock::TimePoint now) {
 void FrameMeter::Stop() {
   MutexLock lock(mutex_);
   is_stopped_ = true;
-  *client_waiting_ -= counted_;
-  counted_ = 0;
+  *client_waiting_ -= std::count_if(waiting_.begin(), waiting_.end(),
+                                    [](const auto& call) { return !call.second.ended; });
   waiting_.clear();
 }
 
 void FrameMeter::TakeSent(absl::string_view bytes, Clock::TimePoint now) {
   MutexLock lock(mutex_);
   if (is_stopped_) return;
-  while (const std::optional<FrameHeader> frame = sent_.Next(bytes)) {
+  while (!bytes.empty()) {
+    sent_.TakePayload(bytes);
+    const std::optional<FrameHeader> frame = sent_.TakeHeader(bytes);
     // gRPC sends one behind its answer where the client has not sent all.
-    if (frame->type == kRstStream) OnServerEnd(frame->stream, now);
+    if (frame && frame->type == kRstStream) OnServerEnd(frame->stream, now);
   }
 }
 
@@ -89,44 +91,35 @@ void FrameMeter::TakeFrames(absl::string_view bytes, Clock::TimePoint now) {
   preface_bytes_ += preface;
   bytes.remove_prefix(preface);
   while (!bytes.empty() && reason_ == CloseReason::kNone) {
-    if (header_bytes_ < header_.size()) {
-      const size_t count = std::min(header_.size() - header_bytes_, bytes.size());
-      std::copy_n(bytes.begin(), count, header_.begin() + header_bytes_);
-      header_bytes_ += count;
-      bytes.remove_prefix(count);
-      if (header_bytes_ < header_.size()) return;
-      OnFrameHeader(now);
+    if (received_.missing_bytes() > 0) {
+      OnPayload(received_.TakePayload(bytes), now);
     } else {
-      const size_t count = std::min<size_t>(frame_.missing_bytes, bytes.size());
-      OnPayload(bytes.substr(0, count), now);
-      frame_.missing_bytes -= static_cast<uint32_t>(count);
-      bytes.remove_prefix(count);
+      const std::optional<FrameHeader> frame = received_.TakeHeader(bytes);
+      if (!frame) return;
+      frame_ = *frame;
+      OnFrameHeader(now);
     }
-    if (frame_.missing_bytes == 0) OnFrameEnd(now);
+    if (received_.missing_bytes() == 0) OnFrameEnd(now);
   }
 }
 
 void FrameMeter::OnFrameHeader(Clock::TimePoint now) {
   has_begun_.store(true, std::memory_order_relaxed);
-  const uint32_t length = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
-  const uint32_t stream = (uint32_t{header_[5]} & 0x7f) << 24 | uint32_t{header_[6]} << 16 |
-                          uint32_t{header_[7]} << 8 | header_[8];
-  frame_ = {header_[3], header_[4], stream, length};
   switch (frame_.type) {
     case kHeaders:
-      OnHeaders(length, now);
+      OnHeaders(now);
       break;
     case kContinuation:
-      OnHeaderBytes(length);
+      OnHeaderBytes();
       Charge(frames_, kOtherCost, now);
       break;
     case kData:
-      if (length < kSmallDataBytes) {
-        Charge(frames_, length < kMessagePrefixBytes ? kOtherCost : kWindowUpdateCost, now);
+      if (frame_.length < kSmallDataBytes) {
+        Charge(frames_, frame_.length < kMessagePrefixBytes ? kOtherCost : kWindowUpdateCost, now);
       }
       break;
     case kRstStream:
-      OnClientEnd(stream, now);
+      OnClientEnd(frame_.stream, now);
       break;
     case kSettings:
       Charge(frames_, (frame_.flags & kAck) != 0 ? kOtherCost : kSettingsCost, now);
@@ -147,9 +140,9 @@ void FrameMeter::OnFrameHeader(Clock::TimePoint now) {
   }
 }
 
-void FrameMeter::OnHeaders(uint32_t length, Clock::TimePoint now) {
+void FrameMeter::OnHeaders(Clock::TimePoint now) {
   block_bytes_ = 0;
-  OnHeaderBytes(length);
+  OnHeaderBytes();
   LookForOldStreams(now);
   if (frame_.stream <= last_stream_ || (frame_.flags & kEndStream) != 0) {
     // No client of gRPC sends headers at the end, nor a call without a message.
@@ -160,12 +153,11 @@ void FrameMeter::OnHeaders(uint32_t length, Clock::TimePoint now) {
   last_stream_ = frame_.stream;
   last_begun_ = now;
   waiting_[frame_.stream] = {.begun = now, .last_data = now};
-  ++counted_;
   if (++*client_waiting_ > limits_.max_waiting_calls) Violate(CloseReason::kWaitingCalls);
 }
 
-void FrameMeter::OnHeaderBytes(uint32_t length) {
-  block_bytes_ += length;
+void FrameMeter::OnHeaderBytes() {
+  block_bytes_ += frame_.length;
   if (block_bytes_ > limits_.max_header_block_bytes) Violate(CloseReason::kHeaders);
 }
 
@@ -192,7 +184,6 @@ void FrameMeter::OnPayload(absl::string_view piece, Clock::TimePoint now) {
 }
 
 void FrameMeter::OnFrameEnd(Clock::TimePoint now) {
-  header_bytes_ = 0;
   if (frame_.type == kData && (frame_.flags & kEndStream) != 0 &&
       waiting_.contains(frame_.stream)) {
     OnClientEnd(frame_.stream, now);
@@ -211,7 +202,6 @@ void FrameMeter::OnServerEnd(uint32_t stream, Clock::TimePoint now) {
   const auto found = waiting_.find(stream);
   if (found == waiting_.end() || found->second.ended) return;
   found->second.ended = now;
-  --counted_;
   --*client_waiting_;
   Charge(frames_, kOtherCost, now);
 }
@@ -219,10 +209,7 @@ void FrameMeter::OnServerEnd(uint32_t stream, Clock::TimePoint now) {
 void FrameMeter::Forget(uint32_t stream) {
   const auto found = waiting_.find(stream);
   if (found == waiting_.end()) return;
-  if (!found->second.ended) {
-    --counted_;
-    --*client_waiting_;
-  }
+  if (!found->second.ended) --*client_waiting_;
   waiting_.erase(found);
 }
 
@@ -237,7 +224,6 @@ void FrameMeter::LookForSilentCalls(Clock::TimePoint now) {
     }
     if (now - call->second.last_data < limits_.message_limit) continue;
     waiting_.erase(call);
-    --counted_;
     --*client_waiting_;
     if (!forgiven_.Take(1, now)) return Violate(CloseReason::kSilentCalls);
   }

@@ -6,7 +6,6 @@
 #ifndef OPSERVE_SERVER_EDGE_FRAME_METER_H_
 #define OPSERVE_SERVER_EDGE_FRAME_METER_H_
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -97,22 +96,15 @@ class FrameMeter {
     // When the server ended it; the client may not know yet.
     std::optional<Clock::TimePoint> ended = std::nullopt;
   };
-  // A frame whose payload is coming.
-  struct Frame {
-    uint8_t type = 0;
-    uint8_t flags = 0;
-    uint32_t stream = 0;
-    uint32_t missing_bytes = 0;
-  };
 
   void TakeFrames(absl::string_view bytes, Clock::TimePoint now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnFrameHeader(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnHeaders(uint32_t length, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnHeaders(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnPayload(absl::string_view piece, Clock::TimePoint now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnFrameEnd(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnHeaderBytes(uint32_t length) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnHeaderBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The client has ended the call, by whatever it sent.
   void OnClientEnd(uint32_t stream, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnServerEnd(uint32_t stream, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -135,10 +127,10 @@ class FrameMeter {
   CloseReason reason_ ABSL_GUARDED_BY(mutex_) = CloseReason::kNone;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
   size_t preface_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::array<uint8_t, 9> header_ ABSL_GUARDED_BY(mutex_) = {};
-  size_t header_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  Frame frame_ ABSL_GUARDED_BY(mutex_);
+  FrameCursor received_ ABSL_GUARDED_BY(mutex_);
   FrameCursor sent_ ABSL_GUARDED_BY(mutex_);
+  // That which the client sends, or sent last.
+  FrameHeader frame_ ABSL_GUARDED_BY(mutex_);
   uint64_t block_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t last_stream_ ABSL_GUARDED_BY(mutex_) = 0;
   // When the last stream began; one that began no later than `marked_`; and one that began some
@@ -152,8 +144,6 @@ class FrameMeter {
   TokenBucket pings_ ABSL_GUARDED_BY(mutex_);
   TokenBucket forgiven_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, WaitingCall> waiting_ ABSL_GUARDED_BY(mutex_);
-  // How many of these the server has not ended: they count for the client.
-  int64_t counted_ ABSL_GUARDED_BY(mutex_) = 0;
   Clock::TimePoint last_look_ ABSL_GUARDED_BY(mutex_) = Clock::TimePoint::min();
 };
 

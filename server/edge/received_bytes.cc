@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "server/edge/connection_table.h"
+#include "server/edge/message_front.h"
 #include "server/edge/next_function.h"
 
 namespace opserve {
@@ -64,15 +65,9 @@ ssize_t ReceiveInTurn(ReceiveMessage* receive, EdgeConnection& connection, int f
 // Whether `bytes` bytes at the front of the message may go on to gRPC.
 bool MayPass(FrameMeter& meter, const msghdr& message, size_t bytes) {
   const Clock::TimePoint now = SteadyClock().Now();
-  for (size_t i = 0; i < message.msg_iovlen && bytes > 0; ++i) {
-    const iovec& part = message.msg_iov[i];
-    const size_t count = std::min(part.iov_len, bytes);
-    if (meter.Take({static_cast<const char*>(part.iov_base), count}, now) != CloseReason::kNone) {
-      return false;
-    }
-    bytes -= count;
-  }
-  return true;
+  return ForFront(message, bytes, [&meter, now](absl::string_view piece) {
+    return meter.Take(piece, now) == CloseReason::kNone;
+  });
 }
 
 // The TLS connection whose bytes this thread received last. gRPC decrypts them in the same thread

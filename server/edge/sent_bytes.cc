@@ -3,11 +3,10 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstddef>
 
 #include "server/edge/connection_table.h"
+#include "server/edge/message_front.h"
 #include "server/edge/next_function.h"
 #include "server/edge/received_bytes.h"
 
@@ -15,17 +14,6 @@ namespace opserve {
 namespace {
 
 using SendMessage = ssize_t(int, const msghdr*, int);
-
-// Shows the meter `bytes` bytes at the front of the message.
-void Show(FrameMeter& meter, const msghdr& message, size_t bytes) {
-  const Clock::TimePoint now = SteadyClock().Now();
-  for (size_t i = 0; i < message.msg_iovlen && bytes > 0; ++i) {
-    const iovec& part = message.msg_iov[i];
-    const size_t count = std::min(part.iov_len, bytes);
-    meter.TakeSent({static_cast<const char*>(part.iov_base), count}, now);
-    bytes -= count;
-  }
-}
 
 }  // namespace
 
@@ -43,7 +31,11 @@ __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const msghdr* mes
   opserve::EdgeConnection* const connection = opserve::FindConnection(fd);
   const ssize_t count = next(fd, message, flags);
   if (connection == nullptr || connection->is_tls || count <= 0) return count;
-  opserve::Show(connection->meter, *message, static_cast<size_t>(count));
+  const opserve::Clock::TimePoint now = opserve::SteadyClock().Now();
+  opserve::ForFront(*message, static_cast<size_t>(count), [&](absl::string_view piece) {
+    connection->meter.TakeSent(piece, now);
+    return true;
+  });
   return count;
 }
 

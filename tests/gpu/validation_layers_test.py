@@ -19,15 +19,15 @@ from required import skip_without  # pylint: disable=wrong-import-position
 
 LAYER = "VK_LAYER_KHRONOS_validation"
 MANIFEST = "VkLayer_khronos_validation.json"
-#Where the Vulkan loader looks for manifests if VK_LAYER_PATH does not say.
+# Where the Vulkan loader looks for manifests if VK_LAYER_PATH does not say.
 FOLDERS = [
     f"{folder}/vulkan/explicit_layer.d" for folder in ["/usr/local/etc", "/etc", "/usr/local/share", "/usr/share"]
 ]
 LIMIT_S = 240
 
-#What runs: batches of packed and strided calls, all kernels' pipelines, short staging memory, sequences, contents that the
-#device keeps, and submissions that are dropped. Not what records a dispatch whose buffers could not be bound, which the layers
-#do not survive.
+# What runs: batches of packed and strided calls, all kernels' pipelines, short staging memory, sequences, contents that the
+# device keeps, and submissions that are dropped. Not what records a dispatch whose buffers could not be bound, which the layers
+# do not survive.
 TESTS = {
     "gpu_batch_test": "GpuBatchTest.*:AllCells/*ELEMENT_WISE_IF*",
     "gpu_content_test": "*",
@@ -36,7 +36,7 @@ TESTS = {
     "gpu_submission_test": "-*WhatCannotBeBound*",
 }
 
-#Messages that we cannot mend, by their names, and why.
+# Messages that we cannot mend, by their names, and why.
 LISTED = {
     "UNASSIGNED-BestPractices-vkCreateDevice-specialuse-extension-d3demulation":
         "libvkd3d is a D3D emulation layer, for which these extensions are meant",
@@ -54,7 +54,7 @@ LISTED = {
 }
 
 MESSAGE = re.compile(r"^(\S+)\((ERROR|WARN|INFO|DEBUG)[^)]*\): (.*)$", re.MULTILINE)
-#Which the layer gives as information, once per instance, and which shows that it is there and what is on.
+# Which the layer gives as information, once per instance, and which shows that it is there and what is on.
 STATUS = "UNASSIGNED-khronos-validation-createinstance-status-message"
 ENABLES = ["BEST_PRACTICES", "SYNCHRONIZATION_VALIDATION"]
 

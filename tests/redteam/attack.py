@@ -5,7 +5,6 @@ import pathlib
 import ssl
 import sys
 import tempfile
-import threading
 import time
 
 from process_memory import rss
@@ -13,6 +12,7 @@ from raw_http2 import Flood, is_healthy, open_http2
 
 # For those as well that import this module.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
+from background import Background  # noqa: E402  (the path is set above)
 from server_process import ServerProcess  # noqa: E402  (the path is set above)
 
 MIB = 1 << 20
@@ -33,14 +33,13 @@ def trust_all():
     return context.wrap_socket
 
 
-class Bystander:
+class Bystander(Background):
     """Another client than the attacker: it asks for health again and again, over TCP."""
 
     def __init__(self, target):
         self._address = target.process.address
         self._wrap = target.wrap
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        super().__init__()
         self.waits = []
         self.failures = 0
 
@@ -50,14 +49,6 @@ class Bystander:
             self.failures += not is_healthy(self._address, self._wrap)
             self.waits.append(time.monotonic() - begun)
             self._is_over.wait(0.02)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._is_over.set()
-        self._thread.join()
 
     def p99_ms(self):
         """The time that all but one in a hundred of its calls took less than."""

@@ -17,6 +17,7 @@ import tempfile
 import threading
 
 import attack
+from background import Background
 from http2_caller import framed
 from operator_calls import OperatorCaller, field, fields, varint
 from raw_http2 import connect, is_closed_within
@@ -190,13 +191,12 @@ class GreedyConnection:
             self._caller.receive()
 
 
-class Modest:
+class Modest(Background):
     """The other identity: one call after the other, for the time of a `with` block."""
 
     def __init__(self, target):
         self._target = target
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        super().__init__()
         self.calls = 0
         self.wrong = []
 
@@ -214,16 +214,8 @@ class Modest:
             # Nobody is to wait for more of them.
             self.calls = math.inf
 
-    def __enter__(self):
-        self._thread.start()
-        return self
 
-    def __exit__(self, *_):
-        self._is_over.set()
-        self._thread.join()
-
-
-class Usage:
+class Usage(Background):
     """What the metrics tell of the greedy identity, again and again; `wrong` where it is too much."""
 
     # Of the modest one.
@@ -236,8 +228,7 @@ class Usage:
 
     def __init__(self, target):
         self._address = metrics_address(target.process)
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        super().__init__()
         self.samples = 0
         self.wrong = []
 
@@ -261,14 +252,6 @@ class Usage:
                 self.sample()
         except OSError as error:
             self.wrong.append(f"no metrics: {error}")
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._is_over.set()
-        self._thread.join()
 
 
 def connect_too_often(target, wrong):

@@ -11,6 +11,7 @@ import time
 
 import attack
 import hpack
+from http2_caller import framed
 from operator_calls import field, uint8_desc
 from raw_http2 import (DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, SETTINGS, call_headers,
                        frame, read_exactly)
@@ -58,8 +59,7 @@ class Caller:
 
     def send(self, stream, message):
         """Sends the message of a call."""
-        data = struct.pack(">BI", 0, len(message)) + message
-        self._connection.sendall(frame(DATA, stream, data, END_STREAM))
+        self._connection.sendall(frame(DATA, stream, framed(message), END_STREAM))
 
     def receive(self):
         """Takes a frame."""

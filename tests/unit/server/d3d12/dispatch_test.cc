@@ -139,9 +139,9 @@ TEST(DispatchTest, NoTwoCallsShareAWord) {
     for (size_t c = 0; c < batch.size(); ++c) {
       const Offsets& at = layout->places[c].at;
       for (int i = 0; i < cell.op->input_count(); ++i) {
-        inputs.emplace_back(at.inputs[i], at.inputs[i] + WholeWords(batch[c]->input_bytes[i]));
+        inputs.emplace_back(at.inputs[i], at.inputs[i] + RoundUpToFour(batch[c]->input_bytes[i]));
       }
-      outputs.emplace_back(at.output, at.output + WholeWords(batch[c]->output_bytes));
+      outputs.emplace_back(at.output, at.output + RoundUpToFour(batch[c]->output_bytes));
     }
     expect_apart(std::move(inputs), layout->input_buffer_bytes);
     expect_apart(std::move(outputs), layout->output_buffer_bytes);
