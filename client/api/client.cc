@@ -80,6 +80,14 @@ Call<TensorSpec> Client::StartExecuteTo(const OperatorCall& call, const TensorPl
   return impl_->Start(impl_->ExecuteTo(call, output, options));
 }
 
+absl::StatusOr<Comparison> Client::Compare(const OperatorCall& call, const TensorView& actual,
+                                           const ComparisonOptions& comparison,
+                                           const CallOptions& options, ExecutionInfo* info) {
+  const absl::StatusOr<Tensor> expected = Execute(call, options, info);
+  if (!expected.ok()) return expected.status();
+  return CompareTensors(expected->view(), actual, call.inputs, comparison);
+}
+
 absl::StatusOr<std::vector<SequenceResult>> Client::ExecuteSequence(
     const OperatorSequence& sequence, const CallOptions& options, ExecutionInfo* info) {
   return impl_->Run(client_internal::ExecuteSequence(*impl_, sequence, options), info);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "client/cli/decimal.h"
 #include "client/cli/summary.h"
 
 namespace opserve::cli {
@@ -14,25 +13,25 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kFirstValues = 8;
 
-// JSON has no infinities and NaNs; they become strings that most languages parse as floats.
-Json ElementAsJson(const Element& element) {
+Json FirstValues(const Tensor& packed) {
+  Json values = Json::array();
+  const uint64_t count = packed.bytes().size() / SizeOf(packed.data_type());
+  for (uint64_t i = 0; i < std::min(count, kFirstValues); ++i) {
+    values.push_back(ToJson(ElementAt(packed, i)));
+  }
+  return values;
+}
+
+}  // namespace
+
+// Most languages parse these strings as floats.
+Json ToJson(const Element& element) {
   const double* number = std::get_if<double>(&element);
   if (number == nullptr) return std::visit([](auto value) { return Json(value); }, element);
   if (std::isnan(*number)) return "NaN";
   if (std::isinf(*number)) return *number < 0 ? "-Infinity" : "Infinity";
   return *number;
 }
-
-Json FirstValues(const Tensor& packed) {
-  Json values = Json::array();
-  const uint64_t count = packed.bytes().size() / SizeOf(packed.data_type());
-  for (uint64_t i = 0; i < std::min(count, kFirstValues); ++i) {
-    values.push_back(ElementAsJson(ElementAt(packed, i)));
-  }
-  return values;
-}
-
-}  // namespace
 
 Json ToJson(const TensorSpec& spec) {
   return {{"data_type", std::string(NameOf(spec.data_type))},

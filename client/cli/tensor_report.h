@@ -8,10 +8,14 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "client/cli/decimal.h"
 #include "client/cli/terminal.h"
 #include "opserve/tensor.h"
 
 namespace opserve::cli {
+
+// A number; infinities and NaNs, which JSON does not have, as "Infinity", "-Infinity" and "NaN".
+nlohmann::ordered_json ToJson(const Element& element);
 
 // Type, sizes, strides and bytes, with the names of the wire contract.
 nlohmann::ordered_json ToJson(const TensorSpec& spec);

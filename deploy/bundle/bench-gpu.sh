@@ -145,8 +145,10 @@ row() {
 # gpu_answers: whether requests can run on a GPU of the running server. GPUs join a while after it serves.
 gpu_answers() {
   until measure gpu 1s >"$scratch/probe" 2>&1; do
-    grep -q "still starting" "$scratch/probe" || return 1
-    sleep 0.2
+    case $(cat "$scratch/probe") in
+      *"still starting"*) sleep 0.2 ;;
+      *) return 1 ;;
+    esac
   done
 }
 

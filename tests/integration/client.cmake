@@ -13,6 +13,11 @@ opserve_test(client_lease_test
   DEPS opserve::cli opserve::client opserve_integration opserve::test_devices
   LABELS integration)
 
+opserve_test(client_compare_test
+  SRCS client_compare_test.cc
+  DEPS opserve::cli opserve::client opserve::npy opserve_integration opserve::test_devices
+  LABELS integration)
+
 opserve_test(client_stream_test
   SRCS client_stream_test.cc server_process.cc
   DEPS opserve::client opserve_integration
@@ -62,7 +67,7 @@ if(TARGET opserve-server)
     OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
   add_dependencies(client_regions_test opserve-server)
 
-  foreach(test cli_test cli_tensor_test cli_sequence_test cli_completion_test cli_docs_test)
+  foreach(test cli_test cli_tensor_test cli_sequence_test cli_compare_test cli_completion_test cli_docs_test)
     add_test(NAME ${test}
       COMMAND /usr/bin/python3 "${CMAKE_CURRENT_LIST_DIR}/${test}.py"
         --bin "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")

@@ -7,15 +7,12 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments/exit_code.h"
-#include "client/cli/commands.h"
 #include "gmock/gmock.h"
-#include "tests/integration/client_fixture.h"
+#include "tests/integration/scripted_gpu_fixture.h"
 #include "tests/integration/wait_until.h"
-#include "tests/testing/null_device.h"
 #include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::testing {
@@ -24,24 +21,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-class ClientLeaseTest : public ClientFixture {
+class ClientLeaseTest : public ScriptedGpuFixture {
  protected:
-  // The server uses the GPU and its clock until it has stopped.
-  void TearDown() override { server_.reset(); }
-
-  void StartWithGpu(const Clock* clock = nullptr) {
-    ServerEnvironment environment;
-    environment.find_gpus = gpu_.finder();
-    environment.clock = clock;
-    Start(environment);
-    while (InfoOfGpu().state != DeviceInfo::State::kReady) {
-    }
-  }
-  DeviceInfo InfoOfGpu() {
-    const auto info = client_->GetServerInfo();
-    EXPECT_TRUE(info.ok()) << info.status();
-    return info->devices.size() == 2 ? info->devices[1] : DeviceInfo();
-  }
   // The device that runs a call under this lease.
   std::string DeviceOf(const std::string& lease, DevicePreference device) {
     OperatorCall call = Round(ViewOf(values_));
@@ -74,20 +55,8 @@ class ClientLeaseTest : public ClientFixture {
     return WaitUntil([this] { return LeaseOrNone().number == 0; });
   }
 
-  // Runs a verb; its exit code.
-  template <class Arguments>
-  int Do(Arguments arguments) {
-    arguments.server.address = options_.listen[0];
-    out_.str("");
-    err_.str("");
-    return cli::RunCommand(arguments, cli::Terminal{.out = out_, .err = err_});
-  }
-
   const Floats values_ = {1.5f, 2.5f};
   SimulatedClock clock_{SteadyClock().Now()};
-  NullDeviceFactory gpu_{NullProfile("null/0", /*is_software=*/true)};
-  std::ostringstream out_;
-  std::ostringstream err_;
 };
 
 TEST_F(ClientLeaseTest, HasTheGpuUntilItIsGivenBack) {

@@ -23,7 +23,8 @@ constexpr char kExitCodes[] =
     "  4  a file cannot be read, understood or written\n"
     "  5  a GPU failed its self-test, or there was no GPU to test\n"
     "  6  the server does not know the caller, or does not let it\n"
-    "  7  a lease ended before the command that ran under it";
+    "  7  a lease ended before the command that ran under it\n"
+    "  8  results differ by more than the tolerance";
 
 using Renderer = std::string (*)(const VerbHelp& root);
 
@@ -59,6 +60,7 @@ std::variant<Command, int> ParseArguments(const std::vector<std::string>& argume
   root.RequireVerb();
   Command command;
   AddRun(root, command);
+  AddCompare(root, command);
   AddSequence(root, command);
   AddTensor(root, command);
   AddOperators(root, command);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "client/cli/arguments/tolerance_profile.h"
 #include "opserve/client.h"
 
 namespace opserve::cli {
@@ -40,18 +41,18 @@ std::optional<TensorHandle> HandleOf(const std::string& text);
 
 // A call of an operator on tensors from files and at the server.
 struct CallArguments {
-  std::string operator_name;
-  std::vector<Attribute> attributes;
-  std::vector<std::string> inputs;  // files, or "tensor:HANDLE"
+  std::string operator_name = {};
+  std::vector<Attribute> attributes = {};
+  std::vector<std::string> inputs = {};  // files, or "tensor:HANDLE"
   // Per input, in order; fewer than inputs or an empty entry: the tensor's own.
-  std::vector<Dimensions> sizes;
-  std::vector<Dimensions> strides;
-  Dimensions output_strides;
-  std::string feature_level;
+  std::vector<Dimensions> sizes = {};
+  std::vector<Dimensions> strides = {};
+  Dimensions output_strides = {};
+  std::string feature_level = {};
   DevicePreference device = DevicePreference::kDefault;
   CallPriority priority = CallPriority::kNormal;
   bool verify = false;
-  std::string request_id;
+  std::string request_id = {};
 };
 
 struct RunArguments {
@@ -60,6 +61,21 @@ struct RunArguments {
   std::string output;  // a file, "tensor:HANDLE", or empty
   bool shared_memory = false;
   bool stream = false;
+  bool json = false;
+};
+
+struct CompareArguments {
+  ServerArguments server = {};
+  CallArguments call = {};                // whose device computes the right result
+  std::vector<std::string> actuals = {};  // files
+  std::vector<std::string> devices = {};  // names of GPUs; "all": all of them
+  ToleranceProfile profile = ToleranceProfile::kNone;
+  std::optional<uint64_t> max_ulp = {};     // unset: 0
+  std::optional<double> max_absolute = {};  // unset: 0
+  bool same_nans = false;
+  bool signed_zeros = false;
+  int worst = 10;
+  std::string junit_file = {};
   bool json = false;
 };
 
@@ -206,7 +222,7 @@ using Command =
                  BenchArguments, PackArguments, SequenceArguments, TensorCreateArguments,
                  TensorWriteArguments, TensorReadArguments, TensorListArguments,
                  TensorRenewArguments, TensorDeleteArguments, LeaseArguments, LeasesArguments,
-                 EndLeaseArguments, SetAsideArguments, ResumeArguments>;
+                 EndLeaseArguments, SetAsideArguments, ResumeArguments, CompareArguments>;
 
 // Parses `arguments`, those after the program's name. Returns the command, or the exit code if
 // there is nothing to run: help, the version, completions and the manual page go to `out`,

@@ -43,8 +43,10 @@ void AddPlacement(Verb verb, DevicePreference& device, CallPriority& priority, b
   const std::vector devices = {DevicePreference::kAuto, DevicePreference::kGpu,
                                DevicePreference::kCpu};
   const std::vector priorities = {CallPriority::kLow, CallPriority::kNormal, CallPriority::kHigh};
+  const bool is_open = device == DevicePreference::kDefault;
   verb.AddOption("--device", NamesOf(devices, "|"), TakeName(devices, device),
-                 "Where to run [as the server was told]");
+                 is_open ? "Where to run [as the server was told]" : "Where to run",
+                 {.default_value = is_open ? "" : absl::AsciiStrToLower(NameOf(device))});
   verb.AddOption("--priority", NamesOf(priorities, "|"), TakeName(priorities, priority),
                  "Among calls that wait", {.default_value = "normal"});
   verb.AddFlag("--verify", verify, "Have a GPU's result compared with the CPU's before it is sent");
@@ -54,6 +56,29 @@ void AddCallLabels(Verb verb, std::string& feature_level, std::string& request_i
   verb.AddOption("--feature-level", "LEVEL", TakeAny(feature_level),
                  "Feature level to validate against, such as 3_0 [the highest]");
   verb.AddOption("--request-id", "TEXT", TakeAny(request_id), "Text for the server's logs");
+}
+
+void AddCall(Verb verb, CallArguments& call) {
+  verb.AddOption("OPERATOR", "OPERATOR", TakeAny(call.operator_name),
+                 "Operator, as listed by `opserve operators`", {.required = true});
+  AddAttributes(verb, call.attributes);
+  verb.AddOption("--input", "FILE", AppendAny(call.inputs),
+                 "Input, in the operator's order: a .npy file, or tensor:HANDLE for a tensor at "
+                 "the server, see `opserve tensor`",
+                 {.required = true, .repeated = true});
+  verb.AddOption("--sizes", "SIZES", AppendDimensions(call.sizes),
+                 "Sizes of an input instead of its own, such as 2,3; one per input in order, - "
+                 "keeps its own",
+                 {.repeated = true});
+  verb.AddOption(
+      "--strides", "STRIDES", AppendDimensions(call.strides),
+      "Strides of an input in elements, such as 3,1 (0 repeats); one per input in order, "
+      "- keeps its own",
+      {.repeated = true});
+  verb.AddOption("--output-strides", "STRIDES", TakeDimensions(call.output_strides),
+                 "Strides of the output in elements");
+  AddCallLabels(verb, call.feature_level, call.request_id);
+  AddPlacement(verb, call.device, call.priority, call.verify);
 }
 
 void AddJson(Verb verb, bool& json) {

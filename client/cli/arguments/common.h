@@ -18,10 +18,12 @@ namespace opserve::cli {
 // How to reach the server.
 void AddServer(Verb verb, ServerArguments& server);
 void AddAttributes(Verb verb, std::vector<Attribute>& attributes);
-// How and where calls run.
+// How and where calls run. The device that is there is the default.
 void AddPlacement(Verb verb, DevicePreference& device, CallPriority& priority, bool& verify);
 // What else a call may say of itself.
 void AddCallLabels(Verb verb, std::string& feature_level, std::string& request_id);
+// A call of an operator on tensors, all of the above but the server.
+void AddCall(Verb verb, CallArguments& call);
 void AddJson(Verb verb, bool& json);
 // The choices among all element types.
 std::string TypeChoices();

@@ -16,6 +16,7 @@ enum ExitCode {
   kTestFailed = 5,   // a GPU failed its self-test, or there was no GPU to test
   kDenied = 6,       // the server does not know the caller, or does not let it
   kLeaseEnded = 7,   // a lease ended before the command that ran under it
+  kDifferent = 8,    // results differ by more than the tolerance
 };
 
 }  // namespace opserve::cli

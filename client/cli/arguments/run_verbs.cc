@@ -7,29 +7,6 @@
 namespace opserve::cli {
 namespace {
 
-void AddCall(Verb verb, CallArguments& call) {
-  verb.AddOption("OPERATOR", "OPERATOR", TakeAny(call.operator_name),
-                 "Operator, as listed by `opserve operators`", {.required = true});
-  AddAttributes(verb, call.attributes);
-  verb.AddOption("--input", "FILE", AppendAny(call.inputs),
-                 "Input, in the operator's order: a .npy file, or tensor:HANDLE for a tensor at "
-                 "the server, see `opserve tensor`",
-                 {.required = true, .repeated = true});
-  verb.AddOption("--sizes", "SIZES", AppendDimensions(call.sizes),
-                 "Sizes of an input instead of its own, such as 2,3; one per input in order, - "
-                 "keeps its own",
-                 {.repeated = true});
-  verb.AddOption(
-      "--strides", "STRIDES", AppendDimensions(call.strides),
-      "Strides of an input in elements, such as 3,1 (0 repeats); one per input in order, "
-      "- keeps its own",
-      {.repeated = true});
-  verb.AddOption("--output-strides", "STRIDES", TakeDimensions(call.output_strides),
-                 "Strides of the output in elements");
-  AddCallLabels(verb, call.feature_level, call.request_id);
-  AddPlacement(verb, call.device, call.priority, call.verify);
-}
-
 std::string CheckRun(const RunArguments& run) {
   if (!run.stream) return "";
   if (run.shared_memory) return "--stream and --shared-memory do not go together";

@@ -12,6 +12,7 @@
 namespace opserve::cli {
 
 void AddRun(Verb root, Command& command);
+void AddCompare(Verb root, Command& command);
 void AddPack(Verb root, Command& command);
 void AddSequence(Verb root, Command& command);
 void AddTensor(Verb root, Command& command);

@@ -32,6 +32,7 @@
 #include "opserve/call.h"
 #include "opserve/call_handle.h"
 #include "opserve/catalogue.h"
+#include "opserve/compare.h"
 #include "opserve/device_lease.h"
 #include "opserve/devices.h"
 #include "opserve/errors.h"
@@ -103,6 +104,15 @@ class Client {
   absl::StatusOr<TensorSpec> ExecuteTo(const OperatorCall& call, const TensorPlace& output,
                                        const CallOptions& options = {},
                                        ExecutionInfo* info = nullptr);
+
+  // Runs `call` and compares `actual`, another device's result of the same call, with its result:
+  // see compare.h. `call` decides which device of the server is the measure; kCpu is exact.
+  // INVALID_ARGUMENT also where `actual` has another type or other sizes than the result, or its
+  // bytes are not here. Takes memory for one result.
+  absl::StatusOr<Comparison> Compare(const OperatorCall& call, const TensorView& actual,
+                                     const ComparisonOptions& comparison = {},
+                                     const CallOptions& options = {},
+                                     ExecutionInfo* info = nullptr);
 
   // The Start... functions start a call and return its handle, see call_handle.h: it waits for the
   // call, cancels it, or runs a callback at its end. The memory behind tensors must stay valid and

@@ -45,6 +45,39 @@ class ArgumentsTest : public ::testing::Test {
   std::ostringstream err_;
 };
 
+TEST_F(ArgumentsTest, CompareTakesEveryOption) {
+  const auto compare =
+      Parse<CompareArguments>({"compare",        "OP",         "--attr",
+                               "Mode=FAST",      "--input",    "a.npy",
+                               "--sizes",        "2,3",        "--actual",
+                               "y.npy",          "--actual",   "z.npy",
+                               "--devices",      "all",        "--devices",
+                               "d3d12/0",        "--max-ulp",  "18446744073709551615",
+                               "--max-absolute", "0.5",        "--same-nans",
+                               "--signed-zeros", "--worst",    "3",
+                               "--junit",        "report.xml", "--json",
+                               "--address",      "host:1"});
+  EXPECT_EQ(compare.call.operator_name, "OP");
+  EXPECT_THAT(compare.call.inputs, ElementsAre("a.npy"));
+  EXPECT_THAT(compare.actuals, ElementsAre("y.npy", "z.npy"));
+  EXPECT_THAT(compare.devices, ElementsAre("all", "d3d12/0"));
+  EXPECT_EQ(compare.max_ulp, UINT64_MAX);
+  EXPECT_EQ(compare.max_absolute, 0.5);
+  EXPECT_TRUE(compare.same_nans && compare.signed_zeros && compare.json);
+  EXPECT_EQ(compare.worst, 3);
+  EXPECT_EQ(compare.junit_file, "report.xml");
+  EXPECT_EQ(compare.server.address, "host:1");
+  EXPECT_EQ(compare.call.device, DevicePreference::kCpu);
+
+  const auto on_gpu =
+      Parse<CompareArguments>({"compare", "ELEMENT_WISE_ADD", "--input", "a.npy", "--actual",
+                               "y.npy", "--device", "gpu", "--profile", "webnn"});
+  EXPECT_EQ(on_gpu.call.device, DevicePreference::kGpu);
+  EXPECT_EQ(on_gpu.profile, ToleranceProfile::kWebnn);
+  EXPECT_FALSE(on_gpu.max_ulp.has_value());
+  EXPECT_EQ(on_gpu.worst, 10);
+}
+
 TEST_F(ArgumentsTest, RunTakesEveryOption) {
   const auto run = Parse<RunArguments>({"run",
                                         "OP",
