@@ -110,7 +110,7 @@ class Edge {
   // What connections of one client have in common.
   struct ClientShare {
     size_t connections = 0;
-    std::shared_ptr<WaitingCalls> waiting_calls = std::make_shared<WaitingCalls>(0);
+    std::shared_ptr<WaitingCalls> waiting_calls = std::make_shared<WaitingCalls>();
     // Each connection that was ended for what it did takes one.
     TokenBucket misdeeds;
     Clock::TimePoint last_misdeed = Clock::TimePoint::min();

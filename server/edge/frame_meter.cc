@@ -69,8 +69,8 @@ CloseReason FrameMeter::Take(absl::string_view bytes, Clock::TimePoint now) {
 void FrameMeter::Stop() {
   MutexLock lock(mutex_);
   is_stopped_ = true;
-  *client_waiting_ -= std::count_if(waiting_.begin(), waiting_.end(),
-                                    [](const auto& call) { return !call.second.ended; });
+  client_waiting_->End(std::count_if(waiting_.begin(), waiting_.end(),
+                                     [](const auto& call) { return !call.second.ended; }));
   waiting_.clear();
 }
 
@@ -153,7 +153,7 @@ void FrameMeter::OnHeaders(Clock::TimePoint now) {
   last_stream_ = frame_.stream;
   last_begun_ = now;
   waiting_[frame_.stream] = {.begun = now, .last_data = now};
-  if (++*client_waiting_ > limits_.max_waiting_calls) Violate(CloseReason::kWaitingCalls);
+  if (!client_waiting_->Begin(limits_.max_waiting_calls, now)) Violate(CloseReason::kWaitingCalls);
 }
 
 void FrameMeter::OnHeaderBytes() {
@@ -202,14 +202,14 @@ void FrameMeter::OnServerEnd(uint32_t stream, Clock::TimePoint now) {
   const auto found = waiting_.find(stream);
   if (found == waiting_.end() || found->second.ended) return;
   found->second.ended = now;
-  --*client_waiting_;
+  client_waiting_->End();
   Charge(frames_, kOtherCost, now);
 }
 
 void FrameMeter::Forget(uint32_t stream) {
   const auto found = waiting_.find(stream);
   if (found == waiting_.end()) return;
-  if (!found->second.ended) --*client_waiting_;
+  if (!found->second.ended) client_waiting_->End();
   waiting_.erase(found);
 }
 
@@ -224,7 +224,7 @@ void FrameMeter::LookForSilentCalls(Clock::TimePoint now) {
     }
     if (now - call->second.last_data < limits_.message_limit) continue;
     waiting_.erase(call);
-    --*client_waiting_;
+    client_waiting_->End();
     if (!forgiven_.Take(1, now)) return Violate(CloseReason::kSilentCalls);
   }
 }

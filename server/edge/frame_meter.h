@@ -21,12 +21,9 @@
 #include "server/base/token_bucket.h"
 #include "server/edge/close_reason.h"
 #include "server/edge/frame_cursor.h"
+#include "server/edge/waiting_calls.h"
 
 namespace opserve {
-
-// Calls of one client, over all its connections, that have not sent their first message.
-// Thread-safe.
-using WaitingCalls = std::atomic<int64_t>;
 
 // What one connection may do.
 struct FrameLimits {

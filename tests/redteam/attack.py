@@ -2,65 +2,24 @@
 
 import argparse
 import pathlib
-import ssl
 import sys
 import tempfile
 import time
 
+from bystander import Bystander
 from process_memory import rss
-from raw_http2 import Flood, is_healthy, open_http2
+from raw_http2 import Flood, open_http2, trust_all
 
 # For those as well that import this module.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testing"))
-from background import Background  # noqa: E402  (the path is set above)
 from server_process import ServerProcess  # noqa: E402  (the path is set above)
 
 MIB = 1 << 20
 TLS_FILES = pathlib.Path(__file__).resolve().parent.parent / "data" / "tls"
 # Far below what a server takes that lets the attack through, far above what it needs.
 RSS_LIMIT = 256 * MIB
-WAIT_LIMIT_S = 2
 ATTACKER = "127.0.0.2"
 MEASURED_S = 5
-
-
-def trust_all():
-    """Makes TLS sockets that speak HTTP/2; the certificate is not what is tested."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["h2"])
-    return context.wrap_socket
-
-
-class Bystander(Background):
-    """Another client than the attacker: it asks for health again and again, over TCP."""
-
-    def __init__(self, target):
-        self._address = target.process.address
-        self._wrap = target.wrap
-        super().__init__()
-        self.waits = []
-        self.failures = 0
-
-    def _run(self):
-        while not self._is_over.is_set():
-            begun = time.monotonic()
-            self.failures += not is_healthy(self._address, self._wrap)
-            self.waits.append(time.monotonic() - begun)
-            self._is_over.wait(0.02)
-
-    def p99_ms(self):
-        """The time that all but one in a hundred of its calls took less than."""
-        return 1000 * sorted(self.waits)[len(self.waits) * 99 // 100]
-
-    def verdict(self):
-        """What is wrong, or nothing."""
-        if self.failures:
-            return [f"{self.failures} of {len(self.waits)} calls of another client failed"]
-        if max(self.waits) > WAIT_LIMIT_S:
-            return [f"another client waited {max(self.waits):.1f} s"]
-        return []
 
 
 class Target:

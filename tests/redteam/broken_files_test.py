@@ -14,7 +14,7 @@ import time
 
 import attack
 from http2_caller import Http2Caller, framed
-from raw_http2 import is_healthy
+from raw_http2 import is_healthy, trust_all
 from server_process import ServerProcess
 
 CANNOT_START = 1
@@ -106,7 +106,7 @@ def said(files, name, why):
 def still_works(server, is_tls):
     """Whether it serves as before: with its old certificate, or by its old policy."""
     if is_tls:
-        return is_healthy(server.address, attack.trust_all())
+        return is_healthy(server.address, trust_all())
     with Http2Caller(server.address) as caller:
         return caller.wait(caller.call(INFO, framed(b""))) == 0
 

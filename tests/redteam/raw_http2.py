@@ -40,9 +40,18 @@ def connect(address, timeout=10, source=None):
     return socket.create_connection((host, int(port)), timeout, (source, 0) if source else None)
 
 
-def open_http2(address, wrap=None, source=None):
+def trust_all():
+    """Makes TLS sockets that speak HTTP/2; the certificate is not what is tested."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    return context.wrap_socket
+
+
+def open_http2(address, wrap=None, source=None, timeout=10):
     """A connection that has begun to speak HTTP/2. `wrap` makes a TLS socket of a plain one."""
-    connection = connect(address, source=source)
+    connection = connect(address, timeout, source)
     if wrap:
         connection = wrap(connection)
     connection.sendall(PREFACE + frame(SETTINGS, 0) + frame(SETTINGS, 0, flags=ACK))
@@ -76,10 +85,10 @@ def call(connection, path, message, fields=b""):
             return answer[5:] if answer else None
 
 
-def is_healthy(address, wrap=None):
-    """Whether a new connection gets an answer to grpc.health.v1.Health/Check."""
+def is_healthy(address, wrap=None, timeout=10):
+    """Whether a new connection gets an answer to grpc.health.v1.Health/Check in so many seconds."""
     try:
-        with open_http2(address, wrap) as connection:
+        with open_http2(address, wrap, timeout=timeout) as connection:
             # SERVING of HealthCheckResponse.
             return call(connection, HEALTH_CHECK, b"") == b"\x08\x01"
     except OSError:

@@ -11,7 +11,7 @@ import ssl
 import time
 
 import attack
-from raw_http2 import PREFACE, SETTINGS, connect, frame
+from raw_http2 import PREFACE, SETTINGS, connect, frame, trust_all
 from server_process import metrics_address
 
 CONNECTIONS = 10
@@ -25,7 +25,7 @@ PAUSE_S = 0.4
 def client_hello():
     """What a TLS client sends first."""
     sent = ssl.MemoryBIO()
-    client = attack.trust_all().__self__.wrap_bio(ssl.MemoryBIO(), sent)
+    client = trust_all().__self__.wrap_bio(ssl.MemoryBIO(), sent)
     try:
         client.do_handshake()
     except ssl.SSLWantReadError:

@@ -88,7 +88,7 @@ class FrameMeterTest : public ::testing::Test {
                          .max_waiting_calls = 50,
                          .message_limit = seconds(10),
                          .forgiven_calls = 4};
-  std::shared_ptr<WaitingCalls> waiting_ = std::make_shared<WaitingCalls>(0);
+  std::shared_ptr<WaitingCalls> waiting_ = std::make_shared<WaitingCalls>();
   FrameMeter meter_{limits_, waiting_};
   Clock::TimePoint now_{seconds(1000)};
   uint32_t stream_ = 1;
@@ -105,7 +105,7 @@ TEST_F(FrameMeterTest, BeginsWithTheFirstFrame) {
 TEST_F(FrameMeterTest, CallsMayComeWithoutEnd) {
   EXPECT_EQ(Count(100000, [this] { return Call(3); }), 100000);
   EXPECT_EQ(Take(Call(10 << 20)), CloseReason::kNone);
-  EXPECT_EQ(*waiting_, 0);
+  EXPECT_EQ(waiting_->count(), 0);
 }
 
 // As gRPC for Go does.
@@ -134,7 +134,7 @@ TEST_F(FrameMeterTest, BytesMayComeInAnyPieces) {
   bytes += FrameOf(kPing, 0, "12345678");
   bytes += Call(0);
   for (const char byte : bytes) EXPECT_EQ(Take(std::string(1, byte)), CloseReason::kNone);
-  EXPECT_EQ(*waiting_, 1);
+  EXPECT_EQ(waiting_->count(), 1);
 }
 
 // From the headers to the last byte of the first message, and no more of the call.
@@ -257,21 +257,37 @@ TEST_F(FrameMeterTest, CallsOfAClientThatWaitAreLimitedOverAllItsConnections) {
   EXPECT_EQ(Count(100, [this] { return HalfCall(); }), 20);
   EXPECT_EQ(Take(""), CloseReason::kWaitingCalls);
   meter_.Stop();
-  EXPECT_EQ(*waiting_, 30);
+  EXPECT_EQ(waiting_->count(), 30);
+}
+
+TEST_F(FrameMeterTest, OnceTooManyWaitThereAreNoNewOnesForASecond) {
+  Count(100, [this] { return HalfCall(); });
+  meter_.Stop();
+  FrameMeter second(limits_, waiting_);
+  second.Take(kPreface, now_);
+  now_ += milliseconds(999);
+  EXPECT_EQ(second.Take(FrameOf(kHeaders, 1, "h"), now_), CloseReason::kWaitingCalls);
+  second.Stop();
+  // That was none of too many.
+  FrameMeter third(limits_, waiting_);
+  third.Take(kPreface, now_);
+  now_ += milliseconds(1);
+  EXPECT_EQ(third.Take(FrameOf(kHeaders, 1, "h"), now_), CloseReason::kNone);
+  EXPECT_EQ(waiting_->count(), 1);
 }
 
 TEST_F(FrameMeterTest, ACallWaitsUntilItsMessageIsWhole) {
   Take(HalfCallAnd(kData, MessageOf(20).substr(0, 24)));
-  EXPECT_EQ(*waiting_, 1);
+  EXPECT_EQ(waiting_->count(), 1);
   Take(FrameOf(kData, stream_, "x"));
-  EXPECT_EQ(*waiting_, 0);
+  EXPECT_EQ(waiting_->count(), 0);
 }
 
 TEST_F(FrameMeterTest, CallsThatSendNothingAreForgivenToAPoint) {
   for (int i = 0; i < 4; ++i) Take(HalfCall());
   now_ += seconds(11);
   EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone);
-  EXPECT_EQ(*waiting_, 0);
+  EXPECT_EQ(waiting_->count(), 0);
   for (int i = 0; i < 4; ++i) Take(HalfCall());
   now_ += seconds(11);
   EXPECT_EQ(meter_.OnTick(now_), CloseReason::kSilentCalls);
@@ -280,16 +296,16 @@ TEST_F(FrameMeterTest, CallsThatSendNothingAreForgivenToAPoint) {
 TEST_F(FrameMeterTest, CallsThatTheServerEndsWaitNoMore) {
   for (int i = 0; i < 10; ++i) Take(HalfCallAnd(kData, MessageOf(100).substr(0, 50)));
   for (uint32_t call = 0; call < 9; ++call) End(3 + 2 * call);
-  EXPECT_EQ(*waiting_, 1);
+  EXPECT_EQ(waiting_->count(), 1);
   // What its client still sent, not knowing, changes nothing.
   Take(FrameOf(kData, 3, std::string(55, 'x'), kEndStream));
-  EXPECT_EQ(*waiting_, 1);
+  EXPECT_EQ(waiting_->count(), 1);
   now_ += seconds(11);
   EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone);
   for (int i = 0; i < 3; ++i) Take(HalfCall());
   now_ += seconds(11);
   EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone) << "only calls that were silent count";
-  EXPECT_EQ(*waiting_, 0);
+  EXPECT_EQ(waiting_->count(), 0);
 }
 
 TEST_F(FrameMeterTest, CallsThatTheServerEndsCostAFrame) {
@@ -317,7 +333,7 @@ TEST_F(FrameMeterTest, SlowMessagesAreNotSilent) {
     for (uint32_t call = 0; call < 40; ++call) Take(FrameOf(kData, 3 + 2 * call, "x"));
     EXPECT_EQ(Take(""), CloseReason::kNone);
   }
-  EXPECT_EQ(*waiting_, 40);
+  EXPECT_EQ(waiting_->count(), 40);
 }
 
 TEST(TokenBucketTest, HoldsABurstAndARate) {

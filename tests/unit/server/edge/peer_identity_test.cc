@@ -50,7 +50,7 @@ TEST(PeerIdentityTest, UsersOfASocketFileAreClients) {
   PeerIdentity peer;
   peer.transport = PeerTransport::kUnixSocket;
   peer.uid = 1000;
-  const auto waiting_calls = std::make_shared<WaitingCalls>(0);
+  const auto waiting_calls = std::make_shared<WaitingCalls>();
   PutConnection(5000,
                 std::make_shared<EdgeConnection>(peer, 1, false, FrameLimits(), waiting_calls));
   peer.uid = 1001;
