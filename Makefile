@@ -66,7 +66,7 @@ build: packages ## Build opserve-server and opserve into build/release/bin
 	@ninja -C $(RELEASE) -j $(JOBS) $(PROGRAMS)
 
 .PHONY: demo
-demo: build ## Run all four operators through a server and check the results
+demo: build ## Run operators of every family through a server and check the results
 	@$(PYTHON) tests/demo/demo.py --bin $(RELEASE)/bin $(ARGS)
 
 .PHONY: test

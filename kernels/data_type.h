@@ -57,6 +57,15 @@ class DataTypeSet {
     return DataType::kUnknown;
   }
 
+  // The last member in that order; kUnknown when empty.
+  constexpr DataType last() const {
+    DataType found = DataType::kUnknown;
+    for (DataType type : kAllDataTypes) {
+      if (contains(type)) found = type;
+    }
+    return found;
+  }
+
   // Members in the order of kAllDataTypes, joined: "FLOAT32, FLOAT16".
   std::string ToString() const;
 

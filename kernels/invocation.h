@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "kernels/op_table.h"
 #include "kernels/plan.h"
@@ -16,14 +18,28 @@
 
 namespace opserve {
 
-// Values of the attributes in the order of OpTraits::attributes; enums as their numbers.
-using AttributeValues = std::array<double, kMaxAttributes>;
+// Values of the attributes in the order of OpTraits::attributes, as bits, so that equal ones are
+// those that no kernel can tell apart: a FLOAT by its encoding, an enum or integer as INT32.
+using AttributeValues = std::array<uint32_t, kMaxAttributes>;
+
+// What replaces each element x of the input before the operator is evaluated: x * scale + bias,
+// rounded once to the type of x. Bits of FLOATs.
+struct ScaleBias {
+  uint32_t scale = 0;
+  uint32_t bias = 0;
+  bool operator==(const ScaleBias&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ScaleBias& value) {
+    return H::combine(std::move(h), value.scale, value.bias);
+  }
+};
 
 struct Invocation {
   OpId op = {};
   // Element type that selects the kernel: that of input OpTraits::lane_input().
   DataType lane_type = DataType::kUnknown;
   AttributeValues attributes = {};
+  std::optional<ScaleBias> scale_bias = {};
   // Inputs in operator order; data_type is kUnknown where an optional input is absent.
   std::array<TensorDesc, kMaxInputs> inputs = {};
   // Which payload of the request holds input i. -1 where the input is absent.
@@ -36,6 +52,11 @@ struct Invocation {
 
   // The mode of the kernel (OpTraits::has_mode); 0 where it has none.
   int mode() const { return TraitsOf(op).has_mode() ? static_cast<int>(attributes[0]) : 0; }
+  // Whether a NaN of the result is one of an input, to the bit. Otherwise it is any quiet one.
+  bool keeps_nan_bits() const {
+    const OpTraits& traits = TraitsOf(op);
+    return (traits.shape.is_bitwise || traits.keeps_nan_bits) && !scale_bias;
+  }
 };
 
 // Whether the result may take the place of the bytes of input `input`: the operator allows it, and

@@ -1,7 +1,7 @@
 // File: kernels/op_shape.h
 //
 // Shapes of operators: the signature of the kernel that computes one element. Each row of
-// kernels/elementwise.def names the shape of its operator, and a name that is not here does not
+// kernels/operators.def names the shape of its operator, and a name that is not here does not
 // compile. This is the only place that says what a shape means; what is different for each shape
 // beside these facts is how a kernel loads and stores its elements, which kernels/cpu/shapes-inl.h
 // and kernels/reference_shapes.h say. Constants; safe to use from any thread.
@@ -10,29 +10,36 @@
 #define OPSERVE_KERNELS_OP_SHAPE_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/strings/string_view.h"
 
 namespace opserve {
 
-// The signature of a kernel. Every tensor of an operator has either elements of the lane type, for
+// What a kernel gives for one element.
+enum class OpResult : uint8_t {
+  kValue,  // an element of the lane type
+  kFlag,   // 0 or 1, in UINT8 or UINT32 as the caller chooses
+  kCount,  // a small number, likewise
+};
+
+// The signature of a kernel. Every input of an operator has either elements of the lane type, for
 // which the kernel is made, or conditions: UINT8, where 0 stands for false.
 struct OpShape {
   // One letter per input, in the operator's order: what kernel expressions call its element. 'c'
   // is a condition, the others are of the lane type.
   absl::string_view operands = {};
-  // Whether the result is a condition, 0 or 1. Otherwise it is of the lane type.
-  bool is_predicate = false;
-  // Whether elements are moved as they are and never computed. Types of one size then share a
-  // kernel, and a NaN keeps all its bits.
-  bool moves_bits = false;
+  OpResult result = OpResult::kValue;
+  // Whether elements are bits and never numbers. Types of one size then share a kernel, and a NaN
+  // is a pattern like any other.
+  bool is_bitwise = false;
+  // Whether each result is one of the inputs as it is, so that nothing is read out of the bits.
+  bool only_moves = false;
 
   constexpr int input_count() const { return static_cast<int>(operands.size()); }
 
-  // Whether tensor `i` holds conditions: an input, or the output at input_count().
-  constexpr bool is_condition(int i) const {
-    return i < input_count() ? operands[static_cast<size_t>(i)] == 'c' : is_predicate;
-  }
+  // Whether input `i` holds conditions.
+  constexpr bool is_condition(int i) const { return operands[static_cast<size_t>(i)] == 'c'; }
 
   // The first input of the lane type; input_count() if there is none.
   constexpr int lane_input() const {
@@ -55,12 +62,32 @@ inline constexpr OpShape kBinary = {.operands = "xy"};
 #define OPSERVE_OPERANDS_Binary(CONDITION, VALUE) VALUE x, VALUE y
 
 // bool(x)
-inline constexpr OpShape kPredicate = {.operands = "x", .is_predicate = true};
+inline constexpr OpShape kPredicate = {.operands = "x", .result = OpResult::kFlag};
 #define OPSERVE_OPERANDS_Predicate(CONDITION, VALUE) VALUE x
 
+// bool(x, y)
+inline constexpr OpShape kComparison = {.operands = "xy", .result = OpResult::kFlag};
+#define OPSERVE_OPERANDS_Comparison(CONDITION, VALUE) VALUE x, VALUE y
+
+// number(x)
+inline constexpr OpShape kCount = {.operands = "x", .result = OpResult::kCount, .is_bitwise = true};
+#define OPSERVE_OPERANDS_Count(CONDITION, VALUE) VALUE x
+
 // T(c, x, y)
-inline constexpr OpShape kSelect = {.operands = "cxy", .moves_bits = true};
+inline constexpr OpShape kSelect = {.operands = "cxy", .is_bitwise = true, .only_moves = true};
 #define OPSERVE_OPERANDS_Select(CONDITION, VALUE) CONDITION c, VALUE x, VALUE y
+
+// x
+inline constexpr OpShape kMove = {.operands = "x", .is_bitwise = true, .only_moves = true};
+#define OPSERVE_OPERANDS_Move(CONDITION, VALUE) VALUE x
+
+// T(x)
+inline constexpr OpShape kBits = {.operands = "x", .is_bitwise = true};
+#define OPSERVE_OPERANDS_Bits(CONDITION, VALUE) VALUE x
+
+// T(x, y)
+inline constexpr OpShape kBitPair = {.operands = "xy", .is_bitwise = true};
+#define OPSERVE_OPERANDS_BitPair(CONDITION, VALUE) VALUE x, VALUE y
 
 }  // namespace op_shapes
 }  // namespace opserve

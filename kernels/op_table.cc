@@ -1,6 +1,7 @@
 #include "kernels/op_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <numeric>
 #include <utility>
@@ -37,18 +38,25 @@ constexpr bool SupportIsSound(const OpTraits& op) {
 }
 
 // Whether the tensors are what the kernel takes them for, whose memory it reads and writes as its
-// shape says: conditions are UINT8, and all others have one type, which is the lane's.
+// shape says: conditions are UINT8, flags and counts UINT8 or UINT32, and all others have one type,
+// which is the lane's.
 constexpr bool ShapeIsSound(const OpTraits& op) {
   if (op.input_count() != op.shape.input_count()) return false;
   if (op.lane_input() >= op.input_count()) return false;
+  const bool gives_value = op.shape.result == OpResult::kValue;
+  const auto is_lane = [&](int t) {
+    return t < op.input_count() ? !op.shape.is_condition(t) : gives_value;
+  };
   int lane_tensors = 0;
-  for (int t = 0; t < op.tensor_count(); ++t) lane_tensors += op.shape.is_condition(t) ? 0 : 1;
+  for (int t = 0; t < op.tensor_count(); ++t) lane_tensors += is_lane(t) ? 1 : 0;
   for (int t = 0; t < op.tensor_count(); ++t) {
-    const bool is_lane = !op.shape.is_condition(t);
-    if (op.shares_type(t) != (is_lane && lane_tensors > 1)) return false;
+    if (op.shares_type(t) != (is_lane(t) && lane_tensors > 1)) return false;
     for (const SupportRow& row : op.support) {
-      const DataTypeSet needed = is_lane ? row.types[op.lane_input()] : op_rows::kU8;
-      if (!(row.types[t] == needed)) return false;
+      const bool is_sound = is_lane(t) ? row.types[t] == row.types[op.lane_input()]
+                            : t < op.input_count()
+                                ? row.types[t] == op_rows::kU8
+                                : (row.types[t] | op_rows::kFlags) == op_rows::kFlags;
+      if (!is_sound) return false;
     }
   }
   return true;
@@ -69,14 +77,25 @@ constexpr bool TableIsSound() {
   for (size_t i = 0; i < std::size(kRows); ++i) {
     const OpTraits& op = kRows[i];
     if (op.id != static_cast<OpId>(i)) return false;
-    if (i > 0 && !(kRows[i - 1].name < op.name)) return false;
+    if (i > 0 && kRows[i - 1].family > op.family) return false;
+    if (i > 0 && kRows[i - 1].family == op.family && !(kRows[i - 1].name < op.name)) return false;
     if (!IsOneSentence(op.summary) || op.formula.empty()) return false;
     if (!SupportIsSound(op) || !ShapeIsSound(op) || !AttributesAreSound(op)) return false;
     if (op.mode_count() > op_rows::kMaxModes) return false;
+    if (op.takes_scale_bias && op.shape.input_count() != 1) return false;
   }
   return true;
 }
-static_assert(TableIsSound(), "kernels/elementwise.def: rows must be sorted and complete");
+static_assert(TableIsSound(), "kernels/operators: rows must be sorted and complete");
+
+// The rows by name.
+constexpr auto kByName = [] {
+  std::array<uint16_t, op_rows::kRowCount> rows = {};
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<uint16_t>(i);
+  std::sort(rows.begin(), rows.end(),
+            [](uint16_t a, uint16_t b) { return kRows[a].name < kRows[b].name; });
+  return rows;
+}();
 
 int EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<int> row(b.size() + 1);
@@ -106,10 +125,10 @@ std::span<const OpTraits> OpTable() { return kRows; }
 const OpTraits& TraitsOf(OpId id) { return kRows[static_cast<size_t>(id)]; }
 
 const OpTraits* FindOperator(absl::string_view name) {
-  const auto* found =
-      std::lower_bound(std::begin(kRows), std::end(kRows), name,
-                       [](const OpTraits& op, absl::string_view key) { return op.name < key; });
-  return found != std::end(kRows) && found->name == name ? found : nullptr;
+  const auto found =
+      std::lower_bound(kByName.begin(), kByName.end(), name,
+                       [](uint16_t row, absl::string_view key) { return kRows[row].name < key; });
+  return found != kByName.end() && kRows[*found].name == name ? &kRows[*found] : nullptr;
 }
 
 std::vector<absl::string_view> NearestOperators(absl::string_view name) {

@@ -1,6 +1,6 @@
 // File: kernels/op_table.h
 //
-// The operator table: traits of every operator, expanded from kernels/elementwise.def. Validation,
+// The operator table: traits of every operator, expanded from kernels/operators.def. Validation,
 // planning, the catalogue, the documentation and the tests read these traits; none of them knows an
 // operator by name. The table is a constant; everything here is safe to use from any thread.
 
@@ -27,10 +27,29 @@ inline constexpr int kMaxAttributes = 4;
 // Inputs and the output.
 inline constexpr int kMaxTensors = kMaxInputs + 1;
 
+// What kind of operators one is of: the file of its row. In the order of OpTable().
+enum class OpFamily : uint8_t { kMoves, kLogic, kSelection, kRounding, kArithmetic, kActivation };
+inline constexpr int kOpFamilyCount = 6;
+
+// The family in words: "moves, signs and bits".
+constexpr absl::string_view NameOf(OpFamily family) {
+  constexpr std::array<absl::string_view, kOpFamilyCount> kNames = {"moves, signs and bits",
+                                                                    "logic, comparisons and tests",
+                                                                    "selection",
+                                                                    "rounding and remainders",
+                                                                    "arithmetic",
+                                                                    "activations"};
+  return kNames[static_cast<size_t>(family)];
+}
+
+// What requests call the members of a ScaleBias.
+inline constexpr absl::string_view kScaleAttribute = "ScaleBias.Scale";
+inline constexpr absl::string_view kBiasAttribute = "ScaleBias.Bias";
+
 // Number of an operator: its row in OpTable().
 enum class OpId : uint16_t {
 #define OPSERVE_OPERATOR(NAME, ...) NAME,
-#include "kernels/elementwise.def"
+#include "kernels/operators.def"
 #undef OPSERVE_OPERATOR
 };
 
@@ -73,6 +92,7 @@ inline constexpr TensorMask kOutputBit = 0x8000;
 // Everything about an operator except how to compute it.
 struct OpTraits {
   OpId id = {};
+  OpFamily family = {};
   absl::string_view name = {};     // DirectML's name without DML_OPERATOR_
   OpShape shape = {};              // signature of its kernel
   absl::string_view summary = {};  // one sentence without the final full stop
@@ -83,8 +103,12 @@ struct OpTraits {
   TensorMask same_data_type = 0;  // tensors whose types must be equal; 0: no such rule
   FixedList<absl::string_view, kMaxInputs> in_place =
       {};                                 // inputs the output may alias, at most one
-  FixedList<SupportRow, 6> support = {};  // ascending by level; never empty
-  uint8_t max_ulp = 0;                    // 0: exact to the bit on every device
+  FixedList<SupportRow, 8> support = {};  // ascending by level; never empty
+  // Whether each input element may first be replaced by x * Scale + Bias: DirectML's optional
+  // ScaleBias, whose members requests give as attributes.
+  bool takes_scale_bias = false;
+  // Whether numbers keep their NaNs to the bit, although the shape is not bitwise.
+  bool keeps_nan_bits = false;
 
   constexpr FeatureLevel introduced() const { return support[0].level; }
   constexpr int input_count() const { return static_cast<int>(inputs.size()); }
@@ -95,10 +119,16 @@ struct OpTraits {
   }
   // The input whose type is the lane type, which selects the kernel.
   constexpr int lane_input() const { return shape.lane_input(); }
-  // The type of tensor i of every valid call of the operator whose lane type is `lane`. This is the
-  // only place that derives it; a call that there is already has it in its Invocation.
-  constexpr DataType TensorType(int i, DataType lane) const {
+  // The type of input i of every valid call of the operator whose lane type is `lane`.
+  constexpr DataType InputType(int i, DataType lane) const {
     return shape.is_condition(i) ? DataType::kUint8 : lane;
+  }
+  // The types that the output may have, at any feature level, where the lane type is `lane`.
+  constexpr DataTypeSet OutputTypes(DataType lane) const {
+    if (shape.result == OpResult::kValue) return {lane};
+    DataTypeSet types;
+    for (const SupportRow& row : support) types = types | row.types[input_count()];
+    return types;
   }
   // The lane types that calls may have at any feature level: those that need a kernel.
   constexpr DataTypeSet lane_types() const {
@@ -129,7 +159,7 @@ struct OpTraits {
   }
 };
 
-// All operators, sorted by name; entry i has OpId i.
+// All operators by family, and by name within each; entry i has OpId i.
 std::span<const OpTraits> OpTable();
 
 // The traits of an operator.

@@ -1,6 +1,7 @@
 #include "kernels/reference.h"
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -20,13 +21,14 @@ namespace {
     using Shape = SHAPE;                                                                     \
     template <int kMode>                                                                     \
     struct Body {                                                                            \
-      template <class T>                                                                     \
-      auto operator()(OPSERVE_OPERANDS_##SHAPE(bool, T)) const {                             \
+      template <class TElement, class T>                                                     \
+      auto operator()(TElement, [[maybe_unused]] const Attributes& p,                        \
+                      OPSERVE_OPERANDS_##SHAPE(bool, T)) const {                             \
         return OPSERVE_STRIP REFERENCE;                                                      \
       }                                                                                      \
     };                                                                                       \
   };
-#include "kernels/elementwise.def"
+#include "kernels/operators.def"
 #undef OPSERVE_OPERATOR
 #undef OPSERVE_STRIP
 
@@ -50,8 +52,27 @@ bool Advance(const TensorDesc& desc, std::array<uint32_t, kMaxDimensionCount>& c
   return false;
 }
 
+// The attributes of a call that are FLOATs.
+Attributes AttributesOf(const Invocation& call) {
+  Attributes values = {};
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::bit_cast<float>(call.attributes[i]);
+  return values;
+}
+
+// Writes x * Scale + Bias, in the type of x.
+template <class T>
+void ScaleAndBias(const ScaleBias& by, const std::byte* from, std::byte* to) {
+  if constexpr (sizeof(T) < 8) {
+    const auto x = ReadNumber(from, T());
+    WriteNumber(
+        MultipliedAndAdded<T>(x, std::bit_cast<float>(by.scale), std::bit_cast<float>(by.bias)), to,
+        T());
+  }
+}
+
 template <class Op, class T, int kMode>
 void RunCell(const Invocation& call, std::span<const std::byte* const> inputs, std::byte* output) {
+  const Attributes attributes = AttributesOf(call);
   std::array<uint32_t, kMaxDimensionCount> coordinates = {};
   do {
     Element at;
@@ -59,7 +80,15 @@ void RunCell(const Invocation& call, std::span<const std::byte* const> inputs, s
       at.inputs[i] = AddressOf(call.inputs[i], coordinates, inputs[i]);
     }
     at.output = AddressOf(call.output, coordinates, output);
-    Op::Shape::template Apply<typename Op::template Body<kMode>, T>(at);
+    std::byte scaled[sizeof(T)];
+    if constexpr (Op::kRow.takes_scale_bias) {
+      if (call.scale_bias) {
+        ScaleAndBias<T>(*call.scale_bias, at.inputs[0], scaled);
+        at.inputs[0] = scaled;
+      }
+    }
+    Op::Shape::template Apply<typename Op::template Body<kMode>, T>(at, attributes,
+                                                                    call.output.data_type);
   } while (Advance(call.output, coordinates));
 }
 
@@ -106,7 +135,7 @@ void RunReference(const Invocation& invocation, std::span<const std::byte* const
 #define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) \
   case OpId::NAME:                                                   \
     return reference::RunOperator<reference::Op##NAME>(invocation, inputs, output);
-#include "kernels/elementwise.def"
+#include "kernels/operators.def"
 #undef OPSERVE_OPERATOR
   }
 }

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/op_table.h"
+#include "kernels/invocation.h"
 #include "kernels/reference_ops.h"
 
 namespace opserve::reference {
@@ -46,38 +46,94 @@ void WriteNumber(TResult value, std::byte* to, T) {
   Write(static_cast<T>(value), to);
 }
 
+// The values of FLOAT attributes, in the operator's order.
+using Attributes = std::array<float, kMaxAttributes>;
+
 // The shapes of kernels/op_shape.h: Apply computes one element of lane type T with the functor
 // Body.
 struct Unary {
   template <class Body, class T>
-  static void Apply(const Element& at) {
-    WriteNumber(Body()(ReadNumber(at.inputs[0], T())), at.output, T());
-  }
-};
-
-struct Predicate {
-  template <class Body, class T>
-  static void Apply(const Element& at) {
-    const bool holds = Body()(ReadNumber(at.inputs[0], T()));
-    Write(static_cast<uint8_t>(holds ? 1 : 0), at.output);
+  static void Apply(const Element& at, const Attributes& p, DataType /*output*/) {
+    WriteNumber(Body()(T(), p, ReadNumber(at.inputs[0], T())), at.output, T());
   }
 };
 
 struct Binary {
   template <class Body, class T>
-  static void Apply(const Element& at) {
-    WriteNumber(Body()(ReadNumber(at.inputs[0], T()), ReadNumber(at.inputs[1], T())), at.output,
-                T());
+  static void Apply(const Element& at, const Attributes& p, DataType /*output*/) {
+    WriteNumber(Body()(T(), p, ReadNumber(at.inputs[0], T()), ReadNumber(at.inputs[1], T())),
+                at.output, T());
   }
 };
 
-// Elements are moved as bytes, never as numbers: a signalling NaN must arrive as one.
+// Flags and counts.
+inline void WriteFlag(uint32_t value, DataType output, std::byte* to) {
+  if (output == DataType::kUint8) {
+    Write(static_cast<uint8_t>(value), to);
+  } else {
+    Write(value, to);
+  }
+}
+
+struct Predicate {
+  template <class Body, class T>
+  static void Apply(const Element& at, const Attributes& p, DataType output) {
+    const bool holds = Body()(T(), p, ReadNumber(at.inputs[0], T()));
+    WriteFlag(holds ? 1 : 0, output, at.output);
+  }
+};
+
+struct Comparison {
+  template <class Body, class T>
+  static void Apply(const Element& at, const Attributes& p, DataType output) {
+    const bool holds = Body()(T(), p, ReadNumber(at.inputs[0], T()), ReadNumber(at.inputs[1], T()));
+    WriteFlag(holds ? 1 : 0, output, at.output);
+  }
+};
+
+// Elements are read and written as bits, never as numbers: a signalling NaN must stay one.
+template <class T>
+uint64_t ReadBits(const std::byte* from, T) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, from, sizeof(T));
+  return bits;
+}
+
+template <class T>
+void WriteBits(uint64_t bits, std::byte* to, T) {
+  std::memcpy(to, &bits, sizeof(T));
+}
+
+struct Count {
+  template <class Body, class T>
+  static void Apply(const Element& at, const Attributes& p, DataType output) {
+    WriteFlag(Body()(T(), p, ReadBits(at.inputs[0], T())), output, at.output);
+  }
+};
+
+struct Bits {
+  template <class Body, class T>
+  static void Apply(const Element& at, const Attributes& p, DataType /*output*/) {
+    WriteBits(Body()(T(), p, ReadBits(at.inputs[0], T())), at.output, T());
+  }
+};
+
+using Move = Bits;
+
+struct BitPair {
+  template <class Body, class T>
+  static void Apply(const Element& at, const Attributes& p, DataType /*output*/) {
+    WriteBits(Body()(T(), p, ReadBits(at.inputs[0], T()), ReadBits(at.inputs[1], T())), at.output,
+              T());
+  }
+};
+
 struct Select {
   template <class Body, class T>
-  static void Apply(const Element& at) {
-    using Bytes = std::array<std::byte, sizeof(T)>;
+  static void Apply(const Element& at, const Attributes& p, DataType /*output*/) {
     const bool condition = Read<uint8_t>(at.inputs[0]) != 0;
-    Write(Body()(condition, Read<Bytes>(at.inputs[1]), Read<Bytes>(at.inputs[2])), at.output);
+    WriteBits(Body()(T(), p, condition, ReadBits(at.inputs[1], T()), ReadBits(at.inputs[2], T())),
+              at.output, T());
   }
 };
 

@@ -84,6 +84,8 @@ struct SequenceInvocation {
   // Bytes of all inputs and results: how much work it is. Sums that exceed 64 bits are the highest
   // number.
   uint64_t total_bytes = 0;
+  // Whether the result may depend on the bits of a NaN that a step computed: kernels/nan_bits.h.
+  bool shows_nan_bits = false;
   // Bytes of inputs, outputs and workspace: how much memory it takes on the processor.
   uint64_t held_bytes = 0;
 

@@ -28,7 +28,9 @@ class Validation {
   ValidationResult Run() {
     CheckLevelAndOperator();
     if (op_ != nullptr) {
-      invocation_.attributes = CheckAttributes(*op_, request_.attributes, violations_);
+      const GivenAttributes given = CheckAttributes(*op_, request_.attributes, violations_);
+      invocation_.attributes = given.values;
+      invocation_.scale_bias = given.scale_bias;
     }
     if (CountsAreListable()) {
       if (op_ != nullptr) AssignInputs();
@@ -211,6 +213,18 @@ class Validation {
     CheckSameSizes();
     CheckSameTypes();
     CheckOutput();
+    CheckScaleBias();
+  }
+
+  // Elements of 64 bits have more digits than DirectML's FLOATs can scale.
+  void CheckScaleBias() {
+    const std::optional<size_t>& position = positions_[0];
+    if (!invocation_.scale_bias || !position || !checks_[*position].type) return;
+    const DataType type = *checks_[*position].type;
+    if (SizeOf(type) < 8) return;
+    violations_.Add("attributes", kScaleAttribute, " and ", kBiasAttribute,
+                    " are not allowed for the data type ", NameOf(type), " of ",
+                    op_->inputs[0].name, "; allowed are types of fewer than 64 bits.");
   }
 
   // The sizes that all tensors must have: those of the first input that is present.
@@ -307,7 +321,8 @@ class Validation {
       return model ? checks_[*model].type : std::nullopt;
     }
     if (support_ == nullptr) return std::nullopt;
-    return support_->types[op_->input_count()].first();
+    // Flags and counts: as small as the level has them.
+    return support_->types[op_->input_count()].last();
   }
 
   ValidationResult Finish() {

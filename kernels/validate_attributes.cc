@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -20,18 +22,11 @@ std::string AllowedValues(const AttributeTraits& attribute) {
         absl::StrAppend(out, value.name, " (", value.number, ")");
       });
     case AttributeKind::kInt:
-      return "an integer";
+      return "an integer of 32 bits";
     case AttributeKind::kFloat:
       return "a number";
   }
   return "";
-}
-
-std::string NamesOf(const OpTraits& op) {
-  if (op.attributes.empty()) return "none";
-  return absl::StrJoin(op.attributes, ", ", [](std::string* out, const AttributeTraits& a) {
-    absl::StrAppend(out, a.name);
-  });
 }
 
 std::string ValueText(const AttributeView& given) {
@@ -41,73 +36,128 @@ std::string ValueText(const AttributeView& given) {
   return "(none)";
 }
 
-std::optional<double> EnumValueOf(const AttributeView& given, const AttributeTraits& traits) {
+std::optional<uint32_t> EnumValueOf(const AttributeView& given, const AttributeTraits& traits) {
   const auto* name = std::get_if<absl::string_view>(&given.value);
   const auto* number = std::get_if<int64_t>(&given.value);
   for (const EnumValue& value : traits.values) {
     if ((name != nullptr && *name == value.name) ||
         (number != nullptr && *number == value.number)) {
-      return value.number;
+      return static_cast<uint32_t>(value.number);
     }
   }
   return std::nullopt;
+}
+
+// A number as AttributeValues holds it: a FLOAT is the nearest one.
+uint32_t EncodedNumber(double number, const AttributeTraits& traits) {
+  if (traits.kind == AttributeKind::kFloat)
+    return std::bit_cast<uint32_t>(static_cast<float>(number));
+  return static_cast<uint32_t>(static_cast<int32_t>(number));
 }
 
 // The value, or nullopt where it is not one that the attribute can have.
-std::optional<double> ValueOf(const AttributeView& given, const AttributeTraits& traits) {
+std::optional<uint32_t> ValueOf(const AttributeView& given, const AttributeTraits& traits) {
   if (traits.kind == AttributeKind::kEnum) return EnumValueOf(given, traits);
   if (const auto* integer = std::get_if<int64_t>(&given.value)) {
-    return static_cast<double>(*integer);
+    if (traits.kind == AttributeKind::kInt && *integer != static_cast<int32_t>(*integer)) {
+      return std::nullopt;
+    }
+    return EncodedNumber(static_cast<double>(*integer), traits);
   }
   const auto* number = std::get_if<double>(&given.value);
-  if (number != nullptr && traits.kind == AttributeKind::kFloat) return *number;
-  return std::nullopt;
+  if (number == nullptr || traits.kind != AttributeKind::kFloat) return std::nullopt;
+  return EncodedNumber(*number, traits);
 }
+
+// What the attributes of a request may be: those of the operator, then the members of a ScaleBias.
+std::vector<AttributeTraits> AttributesFor(const OpTraits& op) {
+  std::vector<AttributeTraits> all(op.attributes.begin(), op.attributes.end());
+  if (!op.takes_scale_bias) return all;
+  for (absl::string_view name : {kScaleAttribute, kBiasAttribute}) {
+    all.push_back({.name = name, .kind = AttributeKind::kFloat, .optional = true});
+  }
+  return all;
+}
+
+// One check: the values as far as they are given.
+class AttributeCheck {
+ public:
+  AttributeCheck(const OpTraits& op, ViolationList& violations)
+      : op_(op), known_(AttributesFor(op)), violations_(violations) {}
+
+  void Take(const AttributeView& given, const std::string& field) {
+    const auto traits =
+        std::find_if(known_.begin(), known_.end(),
+                     [&](const AttributeTraits& known) { return known.name == given.name; });
+    if (traits == known_.end()) {
+      violations_.Add(absl::StrCat(field, ".name"), op_.name, " has no attribute ",
+                      Quoted(given.name), "; it has ", Names(), ".");
+      return;
+    }
+    const auto index = static_cast<size_t>(traits - known_.begin());
+    if (seen_[index]) {
+      violations_.Add(absl::StrCat(field, ".name"), "The attribute ", traits->name,
+                      " is given more than once.");
+      return;
+    }
+    seen_[index] = true;
+    const std::optional<uint32_t> value = ValueOf(given, *traits);
+    values_[index] = value.value_or(0);
+    if (!value) {
+      violations_.Add(absl::StrCat(field, ".value"), "The value ", ValueText(given), " of ",
+                      traits->name, " is not allowed; allowed: ", AllowedValues(*traits), ".");
+    }
+  }
+
+  GivenAttributes Finish() {
+    GivenAttributes given;
+    for (size_t a = 0; a < op_.attributes.size(); ++a) {
+      const AttributeTraits& attribute = op_.attributes[a];
+      given.values[a] = seen_[a] ? values_[a] : EncodedNumber(attribute.default_value, attribute);
+      if (seen_[a] || attribute.optional) continue;
+      violations_.Add("attributes", "The attribute ", attribute.name,
+                      " is missing; allowed: ", AllowedValues(attribute), ".");
+    }
+    const size_t scale = op_.attributes.size();
+    const size_t bias = scale + 1;
+    if (!op_.takes_scale_bias || !(seen_[scale] || seen_[bias])) return given;
+    given.scale_bias = ScaleBias{.scale = values_[scale], .bias = values_[bias]};
+    if (seen_[scale] != seen_[bias]) {
+      violations_.Add("attributes", "The attribute ", known_[seen_[scale] ? bias : scale].name,
+                      " is missing: ", kScaleAttribute, " and ", kBiasAttribute,
+                      " are given both or neither.");
+    }
+    return given;
+  }
+
+ private:
+  std::string Names() const {
+    if (known_.empty()) return "none";
+    return absl::StrJoin(known_, ", ", [](std::string* out, const AttributeTraits& a) {
+      absl::StrAppend(out, a.name);
+    });
+  }
+
+  const OpTraits& op_;
+  const std::vector<AttributeTraits> known_;
+  ViolationList& violations_;
+  std::array<bool, kMaxAttributes + 2> seen_ = {};
+  std::array<uint32_t, kMaxAttributes + 2> values_ = {};
+};
 
 }  // namespace
 
-AttributeValues CheckAttributes(const OpTraits& op, std::span<const AttributeView> given,
+GivenAttributes CheckAttributes(const OpTraits& op, std::span<const AttributeView> given,
                                 ViolationList& violations) {
-  AttributeValues values = {};
   if (given.size() > kMaxListedItems) {
     violations.Add("attributes", "The number of attributes (", given.size(), ") exceeds what ",
-                   op.name, " takes (", op.attributes.size(), ").");
-    return values;
+                   op.name, " takes (", AttributesFor(op).size(), ").");
+    return {};
   }
-  std::array<bool, kMaxAttributes> seen = {};
-  for (size_t i = 0; i < given.size(); ++i) {
-    const std::string field = absl::StrCat("attributes[", i, "]");
-    const auto* traits =
-        std::find_if(op.attributes.begin(), op.attributes.end(),
-                     [&](const AttributeTraits& known) { return known.name == given[i].name; });
-    if (traits == op.attributes.end()) {
-      violations.Add(absl::StrCat(field, ".name"), op.name, " has no attribute ",
-                     Quoted(given[i].name), "; it has ", NamesOf(op), ".");
-      continue;
-    }
-    const auto index = static_cast<size_t>(traits - op.attributes.begin());
-    if (seen[index]) {
-      violations.Add(absl::StrCat(field, ".name"), "The attribute ", traits->name,
-                     " is given more than once.");
-      continue;
-    }
-    seen[index] = true;
-    const std::optional<double> value = ValueOf(given[i], *traits);
-    values[index] = value.value_or(0);
-    if (!value) {
-      violations.Add(absl::StrCat(field, ".value"), "The value ", ValueText(given[i]), " of ",
-                     traits->name, " is not allowed; allowed: ", AllowedValues(*traits), ".");
-    }
-  }
-  for (size_t a = 0; a < op.attributes.size(); ++a) {
-    const AttributeTraits& attribute = op.attributes[a];
-    if (seen[a]) continue;
-    values[a] = attribute.default_value;
-    if (attribute.optional) continue;
-    violations.Add("attributes", "The attribute ", attribute.name,
-                   " is missing; allowed: ", AllowedValues(attribute), ".");
-  }
-  return values;
+  AttributeCheck check(op, violations);
+  for (size_t i = 0; i < given.size(); ++i)
+    check.Take(given[i], absl::StrCat("attributes[", i, "]"));
+  return check.Finish();
 }
 
 }  // namespace opserve

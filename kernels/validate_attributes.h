@@ -5,6 +5,7 @@
 #ifndef OPSERVE_KERNELS_VALIDATE_ATTRIBUTES_H_
 #define OPSERVE_KERNELS_VALIDATE_ATTRIBUTES_H_
 
+#include <optional>
 #include <span>
 
 #include "kernels/invocation.h"
@@ -13,10 +14,15 @@
 
 namespace opserve {
 
+struct GivenAttributes {
+  AttributeValues values = {};
+  std::optional<ScaleBias> scale_bias = {};
+};
+
 // Checks the attributes given for `op`: names, values, and that none is missing or given twice.
 // Adds a violation for each fault. Returns the values, with defaults where optional ones are left
 // out.
-AttributeValues CheckAttributes(const OpTraits& op, std::span<const AttributeView> given,
+GivenAttributes CheckAttributes(const OpTraits& op, std::span<const AttributeView> given,
                                 ViolationList& violations);
 
 }  // namespace opserve

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/nan_bits.h"
 #include "kernels/sequence_plan.h"
 #include "kernels/validate_tensor.h"
 #include "kernels/violations.h"
@@ -304,6 +305,7 @@ class SequenceValidation {
     sequence->steps = std::move(steps_);
     sequence->outputs = std::move(outputs_);
     sequence->plan = MakeSequencePlan(sequence->steps, sequence->outputs);
+    sequence->shows_nan_bits = ShowsNanBits(sequence->steps);
     uint64_t inputs = 0;
     for (const uint64_t bytes : sequence->input_bytes) inputs = SaturatingAdd(inputs, bytes);
     sequence->total_bytes = inputs;

@@ -65,6 +65,7 @@ Json ArrayAsJson(const std::vector<T>& items) {
 
 Json AsJson(const OperatorInfo& op) {
   return {{"name", op.name},
+          {"family", op.family},
           {"summary", op.summary},
           {"formula", op.formula},
           {"introduced", op.introduced},

@@ -1,7 +1,12 @@
 // The verb operators: the catalogue as a table, or one operator in full.
 
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/calls.h"
@@ -24,16 +29,39 @@ std::string DimensionsOf(const TensorSupport& tensor) {
   return absl::StrCat(tensor.min_dimension_count, " to ", tensor.max_dimension_count);
 }
 
-void PrintList(const Catalogue& catalogue, const Terminal& terminal) {
-  Table table({"operator", "since", "inputs", "attributes", "summary"});
-  for (const OperatorInfo& op : catalogue.operators) {
-    const auto name_of = [](std::string* text, const AttributeInfo& attribute) {
-      text->append(attribute.name);
-    };
-    table.AddRow({op.name, op.introduced, absl::StrCat(op.inputs.size()),
-                  absl::StrJoin(op.attributes, ", ", name_of), op.summary});
+// The text that a search looks at.
+std::string SearchedText(const OperatorInfo& op) {
+  return absl::AsciiStrToLower(
+      absl::StrCat(op.name, "\n", op.family, "\n", op.summary, "\n", op.formula));
+}
+
+void KeepFound(const std::string& text, std::vector<OperatorInfo>& operators) {
+  const std::string lower = absl::AsciiStrToLower(text);
+  std::erase_if(operators, [&](const OperatorInfo& op) {
+    return !absl::StrContains(SearchedText(op), lower);
+  });
+}
+
+// Lists the operators at the beginning that are of one family; returns how many these are.
+size_t PrintFamily(std::span<const OperatorInfo> operators, const Terminal& terminal) {
+  const std::string& family = operators.front().family;
+  Table table({"operator", "since", "summary"});
+  size_t count = 0;
+  for (; count < operators.size() && operators[count].family == family; ++count) {
+    const OperatorInfo& op = operators[count];
+    table.AddRow({op.name, op.introduced, op.summary});
   }
+  // Older servers do not tell families.
+  if (!family.empty()) terminal.out << terminal.Styled(Style::kBold, family) << '\n';
   table.Print(terminal);
+  return count;
+}
+
+void PrintList(std::span<const OperatorInfo> operators, const Terminal& terminal) {
+  while (!operators.empty()) {
+    operators = operators.subspan(PrintFamily(operators, terminal));
+    if (!operators.empty()) terminal.out << '\n';
+  }
 }
 
 void PrintAttributes(const OperatorInfo& op, const Terminal& terminal) {
@@ -109,14 +137,20 @@ int RunCommand(const OperatorsArguments& arguments, const Terminal& terminal) {
   };
   const auto client = Client::Connect(address, *options);
   if (!client.ok()) return fail(client.status());
-  const absl::StatusOr<Catalogue> catalogue =
+  absl::StatusOr<Catalogue> catalogue =
       (*client)->ListOperators(arguments.name, arguments.feature_level);
   if (!catalogue.ok()) return fail(catalogue.status());
+  if (!arguments.search.empty()) {
+    KeepFound(arguments.search, catalogue->operators);
+    if (catalogue->operators.empty()) {
+      terminal.err << "opserve: no operator has \"" << arguments.search << "\"\n";
+    }
+  }
 
   if (arguments.json) {
     terminal.out << ToJson(*catalogue).dump(2) << '\n';
   } else if (arguments.name.empty()) {
-    PrintList(*catalogue, terminal);
+    PrintList(catalogue->operators, terminal);
   } else {
     for (const OperatorInfo& op : catalogue->operators) PrintOperator(op, terminal);
   }

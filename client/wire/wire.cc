@@ -57,6 +57,7 @@ SupportInfo Decode(const v1::SupportInfo& row) {
 OperatorInfo Decode(const v1::OperatorInfo& op) {
   OperatorInfo info;
   info.name = op.name();
+  info.family = op.family();
   info.summary = op.summary();
   info.formula = op.formula();
   info.introduced = op.introduced();

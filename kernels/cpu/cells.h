@@ -14,15 +14,30 @@
 
 namespace opserve::cpu {
 
-// The kernels of an operator for one type, by mode, and those of all operators, by OpId.
-using ModeKernels = std::array<FlatKernel, op_rows::kMaxModes>;
-using KernelsOfType = std::array<ModeKernels, op_rows::kRowCount>;
+// The kernels of an operator for one type, by mode: those whose output is UINT32, where they choose
+// what it is, behind all others.
+struct RowKernels {
+  OpId op = {};
+  std::array<FlatKernel, 2 * op_rows::kMaxModes> kernels = {};
+};
 
-// Finds a cell of one unit, for the best target; nullptr if it is not there.
-FlatKernel LookupFloat(OpId op, DataType lane, int mode);
-FlatKernel LookupHalf(OpId op, DataType lane, int mode);
-FlatKernel LookupSmallInt(OpId op, DataType lane, int mode);
-FlatKernel LookupWideInt(OpId op, DataType lane, int mode);
+// The units: a family of operators for a group of element types each. kernels/cpu/CMakeLists.txt
+// makes their sources.
+#define OPSERVE_UNITS_OF_FAMILY(UNIT, FAMILY) \
+  UNIT(FAMILY, Float) UNIT(FAMILY, Half) UNIT(FAMILY, SmallInt) UNIT(FAMILY, WideInt)
+#define OPSERVE_ALL_UNITS(UNIT)             \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Moves)      \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Logic)      \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Selection)  \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Rounding)   \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Arithmetic) \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Activation)
+
+// Each finds a cell of its unit, for the best target; nullptr if it is not there.
+#define OPSERVE_UNIT_LOOKUP(FAMILY, GROUP) \
+  FlatKernel Lookup##FAMILY##GROUP(OpId op, const KernelVariant& variant);
+OPSERVE_ALL_UNITS(OPSERVE_UNIT_LOOKUP)
+#undef OPSERVE_UNIT_LOOKUP
 
 // The element type that a C++ type stands for.
 template <class T>
@@ -50,13 +65,19 @@ inline constexpr DataType kLaneType<uint32_t> = DataType::kUint32;
 template <>
 inline constexpr DataType kLaneType<uint64_t> = DataType::kUint64;
 
-// Whether a kernel is instantiated for the cell.
-constexpr bool HasCell(OpId op, DataType lane, int mode) {
+// Whether a kernel is instantiated for the cell: bitwise ones only for unsigned integers.
+constexpr bool HasCell(OpId op, DataType lane, bool is_wide_flag, int mode) {
   const OpTraits& row = op_rows::kRows[static_cast<size_t>(op)];
   if (mode >= row.mode_count()) return false;
+  if (row.shape.is_bitwise && lane != UnsignedOfSameSize(lane)) return false;
+  const bool has_flag = row.shape.result != OpResult::kValue;
+  if (is_wide_flag && !has_flag) return false;
+  if (has_flag &&
+      !row.OutputTypes(lane).contains(is_wide_flag ? DataType::kUint32 : DataType::kUint8)) {
+    return false;
+  }
   const DataTypeSet types = row.lane_types();
-  if (!row.shape.moves_bits) return types.contains(lane);
-  if (lane != UnsignedOfSameSize(lane)) return false;
+  if (!row.shape.is_bitwise) return types.contains(lane);
   for (DataType type : kAllDataTypes) {
     if (types.contains(type) && UnsignedOfSameSize(type) == lane) return true;
   }

@@ -67,7 +67,7 @@ Chain::Chain(const SequenceInvocation& sequence, const StepGroup& group,
   for (uint32_t s = group.begin; s < group.end; ++s) {
     const Invocation& call = sequence.call(s);
     Step& step = steps_.emplace_back();
-    step.kernel = GetKernel(call.op, call.lane_type, call.mode());
+    step.kernel = BoundKernel(call);
     step.input_count = call.plan.tensor_count - 1;
     for (int i = 0; i < step.input_count; ++i) step.inputs[i] = InputOf(sequence, s, i, memory);
     step.output = OutputOf(sequence, s, memory);
@@ -142,7 +142,7 @@ void Chain::Run(uint64_t begin, uint64_t end, const std::atomic<bool>& stop) con
     for (const Step& step : steps_) {
       std::array<const std::byte*, kMaxInputs> inputs = {};
       for (int i = 0; i < step.input_count; ++i) inputs[i] = address(step.inputs[i], at);
-      step.kernel(inputs.data(), address(step.output, at), count, step.store_mode);
+      step.kernel.Run(inputs.data(), address(step.output, at), count, step.store_mode);
     }
   }
 }

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/bound_kernel.h"
 #include "kernels/sequence.h"
 
 namespace opserve::cpu {
@@ -54,7 +54,7 @@ class Chain {
     size_t element_size = 0;
   };
   struct Step {
-    FlatKernel kernel = nullptr;
+    BoundKernel kernel;
     StoreMode store_mode = StoreMode::kCached;
     int input_count = 0;
     std::array<Operand, kMaxInputs> inputs = {};

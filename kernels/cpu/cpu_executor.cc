@@ -9,8 +9,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "kernels/cpu/bound_kernel.h"
 #include "kernels/cpu/chain.h"
-#include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/piece_walk.h"
 #include "kernels/cpu/tile_walk.h"
 #include "tbb/blocked_range.h"
@@ -115,10 +115,10 @@ struct CpuExecutor::Impl {
     });
   }
 
-  void RunPacked(const Invocation& call, cpu::FlatKernel kernel,
+  void RunPacked(const Invocation& call, const cpu::BoundKernel& kernel,
                  const std::array<size_t, kMaxTensors>& element_sizes,
                  std::span<const std::byte* const> inputs, std::byte* output);
-  void RunTiles(const Invocation& call, cpu::FlatKernel kernel,
+  void RunTiles(const Invocation& call, const cpu::BoundKernel& kernel,
                 const std::array<size_t, kMaxTensors>& element_sizes,
                 std::span<const std::byte* const> inputs, std::byte* output);
 
@@ -157,7 +157,7 @@ struct CpuExecutor::Impl {
   PoolNames names{arena};
 };
 
-void CpuExecutor::Impl::RunPacked(const Invocation& call, cpu::FlatKernel kernel,
+void CpuExecutor::Impl::RunPacked(const Invocation& call, const cpu::BoundKernel& kernel,
                                   const std::array<size_t, kMaxTensors>& element_sizes,
                                   std::span<const std::byte* const> inputs, std::byte* output) {
   const int output_index = call.plan.tensor_count - 1;
@@ -168,11 +168,11 @@ void CpuExecutor::Impl::RunPacked(const Invocation& call, cpu::FlatKernel kernel
   ForElements(count, bytes, [&](uint64_t first, uint64_t last) {
     std::array<const std::byte*, kMaxInputs> part = {};
     for (int t = 0; t < output_index; ++t) part[t] = inputs[t] + first * element_sizes[t];
-    kernel(part.data(), output + first * element_sizes[output_index], last - first, store_mode);
+    kernel.Run(part.data(), output + first * element_sizes[output_index], last - first, store_mode);
   });
 }
 
-void CpuExecutor::Impl::RunTiles(const Invocation& call, cpu::FlatKernel kernel,
+void CpuExecutor::Impl::RunTiles(const Invocation& call, const cpu::BoundKernel& kernel,
                                  const std::array<size_t, kMaxTensors>& element_sizes,
                                  std::span<const std::byte* const> inputs, std::byte* output) {
   if (call.plan.output_has_gaps) {
@@ -200,8 +200,7 @@ CpuExecutor::~CpuExecutor() = default;
 
 void CpuExecutor::Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
                       std::byte* output) const {
-  const cpu::FlatKernel kernel =
-      cpu::GetKernel(invocation.op, invocation.lane_type, invocation.mode());
+  const cpu::BoundKernel kernel(invocation);
   const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
   if (invocation.plan.is_packed()) {
     impl_->RunPacked(invocation, kernel, sizes, inputs, output);
@@ -215,8 +214,8 @@ void CpuExecutor::RunPieces(const Invocation& invocation, std::span<const Tensor
   const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
   const uint64_t count = invocation.plan.element_count;
   const uint64_t bytes = TotalBytes(invocation, sizes);
-  const cpu::PieceWalk walk(cpu::GetKernel(invocation.op, invocation.lane_type, invocation.mode()),
-                            impl_->StoreModeFor(bytes), inputs, sizes, count, output);
+  const cpu::PieceWalk walk(cpu::BoundKernel(invocation), impl_->StoreModeFor(bytes), inputs, sizes,
+                            count, output);
   impl_->ForElements(count, bytes, [&](uint64_t begin, uint64_t end) { walk.Run(begin, end); });
 }
 
@@ -224,8 +223,7 @@ void CpuExecutor::RunInPlace(const Invocation& invocation, std::span<const Tenso
                              size_t target) const {
   const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
   const uint64_t count = invocation.plan.element_count;
-  const cpu::PieceWalk walk(cpu::GetKernel(invocation.op, invocation.lane_type, invocation.mode()),
-                            inputs, sizes, count, target);
+  const cpu::PieceWalk walk(cpu::BoundKernel(invocation), inputs, sizes, count, target);
   impl_->ForElementsBackwards(count, TotalBytes(invocation, sizes),
                               [&](uint64_t begin, uint64_t end) { walk.Run(begin, end); });
 }

@@ -9,15 +9,35 @@
 namespace opserve {
 namespace cpu {
 
-FlatKernel GetKernel(OpId op, DataType lane, int mode) {
-  if (mode < 0 || mode >= op_rows::kMaxModes) return nullptr;
+namespace {
+
+enum LaneGroup { kFloat, kHalf, kSmallInt, kWideInt };
+constexpr int kLaneGroupCount = 4;
+
+LaneGroup GroupOf(DataType lane) {
+  if (lane == DataType::kFloat16) return kHalf;
+  if (lane == DataType::kFloat32 || lane == DataType::kFloat64) return kFloat;
+  return SizeOf(lane) < 4 ? kSmallInt : kWideInt;
+}
+
+// By family, and by group of lane types.
+constexpr FlatKernel (*kLookups[kOpFamilyCount * kLaneGroupCount])(OpId, const KernelVariant&) = {
+#define OPSERVE_UNIT_ENTRY(FAMILY, GROUP) &Lookup##FAMILY##GROUP,
+    OPSERVE_ALL_UNITS(OPSERVE_UNIT_ENTRY)
+#undef OPSERVE_UNIT_ENTRY
+};
+
+}  // namespace
+
+FlatKernel GetKernel(OpId op, const KernelVariant& variant) {
+  if (variant.mode < 0 || variant.mode >= op_rows::kMaxModes) return nullptr;
   const OpTraits& traits = TraitsOf(op);
-  if (!traits.lane_types().contains(lane)) return nullptr;
-  if (traits.shape.moves_bits) lane = UnsignedOfSameSize(lane);
-  for (auto* look_up : {&LookupFloat, &LookupHalf, &LookupSmallInt, &LookupWideInt}) {
-    if (FlatKernel kernel = look_up(op, lane, mode)) return kernel;
-  }
-  return nullptr;
+  if (!traits.lane_types().contains(variant.lane)) return nullptr;
+  if (!traits.OutputTypes(variant.lane).contains(variant.output)) return nullptr;
+  KernelVariant stored = variant;
+  if (traits.shape.is_bitwise) stored.lane = UnsignedOfSameSize(variant.lane);
+  const size_t unit = static_cast<size_t>(traits.family) * kLaneGroupCount + GroupOf(stored.lane);
+  return kLookups[unit](op, stored);
 }
 
 }  // namespace cpu

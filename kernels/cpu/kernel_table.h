@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "kernels/data_type.h"
-#include "kernels/op_table.h"
+#include "kernels/invocation.h"
 
 namespace opserve::cpu {
 
@@ -24,14 +24,26 @@ enum class StoreMode : uint8_t {
 
 // Computes output[i] from element i of every input, for i below `count`, at any alignment. Touches
 // exactly the `count` elements of each operand. The output overlaps no input, but see StoreMode.
-// Thread-safe.
+// `attributes` are those of the call. Thread-safe.
 using FlatKernel = void (*)(const std::byte* const* inputs, std::byte* output, size_t count,
-                            StoreMode store_mode);
+                            StoreMode store_mode, const AttributeValues& attributes);
 
-// The kernel of a cell for the best instruction set of this host; nullptr where the operator does
-// not take `lane` at any feature level or has no such mode. `lane` is the type of the operator's
-// lane input, `mode` the number of its first enum attribute (0 where it has none).
-FlatKernel GetKernel(OpId op, DataType lane, int mode);
+// What selects a kernel of an operator.
+struct KernelVariant {
+  // The type of the operator's lane input, and of its output.
+  DataType lane = DataType::kUnknown;
+  DataType output = DataType::kUnknown;
+  // The number of its first enum attribute; 0 where it has none.
+  int mode = 0;
+};
+
+// The kernel for the best instruction set of this host; nullptr where the operator does not take
+// such types at any feature level or has no such mode.
+FlatKernel GetKernel(OpId op, const KernelVariant& variant);
+
+// The kernel of one input that replaces its elements by x * Scale + Bias, in the type that they
+// have; the attributes are these two. nullptr for types of 64 bits.
+FlatKernel GetScaleBiasKernel(DataType type);
 
 }  // namespace opserve::cpu
 

@@ -55,8 +55,9 @@ class PieceWalk::Cursor {
   size_t at_ = 0;  // in the piece
 };
 
-PieceWalk::PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const TensorBytes> inputs,
-                     std::span<const size_t> element_sizes, uint64_t element_count)
+PieceWalk::PieceWalk(const BoundKernel& kernel, StoreMode store_mode,
+                     std::span<const TensorBytes> inputs, std::span<const size_t> element_sizes,
+                     uint64_t element_count)
     : kernel_(kernel), store_mode_(store_mode), input_count_(inputs.size()) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorBytes& bytes = inputs[i];
@@ -77,15 +78,15 @@ PieceWalk::PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const Te
   }
 }
 
-PieceWalk::PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const TensorBytes> inputs,
-                     std::span<const size_t> element_sizes, uint64_t element_count,
-                     std::byte* output)
+PieceWalk::PieceWalk(const BoundKernel& kernel, StoreMode store_mode,
+                     std::span<const TensorBytes> inputs, std::span<const size_t> element_sizes,
+                     uint64_t element_count, std::byte* output)
     : PieceWalk(kernel, store_mode, inputs, element_sizes, element_count) {
   output_ = output;
   output_element_size_ = element_sizes[inputs.size()];
 }
 
-PieceWalk::PieceWalk(FlatKernel kernel, std::span<const TensorBytes> inputs,
+PieceWalk::PieceWalk(const BoundKernel& kernel, std::span<const TensorBytes> inputs,
                      std::span<const size_t> element_sizes, uint64_t element_count, size_t target)
     : PieceWalk(kernel, StoreMode::kInPlace, inputs, element_sizes, element_count) {
   target_ = target;
@@ -112,7 +113,7 @@ void PieceWalk::Run(uint64_t begin, uint64_t end) const {
       inputs[i] = cursors[i].data();
       cursors[i].Skip(count * inputs_[i].element_size);
     }
-    kernel_(inputs.data(), OutputAt(at, inputs), count, store_mode_);
+    kernel_.Run(inputs.data(), OutputAt(at, inputs), count, store_mode_);
     at += count;
   }
 }
@@ -136,7 +137,7 @@ void PieceWalk::RunDivided(std::array<Cursor, kMaxInputs>& cursors, uint64_t at)
     });
   }
   std::byte* const result = OutputAt(at, inputs);
-  kernel_(inputs.data(), result, 1, store_mode_);
+  kernel_.Run(inputs.data(), result, 1, store_mode_);
   if (output_ != nullptr) return;
   target.Take(inputs_[target_].element_size, [&](Piece part, size_t offset) {
     std::memcpy(const_cast<std::byte*>(part.data()), result + offset, part.size());

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/bound_kernel.h"
 #include "kernels/op_table.h"
 #include "kernels/tensor_bytes.h"
 
@@ -24,12 +24,12 @@ class PieceWalk {
  public:
   // `element_sizes`: bytes per element of the inputs, absent ones included, then of the output. The
   // result goes to `output`. What the inputs refer to must outlive the walk.
-  PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const TensorBytes> inputs,
+  PieceWalk(const BoundKernel& kernel, StoreMode store_mode, std::span<const TensorBytes> inputs,
             std::span<const size_t> element_sizes, uint64_t element_count, std::byte* output);
 
   // The result takes the place of the bytes of input `target`, whose elements are as large as its
   // own. They must be writable, although they are given as an input.
-  PieceWalk(FlatKernel kernel, std::span<const TensorBytes> inputs,
+  PieceWalk(const BoundKernel& kernel, std::span<const TensorBytes> inputs,
             std::span<const size_t> element_sizes, uint64_t element_count, size_t target);
 
   // Computes elements `begin` to `end` - 1.
@@ -47,13 +47,13 @@ class PieceWalk {
   };
   class Cursor;
 
-  PieceWalk(FlatKernel kernel, StoreMode store_mode, std::span<const TensorBytes> inputs,
+  PieceWalk(const BoundKernel& kernel, StoreMode store_mode, std::span<const TensorBytes> inputs,
             std::span<const size_t> element_sizes, uint64_t element_count);
 
   void RunDivided(std::array<Cursor, kMaxInputs>& cursors, uint64_t at) const;
   std::byte* OutputAt(uint64_t at, const std::array<const std::byte*, kMaxInputs>& inputs) const;
 
-  const FlatKernel kernel_;
+  const BoundKernel kernel_;
   const StoreMode store_mode_;
   std::array<Input, kMaxInputs> inputs_;
   size_t input_count_ = 0;

@@ -17,31 +17,48 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/bodies/lanes-inl.h"
 #include "kernels/cpu/kernel_table.h"
-#include "kernels/cpu/lanes-inl.h"
 #include "kernels/op_shape.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
 
+// ------------------------------------------------------------------ Attributes
+
+// The attributes of a call that are FLOATs, as bodies see them.
+class Attributes {
+ public:
+  HWY_INLINE explicit Attributes(const AttributeValues& bits) {
+    std::memcpy(values_, bits.data(), sizeof(values_));
+  }
+  HWY_INLINE float operator[](size_t i) const { return values_[i]; }
+
+ private:
+  float values_[kMaxAttributes];
+};
+
 // ------------------------------------------------------------------ Choice of vectors
 
 template <class Body, class D, size_t... kInput>
 constexpr bool AcceptsInputs(std::index_sequence<kInput...>) {
-  return requires(D d, Value<D> v) { Body()(d, (static_cast<void>(kInput), v)...); };
+  return requires(D d, const Attributes& p, Value<D> v) {
+    Body()(d, p, (static_cast<void>(kInput), v)...);
+  };
 }
 template <class Body, class D, int kArity>
 concept Accepts = AcceptsInputs<Body, D>(std::make_index_sequence<kArity>());
 
-// The tag of the largest vectors of T that the body accepts; void if it takes no T at all.
-template <class Body, class T, int kArity>
+// The tag of the largest vectors of T that the body accepts and of which a vector holds as many
+// TWidest; void if it takes no T at all.
+template <class Body, class T, int kArity, class TWidest = T>
 constexpr auto ChooseTag() {
   using Full = hn::ScalableTag<T>;
   using AsFloat = hn::Rebind<T, hn::ScalableTag<float>>;
   using AsDouble = hn::Rebind<T, hn::ScalableTag<double>>;
-  if constexpr (Accepts<Body, Full, kArity>) {
+  if constexpr (sizeof(TWidest) <= sizeof(T) && Accepts<Body, Full, kArity>) {
     return Full();
-  } else if constexpr (sizeof(T) < 4 && Accepts<Body, AsFloat, kArity>) {
+  } else if constexpr (sizeof(T) < 4 && sizeof(TWidest) <= 4 && Accepts<Body, AsFloat, kArity>) {
     return AsFloat();
   } else if constexpr (Accepts<Body, AsDouble, kArity>) {
     return AsDouble();
@@ -49,9 +66,9 @@ constexpr auto ChooseTag() {
 }
 
 // Vectors of T in memory, and as the body sees them.
-template <class Body, class T, int kArity>
+template <class Body, class T, int kArity, class TWidest>
 struct Lanes {
-  using Tag = decltype(ChooseTag<Body, T, kArity>());
+  using Tag = decltype(ChooseTag<Body, T, kArity, TWidest>());
   static HWY_INLINE Value<Tag> Load(const std::byte* from) { return LoadAt(ValueTag<Tag>(), from); }
   template <bool kStream>
   static HWY_INLINE void Store(Value<Tag> v, std::byte* to) {
@@ -73,84 +90,116 @@ struct PromotedLanes {
   }
 };
 
-template <class Body, class T, int kArity>
-using LanesFor = std::conditional_t<std::is_same_v<T, hwy::float16_t> &&
-                                        std::is_void_v<decltype(ChooseTag<Body, T, kArity>())>,
-                                    PromotedLanes<Body, kArity>, Lanes<Body, T, kArity>>;
+template <class Body, class T, int kArity, class TWidest = T>
+using LanesFor =
+    std::conditional_t<std::is_same_v<T, hwy::float16_t> &&
+                           std::is_void_v<decltype(ChooseTag<Body, T, kArity, TWidest>())>,
+                       PromotedLanes<Body, kArity>, Lanes<Body, T, kArity, TWidest>>;
 
 // ------------------------------------------------------------------ Steps
 
-// Bytes of one element of tensor `i` of a kernel whose lanes have `lane_size` bytes.
-constexpr size_t ElementSize(const OpShape& shape, int i, size_t lane_size) {
+// Bytes of one element of input `i` of a kernel whose lanes have `lane_size` bytes.
+constexpr size_t InputSize(const OpShape& shape, int i, size_t lane_size) {
   return shape.is_condition(i) ? 1 : lane_size;
 }
 
 template <const OpShape& kShape, size_t... kInput>
 constexpr auto InputSizes(size_t lane_size, std::index_sequence<kInput...>) {
-  return std::array{ElementSize(kShape, static_cast<int>(kInput), lane_size)...};
+  return std::array{InputSize(kShape, static_cast<int>(kInput), lane_size)...};
 }
 
-// Bytes of one element of each input and of the output, in kernels of a shape for lane type T.
-template <const OpShape& kShape, class T>
+// Bytes of one element of each input and of the output, in kernels of a shape for lane type T with
+// results of TResult.
+template <const OpShape& kShape, class T, class TResult>
 struct ElementSizes {
-  static constexpr auto kInputSizes =
-      InputSizes<kShape>(sizeof(T), std::make_index_sequence<kShape.operands.size()>());
-  static constexpr size_t kOutputSize = ElementSize(kShape, kShape.input_count(), sizeof(T));
+  static constexpr auto kInputs = std::make_index_sequence<kShape.operands.size()>();
+  static constexpr auto kInputSizes = InputSizes<kShape>(sizeof(T), kInputs);
+  static constexpr size_t kOutputSize = sizeof(TResult);
 };
 
-template <class Body, class T>
-struct UnaryStep : ElementSizes<op_shapes::kUnary, T> {
-  using L = LanesFor<Body, T, 1>;
+// Calls the body with element `i` and those behind it of all inputs, which are of lane type T.
+template <class Body, class T, class L, size_t... kInput>
+HWY_INLINE auto CallAt(const std::byte* const* in, size_t i, const Attributes& p,
+                       std::index_sequence<kInput...>) {
+  return Body()(typename L::Tag(), p, L::Load(in[kInput] + i * sizeof(T))...);
+}
+
+// Results of the lane type.
+template <const OpShape& kShape, class Body, class T>
+struct ValueStep : ElementSizes<kShape, T, T> {
+  using L = LanesFor<Body, T, kShape.input_count()>;
   static constexpr size_t kCount = MaxLanes(typename L::Tag());
 
   template <bool kStream>
-  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {
-    L::template Store<kStream>(Body()(typename L::Tag(), L::Load(in[0] + i * sizeof(T))),
+  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i,
+                             const Attributes& p) {
+    L::template Store<kStream>(CallAt<Body, T, L>(in, i, p, ValueStep::kInputs),
                                out + i * sizeof(T));
   }
 };
+template <class Body, class T, class TFlag = uint8_t>
+using UnaryStep = ValueStep<op_shapes::kUnary, Body, T>;
+template <class Body, class T, class TFlag>
+using BinaryStep = ValueStep<op_shapes::kBinary, Body, T>;
+template <class Body, class T, class TFlag>
+using MoveStep = ValueStep<op_shapes::kMove, Body, T>;
+template <class Body, class T, class TFlag>
+using BitsStep = ValueStep<op_shapes::kBits, Body, T>;
+template <class Body, class T, class TFlag>
+using BitPairStep = ValueStep<op_shapes::kBitPair, Body, T>;
 
-template <class Body, class T>
-struct BinaryStep : ElementSizes<op_shapes::kBinary, T> {
-  using L = LanesFor<Body, T, 2>;
-  static constexpr size_t kCount = MaxLanes(typename L::Tag());
-
-  template <bool kStream>
-  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {
-    const auto x = L::Load(in[0] + i * sizeof(T));
-    const auto y = L::Load(in[1] + i * sizeof(T));
-    L::template Store<kStream>(Body()(typename L::Tag(), x, y), out + i * sizeof(T));
-  }
-};
-
-template <class Body, class T>
-struct PredicateStep : ElementSizes<op_shapes::kPredicate, T> {
-  using L = LanesFor<Body, T, 1>;
+// Results that are flags.
+template <const OpShape& kShape, class Body, class T, class TFlag>
+struct FlagStep : ElementSizes<kShape, T, TFlag> {
+  using L = LanesFor<Body, T, kShape.input_count(), TFlag>;
   using Bits = BitsTag<typename L::Tag>;
-  using Bytes = hn::Rebind<uint8_t, typename L::Tag>;
+  using Flags = hn::Rebind<TFlag, typename L::Tag>;
   static constexpr size_t kCount = MaxLanes(typename L::Tag());
 
   template <bool kStream>
-  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {
-    const auto holds = Body()(typename L::Tag(), L::Load(in[0] + i * sizeof(T)));
-    const auto lanes = ConvertMask(Bytes(), Bits(), hn::RebindMask(Bits(), holds));
-    StoreAt<kStream>(hn::IfThenElseZero(lanes, hn::Set(Bytes(), uint8_t{1})), Bytes(), out + i);
+  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i,
+                             const Attributes& p) {
+    const auto holds = CallAt<Body, T, L>(in, i, p, FlagStep::kInputs);
+    const auto lanes = ConvertMask(Flags(), Bits(), hn::RebindMask(Bits(), holds));
+    StoreAt<kStream>(hn::IfThenElseZero(lanes, hn::Set(Flags(), TFlag{1})), Flags(),
+                     out + i * sizeof(TFlag));
+  }
+};
+template <class Body, class T, class TFlag>
+using PredicateStep = FlagStep<op_shapes::kPredicate, Body, T, TFlag>;
+template <class Body, class T, class TFlag>
+using ComparisonStep = FlagStep<op_shapes::kComparison, Body, T, TFlag>;
+
+// Results that are small numbers.
+template <class Body, class T, class TCount>
+struct CountStep : ElementSizes<op_shapes::kCount, T, TCount> {
+  using L = LanesFor<Body, T, 1, TCount>;
+  using Counts = hn::Rebind<TCount, typename L::Tag>;
+  static constexpr size_t kCount = MaxLanes(typename L::Tag());
+
+  template <bool kStream>
+  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i,
+                             const Attributes& p) {
+    const auto counts = CallAt<Body, T, L>(in, i, p, CountStep::kInputs);
+    StoreAt<kStream>(ConvertCount(Counts(), typename L::Tag(), counts), Counts(),
+                     out + i * sizeof(TCount));
   }
 };
 
-template <class Body, class T>
-struct SelectStep : ElementSizes<op_shapes::kSelect, T> {
+template <class Body, class T, class TFlag>
+struct SelectStep : ElementSizes<op_shapes::kSelect, T, T> {
   using D = hn::ScalableTag<T>;
   using Bytes = hn::Rebind<uint8_t, D>;
   static constexpr size_t kCount = MaxLanes(D());
 
   template <bool kStream>
-  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i) {
+  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i,
+                             const Attributes& p) {
     const auto condition = LoadAt(Bytes(), in[0] + i);
     const auto c = ConvertMask(D(), Bytes(), hn::Ne(condition, hn::Zero(Bytes())));
     const auto x = LoadAt(D(), in[1] + i * sizeof(T));
     const auto y = LoadAt(D(), in[2] + i * sizeof(T));
-    StoreAt<kStream>(Body()(D(), c, x, y), D(), out + i * sizeof(T));
+    StoreAt<kStream>(Body()(D(), p, c, x, y), D(), out + i * sizeof(T));
   }
 };
 
@@ -158,7 +207,8 @@ struct SelectStep : ElementSizes<op_shapes::kSelect, T> {
 
 // Runs shorter than a step: through buffers of a step's size.
 template <class Step>
-HWY_NOINLINE void RunShort(const std::byte* const* inputs, std::byte* output, size_t count) {
+HWY_NOINLINE void RunShort(const std::byte* const* inputs, std::byte* output, size_t count,
+                           const Attributes& p) {
   constexpr size_t kMaxBytes = Step::kCount * 8;
   constexpr size_t kInputs = Step::kInputSizes.size();
   alignas(64) std::byte in[kInputs][kMaxBytes] = {};
@@ -168,7 +218,7 @@ HWY_NOINLINE void RunShort(const std::byte* const* inputs, std::byte* output, si
     std::memcpy(in[k], inputs[k], count * Step::kInputSizes[k]);
     pointers[k] = in[k];
   }
-  Step::template Run<false>(pointers, out, 0);
+  Step::template Run<false>(pointers, out, 0, p);
   std::memcpy(output, out, count * Step::kOutputSize);
 }
 
@@ -184,38 +234,41 @@ HWY_INLINE size_t FirstAligned(const std::byte* output, bool& is_aligned) {
 
 // Never looks at an element whose result is there already.
 template <class Step>
-void RunInPlace(const std::byte* const* inputs, std::byte* output, size_t count) {
+void RunInPlace(const std::byte* const* inputs, std::byte* output, size_t count,
+                const Attributes& p) {
   std::array<const std::byte*, Step::kInputSizes.size()> in;
   std::copy_n(inputs, in.size(), in.begin());
   size_t i = 0;
   for (; i + Step::kCount <= count; i += Step::kCount) {
-    Step::template Run<false>(in.data(), output, i);
+    Step::template Run<false>(in.data(), output, i, p);
   }
   for (size_t k = 0; k < in.size(); ++k) in[k] += i * Step::kInputSizes[k];
-  if (i < count) RunShort<Step>(in.data(), output + i * Step::kOutputSize, count - i);
+  if (i < count) RunShort<Step>(in.data(), output + i * Step::kOutputSize, count - i, p);
 }
 
 template <class Step>
-void RunFlat(const std::byte* const* inputs, std::byte* output, size_t count,
-             StoreMode store_mode) {
+void RunFlat(const std::byte* const* inputs, std::byte* output, size_t count, StoreMode store_mode,
+             const AttributeValues& attributes) {
   constexpr size_t kCount = Step::kCount;
-  if (count < kCount) return RunShort<Step>(inputs, output, count);
-  if (store_mode == StoreMode::kInPlace) return RunInPlace<Step>(inputs, output, count);
+  // A local copy, like that of the pointers below.
+  const Attributes p(attributes);
+  if (count < kCount) return RunShort<Step>(inputs, output, count, p);
+  if (store_mode == StoreMode::kInPlace) return RunInPlace<Step>(inputs, output, count, p);
 
   // A local copy, so that stores to the output cannot change it.
   std::array<const std::byte*, Step::kInputSizes.size()> in;
   std::copy_n(inputs, in.size(), in.begin());
   // The first and the last step overlap their neighbours instead of leaving a rest.
-  Step::template Run<false>(in.data(), output, 0);
+  Step::template Run<false>(in.data(), output, 0, p);
   bool is_aligned;
   size_t i = FirstAligned<Step>(output, is_aligned);
   if (store_mode == StoreMode::kStreaming && is_aligned) {
-    for (; i + kCount <= count; i += kCount) Step::template Run<true>(in.data(), output, i);
+    for (; i + kCount <= count; i += kCount) Step::template Run<true>(in.data(), output, i, p);
     hwy::FlushStream();
   } else {
-    for (; i + kCount <= count; i += kCount) Step::template Run<false>(in.data(), output, i);
+    for (; i + kCount <= count; i += kCount) Step::template Run<false>(in.data(), output, i, p);
   }
-  if (i < count) Step::template Run<false>(in.data(), output, count - kCount);
+  if (i < count) Step::template Run<false>(in.data(), output, count - kCount, p);
 }
 
 }  // namespace opserve::cpu::HWY_NAMESPACE

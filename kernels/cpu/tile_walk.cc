@@ -147,15 +147,15 @@ TileWalk::Position TileWalk::PositionOf(uint64_t tile) const {
   return at;
 }
 
-void TileWalk::Run(FlatKernel kernel, std::span<const std::byte* const> inputs, std::byte* output,
-                   uint64_t begin, uint64_t end) const {
+void TileWalk::Run(const BoundKernel& kernel, std::span<const std::byte* const> inputs,
+                   std::byte* output, uint64_t begin, uint64_t end) const {
   Scratch scratch;
   for (uint64_t tile = begin; tile < end; ++tile) {
     RunTile(kernel, inputs, output, PositionOf(tile), scratch);
   }
 }
 
-void TileWalk::RunTile(FlatKernel kernel, std::span<const std::byte* const> inputs,
+void TileWalk::RunTile(const BoundKernel& kernel, std::span<const std::byte* const> inputs,
                        std::byte* output, const Position& at, Scratch& scratch) const {
   const int output_index = plan_.tensor_count - 1;
   std::array<const std::byte*, kMaxInputs> sources = {};
@@ -184,10 +184,10 @@ void TileWalk::RunTile(FlatKernel kernel, std::span<const std::byte* const> inpu
   std::byte* first = output + at.offsets[output_index] * size;
   const OperandLoops loops(plan_, output_index, at.extents);
   if (loops.layout() == Layout::kPacked) {
-    kernel(sources.data(), first, at.element_count, StoreMode::kCached);
+    kernel.Run(sources.data(), first, at.element_count, StoreMode::kCached);
   } else {
     std::byte* packed = scratch.bytes[output_index];
-    kernel(sources.data(), packed, at.element_count, StoreMode::kCached);
+    kernel.Run(sources.data(), packed, at.element_count, StoreMode::kCached);
     CopyStrided(MakeCopy(loops, size, /*to_packed=*/false), size, packed, first);
   }
 }

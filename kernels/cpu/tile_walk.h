@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/bound_kernel.h"
 #include "kernels/plan.h"
 
 namespace opserve::cpu {
@@ -28,7 +28,7 @@ class TileWalk {
 
   // Computes tiles `begin` to `end` - 1. The pointers are to the first elements of the operands.
   // Writes elements of the output only, not the gaps between them.
-  void Run(FlatKernel kernel, std::span<const std::byte* const> inputs, std::byte* output,
+  void Run(const BoundKernel& kernel, std::span<const std::byte* const> inputs, std::byte* output,
            uint64_t begin, uint64_t end) const;
 
  private:
@@ -37,8 +37,8 @@ class TileWalk {
 
   void ChooseTile();
   Position PositionOf(uint64_t tile) const;
-  void RunTile(FlatKernel kernel, std::span<const std::byte* const> inputs, std::byte* output,
-               const Position& at, Scratch& scratch) const;
+  void RunTile(const BoundKernel& kernel, std::span<const std::byte* const> inputs,
+               std::byte* output, const Position& at, Scratch& scratch) const;
 
   const Plan& plan_;
   std::array<size_t, kMaxTensors> element_sizes_ = {};

@@ -1,6 +1,6 @@
-// The kernels of one group of element types: the operator table, expanded once per target. A unit
-// (elementwise_*.cc) defines OPSERVE_UNIT, its name, and OPSERVE_UNIT_LANES, its element types, and
-// includes this file under foreach_target.h.
+// The kernels of one unit: the rows of a family, expanded for some element types once per target. A
+// unit (kernels/cpu/unit.cc.in) defines OPSERVE_UNIT, its name, OPSERVE_UNIT_ROWS, the file of its
+// rows, and OPSERVE_UNIT_LANES, its element types, and includes this file under foreach_target.h.
 
 #if defined(OPSERVE_KERNELS_CPU_UNIT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPSERVE_KERNELS_CPU_UNIT_INL_H_
@@ -9,11 +9,14 @@
 #define OPSERVE_KERNELS_CPU_UNIT_INL_H_
 #endif
 
-#include <array>
-
 #include "hwy/highway.h"
+#include "kernels/cpu/bodies/activation-inl.h"
+#include "kernels/cpu/bodies/arithmetic-inl.h"
+#include "kernels/cpu/bodies/logic-inl.h"
+#include "kernels/cpu/bodies/moves-inl.h"
+#include "kernels/cpu/bodies/rounding-inl.h"
+#include "kernels/cpu/bodies/selection-inl.h"
 #include "kernels/cpu/cells.h"
-#include "kernels/cpu/ops-inl.h"
 #include "kernels/cpu/shapes-inl.h"
 #include "kernels/op_rows.h"
 
@@ -23,59 +26,75 @@ namespace opserve::cpu::HWY_NAMESPACE {
 // One functor per operator and mode. The return type is spelled out so that drivers can ask whether
 // a body takes a tag.
 #define OPSERVE_STRIP(...) __VA_ARGS__
-#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE)             \
-  struct Op##NAME {                                                              \
-    static constexpr OpId kId = OpId::NAME;                                      \
-    template <int kMode>                                                         \
-    struct Body {                                                                \
-      template <class D, class V>                                                \
-      HWY_INLINE auto operator()([[maybe_unused]] D d,                           \
-                                 OPSERVE_OPERANDS_##SHAPE(hn::Mask<D>, V)) const \
-          -> decltype(OPSERVE_STRIP SIMD) {                                      \
-        return OPSERVE_STRIP SIMD;                                               \
-      }                                                                          \
-    };                                                                           \
-    template <int kMode, class T>                                                \
-    using Step = SHAPE##Step<Body<kMode>, T>;                                    \
+#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE)                         \
+  struct Op##NAME {                                                                          \
+    static constexpr OpId kId = OpId::NAME;                                                  \
+    template <int kMode>                                                                     \
+    struct Body {                                                                            \
+      template <class D, class V>                                                            \
+      HWY_INLINE auto operator()([[maybe_unused]] D d, [[maybe_unused]] const Attributes& p, \
+                                 OPSERVE_OPERANDS_##SHAPE(hn::Mask<D>, V)) const             \
+          -> decltype(OPSERVE_STRIP SIMD) {                                                  \
+        return OPSERVE_STRIP SIMD;                                                           \
+      }                                                                                      \
+    };                                                                                       \
+    template <int kMode, class T, class TFlag>                                               \
+    using Step = SHAPE##Step<Body<kMode>, T, TFlag>;                                         \
   };
-#include "kernels/elementwise.def"
+#include OPSERVE_UNIT_ROWS
 #undef OPSERVE_OPERATOR
 #undef OPSERVE_STRIP
 
-// The kernel of one cell, nullptr where the operator has none.
-template <class Op, class T, int kMode>
+// The kernel of one cell, nullptr where the operator has none. TFlag is the type of flags and
+// counts.
+template <class Op, class T, class TFlag, int kMode>
 constexpr FlatKernel CellKernel() {
-  if constexpr (HasCell(Op::kId, kLaneType<T>, kMode)) {
-    return &RunFlat<typename Op::template Step<kMode, T>>;
+  if constexpr (HasCell(Op::kId, kLaneType<T>, sizeof(TFlag) == 4, kMode)) {
+    return &RunFlat<typename Op::template Step<kMode, T, TFlag>>;
   } else {
     return nullptr;
   }
 }
 
-template <class T>
-constexpr KernelsOfType MakeKernelsOfType() {
-  return {{
-#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE)      \
-  ModeKernels{CellKernel<Op##NAME, T, 0>(), CellKernel<Op##NAME, T, 1>(), \
-              CellKernel<Op##NAME, T, 2>(), CellKernel<Op##NAME, T, 3>()},
-#include "kernels/elementwise.def"
-#undef OPSERVE_OPERATOR
-  }};
+template <class Op, class T, int... kMode>
+constexpr RowKernels MakeRow(std::integer_sequence<int, kMode...>) {
+  return {Op::kId,
+          {CellKernel<Op, T, uint8_t, kMode>()..., CellKernel<Op, T, uint32_t, kMode>()...}};
 }
 
-template <class... T>
-FlatKernel FindKernel(OpId op, DataType lane, int mode) {
-  static constexpr KernelsOfType kKernels[] = {MakeKernelsOfType<T>()...};
-  constexpr DataType kTypes[] = {kLaneType<T>...};
-  for (size_t i = 0; i < sizeof...(T); ++i) {
-    if (kTypes[i] == lane) return kKernels[i][static_cast<size_t>(op)][static_cast<size_t>(mode)];
+// All units have these, each with rows of its own.
+namespace {
+
+// The kernel of `op` for lanes of T.
+template <class T>
+FlatKernel FindInRows(OpId op, const KernelVariant& variant) {
+  constexpr auto kModes = std::make_integer_sequence<int, op_rows::kMaxModes>();
+  static constexpr RowKernels kRows[] = {
+#define OPSERVE_OPERATOR(NAME, ...) MakeRow<Op##NAME, T>(kModes),
+#include OPSERVE_UNIT_ROWS
+#undef OPSERVE_OPERATOR
+  };
+  const bool is_wide_flag =
+      TraitsOf(op).shape.result != OpResult::kValue && variant.output == DataType::kUint32;
+  const int at = variant.mode + (is_wide_flag ? op_rows::kMaxModes : 0);
+  for (const RowKernels& row : kRows) {
+    if (row.op == op) return row.kernels[static_cast<size_t>(at)];
   }
   return nullptr;
 }
 
+template <class... T>
+FlatKernel FindKernel(OpId op, const KernelVariant& variant) {
+  FlatKernel found = nullptr;
+  ((kLaneType<T> == variant.lane ? void(found = FindInRows<T>(op, variant)) : void()), ...);
+  return found;
+}
+
+}  // namespace
+
 // Named per unit: the tables of all units share one namespace per target.
-FlatKernel HWY_CONCAT(Find, OPSERVE_UNIT)(OpId op, DataType lane, int mode) {
-  return FindKernel<OPSERVE_UNIT_LANES>(op, lane, mode);
+FlatKernel HWY_CONCAT(Find, OPSERVE_UNIT)(OpId op, const KernelVariant& variant) {
+  return FindKernel<OPSERVE_UNIT_LANES>(op, variant);
 }
 
 }  // namespace opserve::cpu::HWY_NAMESPACE

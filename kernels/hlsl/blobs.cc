@@ -35,8 +35,8 @@ struct Entry {
 
 constexpr Entry kEntries[] = {
 #define OPSERVE_BLOB_COMPILER(VERSION)
-#define OPSERVE_BLOB(OP, TYPE, MODE, LAYOUT, HASH, OFFSET, SIZE) \
-  {{OpId::OP, TYPE, MODE, LAYOUT}, HASH, OFFSET, SIZE},
+#define OPSERVE_BLOB(OP, LANE, OUTPUT, MODE, LAYOUT, HASH, OFFSET, SIZE) \
+  {{OpId::OP, LANE, OUTPUT, MODE, LAYOUT}, HASH, OFFSET, SIZE},
 #include "kernels/hlsl/blobs/index.inc"
 #undef OPSERVE_BLOB
 #undef OPSERVE_BLOB_COMPILER

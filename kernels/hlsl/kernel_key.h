@@ -29,33 +29,34 @@ constexpr absl::string_view NameOf(LayoutClass layout) {
 struct KernelKey {
   OpId op = {};
   DataType lane = DataType::kUnknown;
+  DataType output = DataType::kUnknown;
   int mode = 0;
   LayoutClass layout = LayoutClass::kPacked;
 
   bool operator==(const KernelKey&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const KernelKey& key) {
-    return H::combine(std::move(h), key.op, key.lane, key.mode, key.layout);
+    return H::combine(std::move(h), key.op, key.lane, key.output, key.mode, key.layout);
   }
 };
 
 // Elements that one thread of a packed kernel computes at a time: 16 bytes of the widest tensor,
 // and at least one whole word of the output.
-constexpr uint32_t ElementsPerBlock(const OpTraits& op, DataType lane) {
-  uint32_t widest = 1;
-  for (int t = 0; t < op.tensor_count(); ++t) {
-    const auto size = static_cast<uint32_t>(SizeOf(op.TensorType(t, lane)));
+constexpr uint32_t ElementsPerBlock(const OpTraits& op, DataType lane, DataType output) {
+  const auto out = static_cast<uint32_t>(SizeOf(output));
+  uint32_t widest = out;
+  for (int i = 0; i < op.input_count(); ++i) {
+    const auto size = static_cast<uint32_t>(SizeOf(op.InputType(i, lane)));
     widest = size > widest ? size : widest;
   }
-  const auto out = static_cast<uint32_t>(SizeOf(op.TensorType(op.input_count(), lane)));
   const uint32_t elements = 16 / widest;
   return elements * out < 4 ? 4 / out : elements;
 }
 
 // Elements of the output's address range that one thread of a strided kernel writes at a time: a
 // word, or one element of 64 bits.
-constexpr uint32_t SlotsPerWord(const OpTraits& op, DataType lane) {
-  const auto out = static_cast<uint32_t>(SizeOf(op.TensorType(op.input_count(), lane)));
+constexpr uint32_t SlotsPerWord(DataType output) {
+  const auto out = static_cast<uint32_t>(SizeOf(output));
   return out < 4 ? 4 / out : 1;
 }
 

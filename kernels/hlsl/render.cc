@@ -13,7 +13,7 @@ namespace {
 // The HLSL expressions of all operators, each in parentheses.
 constexpr absl::string_view kExpressions[] = {
 #define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) #HLSL,
-#include "kernels/elementwise.def"
+#include "kernels/operators.def"
 #undef OPSERVE_OPERATOR
 };
 
@@ -43,14 +43,14 @@ struct Kernel {
 
 Kernel KernelOf(const KernelKey& key) {
   const OpTraits& op = TraitsOf(key.op);
-  // What is only moved is read and written as unsigned bits.
-  const auto type_of = [&](int index) {
-    const DataType type = op.TensorType(index, key.lane);
-    return op.shape.moves_bits ? UnsignedOfSameSize(type) : type;
+  // Bits are read and written as unsigned ones.
+  const auto as_seen = [&](DataType type) {
+    return op.shape.is_bitwise ? UnsignedOfSameSize(type) : type;
   };
-  Kernel kernel{op, key, {}, {'z', type_of(op.input_count())}};
+  Kernel kernel{op, key, {}, {'z', as_seen(key.output)}};
   for (int i = 0; i < op.input_count(); ++i) {
-    kernel.inputs.push_back({op.shape.operands[i], type_of(i), op.shape.is_condition(i)});
+    kernel.inputs.push_back(
+        {op.shape.operands[i], as_seen(op.InputType(i, key.lane)), op.shape.is_condition(i)});
   }
   return kernel;
 }
@@ -71,6 +71,7 @@ std::string Bindings(const Kernel& kernel) {
       "  uint block_count;\n"
       "  uint thread_count;\n"
       "  uint loop_count;\n"
+      "  uint4 p;\n"
       "};\n";
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     absl::StrAppend(&text, "ByteAddressBuffer Input", i, " : register(t", i, ");\n");
@@ -89,8 +90,8 @@ std::string ElementFunction(const Kernel& kernel) {
                         absl::string_view(&input.letter, 1));
       });
   return absl::StrCat(kernel.output.value_type(), " Element(", operands, ") { return ",
-                      ExpressionOf(kernel.key.op), kernel.op.shape.is_predicate ? " ? 1 : 0" : "",
-                      "; }\n\n");
+                      ExpressionOf(kernel.key.op),
+                      kernel.op.shape.result == OpResult::kFlag ? " ? 1 : 0" : "", "; }\n\n");
 }
 
 // The element of `tensor` that begins at bit `shift` of the word, or the two words, given.
@@ -190,7 +191,7 @@ std::string Main(absl::string_view body) {
 }
 
 std::string PackedMain(const Kernel& kernel) {
-  const uint32_t elements = ElementsPerBlock(kernel.op, kernel.key.lane);
+  const uint32_t elements = ElementsPerBlock(kernel.op, kernel.key.lane, kernel.key.output);
   std::string body;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     absl::StrAppend(&body, LoadBlock(kernel.inputs[i], i, elements));
@@ -240,7 +241,7 @@ std::string SlotFunction(const Kernel& kernel) {
 }
 
 std::string StridedMain(const Kernel& kernel) {
-  const uint32_t slots = SlotsPerWord(kernel.op, kernel.key.lane);
+  const uint32_t slots = SlotsPerWord(kernel.key.output);
   std::vector<std::string> elements;
   for (uint32_t i = 0; i < slots; ++i) {
     elements.push_back(slots == 1 ? "Slot(block)"
@@ -259,11 +260,14 @@ std::vector<KernelKey> AllKernelKeys() {
   std::vector<KernelKey> keys;
   for (const OpTraits& op : OpTable()) {
     if (ExpressionOf(op.id) == "()") continue;
-    for (DataType type : kAllDataTypes) {
-      if (!op.lane_types().contains(type)) continue;
-      for (int mode = 0; mode < op.mode_count(); ++mode) {
-        keys.push_back({op.id, type, mode, LayoutClass::kPacked});
-        keys.push_back({op.id, type, mode, LayoutClass::kStrided});
+    for (DataType lane : kAllDataTypes) {
+      if (!op.lane_types().contains(lane)) continue;
+      for (DataType output : kAllDataTypes) {
+        if (!op.OutputTypes(lane).contains(output)) continue;
+        for (int mode = 0; mode < op.mode_count(); ++mode) {
+          keys.push_back({op.id, lane, output, mode, LayoutClass::kPacked});
+          keys.push_back({op.id, lane, output, mode, LayoutClass::kStrided});
+        }
       }
     }
   }
@@ -279,7 +283,8 @@ std::string RenderKernel(const KernelKey& key, absl::string_view bodies) {
 
 std::string ReadBodies(const std::string& folder) {
   std::string text;
-  for (const char* name : {"/elements.hlsli", "/operators.hlsli"}) {
+  for (const char* name :
+       {"/elements.hlsli", "/moves.hlsli", "/logic.hlsli", "/selection.hlsli", "/rounding.hlsli"}) {
     std::ifstream file(folder + name, std::ios::binary);
     if (!file) return "";
     text.append(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());

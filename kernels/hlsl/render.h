@@ -4,7 +4,9 @@
 // tool that builds the blobs and by tests; the server needs only kernels/hlsl/blobs.h.
 //
 // A kernel binds:
-//   b0         block count, thread count, loop count (root constants)
+//   b0         block count, thread count, loop count, one unused, and the attributes of the call,
+//   as
+//              in AttributeValues (root constants)
 //   t0, t1, .. the inputs, raw (root SRVs)
 //   t3         the plan, raw; strided kernels only (root SRV)
 //   u0         the output, raw (root UAV)
@@ -24,7 +26,7 @@ namespace opserve::hlsl {
 std::vector<KernelKey> AllKernelKeys();
 
 // The complete source of a kernel, which must be one of AllKernelKeys(). `bodies`: the text of
-// elements.hlsli and operators.hlsli. Kernels that do the same have the same text: moves, for
+// all *.hlsli files. Kernels that do the same have the same text: moves, for
 // example, depend on the size of an element only.
 std::string RenderKernel(const KernelKey& key, absl::string_view bodies);
 

@@ -11,12 +11,28 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/hlsl/blobs.h"
 #include "kernels/op_table.h"
 
 namespace opserve {
 namespace {
 
 std::string Anchor(const OpTraits& op) { return absl::AsciiStrToLower(op.name); }
+
+// "arithmetic" becomes "Arithmetic".
+std::string Capitalized(absl::string_view text) {
+  return absl::StrCat(absl::AsciiStrToUpper(text.substr(0, 1)), text.substr(1));
+}
+
+// The lane types that a GPU has kernels for.
+std::string GpuTypes(const OpTraits& op) {
+  DataTypeSet types;
+  for (const hlsl::Blob& blob : hlsl::AllBlobs()) {
+    if (blob.key.op == op.id) types = types | DataTypeSet{blob.key.lane};
+  }
+  if (types.empty()) return "none; it runs on the processor";
+  return types == op.lane_types() ? "all types" : types.ToString();
+}
 
 std::string TensorNames(const OpTraits& op, bool only_sharing_type) {
   std::string names;
@@ -74,16 +90,18 @@ std::string Section(const OpTraits& op) {
   for (const AttributeTraits& attribute : op.attributes) {
     absl::StrAppend(&text, AttributeText(attribute));
   }
+  if (op.takes_scale_bias) {
+    absl::StrAppend(&text, "- `", kScaleAttribute, "`, `", kBiasAttribute,
+                    "` (optional, both or neither): numbers; each element x of the input is first "
+                    "replaced by x * Scale + Bias in its own type\n");
+  }
   absl::StrAppend(&text, "- Same sizes: ", TensorNames(op, false), "\n");
   if (op.same_data_type != 0) {
     absl::StrAppend(&text, "- Same data type: ", TensorNames(op, true), "\n");
   }
   absl::StrAppend(
       &text, "- In place: ", op.in_place.empty() ? "no" : absl::StrJoin(op.in_place, " or "), "\n");
-  absl::StrAppend(&text, "- Precision: ",
-                  op.max_ulp == 0 ? "exact to the bit on every device"
-                                  : absl::StrCat("at most ", op.max_ulp, " ULP"),
-                  "\n\n", SupportTable(op), "\n");
+  absl::StrAppend(&text, "- GPU: ", GpuTypes(op), "\n\n", SupportTable(op), "\n");
   return text;
 }
 
@@ -92,11 +110,18 @@ std::string Page() {
       "# Operators\n\n"
       "Made from the operator table by `make docs`; do not edit. A row holds from its feature "
       "level "
-      "until the next row.\nWhat the operators return for NaN, infinities, zeros and denormals is "
-      "in "
-      "[adr/0005-rounding-and-fmod.md](adr/0005-rounding-and-fmod.md).\n\n"
-      "| operator | introduced | what it does |\n|---|---|---|\n";
+      "until the next row.\nEvery result is the exact value of the formula, rounded once, the same "
+      "on "
+      "every device; a computed NaN is any quiet NaN.\n[adr/0005-rounding-and-fmod.md]"
+      "(adr/0005-rounding-and-fmod.md) tells what rounding and remainders do with NaN, infinities, "
+      "zeros and denormals.\n";
+  const OpTraits* last = nullptr;
   for (const OpTraits& op : OpTable()) {
+    if (last == nullptr || op.family != last->family) {
+      absl::StrAppend(&page, "\n**", Capitalized(NameOf(op.family)),
+                      "**\n\n| operator | introduced | what it does |\n|---|---|---|\n");
+    }
+    last = &op;
     absl::StrAppend(&page, "| [", op.name, "](#", Anchor(op), ") | ", NameOf(op.introduced()),
                     " | ", op.summary, " |\n");
   }

@@ -54,11 +54,15 @@ DeviceProfile ProfileOf(const AdapterInfo& adapter, const std::string& name,
   return profile;
 }
 
-// Whether there are kernels for every mode and layout.
+// Whether there are kernels for every type of output, mode and layout.
 bool HasKernels(const OpTraits& op, DataType lane) {
-  for (int mode = 0; mode < op.mode_count(); ++mode) {
-    for (hlsl::LayoutClass layout : {hlsl::LayoutClass::kPacked, hlsl::LayoutClass::kStrided}) {
-      if (hlsl::FindBlob({op.id, lane, mode, layout}) == nullptr) return false;
+  const DataTypeSet outputs = op.OutputTypes(lane);
+  for (DataType output : kAllDataTypes) {
+    if (!outputs.contains(output)) continue;
+    for (int mode = 0; mode < op.mode_count(); ++mode) {
+      for (hlsl::LayoutClass layout : {hlsl::LayoutClass::kPacked, hlsl::LayoutClass::kStrided}) {
+        if (hlsl::FindBlob({op.id, lane, output, mode, layout}) == nullptr) return false;
+      }
     }
   }
   return true;
@@ -338,15 +342,6 @@ TransferCounters D3D12Device::transfers() const {
           .uploaded_bytes = impl_->uploaded_bytes,
           .kept_inputs = impl_->kept_inputs,
           .evictions = impl_->contents.evictions()};
-}
-
-absl::Status D3D12Device::WarmUp() {
-  for (const hlsl::Blob& blob : hlsl::AllBlobs()) {
-    const absl::Status status = impl_->PipelineOf(blob.key).status();
-    if (absl::IsUnavailable(status)) impl_->device->MarkLost(status);
-    if (!absl::IsUnimplemented(status)) OPSERVE_RETURN_IF_ERROR(status);
-  }
-  return absl::OkStatus();
 }
 
 absl::Status D3D12Device::status() const { return impl_->device->status(); }

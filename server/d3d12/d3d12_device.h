@@ -67,14 +67,11 @@ class D3D12Device final : public ComputeDevice {
   D3D12Device& operator=(const D3D12Device&) = delete;
 
   const DeviceProfile& profile() const override;
-  // Never waits. True where there are kernels for all layouts, and the driver has refused none yet.
+  // Never waits. True where there are kernels for all layouts, and the driver has refused none yet:
+  // pipelines are made at the first calls.
   bool Supports(OpId op, DataType lane) const override;
   absl::Status Run(std::span<const DeviceCall> calls) override;
   TransferCounters transfers() const override;
-
-  // Makes the pipelines of all kernels now instead of at their first calls. Kernels that the driver
-  // refuses are not supported from then on; any other error is returned.
-  absl::Status WarmUp();
 
   // OK, or why the device is lost.
   absl::Status status() const;

@@ -26,10 +26,10 @@ enum RootParameter : UINT {
   kRootOutput = kRootPlan + 1,
   kRootParameterCount = kRootOutput + 1,
 };
-// Number of 32-bit values of kRootConstants. Kernels read three of them; a constant buffer is made
-// of whole registers of four values, and the root signature must have what the compiled kernel
-// declares.
-inline constexpr UINT kRootConstantCount = 4;
+// Number of 32-bit values of kRootConstants: three numbers of the dispatch, one that is unused, as
+// a constant buffer is made of whole registers of four values, and the attributes of the call.
+inline constexpr UINT kRootConstantCount = 8;
+inline constexpr UINT kFirstAttribute = 4;
 
 // What a buffer is for.
 enum class BufferKind { kUpload, kReadback, kDefault };

@@ -56,7 +56,7 @@ class PackedArithmetic {
   explicit PackedArithmetic(const Invocation& call)
       : call_(call),
         op_(TraitsOf(call.op)),
-        per_block_(hlsl::ElementsPerBlock(op_, call.lane_type)) {
+        per_block_(hlsl::ElementsPerBlock(op_, call.lane_type, call.output.data_type)) {
     for (int i = 0; i < op_.input_count(); ++i) {
       while (InputBytes(i, blocks_per_word_) % kWordBytes != 0) blocks_per_word_ *= 2;
     }
@@ -104,7 +104,7 @@ uint64_t StridedResultBytes(const Invocation& call, bool is_dense) {
 
 // Bytes that a thread of a strided kernel writes at a time.
 uint64_t StridedBlockBytes(const Invocation& call) {
-  return hlsl::SlotsPerWord(TraitsOf(call.op), call.lane_type) * SizeOf(call.output.data_type);
+  return hlsl::SlotsPerWord(call.output.data_type) * SizeOf(call.output.data_type);
 }
 
 Extent StridedExtent(const Invocation& call) {
@@ -148,6 +148,7 @@ void LayOutPacked(std::span<const DeviceCall> calls, BatchLayout& layout) {
     place.result_bytes = call.invocation->output_bytes;
     first_block += packed.BlocksOf(*call.invocation);
   }
+  dispatch.attributes = calls[0].invocation->attributes;
   SetBlocks(blocks, dispatch);
 }
 
@@ -167,6 +168,7 @@ void AddStrided(const Invocation& call, BatchLayout& layout) {
   layout.input_buffer_bytes += extent.inputs;
   layout.output_buffer_bytes = bound.output + extent.outputs;
   dispatch.loop_count = static_cast<uint32_t>(call.plan.loop_count);
+  dispatch.attributes = call.attributes;
   SetBlocks(extent.outputs / StridedBlockBytes(call), dispatch);
 }
 
@@ -174,6 +176,7 @@ void AddStrided(const Invocation& call, BatchLayout& layout) {
 absl::Status CheckCalls(std::span<const DeviceCall> calls, uint64_t limit) {
   const Invocation& first = *calls[0].invocation;
   const LaneKey lane = LaneKeyOf(first);
+  if (first.scale_bias) return absl::UnimplementedError("GPU kernels take no ScaleBias.");
   const PackedArithmetic packed(first);
   for (const DeviceCall& call : calls) {
     if (LaneKeyOf(*call.invocation) != lane) {
@@ -199,7 +202,7 @@ absl::StatusOr<BatchLayout> LayOut(std::span<const DeviceCall> calls, uint64_t m
   const Invocation& first = *calls[0].invocation;
   BatchLayout layout;
   layout.kernel = {
-      first.op, first.lane_type, first.mode(),
+      first.op, first.lane_type, first.output.data_type, first.mode(),
       first.plan.is_packed() ? hlsl::LayoutClass::kPacked : hlsl::LayoutClass::kStrided};
   layout.places.reserve(calls.size());
   if (first.plan.is_packed()) {

@@ -47,6 +47,7 @@ struct Dispatch {
   uint32_t block_count = 0;
   uint32_t thread_count = 0;
   uint32_t loop_count = 0;
+  AttributeValues attributes = {};
   // Where its root descriptors point to.
   Offsets bound;
 };
@@ -79,7 +80,8 @@ struct BatchLayout {
 };
 
 // Lays out `calls`, at least one, all of one lane; their buffers are not looked at. UNIMPLEMENTED
-// if one of them alone would need a buffer of more than `max_buffer_bytes` or kMaxKernelBytes,
+// if they have a ScaleBias, which no kernel takes, or if one of them alone would need a buffer of
+// more than `max_buffer_bytes` or kMaxKernelBytes,
 // RESOURCE_EXHAUSTED if only all of them together do, INTERNAL if their lanes differ. Thread-safe,
 // like all functions here.
 absl::StatusOr<BatchLayout> LayOut(std::span<const DeviceCall> calls, uint64_t max_buffer_bytes);

@@ -1,5 +1,6 @@
 #include "server/d3d12/recording.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -58,8 +59,11 @@ struct Addresses {
 
 void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
                     const hlsl::KernelKey& kernel, const Addresses& addresses) {
-  const std::array<uint32_t, kRootConstantCount> constants = {
-      dispatch.block_count, dispatch.thread_count, dispatch.loop_count, 0};
+  std::array<uint32_t, kRootConstantCount> constants = {dispatch.block_count, dispatch.thread_count,
+                                                        dispatch.loop_count};
+  static_assert(kFirstAttribute + kMaxAttributes == kRootConstantCount);
+  std::copy(dispatch.attributes.begin(), dispatch.attributes.end(),
+            constants.begin() + kFirstAttribute);
   list.SetComputeRoot32BitConstants(kRootConstants, kRootConstantCount, constants.data(), 0);
   for (int i = 0; i < TraitsOf(kernel.op).input_count(); ++i) {
     list.SetComputeRootShaderResourceView(kRootInputs + static_cast<UINT>(i), addresses.inputs[i]);

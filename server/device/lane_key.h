@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "kernels/invocation.h"
@@ -18,22 +19,30 @@ namespace opserve {
 struct LaneKey {
   OpId op = {};
   DataType lane_type = DataType::kUnknown;
+  DataType output_type = DataType::kUnknown;
   bool is_packed = false;
   AttributeValues attributes = {};
+  std::optional<ScaleBias> scale_bias = {};
   // A sequence: a number that no other one has, so that each runs by itself. 0: one operator.
   uint64_t sequence = 0;
 
   bool operator==(const LaneKey&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const LaneKey& key) {
-    return H::combine(std::move(h), key.op, key.lane_type, key.is_packed, key.attributes,
-                      key.sequence);
+    return H::combine(std::move(h), key.op, key.lane_type, key.output_type, key.is_packed,
+                      key.attributes, key.scale_bias.has_value(),
+                      key.scale_bias.value_or(ScaleBias()), key.sequence);
   }
 };
 
 // The lane of a validated call.
 inline LaneKey LaneKeyOf(const Invocation& invocation) {
-  return {invocation.op, invocation.lane_type, invocation.plan.is_packed(), invocation.attributes};
+  return {invocation.op,
+          invocation.lane_type,
+          invocation.output.data_type,
+          invocation.plan.is_packed(),
+          invocation.attributes,
+          invocation.scale_bias};
 }
 
 // A lane for one sequence. Thread-safe.

@@ -41,12 +41,13 @@ void RequestMetrics::OnRequest(const RequestRecord& record, const RequestSource&
   if (record.work == WorkKind::kNone && !absl::StartsWith(record.method, "Execute")) return;
   const size_t work = WorkOf(record);
   const size_t device = record.device.empty() ? kNoDevice : devices_.Of(record.device);
-  Bump(shard.requests[work][static_cast<size_t>(record.type)][device][code]);
-  WorkTimes& times = shard.times[work][device];
-  times.total.Add(record.total);
+  Work* const mine = shard.works[work][device].Make();
+  if (mine == nullptr) return;
+  Bump(mine->requests[static_cast<size_t>(record.type)][code]);
+  mine->total.Add(record.total);
   if (record.device.empty()) return;
-  times.queue.Add(record.queued);
-  times.run.Add(record.ran);
+  mine->queue.Add(record.queued);
+  mine->run.Add(record.ran);
 }
 
 void RequestMetrics::OnSent(absl::string_view method, Clock::Duration took) noexcept {
@@ -58,6 +59,13 @@ uint64_t RequestMetrics::Sum(Counter counter) const {
   uint64_t sum = 0;
   for (const Shard& shard : *shards_) sum += counter(shard).load(kRelaxed);
   return sum;
+}
+
+template <class Use>
+void RequestMetrics::ForEachWork(size_t work, size_t device, Use use) const {
+  for (const Shard& shard : *shards_) {
+    if (const Work* const one = shard.works[work][device].get(); one != nullptr) use(*one);
+  }
 }
 
 template <class Histogram>
@@ -80,9 +88,9 @@ void RequestMetrics::Collect(MetricSet& set) const {
   CollectRequests(set);
   CollectMethods(set);
   CollectErrors(set);
-  CollectTimes(set, MetricId::kRequestSeconds, &WorkTimes::total);
-  CollectTimes(set, MetricId::kQueueSeconds, &WorkTimes::queue);
-  CollectTimes(set, MetricId::kRunSeconds, &WorkTimes::run);
+  CollectTimes(set, MetricId::kRequestSeconds, &Work::total);
+  CollectTimes(set, MetricId::kQueueSeconds, &Work::queue);
+  CollectTimes(set, MetricId::kRunSeconds, &Work::run);
   CollectTransfers(set);
 }
 
@@ -93,9 +101,9 @@ void RequestMetrics::CollectRequests(MetricSet& set) const {
           type == 0 ? absl::string_view("none") : NameOf(static_cast<DataType>(type));
       for (size_t device = 0; device < kDevices; ++device) {
         for (size_t code = 0; code < kCodes; ++code) {
-          const uint64_t count = Sum([&](const Shard& shard) -> const Count& {
-            return shard.requests[work][type][device][code];
-          });
+          uint64_t count = 0;
+          ForEachWork(work, device,
+                      [&](const Work& one) { count += one.requests[type][code].load(kRelaxed); });
           if (count == 0) continue;
           set.Add(MetricId::kRequests,
                   {WorkName(work), type_name, DeviceName(device),
@@ -108,12 +116,11 @@ void RequestMetrics::CollectRequests(MetricSet& set) const {
 }
 
 void RequestMetrics::CollectTimes(MetricSet& set, MetricId id,
-                                  DurationHistogram WorkTimes::*which) const {
+                                  DurationHistogram Work::*which) const {
   for (size_t work = 0; work < kWorks; ++work) {
     for (size_t device = 0; device < kDevices; ++device) {
-      const DurationSum sum = SumTimes([&](const Shard& shard) -> const DurationHistogram& {
-        return shard.times[work][device].*which;
-      });
+      DurationSum sum;
+      ForEachWork(work, device, [&](const Work& one) { sum.Add(one.*which); });
       if (!sum.empty()) set.Add(id, {WorkName(work), DeviceName(device)}, sum.value());
     }
   }

@@ -15,6 +15,7 @@
 #include "kernels/op_table.h"
 #include "opserve/error_reasons.h"
 #include "server/base/duration_histogram.h"
+#include "server/base/on_demand.h"
 #include "server/metrics/duration_metric.h"
 #include "server/metrics/metric_set.h"
 #include "server/metrics/name_index.h"
@@ -22,10 +23,11 @@
 
 namespace opserve {
 
-// Every combination of labels that there can be has its counter from the start, in tables: a
-// request adds to some numbers, and neither allocates nor takes a lock, but for the first one of
-// each device and method. Threads count in different tables where there are few of them.
-// Thread-safe.
+// Every combination of labels that there can be has its counter in tables: a request adds to some
+// numbers, and neither allocates nor takes a lock, but for the first one of each method, and of
+// each operator on each device. Threads count in different tables where there are few of them.
+// Where there is no memory for the counters of an operator, its requests are counted among calls
+// and errors alone. Thread-safe.
 //
 // Whoever scrapes while requests end sees some of them in one metric and not yet in another.
 class RequestMetrics final : public RequestObserver {
@@ -42,7 +44,7 @@ class RequestMetrics final : public RequestObserver {
  private:
   static constexpr size_t kOperators = 0
 #define OPSERVE_OPERATOR(...) +1
-#include "kernels/elementwise.def"
+#include "kernels/operators.def"
 #undef OPSERVE_OPERATOR
       ;
   static constexpr size_t kNoWork = kOperators;
@@ -57,7 +59,9 @@ class RequestMetrics final : public RequestObserver {
   static constexpr size_t kReasons = std::size(kAllErrorReasons);
   static constexpr size_t kShards = 4;
   using Count = std::atomic<uint64_t>;
-  struct WorkTimes {
+  // What is computed on one device. Most operators never are on most devices.
+  struct Work {
+    Count requests[kDataTypeCount][kCodes] = {};
     DurationHistogram total;
     DurationHistogram queue;
     DurationHistogram run;
@@ -70,8 +74,7 @@ class RequestMetrics final : public RequestObserver {
   };
   // A thread counts in one of these; the numbers of all belong together.
   struct alignas(128) Shard {
-    Count requests[kWorks][kDataTypeCount][kDevices][kCodes] = {};
-    WorkTimes times[kWorks][kDevices] = {};
+    OnDemand<Work> works[kWorks][kDevices];
     // Of requests of streams.
     DurationHistogram receiving;
     std::array<Method, kMethods> methods = {};
@@ -87,18 +90,21 @@ class RequestMetrics final : public RequestObserver {
   // The sum over all tables of what `counter` picks in each.
   template <class Counter>
   uint64_t Sum(Counter counter) const;
+  // Calls `use` with what each table has of the work on the device.
+  template <class Use>
+  void ForEachWork(size_t work, size_t device, Use use) const;
   void CollectRequests(MetricSet& set) const;
   // The sum over all tables of the histogram that `histogram` picks in each.
   template <class Histogram>
   DurationSum SumTimes(Histogram histogram) const;
-  void CollectTimes(MetricSet& set, MetricId id, DurationHistogram WorkTimes::*which) const;
+  void CollectTimes(MetricSet& set, MetricId id, DurationHistogram Work::*which) const;
   void CollectTransfers(MetricSet& set) const;
   void CollectMethods(MetricSet& set) const;
   void CollectErrors(MetricSet& set) const;
 
   NameIndex<kNamedDevices> devices_;
   NameIndex<kNamedMethods> methods_;
-  // About 2 MiB.
+  // About 0.1 MiB, and for each operator on each device 2 KiB in up to four tables.
   const std::unique_ptr<std::array<Shard, kShards>> shards_;
 };
 

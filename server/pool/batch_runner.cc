@@ -1,5 +1,6 @@
 #include "server/pool/batch_runner.h"
 
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -28,7 +29,55 @@ void BatchRunner::RunUnguarded(Batch& batch) {
     return;
   }
   std::vector<Entry> entries = Prepare(batch);
-  if (!entries.empty()) Attempt(*device, entries, /*may_split=*/true);
+  if (entries.empty() || !TestBeforeUse(*device, entries)) return;
+  Attempt(*device, entries, /*may_split=*/true);
+}
+
+bool BatchRunner::TestBeforeUse(ComputeDevice& device, std::span<Entry> entries) {
+  if (!slot_.is_gpu()) return true;
+  const std::vector<KernelLane> lanes = LanesOf((*entries.front().held)->traits());
+  if (slot_.Untested(device, lanes).empty()) return true;
+  const SelfTestOutcome outcome = TestUntested(device, lanes);
+  if (absl::IsAborted(outcome.status)) {
+    MoveEach(entries);
+  } else if (absl::IsDataLoss(outcome.status)) {
+    const std::string why = absl::StrCat("self-test: ", outcome.status.message());
+    if (slot_.OnSelfTestFailed(device, *outcome.failed, why)) parts_.router.Evacuate(slot_);
+    MoveEach(entries);
+  } else if (!outcome.status.ok()) {
+    OnRunFailed(device, entries, outcome.status, /*may_split=*/false);
+  } else if (!outcome.refused.empty()) {
+    MoveEachToProcessor(entries);
+  } else {
+    return true;
+  }
+  return false;
+}
+
+// ABORTED where the device has stopped serving before its turn.
+SelfTestOutcome BatchRunner::TestUntested(ComputeDevice& device,
+                                          std::span<const KernelLane> lanes) {
+  MutexLock lock(testing_);
+  if (!slot_.Serves(device)) {
+    return {.status = absl::AbortedError("The device does not serve any more.")};
+  }
+  // A device that hangs in a test is as busy as one that hangs in a run.
+  const uint64_t run = slot_.BeginRun(Clock::Duration::zero());
+  const absl::Cleanup end_run = [this, run] { slot_.EndRun(run); };
+  const Clock::TimePoint start = parts_.clock.Now();
+  // Another thread may have tested some meanwhile.
+  SelfTestOutcome outcome = TestLanes(device, slot_.Untested(device, lanes));
+  slot_.OnTested(device, outcome.passed);
+  for (const KernelLane& lane : outcome.refused) slot_.OnRefused(device, lane);
+  const auto took =
+      std::chrono::duration_cast<std::chrono::milliseconds>(parts_.clock.Now() - start);
+  parts_.logger.Log(LogLevel::kDebug, "kernels tested before their first use",
+                    {{"device", slot_.profile().name},
+                     {"operator", TraitsOf(lanes.front().op).name},
+                     {"type", NameOf(lanes.front().type)},
+                     {"cases", outcome.cases},
+                     {"took_ms", took.count()}});
+  return outcome;
 }
 
 std::vector<BatchRunner::Entry> BatchRunner::Prepare(Batch& batch) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "proto/base/mutex.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/batch/batch_queue.h"
@@ -19,6 +20,7 @@
 #include "server/pool/router.h"
 #include "server/pool/verify/recomputation.h"
 #include "server/pool/verify/result_check.h"
+#include "server/pool/verify/self_test.h"
 
 namespace opserve {
 
@@ -58,6 +60,10 @@ class BatchRunner {
   };
 
   void RunUnguarded(Batch& batch);
+  // Tests kernels that the jobs, all of one lane, are the first to use on the device. False where
+  // one did not pass: then the jobs are out of our hands.
+  bool TestBeforeUse(ComputeDevice& device, std::span<Entry> entries);
+  SelfTestOutcome TestUntested(ComputeDevice& device, std::span<const KernelLane> lanes);
   std::vector<Entry> Prepare(Batch& batch);
   void Attempt(ComputeDevice& device, std::span<Entry> entries, bool may_split);
   absl::Status TimedRun(ComputeDevice& device, std::span<const DeviceCall> calls,
@@ -79,6 +85,8 @@ class BatchRunner {
 
   const Parts parts_;
   DeviceSlot& slot_;
+  // Held while kernels are tested, so that no two threads test the same ones.
+  Mutex testing_;
 };
 
 }  // namespace opserve

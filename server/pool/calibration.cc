@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/op_table.h"
 #include "server/device/lane_key.h"
+#include "server/pool/verify/kernel_lane.h"
 #include "server/pool/verify/sample_call.h"
 
 namespace opserve {
@@ -34,14 +34,14 @@ absl::Status Measure(ComputeDevice& device, const SampleSpec& spec, const Clock&
   return status;
 }
 
-absl::Status MeasureLane(ComputeDevice& device, OpId op, DataType lane, const Clock& clock,
+absl::Status MeasureLane(ComputeDevice& device, const KernelLane& lane, const Clock& clock,
                          CostModel& costs) {
   for (SampleLayout layout : {SampleLayout::kPacked, SampleLayout::kPadded}) {
     for (uint32_t bytes : kSizes) {
-      const SampleSpec spec = {.op = op,
-                               .lane = lane,
+      const SampleSpec spec = {.op = lane.op,
+                               .lane = lane.type,
                                .layout = layout,
-                               .count = bytes / static_cast<uint32_t>(SizeOf(lane)),
+                               .count = bytes / static_cast<uint32_t>(SizeOf(lane.type)),
                                .values = SampleValues::kUsual};
       absl::Status status = Measure(device, spec, clock, costs);
       if (!status.ok()) return status;
@@ -53,12 +53,9 @@ absl::Status MeasureLane(ComputeDevice& device, OpId op, DataType lane, const Cl
 }  // namespace
 
 absl::Status Calibrate(ComputeDevice& device, const Clock& clock, CostModel& costs) {
-  for (const OpTraits& op : OpTable()) {
-    for (DataType lane : kAllDataTypes) {
-      if (!op.lane_types().contains(lane) || !device.Supports(op.id, lane)) continue;
-      absl::Status status = MeasureLane(device, op.id, lane, clock, costs);
-      if (!status.ok()) return status;
-    }
+  for (const KernelLane& lane : RepresentativeLanesOf(device)) {
+    absl::Status status = MeasureLane(device, lane, clock, costs);
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }

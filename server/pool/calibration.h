@@ -12,9 +12,9 @@
 
 namespace opserve {
 
-// Runs every operator in every lane type that the device supports, packed and strided, at a small
-// and a large size, and puts the times into `costs`. Takes a second or so. Fails with the first run
-// that fails.
+// Runs the lanes that stand for all, packed and strided, at a small and a large size, and puts the
+// times into `costs`, which then estimates other lanes like them. Fails with the first run that
+// fails.
 absl::Status Calibrate(ComputeDevice& device, const Clock& clock, CostModel& costs);
 
 }  // namespace opserve

@@ -63,6 +63,16 @@ std::optional<Clock::Duration> CostModel::Estimate(const LaneKey& lane, uint64_t
   return FromNanoseconds(line.fixed_ns() + line.per_byte_ns() * static_cast<double>(bytes));
 }
 
+std::optional<Clock::Duration> CostModel::EstimateLike(const LaneKey& lane, uint64_t bytes) const {
+  const std::optional<Clock::Duration> known = Estimate(lane, bytes);
+  if (known) return known;
+  {
+    MutexLock lock(mutex_);
+    if (lanes_.empty()) return std::nullopt;
+  }
+  return EstimateAny(1, bytes);
+}
+
 Clock::Duration CostModel::EstimateAny(size_t runs, uint64_t bytes) const {
   MutexLock lock(mutex_);
   return FromNanoseconds(any_.fixed_ns() * static_cast<double>(runs) +

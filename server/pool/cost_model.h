@@ -49,6 +49,9 @@ class CostModel {
   // Expected time of a run; nullopt if the lane has never been observed.
   std::optional<Clock::Duration> Estimate(const LaneKey& lane, uint64_t bytes) const;
 
+  // The same, by what other lanes take if this one has never been observed; nullopt if none has.
+  std::optional<Clock::Duration> EstimateLike(const LaneKey& lane, uint64_t bytes) const;
+
   // Expected time of `runs` runs of `bytes` bytes together, of whatever lanes; 0 if nothing has
   // been observed.
   Clock::Duration EstimateAny(size_t runs, uint64_t bytes) const;

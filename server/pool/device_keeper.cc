@@ -50,16 +50,17 @@ void DeviceKeeper::BringUp(DeviceSlot& slot) {
 void DeviceKeeper::TestAndInstall(DeviceSlot& slot, std::unique_ptr<ComputeDevice> device,
                                   Clock::TimePoint start) {
   StoppableDevice tested(*device, is_stopped_);
-  absl::Status status = TestDevice(tested).status;
+  const SelfTestOutcome outcome = TestLanes(tested, slot.LanesToTest(tested));
+  absl::Status status = outcome.status;
   const bool is_wrong = absl::IsDataLoss(status);
   if (status.ok()) status = CalibrateSlot(slot, tested);
   if (is_stopped_) return;
   if (is_wrong) {
-    slot.OnNewDeviceWrong(absl::StrCat("self-test: ", status.message()));
+    slot.OnNewDeviceWrong(*outcome.failed, absl::StrCat("self-test: ", status.message()));
   } else if (!status.ok()) {
     slot.OnCreateFailed(status);
   } else {
-    slot.Install(std::move(device));
+    slot.Install(std::move(device), outcome.passed);
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Now() - start);
     logger_.Log(LogLevel::kInfo, "GPU joined",
                 {{"device", slot.profile().name}, {"took_ms", took.count()}});
@@ -126,9 +127,12 @@ SelfTestResult DeviceKeeper::TestNow(DeviceSlot& slot) {
   result.took = clock_.Now() - start;
   result.cases = outcome.cases;
   result.status = std::move(outcome.status);
+  slot.OnTested(*device, outcome.passed);
+  for (const KernelLane& lane : outcome.refused) slot.OnRefused(*device, lane);
   bool is_down = false;
   if (absl::IsDataLoss(result.status)) {
-    is_down = slot.OnSelfTestFailed(*device, absl::StrCat("self-test: ", result.status.message()));
+    is_down = slot.OnSelfTestFailed(*device, *outcome.failed,
+                                    absl::StrCat("self-test: ", result.status.message()));
   } else if (!result.status.ok() && !absl::IsResourceExhausted(result.status)) {
     // Out of memory is no fault: requests may hold all there is.
     is_down = slot.OnFailure(*device, result.status);

@@ -143,7 +143,7 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
       runner_parts{clock_in, logger_in, router, *processor, sampler},
       processor_runner(runner_parts, slots.processor()),
       is_searching(find_gpus != nullptr) {
-  slots.processor().Install(processor);
+  slots.processor().Install(processor, {});
   StartThreads("runner/cpu", slots.processor(), processor_runner,
                ProcessorLimits(options.cpu_workers).max_in_flight, cpu_threads);
 }

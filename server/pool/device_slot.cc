@@ -94,21 +94,28 @@ bool DeviceSlot::Supports(OpId op, DataType lane) const {
 }
 
 bool DeviceSlot::SupportsAll(const JobTraits& job) const {
-  if (job.sequence == nullptr) return Supports(job.lane.op, job.lane.lane_type);
+  const auto supports = [this](OpId op, DataType lane, bool has_scale_bias) {
+    return Supports(op, lane) && !(is_gpu() && has_scale_bias);
+  };
+  if (job.sequence == nullptr) {
+    return supports(job.lane.op, job.lane.lane_type, job.lane.scale_bias.has_value());
+  }
+  if (is_gpu() && job.sequence->shows_nan_bits) return false;
   const auto& steps = job.sequence->steps;
-  return std::all_of(steps.begin(), steps.end(), [this](const SequenceStep& step) {
-    return Supports(step.call->op, step.call->lane_type);
+  return std::all_of(steps.begin(), steps.end(), [&supports](const SequenceStep& step) {
+    return supports(step.call->op, step.call->lane_type, step.call->scale_bias.has_value());
   });
 }
 
 std::optional<Clock::Duration> DeviceSlot::EstimateOf(const JobTraits& job) const {
+  if (job.sequence == nullptr) return costs_.EstimateLike(job.lane, job.bytes);
   const std::optional<Clock::Duration> known = costs_.Estimate(job.lane, job.bytes);
-  if (known || job.sequence == nullptr) return known;
+  if (known) return known;
   Clock::Duration total{};
   for (const SequenceStep& step : job.sequence->steps) {
     uint64_t bytes = step.call->output_bytes;
     for (const uint64_t input : step.call->input_bytes) bytes += input;
-    const std::optional<Clock::Duration> one = costs_.Estimate(LaneKeyOf(*step.call), bytes);
+    const std::optional<Clock::Duration> one = costs_.EstimateLike(LaneKeyOf(*step.call), bytes);
     if (!one) return std::nullopt;
     total += *one;
   }
@@ -184,10 +191,51 @@ bool DeviceSlot::OnMismatch(const ComputeDevice& device, absl::string_view why) 
               [why](DeviceHealth& health, Clock::TimePoint now) { health.OnMismatch(now, why); });
 }
 
-bool DeviceSlot::OnSelfTestFailed(const ComputeDevice& device, absl::string_view why) {
+bool DeviceSlot::OnSelfTestFailed(const ComputeDevice& device, const KernelLane& lane,
+                                  absl::string_view why) {
+  {
+    MutexLock lock(mutex_);
+    once_wrong_.insert(lane);
+  }
   return Tell(&device, [why](DeviceHealth& health, Clock::TimePoint now) {
     health.OnSelfTestFailed(now, why);
   });
+}
+
+std::vector<KernelLane> DeviceSlot::Untested(const ComputeDevice& device,
+                                             std::span<const KernelLane> lanes) const {
+  std::vector<KernelLane> untested;
+  MutexLock lock(mutex_);
+  for (const KernelLane& lane : lanes) {
+    if (device_.get() != &device || !tested_.contains(lane)) untested.push_back(lane);
+  }
+  return untested;
+}
+
+void DeviceSlot::OnTested(const ComputeDevice& device, std::span<const KernelLane> lanes) {
+  MutexLock lock(mutex_);
+  if (device_.get() == &device) tested_.insert(lanes.begin(), lanes.end());
+}
+
+void DeviceSlot::OnRefused(const ComputeDevice& device, const KernelLane& lane) {
+  MutexLock lock(mutex_);
+  if (device_.get() != &device) return;
+  DataTypeSet& supported = supported_[static_cast<size_t>(lane.op)];
+  DataTypeSet others;
+  for (const DataType type : kAllDataTypes) {
+    if (type != lane.type && supported.contains(type)) others = others | DataTypeSet{type};
+  }
+  supported = others;
+}
+
+std::vector<KernelLane> DeviceSlot::LanesToTest(const ComputeDevice& device) const {
+  std::vector<KernelLane> lanes = RepresentativeLanesOf(device);
+  MutexLock lock(mutex_);
+  for (const KernelLane& lane : once_wrong_) {
+    const bool is_there = std::find(lanes.begin(), lanes.end(), lane) != lanes.end();
+    if (!is_there && device.Supports(lane.op, lane.type)) lanes.push_back(lane);
+  }
+  return lanes;
 }
 
 Clock::TimePoint DeviceSlot::next_attempt() const {
@@ -211,13 +259,15 @@ absl::StatusOr<std::unique_ptr<ComputeDevice>> DeviceSlot::Create() {
   return source_.create();
 }
 
-void DeviceSlot::Install(std::shared_ptr<ComputeDevice> device) {
+void DeviceSlot::Install(std::shared_ptr<ComputeDevice> device,
+                         std::span<const KernelLane> tested) {
   std::vector<DataTypeSet> supported = SupportedBy(*device);
   {
     MutexLock lock(mutex_);
     feature_level_ = device->profile().feature_level;
     device_ = std::move(device);
     supported_ = std::move(supported);
+    tested_ = {tested.begin(), tested.end()};
   }
   Tell(nullptr, [](DeviceHealth& health, Clock::TimePoint now) { health.OnRecreated(now); });
 }
@@ -228,7 +278,11 @@ void DeviceSlot::OnCreateFailed(const absl::Status& why) {
   });
 }
 
-void DeviceSlot::OnNewDeviceWrong(absl::string_view why) {
+void DeviceSlot::OnNewDeviceWrong(const KernelLane& lane, absl::string_view why) {
+  {
+    MutexLock lock(mutex_);
+    once_wrong_.insert(lane);
+  }
   Tell(nullptr,
        [why](DeviceHealth& health, Clock::TimePoint now) { health.OnSelfTestFailed(now, why); });
 }

@@ -11,9 +11,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,6 +29,7 @@
 #include "server/pool/device_health.h"
 #include "server/pool/placement.h"
 #include "server/pool/slot_counters.h"
+#include "server/pool/verify/kernel_lane.h"
 
 namespace opserve {
 
@@ -68,10 +71,11 @@ class DeviceSlot {
   bool Serves(const ComputeDevice& device) const;
   // Whether the device has a kernel; as the last device told.
   bool Supports(OpId op, DataType lane) const;
-  // Whether it has kernels for all that the job consists of.
+  // Whether it has kernels for all that the job consists of. No GPU has for a ScaleBias, nor for
+  // sequences that show the bits of computed NaNs, in which devices differ.
   bool SupportsAll(const JobTraits& job) const;
   // Expected time of the job alone; a sequence like which none has run takes as long as its steps
-  // one by one. nullopt if nothing is known.
+  // one by one, and a lane that has not run as long as others do. nullopt if nothing is known.
   std::optional<Clock::Duration> EstimateOf(const JobTraits& job) const;
   // Whether it takes jobs, and has kernels for all of this one.
   bool CanRun(const JobTraits& job) const;
@@ -90,19 +94,30 @@ class DeviceSlot {
   bool OnFailure(const ComputeDevice& device, const absl::Status& why);
   // A result was wrong. True as above.
   bool OnMismatch(const ComputeDevice& device, absl::string_view why);
-  // The known-answer test failed while the device served. True as above.
-  bool OnSelfTestFailed(const ComputeDevice& device, absl::string_view why);
+  // The known-answer test of a lane failed while the device served. True as above.
+  bool OnSelfTestFailed(const ComputeDevice& device, const KernelLane& lane, absl::string_view why);
+
+  // Of `lanes` those whose kernels have not passed their test on `device`, the present one.
+  std::vector<KernelLane> Untested(const ComputeDevice& device,
+                                   std::span<const KernelLane> lanes) const;
+  // They have now.
+  void OnTested(const ComputeDevice& device, std::span<const KernelLane> lanes);
+  // Its driver refuses the kernels of a lane.
+  void OnRefused(const ComputeDevice& device, const KernelLane& lane);
+  // What a new device has to pass before it serves: what stands for all, and what one before it got
+  // wrong. Everything else is tested before its first use.
+  std::vector<KernelLane> LanesToTest(const ComputeDevice& device) const;
 
   // When the device is to be made; kNever: not now.
   Clock::TimePoint next_attempt() const;
   // Making it, by one thread at a time: drops the old device, and makes one.
   absl::StatusOr<std::unique_ptr<ComputeDevice>> Create();
-  // It is tested and takes jobs from now on.
-  void Install(std::shared_ptr<ComputeDevice> device);
+  // `tested` of it is, and it takes jobs from now on.
+  void Install(std::shared_ptr<ComputeDevice> device, std::span<const KernelLane> tested);
   // It could not be made.
   void OnCreateFailed(const absl::Status& why);
-  // It was made, but failed the known-answer test.
-  void OnNewDeviceWrong(absl::string_view why);
+  // It was made, but failed the known-answer test of a lane.
+  void OnNewDeviceWrong(const KernelLane& lane, absl::string_view why);
 
   // Changes the counters.
   void Count(absl::FunctionRef<void(SlotCounters&)> change);
@@ -146,6 +161,10 @@ class DeviceSlot {
   std::optional<std::string> set_aside_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<ComputeDevice> device_ ABSL_GUARDED_BY(mutex_);
   std::vector<DataTypeSet> supported_ ABSL_GUARDED_BY(mutex_);  // by operator
+  // What of the present device has passed its test.
+  absl::flat_hash_set<KernelLane> tested_ ABSL_GUARDED_BY(mutex_);
+  // What failed it, on any device.
+  absl::flat_hash_set<KernelLane> once_wrong_ ABSL_GUARDED_BY(mutex_);
   std::string feature_level_ ABSL_GUARDED_BY(mutex_);
   std::vector<ActiveRun> active_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_run_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -62,6 +62,7 @@ void WriteGroups(const OpTraits& op, v1::OperatorInfo& out) {
 
 void WriteOperator(const OpTraits& op, std::optional<FeatureLevel> level, v1::OperatorInfo& out) {
   out.set_name(Text(op.name));
+  out.set_family(Text(NameOf(op.family)));
   out.set_summary(Text(op.summary));
   out.set_formula(Text(op.formula));
   out.set_introduced(NameOf(op.introduced()));
@@ -70,6 +71,12 @@ void WriteOperator(const OpTraits& op, std::optional<FeatureLevel> level, v1::Op
   for (const AttributeTraits& attribute : op.attributes) {
     WriteAttribute(attribute, *out.add_attributes());
   }
+  if (op.takes_scale_bias) {
+    for (absl::string_view name : {kScaleAttribute, kBiasAttribute}) {
+      WriteAttribute({.name = name, .kind = AttributeKind::kFloat, .optional = true},
+                     *out.add_attributes());
+    }
+  }
   WriteGroups(op, out);
   for (absl::string_view input : op.in_place) out.add_in_place(Text(input));
   if (level) {
@@ -77,7 +84,6 @@ void WriteOperator(const OpTraits& op, std::optional<FeatureLevel> level, v1::Op
   } else {
     for (const SupportRow& row : op.support) WriteSupport(op, row, *out.add_support());
   }
-  out.set_max_ulp(op.max_ulp);
 }
 
 std::vector<Violation> CheckFilters(const v1::ListOperatorsRequest& request, bool level_is_known) {

@@ -129,7 +129,7 @@ absl::Status Bench::Open() {
                profile.feature_level, profile.runtime,
                static_cast<double>(adapter_.memory_bytes) / static_cast<double>(kMiB) / 1024,
                adapter_.is_software ? ", software" : "");
-  return device_->WarmUp();
+  return absl::OkStatus();
 }
 
 void Bench::Section(absl::string_view title, absl::string_view columns) {

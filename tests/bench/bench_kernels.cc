@@ -33,7 +33,15 @@ struct Case {
   DataType type;
   int mode = 0;
   Values values = Values::kUsual;
+  // Whether it is measured only where memory decides: at the largest size, with one thread.
+  bool is_brief = false;
 };
+
+// Whether the table of kernels has the operator in many types, sizes and threads.
+bool IsShownInFull(OpId op) {
+  return op == OpId::ELEMENT_WISE_IF || op == OpId::ELEMENT_WISE_IS_INFINITY ||
+         op == OpId::ELEMENT_WISE_ROUND || op == OpId::ELEMENT_WISE_MODULUS_TRUNCATE;
+}
 
 struct Result {
   std::string op;
@@ -69,11 +77,18 @@ std::vector<Case> AllCases() {
        {kFloat32, kFloat16, kInt8, kUint8, kInt16, kUint16, kInt32, kUint32, kInt64, kUint64}) {
     cases.push_back({OpId::ELEMENT_WISE_MODULUS_TRUNCATE, type});
   }
+  for (const OpTraits& op : OpTable()) {
+    for (DataType type : {kFloat32, kFloat16, kInt8, kUint8, kInt32}) {
+      const bool is_shown = !IsShownInFull(op.id) && op.lane_types().contains(type);
+      if (is_shown) cases.push_back({.op = op.id, .type = type, .is_brief = true});
+    }
+  }
   return cases;
 }
 
 // The least ratio to memcpy that a kernel should reach; 0 where there is no such goal.
 double GoalOf(const Case& each, size_t bytes) {
+  if (each.is_brief) return bytes >= 256 * kMiB ? 1.0 : 0;
   if (each.op == OpId::ELEMENT_WISE_MODULUS_TRUNCATE) {
     const bool is_wide = each.type != DataType::kFloat32 && SizeOf(each.type) >= 4;
     return !is_wide && bytes >= 256 * kMiB ? 0.8 : 0;
@@ -84,7 +99,7 @@ double GoalOf(const Case& each, size_t bytes) {
 
 std::string NameOfCase(const Case& each) {
   const OpTraits& op = TraitsOf(each.op);
-  if (op.attributes.empty()) return std::string(op.name);
+  if (!op.has_mode()) return std::string(op.name);
   return absl::StrCat(op.name, " ", op.attributes[0].values[each.mode].name);
 }
 
@@ -221,6 +236,10 @@ int Run(const Options& options) {
   for (const Case& each : AllCases()) {
     const std::string name = absl::StrCat(NameOfCase(each), " ", NameOf(each.type));
     if (!absl::StrContains(name, options.filter)) continue;
+    if (each.is_brief) {
+      add(Measure(each, sizes.back(), 1, effort));
+      continue;
+    }
     for (size_t bytes : sizes) {
       for (int threads : {1, 2}) add(Measure(each, bytes, threads, effort));
     }

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "kernels/attribute_settings.h"
 #include "kernels/reference_ops.h"
 #include "tests/testing/request_builder.h"
 
@@ -54,14 +55,15 @@ void FillInput(DataType type, Values values, bool is_divisor, Buffer& buffer) {
 
 }  // namespace
 
-std::shared_ptr<const Invocation> MakePackedCall(OpId op, DataType lane, int mode, uint32_t count) {
+std::shared_ptr<const Invocation> MakePackedCall(OpId op, DataType lane, int setting,
+                                                 uint32_t count) {
   const OpTraits& traits = TraitsOf(op);
   testing::RequestBuilder builder{std::string(traits.name)};
   for (int i = 0; i < traits.input_count(); ++i) {
-    builder.Input({.type = traits.TensorType(i, lane), .sizes = {count}});
+    builder.Input({.type = traits.InputType(i, lane), .sizes = {count}});
   }
-  builder.Output({.type = traits.TensorType(traits.input_count(), lane), .sizes = {count}});
-  if (!traits.attributes.empty()) builder.Int(std::string(traits.attributes[0].name), mode);
+  builder.Output({.type = traits.OutputTypes(lane).last(), .sizes = {count}});
+  builder.request().attributes = AttributesOfSetting(traits, setting);
   return builder.Validate({.max_tensor_bytes = UINT64_MAX}).invocation;
 }
 

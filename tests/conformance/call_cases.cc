@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/attribute_settings.h"
 #include "kernels/op_table.h"
 #include "kernels/reference.h"
 #include "tests/conformance/special_values.h"
@@ -48,11 +49,31 @@ std::vector<uint32_t> Permuted(const std::vector<uint32_t>& sizes, uint32_t rota
   return strides;
 }
 
+// The first element of a tensor like `output` that is not right; empty if there is none.
+template <class IsRight>
+std::string FirstDifference(const TensorDesc& output, const std::byte* expected,
+                            const std::byte* actual, const IsRight& is_right) {
+  const size_t size = SizeOf(output.data_type);
+  for (size_t at = 0; at + size <= *ExactSizeInBytes(output); at += size) {
+    const uint64_t want = ReadBits(expected + at, size);
+    const uint64_t have = ReadBits(actual + at, size);
+    if (is_right(want, have)) continue;
+    return absl::StrCat("element ", at / size, ": 0x", absl::Hex(have), " instead of 0x",
+                        absl::Hex(want));
+  }
+  return "";
+}
+
 }  // namespace
 
 int Cell::mode_count() const { return op->mode_count(); }
 
-std::string Cell::name() const { return absl::StrCat(op->name, "_", NameOf(lane)); }
+int Cell::setting_count() const { return SettingCount(*op, lane); }
+
+std::string Cell::name() const {
+  const std::string name = absl::StrCat(op->name, "_", NameOf(lane));
+  return output == op->OutputTypes(lane).last() ? name : absl::StrCat(name, "_", NameOf(output));
+}
 
 void PrintTo(const Cell& cell, std::ostream* out) { *out << cell.name(); }
 
@@ -60,7 +81,10 @@ std::vector<Cell> AllCells() {
   std::vector<Cell> cells;
   for (const OpTraits& op : OpTable()) {
     for (DataType type : kAllDataTypes) {
-      if (op.lane_types().contains(type)) cells.push_back({&op, type});
+      if (!op.lane_types().contains(type)) continue;
+      for (DataType output : kAllDataTypes) {
+        if (op.OutputTypes(type).contains(output)) cells.push_back({&op, type, output});
+      }
     }
   }
   return cells;
@@ -90,16 +114,13 @@ std::vector<Layout> LayoutsOf(uint32_t count) {
   };
 }
 
-std::shared_ptr<const Invocation> MakeCall(const Cell& cell, int mode, const Layout& layout) {
+std::shared_ptr<const Invocation> MakeCall(const Cell& cell, int setting, const Layout& layout) {
   RequestBuilder builder{std::string(cell.op->name)};
   for (int i = 0; i < cell.op->input_count(); ++i) {
-    builder.Input({cell.op->TensorType(i, cell.lane), layout.sizes, layout.strides[i]});
+    builder.Input({cell.op->InputType(i, cell.lane), layout.sizes, layout.strides[i]});
   }
-  builder.Output(
-      {cell.op->TensorType(cell.op->input_count(), cell.lane), layout.sizes, layout.strides[3]});
-  if (!cell.op->attributes.empty()) {
-    builder.Int(std::string(cell.op->attributes[0].name), mode);
-  }
+  builder.Output({cell.output, layout.sizes, layout.strides[3]});
+  builder.request().attributes = AttributesOfSetting(*cell.op, setting);
   ValidationResult result = builder.Validate();
   for (const Violation& violation : result.violations) {
     ADD_FAILURE() << cell.name() << ", " << layout.name << ": " << violation.field << ": "
@@ -136,23 +157,18 @@ std::vector<std::byte> ReferenceOutput(const Invocation& call,
 }
 
 std::string Difference(const Invocation& call, const std::byte* expected, const std::byte* actual) {
-  // Operators that move elements must keep NaNs as they are.
-  const bool moves = TraitsOf(call.op).shape.moves_bits;
-  if (moves && std::memcmp(expected, actual, call.output_bytes) == 0) return "";
   const DataType type = call.output.data_type;
-  const size_t size = SizeOf(type);
-  for (size_t at = 0; at + size <= call.output_bytes; at += size) {
-    const uint64_t want = ReadBits(expected + at, size);
-    const uint64_t have = ReadBits(actual + at, size);
-    const bool is_right = moves || !IsNan(type, want)
-                              ? have == want
-                              : IsNan(type, have) && !IsSignallingNan(type, have);
-    if (!is_right) {
-      return absl::StrCat("element ", at / size, ": 0x", absl::Hex(have), " instead of 0x",
-                          absl::Hex(want));
-    }
-  }
-  return "";
+  return FirstDifference(call.output, expected, actual, [&](uint64_t want, uint64_t have) {
+    if (call.keeps_nan_bits() || !IsNan(type, want)) return have == want;
+    return IsNan(type, have) && !IsSignallingNan(type, have);
+  });
+}
+
+std::string DifferenceOfRuns(const TensorDesc& output, const std::byte* expected,
+                             const std::byte* actual) {
+  return FirstDifference(output, expected, actual, [&](uint64_t want, uint64_t have) {
+    return have == want || (IsNan(output.data_type, want) && IsNan(output.data_type, have));
+  });
 }
 
 }  // namespace opserve::testing

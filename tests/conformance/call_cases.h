@@ -13,18 +13,24 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/kernel_table.h"
 #include "kernels/invocation.h"
 #include "tests/conformance/buffers.h"
 
 namespace opserve::testing {
 
-// An operator in one type; has a kernel per mode.
+// An operator in one type, with results in one; has a kernel per mode, and settings of attributes
+// (kernels/attribute_settings.h) of which the first are those of the modes.
 struct Cell {
   const OpTraits* op = nullptr;
   DataType lane = DataType::kUnknown;
+  DataType output = DataType::kUnknown;
 
   int mode_count() const;
-  // "ELEMENT_WISE_ROUND_FLOAT16"
+  int setting_count() const;
+  // What selects the kernel of a mode.
+  cpu::KernelVariant variant(int mode) const { return {lane, output, mode}; }
+  // "ELEMENT_WISE_ROUND_FLOAT16", "ELEMENT_WISE_IS_NAN_FLOAT16_UINT32"
   std::string name() const;
 };
 
@@ -49,7 +55,7 @@ std::vector<Layout> LayoutsOf(uint32_t count);
 Layout Packed(uint32_t count);
 
 // A validated call. Fails the test and returns nullptr if validation refuses it.
-std::shared_ptr<const Invocation> MakeCall(const Cell& cell, int mode, const Layout& layout);
+std::shared_ptr<const Invocation> MakeCall(const Cell& cell, int setting, const Layout& layout);
 
 // Inputs for a call: special values, random bits and small numbers, mixed.
 std::vector<GuardedInput> MakeInputs(const Invocation& call, std::mt19937_64& random);
@@ -64,6 +70,11 @@ std::vector<std::byte> ReferenceOutput(const Invocation& call,
 // Empty if `actual` is what the reference says: the same bits, or a quiet NaN for a NaN where the
 // operator computes. Otherwise tells the first difference.
 std::string Difference(const Invocation& call, const std::byte* expected, const std::byte* actual);
+
+// Empty if two runs gave tensors like `output` that are equal, but for which NaN is where one was
+// computed.
+std::string DifferenceOfRuns(const TensorDesc& output, const std::byte* expected,
+                             const std::byte* actual);
 
 }  // namespace opserve::testing
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -69,13 +70,22 @@ TEST_P(DirectMlTableTest, TensorsAgree) {
 }
 
 TEST_P(DirectMlTableTest, AttributesAgree) {
-  ASSERT_EQ(op().attributes.size(), facts_["attributes"].size());
+  json facts = facts_["attributes"];
+  const auto scale_bias = std::find_if(
+      facts.begin(), facts.end(), [](const json& fact) { return fact["name"] == "ScaleBias"; });
+  EXPECT_EQ(op().takes_scale_bias, scale_bias != facts.end());
+  if (scale_bias != facts.end()) {
+    EXPECT_TRUE((*scale_bias)["optional"]);
+    facts.erase(scale_bias);
+  }
+  ASSERT_EQ(op().attributes.size(), facts.size());
   for (size_t a = 0; a < op().attributes.size(); ++a) {
     const AttributeTraits& attribute = op().attributes[a];
-    const json& fact = facts_["attributes"][a];
+    const json& fact = facts[a];
     EXPECT_EQ(std::string(attribute.name), fact["name"]);
     EXPECT_EQ(attribute.optional, fact["optional"]);
     ASSERT_EQ(attribute.kind == AttributeKind::kEnum, fact.contains("enum"));
+    EXPECT_EQ(attribute.kind == AttributeKind::kFloat, fact["type"] == "FLOAT");
     if (attribute.kind != AttributeKind::kEnum) continue;
     ASSERT_EQ(attribute.values.size(), fact["enum"].size());
     for (size_t v = 0; v < attribute.values.size(); ++v) {

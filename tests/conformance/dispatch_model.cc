@@ -101,7 +101,7 @@ class Model {
     const d3d12::Offsets& at = layout_.places[k].at;
     const d3d12::Offsets& bound = layout_.dispatches[is_strided_ ? k : 0].bound;
     const uint64_t first = (at.output - bound.output) / SizeOf(first_.output.data_type);
-    const uint64_t unit = hlsl::ElementsPerBlock(op_, first_.lane_type);
+    const uint64_t unit = hlsl::ElementsPerBlock(op_, first_.lane_type, first_.output.data_type);
     Expect(is_strided_ ? first == 0 : first % unit == 0, "call begins within a block", at.output);
     Expect(at.output == bound.output + first * SizeOf(first_.output.data_type),
            "output is elsewhere", at.output);
@@ -184,7 +184,8 @@ class Model {
   }
 
   void PackedBlock(uint32_t block) {
-    const uint32_t elements = hlsl::ElementsPerBlock(op_, first_.lane_type);
+    const uint32_t elements =
+        hlsl::ElementsPerBlock(op_, first_.lane_type, first_.output.data_type);
     for (int i = 0; i < input_count(); ++i) {
       const auto bytes = static_cast<uint32_t>(elements * SizeOf(first_.inputs[i].data_type));
       Read(i, block * bytes, bytes);
@@ -208,7 +209,7 @@ class Model {
   }
 
   void StridedBlock(uint32_t block) {
-    const uint32_t slots = hlsl::SlotsPerWord(op_, first_.lane_type);
+    const uint32_t slots = hlsl::SlotsPerWord(first_.output.data_type);
     for (uint32_t slot = 0; slot < slots; ++slot) StridedSlot(block * slots + slot);
     const auto bytes = static_cast<uint32_t>(slots * SizeOf(first_.output.data_type));
     Write(block * bytes, bytes);

@@ -50,6 +50,13 @@ class KernelConformanceTest : public ::testing::TestWithParam<std::tuple<Cell, i
     EXPECT_TRUE(output.intact()) << what;
   }
 
+  // All sizes with every kernel; what attributes change is the same in all of them.
+  std::vector<uint32_t> SizesFor(int setting) const {
+    if (setting == 0) return {std::begin(kSizes), std::end(kSizes)};
+    if (setting < cell().mode_count()) return {std::begin(kSizes), std::end(kSizes) - 1};
+    return {5, 129};
+  }
+
   std::mt19937_64 random_{20260801};
 
  private:
@@ -57,13 +64,13 @@ class KernelConformanceTest : public ::testing::TestWithParam<std::tuple<Cell, i
 };
 
 TEST_P(KernelConformanceTest, AllLayouts) {
-  for (int mode = 0; mode < cell().mode_count(); ++mode) {
-    for (uint32_t size : kSizes) {
+  for (int setting = 0; setting < cell().setting_count(); ++setting) {
+    for (uint32_t size : SizesFor(setting)) {
       for (const Layout& layout : LayoutsOf(size)) {
-        const std::shared_ptr<const Invocation> call = MakeCall(cell(), mode, layout);
+        const std::shared_ptr<const Invocation> call = MakeCall(cell(), setting, layout);
         ASSERT_NE(call, nullptr);
         const std::string what = std::string(layout.name) + ", size " + std::to_string(size) +
-                                 ", mode " + std::to_string(mode);
+                                 ", setting " + std::to_string(setting);
         Check(*call, what, /*misalignment=*/0);
         if (HasFailure()) return;
       }
@@ -94,7 +101,7 @@ TEST_P(KernelConformanceTest, Misaligned) {
 // Streaming stores are for large results only; kernels must be right with them at any size.
 TEST_P(KernelConformanceTest, StreamingStores) {
   for (int mode = 0; mode < cell().mode_count(); ++mode) {
-    const cpu::FlatKernel kernel = cpu::GetKernel(cell().op->id, cell().lane, mode);
+    const cpu::FlatKernel kernel = cpu::GetKernel(cell().op->id, cell().variant(mode));
     ASSERT_NE(kernel, nullptr);
     for (size_t misalignment = 0; misalignment < 65; ++misalignment) {
       const auto call = MakeCall(cell(), mode, Packed(1 + 9 * static_cast<uint32_t>(misalignment)));
@@ -102,7 +109,8 @@ TEST_P(KernelConformanceTest, StreamingStores) {
       const std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
       const std::vector<const std::byte*> pointers = PointersTo(inputs);
       SentinelOutput output(call->output_bytes, misalignment);
-      kernel(pointers.data(), output.data(), call->plan.element_count, cpu::StoreMode::kStreaming);
+      kernel(pointers.data(), output.data(), call->plan.element_count, cpu::StoreMode::kStreaming,
+             call->attributes);
       const std::vector<std::byte> expected = ReferenceOutput(*call, pointers);
       EXPECT_EQ(Difference(*call, expected.data(), output.data()), "") << misalignment;
       EXPECT_TRUE(output.intact()) << misalignment;
@@ -114,18 +122,19 @@ TEST_P(KernelConformanceTest, StreamingStores) {
 // Every special value in the lane input, with every special value in the last input.
 TEST_P(KernelConformanceTest, PairsOfSpecialValues) {
   const std::vector<uint64_t>& special = SpecialValues(cell().lane);
-  const auto count = static_cast<uint32_t>(special.size() * special.size());
-  for (int mode = 0; mode < cell().mode_count(); ++mode) {
-    const auto call = MakeCall(cell(), mode, Packed(count));
+  const bool is_pair = cell().op->input_count() > 1;
+  const auto count = static_cast<uint32_t>(special.size() * (is_pair ? special.size() : 1));
+  for (int setting = 0; setting < cell().setting_count(); ++setting) {
+    const auto call = MakeCall(cell(), setting, Packed(count));
     ASSERT_NE(call, nullptr);
     std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
     const size_t size = SizeOf(cell().lane);
     for (uint32_t i = 0; i < count; ++i) {
-      std::memcpy(inputs[cell().op->lane_input()].data() + i * size, &special[i / special.size()],
-                  size);
+      std::memcpy(inputs[cell().op->lane_input()].data() + i * size,
+                  &special[is_pair ? i / special.size() : i], size);
       std::memcpy(inputs.back().data() + i * size, &special[i % special.size()], size);
     }
-    CheckInputs(*call, inputs, "mode " + std::to_string(mode), /*misalignment=*/0);
+    CheckInputs(*call, inputs, "setting " + std::to_string(setting), /*misalignment=*/0);
   }
 }
 
@@ -135,12 +144,12 @@ class KernelAllValuesTest : public KernelConformanceTest {};
 TEST_P(KernelAllValuesTest, EqualReference) {
   const size_t size = SizeOf(cell().lane);
   const uint32_t count = uint32_t{1} << (8 * size);
-  for (int mode = 0; mode < cell().mode_count(); ++mode) {
-    const auto call = MakeCall(cell(), mode, Packed(count));
+  for (int setting = 0; setting < cell().setting_count(); ++setting) {
+    const auto call = MakeCall(cell(), setting, Packed(count));
     ASSERT_NE(call, nullptr);
     std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
     for (uint32_t i = 0; i < count; ++i) std::memcpy(inputs[0].data() + i * size, &i, size);
-    CheckInputs(*call, inputs, "mode " + std::to_string(mode), /*misalignment=*/0);
+    CheckInputs(*call, inputs, "setting " + std::to_string(setting), /*misalignment=*/0);
   }
 }
 
@@ -148,15 +157,15 @@ TEST_P(KernelAllValuesTest, EqualReference) {
 class KernelAllPairsTest : public KernelConformanceTest {};
 
 TEST_P(KernelAllPairsTest, EqualReference) {
-  for (int mode = 0; mode < cell().mode_count(); ++mode) {
-    const auto call = MakeCall(cell(), mode, Packed(65536));
+  for (int setting = 0; setting < cell().setting_count(); ++setting) {
+    const auto call = MakeCall(cell(), setting, Packed(65536));
     ASSERT_NE(call, nullptr);
     std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
     for (size_t i = 0; i < 65536; ++i) {
       inputs[0].data()[i] = static_cast<std::byte>(i >> 8);
       inputs[1].data()[i] = static_cast<std::byte>(i & 0xFF);
     }
-    CheckInputs(*call, inputs, "mode " + std::to_string(mode), /*misalignment=*/0);
+    CheckInputs(*call, inputs, "setting " + std::to_string(setting), /*misalignment=*/0);
   }
 }
 

@@ -36,8 +36,9 @@ class KernelEdgeTest : public ::testing::TestWithParam<int64_t> {
     const std::byte* pointers[] = {reinterpret_cast<const std::byte*>(inputs.data())...};
     const size_t count = std::min({inputs.size()...});
     std::vector<TOut> output(count);
-    cpu::GetKernel(op, lane, mode)(pointers, reinterpret_cast<std::byte*>(output.data()), count,
-                                   cpu::StoreMode::kCached);
+    const DataType result = TraitsOf(op).OutputTypes(lane).last();
+    cpu::GetKernel(op, {lane, result, mode})(pointers, reinterpret_cast<std::byte*>(output.data()),
+                                             count, cpu::StoreMode::kCached, {});
     return output;
   }
 
@@ -157,18 +158,22 @@ TEST(KernelTableTest, HasAKernelForEveryCellOnEveryTarget) {
     const ScopedTarget scoped(target);
     for (const Cell& cell : AllCells()) {
       for (int mode = 0; mode < cell.mode_count(); ++mode) {
-        EXPECT_NE(cpu::GetKernel(cell.op->id, cell.lane, mode), nullptr) << cell.name();
+        EXPECT_NE(cpu::GetKernel(cell.op->id, cell.variant(mode)), nullptr) << cell.name();
       }
-      EXPECT_EQ(cpu::GetKernel(cell.op->id, cell.lane, cell.mode_count()), nullptr);
+      EXPECT_EQ(cpu::GetKernel(cell.op->id, cell.variant(cell.mode_count())), nullptr);
     }
     EXPECT_EQ(CpuTargetName(), TargetName(target));
   }
 }
 
 TEST(KernelTableTest, HasNoKernelForOtherTypes) {
-  EXPECT_EQ(cpu::GetKernel(OpId::ELEMENT_WISE_ROUND, DataType::kInt32, 0), nullptr);
-  EXPECT_EQ(cpu::GetKernel(OpId::ELEMENT_WISE_MODULUS_TRUNCATE, DataType::kFloat64, 0), nullptr);
-  EXPECT_EQ(cpu::GetKernel(OpId::ELEMENT_WISE_IF, DataType::kUnknown, 0), nullptr);
+  EXPECT_EQ(cpu::GetKernel(OpId::ELEMENT_WISE_ROUND, {DataType::kInt32, DataType::kInt32}),
+            nullptr);
+  EXPECT_EQ(
+      cpu::GetKernel(OpId::ELEMENT_WISE_MODULUS_TRUNCATE, {DataType::kFloat64, DataType::kFloat64}),
+      nullptr);
+  EXPECT_EQ(cpu::GetKernel(OpId::ELEMENT_WISE_IF, {DataType::kUnknown, DataType::kUnknown}),
+            nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTargets, KernelEdgeTest, ::testing::ValuesIn(RunnableTargets()),

@@ -65,7 +65,8 @@ class KernelExhaustiveTest : public ::testing::TestWithParam<int64_t> {
   // Compares one mode of a one-input operator with `reference` for all values, or one of `stride`.
   template <class TOut, class Reference>
   void CheckAllFloats(OpId op, int mode, const Reference& reference) {
-    const cpu::FlatKernel kernel = cpu::GetKernel(op, DataType::kFloat32, mode);
+    const cpu::FlatKernel kernel = cpu::GetKernel(
+        op, {DataType::kFloat32, TraitsOf(op).OutputTypes(DataType::kFloat32).last(), mode});
     const uint64_t stride = GetParam() == RunnableTargets().front() ? 1 : 61;
     EXPECT_TRUE(ForBlocks((uint64_t{1} << 32) / stride, [&](uint64_t first) {
       std::vector<float> inputs(kBlock);
@@ -74,7 +75,8 @@ class KernelExhaustiveTest : public ::testing::TestWithParam<int64_t> {
         inputs[i] = std::bit_cast<float>(static_cast<uint32_t>((first + i) * stride));
       }
       const auto* in = reinterpret_cast<const std::byte*>(inputs.data());
-      kernel(&in, reinterpret_cast<std::byte*>(outputs.data()), kBlock, cpu::StoreMode::kCached);
+      kernel(&in, reinterpret_cast<std::byte*>(outputs.data()), kBlock, cpu::StoreMode::kCached,
+             {});
       for (size_t i = 0; i < kBlock; ++i) {
         if (!IsSame(reference(inputs[i]), outputs[i])) {
           ADD_FAILURE() << Describe(inputs[i], 0, outputs[i]) << ", mode " << mode;
@@ -88,15 +90,15 @@ class KernelExhaustiveTest : public ::testing::TestWithParam<int64_t> {
   // Compares remainders of pairs made by make(random) with fmodf.
   template <class MakePair>
   void CheckRemainders(uint64_t count, const MakePair& make) {
-    const cpu::FlatKernel kernel =
-        cpu::GetKernel(OpId::ELEMENT_WISE_MODULUS_TRUNCATE, DataType::kFloat32, 0);
+    const cpu::FlatKernel kernel = cpu::GetKernel(OpId::ELEMENT_WISE_MODULUS_TRUNCATE,
+                                                  {DataType::kFloat32, DataType::kFloat32});
     EXPECT_TRUE(ForBlocks(count, [&](uint64_t first) {
       std::mt19937_64 random(first);
       std::vector<float> x(kBlock), y(kBlock), r(kBlock);
       for (size_t i = 0; i < kBlock; ++i) std::tie(x[i], y[i]) = make(random);
       const std::byte* in[] = {reinterpret_cast<const std::byte*>(x.data()),
                                reinterpret_cast<const std::byte*>(y.data())};
-      kernel(in, reinterpret_cast<std::byte*>(r.data()), kBlock, cpu::StoreMode::kCached);
+      kernel(in, reinterpret_cast<std::byte*>(r.data()), kBlock, cpu::StoreMode::kCached, {});
       for (size_t i = 0; i < kBlock; ++i) {
         if (!IsSame(std::fmod(x[i], y[i]), r[i])) {
           ADD_FAILURE() << Describe(x[i], y[i], r[i]);

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/attribute_settings.h"
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/special_values.h"
 #include "tests/testing/sequence_builder.h"
@@ -50,7 +51,7 @@ class Generator {
 
   // A cell whose lane type there is already, more often than not.
   Cell ChooseCell() {
-    static const std::vector<Cell> cells = AllCells();
+    const std::vector<Cell>& cells = shape_.cells;
     for (int attempt = 0; attempt < 20; ++attempt) {
       const Cell& cell = cells[Dice(cells.size())];
       for (const Available& tensor : available_) {
@@ -68,15 +69,17 @@ class Generator {
     // Inputs first: they may add some to the sequence.
     std::vector<Available> inputs;
     for (int i = 0; i < input_count; ++i)
-      inputs.push_back(ChooseInput(cell.op->TensorType(i, cell.lane)));
+      inputs.push_back(ChooseInput(cell.op->InputType(i, cell.lane)));
     builder_.Step(std::string(cell.op->name));
     for (const Available& input : inputs) UseInput(input);
-    if (!cell.op->attributes.empty()) {
-      builder_.Int(std::string(cell.op->attributes[0].name), Dice(cell.mode_count()));
+    const int settings = shape_.scale_biases ? cell.setting_count() : PlainSettingCount(*cell.op);
+    builder_.Attributes(AttributesOfSetting(*cell.op, static_cast<int>(Dice(settings))));
+    Available result = {FromStep(number), cell.output, sizes_, *ElementCount(sizes_)};
+    if (Dice(100) < shape_.strided_outputs) {
+      AddStrides(result);
+    } else {
+      builder_.Output({result.type, {}, {}});
     }
-    Available result = {FromStep(number), cell.op->TensorType(input_count, cell.lane), sizes_,
-                        *ElementCount(sizes_)};
-    if (Dice(100) < shape_.strided_outputs) AddStrides(result);
     available_.push_back(result);
     is_used_.push_back(false);
   }

@@ -15,6 +15,7 @@
 #include "kernels/cpu/cpu_executor.h"
 #include "kernels/sequence.h"
 #include "tests/conformance/buffers.h"
+#include "tests/conformance/call_cases.h"
 
 namespace opserve::testing {
 
@@ -26,6 +27,9 @@ struct SequenceShape {
   // Percentage of step inputs that are views, and of steps whose output has strides.
   uint32_t views = 30;
   uint32_t strided_outputs = 10;
+  // What steps are chosen from; and whether they may have a ScaleBias.
+  std::vector<Cell> cells = AllCells();
+  bool scale_biases = true;
 };
 
 // A valid sequence. Fails the test and returns nullptr where validation refuses it.

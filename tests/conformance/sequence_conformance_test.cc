@@ -1,5 +1,5 @@
-// Sequences give what their steps give one by one, to the bit, and touch no byte that is not
-// theirs.
+// Sequences give what their steps give one by one, to the bit but for computed NaNs, of which any
+// quiet one is right, and touch no byte that is not theirs.
 
 #include <atomic>
 #include <memory>
@@ -38,10 +38,15 @@ class SequenceConformanceTest : public ::testing::Test {
     executor.RunSequence(sequence, input_pointers, output_pointers, workspace);
     const auto expected = RunStepByStep(sequence, inputs, executor);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      const std::vector<std::byte> actual(outputs[i].data(), outputs[i].data() + outputs[i].size());
-      EXPECT_TRUE(actual == expected[i]) << what << ", output " << i;
       EXPECT_TRUE(outputs[i].intact()) << what << ", output " << i;
+      // What is read out of the bits of a computed NaN is no result to compare.
+      if (sequence.shows_nan_bits) continue;
+      const uint32_t step = sequence.outputs[i];
+      EXPECT_EQ(DifferenceOfRuns(sequence.call(step).output, expected[i].data(), outputs[i].data()),
+                "")
+          << what << ", output " << i;
     }
+    compared_ += sequence.shows_nan_bits ? 0 : 1;
     EXPECT_TRUE(memory.intact()) << what;
   }
 
@@ -49,6 +54,8 @@ class SequenceConformanceTest : public ::testing::Test {
   // Runs that the tests below made block by block, and tensor by tensor.
   int blocked_ = 0;
   int single_ = 0;
+  // Sequences whose results were compared.
+  int compared_ = 0;
 
   void Count(const SequenceInvocation& sequence) {
     for (const StepGroup& group : sequence.plan.groups) {
@@ -74,6 +81,7 @@ TEST_F(SequenceConformanceTest, RandomSequences) {
   // Neither way must go untested.
   EXPECT_GT(blocked_, 1000);
   EXPECT_GT(single_, 1000);
+  EXPECT_GT(compared_, 2000);
 }
 
 // Large enough for several threads and for streaming stores.

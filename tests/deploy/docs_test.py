@@ -140,7 +140,7 @@ class Documentation(unittest.TestCase):
         for page, words in calls:
             sections = [section for section in re.split(r"^## ", read("docs/operators.md"), flags=re.M)
                         if section.split("\n")[0] in words]
-            needed = set(re.findall(r"^- `(\w+)`: one of", "".join(sections), re.M))
+            needed = set(re.findall(r"^- `(\w+)`: (?:one of|a number)", "".join(sections), re.M))
             given = {value.split("=")[0] for name, value in zip(words, words[1:]) if name == "--attr"}
             if given != needed:
                 faults.append(f"{page}: {' '.join(words)}: attributes {given}, not {needed}")

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/attribute_settings.h"
 #include "kernels/validate.h"
 #include "server/device/lane_key.h"
 #include "tests/fuzz/run_and_compare.h"
@@ -46,10 +47,13 @@ struct Family {
   explicit Family(FuzzedDataProvider& data)
       : op(OpTable()[data.ConsumeIntegralInRange<size_t>(0, OpTable().size() - 1)]),
         type(data.ConsumeIntegralInRange(-1, kDataTypeCount)),
+        setting(data.ConsumeIntegralInRange(-1, SettingCount(op, DataType::kFloat32) - 1)),
         attribute(data.ConsumeIntegralInRange<int64_t>(-1, 4)) {}
 
   const OpTraits& op;
   int type;
+  // Of the attributes; -1: each is `attribute`.
+  int setting;
   int64_t attribute;
 };
 
@@ -63,8 +67,12 @@ class Call {
       texts_.push_back(NameOf(kAllFeatureLevels[level]));
       request_.feature_level = texts_.back();
     }
-    for (const AttributeTraits& attribute : op_.attributes) {
-      request_.attributes.push_back({attribute.name, family.attribute});
+    if (family.setting >= 0) {
+      request_.attributes = AttributesOfSetting(op_, family.setting);
+    } else {
+      for (const AttributeTraits& attribute : op_.attributes) {
+        request_.attributes.push_back({attribute.name, family.attribute});
+      }
     }
     AddTensors(family.type, data);
   }

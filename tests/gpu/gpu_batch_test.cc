@@ -14,8 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/hlsl/render.h"
+#include "kernels/attribute_settings.h"
 #include "proto/base/mutex.h"
+#include "tests/gpu/cells.h"
 #include "tests/gpu/examples.h"
 #include "tests/gpu/test_device.h"
 
@@ -32,8 +33,8 @@ class GpuBatchConformanceTest : public GpuTest, public ::testing::WithParamInter
  protected:
   const Cell& cell() const { return GetParam(); }
 
-  void Add(int mode, const Layout& layout, std::vector<Example>& batch) {
-    const std::shared_ptr<const Invocation> call = MakeCall(cell(), mode, layout);
+  void Add(int setting, const Layout& layout, std::vector<Example>& batch) {
+    const std::shared_ptr<const Invocation> call = MakeCall(cell(), setting, layout);
     ASSERT_NE(call, nullptr);
     // Some layouts are packed where they are small.
     if (!batch.empty() && batch[0].call->plan.is_packed() != call->plan.is_packed()) return;
@@ -44,9 +45,9 @@ class GpuBatchConformanceTest : public GpuTest, public ::testing::WithParamInter
 };
 
 TEST_P(GpuBatchConformanceTest, Packed) {
-  for (int mode = 0; mode < cell().mode_count(); ++mode) {
+  for (int setting = 0; setting < PlainSettingCount(*cell().op); ++setting) {
     std::vector<Example> batch;
-    for (uint32_t size : kSizes) Add(mode, testing::Packed(size), batch);
+    for (uint32_t size : kSizes) Add(setting, testing::Packed(size), batch);
     ASSERT_EQ(batch.size(), std::size(kSizes));
     const absl::Status status = RunBatch(device(), batch);
     EXPECT_TRUE(status.ok()) << status;
@@ -54,12 +55,12 @@ TEST_P(GpuBatchConformanceTest, Packed) {
 }
 
 TEST_P(GpuBatchConformanceTest, Strided) {
-  for (int mode = 0; mode < cell().mode_count(); ++mode) {
+  for (int setting = 0; setting < PlainSettingCount(*cell().op); ++setting) {
     std::vector<Example> batch;
-    Add(mode, {"strided", {7}, {{2}, {3}, {2}, {2}}}, batch);
-    Add(mode, {"interleaved", {2, 3}, {{}, {}, {}, {3, 2}}}, batch);
+    Add(setting, {"strided", {7}, {{2}, {3}, {2}, {2}}}, batch);
+    Add(setting, {"interleaved", {2, 3}, {{}, {}, {}, {3, 2}}}, batch);
     for (uint32_t size : {1u, 7u, 33u, 300u}) {
-      for (const Layout& layout : LayoutsOf(size)) Add(mode, layout, batch);
+      for (const Layout& layout : LayoutsOf(size)) Add(setting, layout, batch);
     }
     EXPECT_GT(batch.size(), 30u);
     const absl::Status status = RunBatch(device(), batch);
@@ -67,18 +68,8 @@ TEST_P(GpuBatchConformanceTest, Strided) {
   }
 }
 
-// The cells of the operators that have an HLSL body.
-std::vector<Cell> CellsWithKernels() {
-  std::vector<Cell> cells;
-  for (const hlsl::KernelKey& key : hlsl::AllKernelKeys()) {
-    if (key.mode == 0 && key.layout == hlsl::LayoutClass::kPacked) {
-      cells.push_back({&TraitsOf(key.op), key.lane});
-    }
-  }
-  return cells;
-}
-
-INSTANTIATE_TEST_SUITE_P(AllCells, GpuBatchConformanceTest, ::testing::ValuesIn(CellsWithKernels()),
+INSTANTIATE_TEST_SUITE_P(AllWidths, GpuBatchConformanceTest,
+                         ::testing::ValuesIn(CellsOfEachWidth()),
                          [](const auto& instance) { return instance.param.name(); });
 
 class GpuBatchTest : public GpuTest {};

@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "kernels/hlsl/render.h"
+#include "kernels/attribute_settings.h"
 #include "tests/conformance/buffers.h"
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/special_values.h"
+#include "tests/gpu/cells.h"
 #include "tests/gpu/test_device.h"
 
 namespace opserve::testing {
@@ -20,6 +21,8 @@ namespace {
 
 // Around words, blocks of 16 bytes, thread groups, and more than one group.
 constexpr uint32_t kSizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 255, 256, 257, 1025, 5000};
+// Enough where only what is computed is new, and not where it lies.
+constexpr uint32_t kFewSizes[] = {7, 258};
 
 class GpuConformanceTest : public GpuTest, public ::testing::WithParamInterface<Cell> {
  protected:
@@ -40,6 +43,17 @@ class GpuConformanceTest : public GpuTest, public ::testing::WithParamInterface<
     EXPECT_TRUE(output.intact()) << what;
   }
 
+  // A call in each layout.
+  void CheckLayouts(int setting, uint32_t size) {
+    for (const Layout& layout : LayoutsOf(size)) {
+      const std::shared_ptr<const Invocation> call = MakeCall(cell(), setting, layout);
+      ASSERT_NE(call, nullptr);
+      Check(*call, std::string(layout.name) + ", size " + std::to_string(size) + ", setting " +
+                       std::to_string(setting));
+      if (HasFailure()) return;
+    }
+  }
+
   std::mt19937_64 random_{20260801};
 };
 
@@ -49,20 +63,45 @@ TEST_P(GpuConformanceTest, IsSupported) {
 
 TEST_P(GpuConformanceTest, AllLayouts) {
   for (int mode = 0; mode < cell().mode_count(); ++mode) {
-    for (uint32_t size : kSizes) {
-      for (const Layout& layout : LayoutsOf(size)) {
-        const std::shared_ptr<const Invocation> call = MakeCall(cell(), mode, layout);
-        ASSERT_NE(call, nullptr);
-        Check(*call, std::string(layout.name) + ", size " + std::to_string(size) + ", mode " +
-                         std::to_string(mode));
-        if (HasFailure()) return;
-      }
-    }
+    for (const uint32_t size : kFewSizes) CheckLayouts(mode, size);
   }
 }
 
+// Every special value in the lane input, with every special value in the last input; and strided.
+TEST_P(GpuConformanceTest, AllSettings) {
+  const std::vector<uint64_t>& special = SpecialValues(cell().lane);
+  const auto count = static_cast<uint32_t>(special.size() * special.size());
+  const size_t size = SizeOf(cell().lane);
+  for (int setting = 0; setting < PlainSettingCount(*cell().op); ++setting) {
+    const std::string what = "setting " + std::to_string(setting);
+    const std::shared_ptr<const Invocation> call = MakeCall(cell(), setting, Packed(count));
+    ASSERT_NE(call, nullptr);
+    std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
+    for (uint32_t i = 0; i < count; ++i) {
+      std::memcpy(inputs[cell().op->lane_input()].data() + i * size, &special[i / special.size()],
+                  size);
+      std::memcpy(inputs.back().data() + i * inputs.back().size() / count,
+                  &special[i % special.size()], inputs.back().size() / count);
+    }
+    CheckInputs(*call, inputs, what);
+    const std::shared_ptr<const Invocation> strided = MakeCall(cell(), setting, LayoutsOf(33)[1]);
+    ASSERT_NE(strided, nullptr);
+    Check(*strided, what + ", strided");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllCells, GpuConformanceTest, ::testing::ValuesIn(CellsWithKernels()),
+                         [](const auto& instance) { return instance.param.name(); });
+
+// What depends on the shape and the widths of elements alone.
+class GpuLayoutTest : public GpuConformanceTest {};
+
+TEST_P(GpuLayoutTest, AllSizes) {
+  for (const uint32_t size : kSizes) CheckLayouts(0, size);
+}
+
 // Outputs whose elements interleave without overlapping: no loop of the nest lies inside another.
-TEST_P(GpuConformanceTest, InterleavedOutput) {
+TEST_P(GpuLayoutTest, InterleavedOutput) {
   const Layout layouts[] = {
       {"2 by 3", {2, 3}, {{}, {}, {}, {3, 2}}},
       {"4 by 5 by 2", {4, 5, 2}, {{}, {0, 1, 5}, {}, {5, 4, 41}}},
@@ -75,7 +114,7 @@ TEST_P(GpuConformanceTest, InterleavedOutput) {
 }
 
 // Several MiB: every thread takes more than one block on the packed path.
-TEST_P(GpuConformanceTest, LargeTensors) {
+TEST_P(GpuLayoutTest, LargeTensors) {
   const uint32_t bytes = 9u << 20;
   const auto count = bytes / static_cast<uint32_t>(SizeOf(cell().lane)) + 3;
   for (const Layout& layout : {Packed(count), LayoutsOf(count / 8)[5]}) {
@@ -85,37 +124,20 @@ TEST_P(GpuConformanceTest, LargeTensors) {
   }
 }
 
-// Every special value in the lane input, with every special value in the last input.
-TEST_P(GpuConformanceTest, PairsOfSpecialValues) {
-  const std::vector<uint64_t>& special = SpecialValues(cell().lane);
-  const auto count = static_cast<uint32_t>(special.size() * special.size());
-  const size_t size = SizeOf(cell().lane);
-  for (int mode = 0; mode < cell().mode_count(); ++mode) {
-    const std::shared_ptr<const Invocation> call = MakeCall(cell(), mode, Packed(count));
-    ASSERT_NE(call, nullptr);
-    std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
-    for (uint32_t i = 0; i < count; ++i) {
-      std::memcpy(inputs[cell().op->lane_input()].data() + i * size, &special[i / special.size()],
-                  size);
-      std::memcpy(inputs.back().data() + i * size, &special[i % special.size()], size);
-    }
-    CheckInputs(*call, inputs, "mode " + std::to_string(mode));
-  }
-}
-
-// The cells of the operators that have an HLSL body.
-std::vector<Cell> CellsWithKernels() {
-  std::vector<Cell> cells;
-  for (const hlsl::KernelKey& key : hlsl::AllKernelKeys()) {
-    if (key.mode == 0 && key.layout == hlsl::LayoutClass::kPacked) {
-      cells.push_back({&TraitsOf(key.op), key.lane});
-    }
-  }
-  return cells;
-}
-
-INSTANTIATE_TEST_SUITE_P(AllCells, GpuConformanceTest, ::testing::ValuesIn(CellsWithKernels()),
+INSTANTIATE_TEST_SUITE_P(AllWidths, GpuLayoutTest, ::testing::ValuesIn(CellsOfEachWidth()),
                          [](const auto& instance) { return instance.param.name(); });
+
+TEST_F(GpuTest, TakesNoScaleBias) {
+  const Cell cell = {FindOperator("ELEMENT_WISE_IDENTITY"), DataType::kFloat32, DataType::kFloat32};
+  const std::shared_ptr<const Invocation> call =
+      MakeCall(cell, cell.setting_count() - 1, Packed(3));
+  ASSERT_NE(call, nullptr);
+  ASSERT_TRUE(call->scale_bias.has_value());
+  std::mt19937_64 random(1);
+  const std::vector<GuardedInput> inputs = MakeInputs(*call, random);
+  SentinelOutput output(call->output_bytes, 0);
+  EXPECT_TRUE(absl::IsUnimplemented(RunOne(device(), *call, PointersTo(inputs), output.data())));
+}
 
 }  // namespace
 }  // namespace opserve::testing

@@ -82,17 +82,6 @@ TEST_F(GpuDeviceTest, UnknownAdapterIsRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(GpuDeviceTest, WarmUpMakesAllPipelines) {
-  const std::unique_ptr<D3D12Device> device = MakeDevice();
-  ASSERT_NE(device, nullptr);
-  ASSERT_TRUE(device->WarmUp().ok());
-  // No call needs to make one any more.
-  FailingCall fault("CreateComputePipelineState", kOutOfMemory);
-  d3d12::ScopedFaultInjector injector(fault);
-  EXPECT_TRUE(RunExample(*device, MakeExample(1000, 1)).ok());
-  EXPECT_EQ(fault.failures, 0);
-}
-
 // What is done again and again makes nothing new: whatever would be made fails.
 TEST_F(GpuDeviceTest, WarmCallsAllocateNothing) {
   const std::unique_ptr<D3D12Device> device = MakeDevice();

@@ -10,6 +10,7 @@
 #include "server/pool/verify/result_check.h"
 #include "tests/conformance/buffers.h"
 #include "tests/conformance/random_sequences.h"
+#include "tests/gpu/cells.h"
 #include "tests/gpu/examples.h"
 #include "tests/gpu/test_device.h"
 #include "tests/testing/sequence_builder.h"
@@ -60,10 +61,14 @@ TEST_F(GpuSequenceTest, RandomSequences) {
     SequenceShape shape;
     shape.elements = 1 + static_cast<uint32_t>(random_() % (i % 10 == 0 ? 5000 : 300));
     shape.max_steps = i % 7 == 0 ? 30 : 8;
+    shape.cells = CellsOfEachWidth();
+    shape.scale_biases = false;
     const auto sequence = MakeRandomSequence(shape, random_);
     ASSERT_NE(sequence, nullptr);
+    // Runs on the processor.
+    if (sequence->shows_nan_bits) continue;
     const absl::Status status = Check(device(), *sequence);
-    // Not all types have kernels.
+    // Some read results whose strides interleave.
     ASSERT_TRUE(status.ok() || absl::IsUnimplemented(status)) << status;
     answered += status.ok() ? 1 : 0;
     if (HasFailure()) {

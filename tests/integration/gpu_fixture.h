@@ -30,7 +30,7 @@ inline constexpr uint64_t kRequests = kClients * kRequestsPerClient;
 inline constexpr char kServiceName[] = "opserve.v1.OperatorService";
 inline constexpr char kGpuHealthName[] = "opserve.v1.OperatorService/gpu";
 
-// Runs of the known-answer test, which each device goes through before it serves.
+// Runs of the known-answer test that each device goes through before it serves.
 uint64_t SelfTestRuns();
 
 // What clients got.

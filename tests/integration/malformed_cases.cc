@@ -29,7 +29,11 @@ v1::ExecuteRequest GoodRequest(const OpTraits& op) {
   v1::ExecuteRequest request;
   request.set_operator_(std::string(op.name));
   for (const AttributeTraits& attribute : op.attributes) {
-    AddEnum(request, std::string(attribute.name), std::string(attribute.values[0].name));
+    if (attribute.kind == AttributeKind::kEnum) {
+      AddEnum(request, std::string(attribute.name), std::string(attribute.values[0].name));
+    } else {
+      AddFloat(request, std::string(attribute.name), 1.5);
+    }
   }
   for (int i = 0; i < op.input_count(); ++i) {
     const DataTypeSet types = op.support.back().types[i];
@@ -116,6 +120,7 @@ void CaseWriter::Levels() {
   Add(
       "level of a megabyte", [](auto& r) { r.set_feature_level(std::string(1 << 20, '6')); },
       "feature_level");
+  if (op_.introduced() == FeatureLevel::k1_0) return;
   Add(
       "level before the operator", [](auto& r) { r.set_feature_level("1_0"); }, "operator");
 }
@@ -138,10 +143,18 @@ void CaseWriter::Attributes() {
   Add(
       "missing attribute", [](auto& r) { r.clear_attributes(); }, "attributes");
   Add(
-      "attribute twice", [](auto& r) { *r.add_attributes() = r.attributes(0); }, "attributes[1]");
+      "attribute twice", [](auto& r) { *r.add_attributes() = r.attributes(0); },
+      absl::StrCat("attributes[", op_.attributes.size(), "]"));
   Add(
       "attribute without a value", [](auto& r) { r.mutable_attributes(0)->clear_value(); },
       "attributes[0]");
+  for (const char* value : {"", "either", "TOWARD", "TOWARD_ZERO ", "0", "🙂"}) {
+    Add(
+        absl::StrCat("attribute with \"", value, "\""),
+        [&](auto& r) { r.mutable_attributes(0)->set_enum_name(value); }, "attributes[0]");
+  }
+  // Any number is right for a FLOAT.
+  if (!op_.has_mode()) return;
   for (const int64_t value : {int64_t{-1}, int64_t{3}, INT64_MAX, INT64_MIN, int64_t{1} << 32}) {
     Add(
         absl::StrCat("attribute with ", value),
@@ -151,11 +164,6 @@ void CaseWriter::Attributes() {
     Add(
         absl::StrCat("attribute with a number ", value),
         [&](auto& r) { r.mutable_attributes(0)->set_float_value(value); }, "attributes[0]");
-  }
-  for (const char* value : {"", "either", "TOWARD", "TOWARD_ZERO ", "0", "🙂"}) {
-    Add(
-        absl::StrCat("attribute with \"", value, "\""),
-        [&](auto& r) { r.mutable_attributes(0)->set_enum_name(value); }, "attributes[0]");
   }
 }
 

@@ -18,6 +18,12 @@ void AddEnum(v1::ExecuteRequest& request, const std::string& name, const std::st
   attribute.set_enum_name(value);
 }
 
+void AddFloat(v1::ExecuteRequest& request, const std::string& name, double value) {
+  v1::Attribute& attribute = *request.add_attributes();
+  attribute.set_name(name);
+  attribute.set_float_value(value);
+}
+
 v1::ExecuteRequest RoundRequest(const std::vector<float>& values) {
   v1::ExecuteRequest request;
   request.set_operator_("ELEMENT_WISE_ROUND");

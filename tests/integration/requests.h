@@ -37,6 +37,7 @@ void AddInput(v1::ExecuteRequest& request, v1::DataType type, const std::vector<
 
 // Appends an enum attribute.
 void AddEnum(v1::ExecuteRequest& request, const std::string& name, const std::string& value);
+void AddFloat(v1::ExecuteRequest& request, const std::string& name, double value);
 
 // ELEMENT_WISE_ROUND of a vector, ties to even.
 v1::ExecuteRequest RoundRequest(const std::vector<float>& values);

@@ -70,6 +70,11 @@ class RequestBuilder {
     return *this;
   }
 
+  RequestBuilder& Float(std::string name, double value) {
+    request_.attributes.push_back({Keep(std::move(name)), value});
+    return *this;
+  }
+
   // For faults that the calls above cannot express.
   OperatorRequest& request() { return request_; }
 

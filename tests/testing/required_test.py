@@ -66,6 +66,13 @@ class Gpu(unittest.TestCase):
         self.assertNotIn("[       OK ]", output)
         self.assertEqual(self.run_demo("ghz")[0], SKIPPED)
 
+    def test_shards_say_by_their_exit_code_that_they_skipped(self):
+        command = [OPTIONS.gpu_test.with_name("gpu_conformance_test"), "--gtest_filter=GpuTest.*"]
+        code, output = run(command, "ghz", NO_DRIVERS)
+        self.assertEqual(code, SKIPPED, output)
+        self.assertIn("[  SKIPPED ]", output)
+        self.assertEqual(run(command, "gpu", NO_DRIVERS)[0], 1)
+
     def test_fails_where_it_is_required(self):
         for test in [self.run_test, self.run_demo]:
             code, output = test("ghz,gpu")

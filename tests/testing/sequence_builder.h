@@ -64,6 +64,11 @@ class SequenceBuilder {
     last().attributes.push_back({Keep(std::move(name)), value});
     return *this;
   }
+  // All attributes of the step; what they refer to must outlive the builder.
+  SequenceBuilder& Attributes(std::vector<AttributeView> attributes) {
+    last().attributes = std::move(attributes);
+    return *this;
+  }
   SequenceBuilder& Output(TestTensor tensor) {
     last().output = Keep(std::move(tensor));
     return *this;

@@ -76,13 +76,13 @@ class WindowsDeviceTest : public ::testing::TestWithParam<Cell> {
 };
 
 TEST_P(WindowsDeviceTest, AllLayouts) {
-  for (int mode = 0; mode < GetParam().mode_count(); ++mode) {
+  for (int setting = 0; setting < GetParam().setting_count(); ++setting) {
     for (uint32_t size : {7u, 300u}) {
       for (const Layout& layout : LayoutsOf(size)) {
-        const auto invocation = MakeCall(GetParam(), mode, layout);
+        const auto invocation = MakeCall(GetParam(), setting, layout);
         ASSERT_NE(invocation, nullptr);
-        Check(*invocation, std::string(layout.name) + ", size " + std::to_string(size) + ", mode " +
-                               std::to_string(mode));
+        Check(*invocation, std::string(layout.name) + ", size " + std::to_string(size) +
+                               ", setting " + std::to_string(setting));
         if (HasFailure()) return;
       }
     }
@@ -93,7 +93,7 @@ std::vector<Cell> CellsWithKernels() {
   std::vector<Cell> cells;
   for (const hlsl::KernelKey& key : hlsl::AllKernelKeys()) {
     if (key.mode == 0 && key.layout == hlsl::LayoutClass::kPacked) {
-      cells.push_back({&TraitsOf(key.op), key.lane});
+      cells.push_back({&TraitsOf(key.op), key.lane, key.output});
     }
   }
   return cells;

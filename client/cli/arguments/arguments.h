@@ -86,7 +86,8 @@ struct PackArguments {
 
 struct OperatorsArguments {
   ServerArguments server;
-  std::string name;  // empty: all
+  std::string name;    // empty: all
+  std::string search;  // empty: all
   std::string feature_level;
   bool json = false;
 };

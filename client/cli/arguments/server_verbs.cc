@@ -10,6 +10,8 @@ void AddOperators(Verb root, Command& command) {
   const auto operators = std::make_shared<OperatorsArguments>();
   Verb verb = root.AddVerb("operators", "List the operators, or explain one");
   verb.AddOption("NAME", "OPERATOR", TakeAny(operators->name), "Operator to explain");
+  verb.AddOption("--search", "TEXT", TakeAny(operators->search),
+                 "List only operators that have this text in name, family, summary or formula");
   verb.AddOption("--feature-level", "LEVEL", TakeAny(operators->feature_level),
                  "Show only what this feature level offers, such as 3_0");
   ChooseAtServer(verb, command, operators);

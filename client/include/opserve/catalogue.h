@@ -83,6 +83,7 @@ struct OperatorInfo {
   std::vector<SupportInfo> support;                      // ascending by feature level
   uint32_t max_ulp = 0;                                  // largest error; 0: exact to the bit
   std::vector<OperatorDevice> devices;  // with a kernel for it; what one lacks runs on the CPU
+  std::string family;                   // "arithmetic"; empty where an old server does not tell
 };
 
 // One feature level.
@@ -94,7 +95,7 @@ struct FeatureLevelInfo {
 
 // The catalogue of a server.
 struct Catalogue {
-  std::vector<OperatorInfo> operators;           // sorted by name
+  std::vector<OperatorInfo> operators;           // by family, and by name within each
   std::vector<FeatureLevelInfo> feature_levels;  // ascending
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the GPU kernels and writes kernels/hlsl/blobs. Run it after a change of the HLSL column of
-# kernels/elementwise.def, of kernels/hlsl/*.hlsli or of kernels/hlsl/render.cc, and commit the result.
+# kernels/operators.def, of kernels/hlsl/*.hlsli or of kernels/hlsl/render.cc, and commit the result.
 #
 #   kernels/hlsl/tools/build-shaders.sh [BUILD_FOLDER]     default: build/release
 #

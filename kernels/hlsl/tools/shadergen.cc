@@ -4,7 +4,7 @@
 //   shadergen pack SOURCES DIR OUT COMPILER collect DIR/HASH.cso into OUT/kernels.bin and
 //                                           OUT/index.inc; COMPILER is its name and version
 //
-// SOURCES is the folder of elements.hlsli and operators.hlsli.
+// SOURCES is the folder of the *.hlsli files.
 
 #include <cstdlib>
 #include <fstream>
@@ -83,7 +83,7 @@ void Pack(const std::string& sources, const std::string& folder, const std::stri
     const auto [place, is_new] = places.try_emplace(blob, archive.size(), blob.size());
     if (is_new) archive += blob;
     absl::StrAppend(&index, "OPSERVE_BLOB(", TraitsOf(key.op).name, ", ", EnumeratorOf(key.lane),
-                    ", ", key.mode, ", ",
+                    ", ", EnumeratorOf(key.output), ", ", key.mode, ", ",
                     key.layout == LayoutClass::kPacked ? "kPacked" : "kStrided", ", ", hash, ", ",
                     place->second.first, ", ", place->second.second, ")\n");
   }

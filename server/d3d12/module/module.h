@@ -27,8 +27,7 @@ class D3D12Module {
   virtual std::string name() const = 0;
   // All adapters, in the driver's order.
   virtual const std::vector<AdapterInfo>& adapters() const = 0;
-  // A device on adapters()[adapter], with the pipelines of all kernels made. Fails as
-  // D3D12Device::Create and D3D12Device::WarmUp do.
+  // A device on adapters()[adapter]. Fails as D3D12Device::Create does.
   virtual absl::StatusOr<std::unique_ptr<ComputeDevice>> CreateDevice(
       int adapter, const DeviceOptions& options) const = 0;
 };

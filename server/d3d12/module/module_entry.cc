@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "server/d3d12/module/module.h"
-#include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/runtime/runtime.h"
 
 namespace opserve::d3d12 {
@@ -19,11 +18,7 @@ class RuntimeModule final : public D3D12Module {
 
   absl::StatusOr<std::unique_ptr<ComputeDevice>> CreateDevice(
       int adapter, const DeviceOptions& options) const override {
-    absl::StatusOr<std::unique_ptr<D3D12Device>> device =
-        D3D12Device::Create(runtime_, adapter, options);
-    if (!device.ok()) return device.status();
-    OPSERVE_RETURN_IF_ERROR((*device)->WarmUp());
-    return *std::move(device);
+    return D3D12Device::Create(runtime_, adapter, options);
   }
 
  private:

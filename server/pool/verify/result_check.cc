@@ -17,8 +17,7 @@ bool AreEqualNans(DataType type, uint64_t expected, uint64_t actual) {
   return format.is_nan(expected) && format.is_nan(actual) && (actual & format.quiet_bit()) != 0;
 }
 
-// Operators that move elements must keep NaNs as they are.
-bool Moves(const Invocation& call) { return TraitsOf(call.op).shape.moves_bits; }
+bool Moves(const Invocation& call) { return call.keeps_nan_bits(); }
 
 // Whether nothing was computed on the way from the inputs to the result of `step`.
 bool OnlyMoves(const SequenceInvocation& sequence, uint32_t step) {

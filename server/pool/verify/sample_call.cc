@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/attribute_settings.h"
 #include "kernels/reference.h"
 #include "kernels/validate.h"
 
@@ -30,15 +31,6 @@ Shape ShapeOf(SampleLayout layout, uint32_t count) {
   return {{rows, kColumns}, padded, padded};
 }
 
-// Attribute `index` of a call in `mode`: its default unless it is the one that tells the mode.
-AttributeView AttributeOf(const OpTraits& op, size_t index, int mode) {
-  const AttributeTraits& attribute = op.attributes[index];
-  if (attribute.kind == AttributeKind::kFloat) return {attribute.name, attribute.default_value};
-  const bool is_mode = index == 0 && op.has_mode();
-  const auto value = is_mode ? int64_t{mode} : static_cast<int64_t>(attribute.default_value);
-  return {attribute.name, value};
-}
-
 uint64_t BytesOf(const TensorDescView& view) {
   const size_t size = SizeOf(static_cast<DataType>(view.data_type));
   const std::optional<uint64_t> elements =
@@ -52,15 +44,13 @@ ValidationResult ValidateSpec(const SampleSpec& spec) {
   OperatorRequest request;
   request.operator_name = op.name;
   for (int i = 0; i < op.input_count(); ++i) {
-    const int type = static_cast<int>(op.TensorType(i, spec.lane));
+    const int type = static_cast<int>(op.InputType(i, spec.lane));
     request.inputs.push_back({{}, type, shape.sizes, shape.input_strides});
     request.payload_bytes.push_back(BytesOf(request.inputs.back()));
   }
-  const int type = static_cast<int>(op.TensorType(op.input_count(), spec.lane));
+  const int type = static_cast<int>(spec.output);
   request.output = TensorDescView{{}, type, shape.sizes, shape.output_strides};
-  for (size_t i = 0; i < op.attributes.size(); ++i) {
-    request.attributes.push_back(AttributeOf(op, i, spec.mode));
-  }
+  request.attributes = AttributesOfSetting(op, spec.setting);
   return Validate(request, ValidationLimits());
 }
 

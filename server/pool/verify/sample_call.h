@@ -31,7 +31,10 @@ absl::string_view NameOf(SampleLayout layout);
 struct SampleSpec {
   OpId op = {};
   DataType lane = DataType::kUnknown;
-  int mode = 0;
+  // kUnknown: what validation makes of a request that does not tell.
+  DataType output = DataType::kUnknown;
+  // Of the attributes: kernels/attribute_settings.h.
+  int setting = 0;
   SampleLayout layout = SampleLayout::kPacked;
   // Elements; layouts with rows round it up to full ones.
   uint32_t count = 1;

@@ -4,9 +4,11 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/attribute_settings.h"
 #include "kernels/op_table.h"
 #include "server/pool/verify/result_check.h"
 #include "server/pool/verify/sample_call.h"
@@ -23,28 +25,45 @@ constexpr uint32_t kBatchCounts[] = {1, 5, 67, 3, 258};
 constexpr std::byte kUnwritten{0xA5};
 
 std::string Describe(const SampleSpec& spec) {
-  return absl::StrCat(TraitsOf(spec.op).name, " in ", NameOf(spec.lane), ", mode ", spec.mode, ", ",
-                      NameOf(spec.layout));
+  return absl::StrCat(TraitsOf(spec.op).name, " in ", NameOf(spec.lane), ", setting ", spec.setting,
+                      ", ", NameOf(spec.layout));
 }
 
 class Test {
  public:
   explicit Test(ComputeDevice& device) : device_(device) {}
 
-  SelfTestOutcome Run() {
-    for (const OpTraits& op : OpTable()) {
-      for (DataType lane : kAllDataTypes) {
-        if (!op.lane_types().contains(lane) || !device_.Supports(op.id, lane)) continue;
-        for (int mode = 0; mode < op.mode_count(); ++mode) {
-          outcome_.status = TestKernel({.op = op.id, .lane = lane, .mode = mode});
-          if (!outcome_.status.ok()) return outcome_;
-        }
+  SelfTestOutcome Run(std::span<const KernelLane> lanes) {
+    for (const KernelLane& lane : lanes) {
+      outcome_.status = TestLane(TraitsOf(lane.op), lane.type);
+      if (outcome_.status.ok()) {
+        outcome_.passed.push_back(lane);
+      } else if (absl::IsUnimplemented(outcome_.status) && !device_.Supports(lane.op, lane.type)) {
+        outcome_.status = absl::OkStatus();
+        outcome_.refused.push_back(lane);
+      } else {
+        outcome_.failed = lane;
+        break;
       }
     }
-    return outcome_;
+    return std::move(outcome_);
   }
 
  private:
+  absl::Status TestLane(const OpTraits& op, DataType lane) {
+    const DataTypeSet outputs = op.OutputTypes(lane);
+    for (DataType output : kAllDataTypes) {
+      if (!outputs.contains(output)) continue;
+      // No GPU takes calls with a ScaleBias.
+      for (int setting = 0; setting < PlainSettingCount(op); ++setting) {
+        absl::Status status =
+            TestKernel({.op = op.id, .lane = lane, .output = output, .setting = setting});
+        if (!status.ok()) return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status TestKernel(SampleSpec spec) {
     spec.count = kPackedCount;
     absl::Status status = TestCalls(spec, std::span(&kPackedCount, 1));
@@ -95,6 +114,10 @@ class Test {
 
 }  // namespace
 
-SelfTestOutcome TestDevice(ComputeDevice& device) { return Test(device).Run(); }
+SelfTestOutcome TestLanes(ComputeDevice& device, std::span<const KernelLane> lanes) {
+  return Test(device).Run(lanes);
+}
+
+SelfTestOutcome TestDevice(ComputeDevice& device) { return TestLanes(device, LanesOf(device)); }
 
 }  // namespace opserve

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,25 +37,28 @@ TEST(OpTableTest, ShapesTellConditionsFromTheLane) {
   const OpShape& select = TraitsOf(OpId::ELEMENT_WISE_IF).shape;
   EXPECT_EQ(select.input_count(), 3);
   EXPECT_EQ(select.lane_input(), 1);
-  EXPECT_TRUE(select.moves_bits);
+  EXPECT_TRUE(select.is_bitwise);
   const OpTraits& is_infinity = TraitsOf(OpId::ELEMENT_WISE_IS_INFINITY);
   EXPECT_EQ(is_infinity.lane_input(), 0);
-  EXPECT_TRUE(is_infinity.shape.is_condition(is_infinity.input_count()));
-  EXPECT_FALSE(is_infinity.shape.moves_bits);
+  EXPECT_EQ(is_infinity.shape.result, OpResult::kFlag);
+  EXPECT_FALSE(is_infinity.shape.is_bitwise);
   EXPECT_EQ(OpShape{.operands = "cc"}.lane_input(), 2);
 }
 
 TEST(OpTableTest, TypesOfTensorsFollowTheLane) {
   const OpTraits& select = TraitsOf(OpId::ELEMENT_WISE_IF);
-  const OpTraits& is_infinity = TraitsOf(OpId::ELEMENT_WISE_IS_INFINITY);
   const DataType lane = DataType::kFloat16;
-  const auto types = [](const OpTraits& op, DataType of_lane) {
-    std::vector<DataType> found;
-    for (int t = 0; t < op.tensor_count(); ++t) found.push_back(op.TensorType(t, of_lane));
-    return found;
-  };
-  EXPECT_THAT(types(select, lane), ElementsAre(DataType::kUint8, lane, lane, lane));
-  EXPECT_THAT(types(is_infinity, lane), ElementsAre(lane, DataType::kUint8));
+  EXPECT_EQ(select.InputType(0, lane), DataType::kUint8);
+  EXPECT_EQ(select.InputType(1, lane), lane);
+  EXPECT_EQ(select.OutputTypes(lane), DataTypeSet({lane}));
+}
+
+TEST(OpTableTest, FlagsAndCountsHaveTypesOfTheirOwn) {
+  const DataTypeSet both = {DataType::kUint32, DataType::kUint8};
+  EXPECT_EQ(TraitsOf(OpId::ELEMENT_WISE_IS_INFINITY).OutputTypes(DataType::kFloat16),
+            DataTypeSet({DataType::kUint8}));
+  EXPECT_EQ(TraitsOf(OpId::ELEMENT_WISE_LOGICAL_EQUALS).OutputTypes(DataType::kInt64), both);
+  EXPECT_EQ(TraitsOf(OpId::ELEMENT_WISE_BIT_COUNT).OutputTypes(DataType::kUint64), both);
 }
 
 // What the shape says of a tensor is what DirectML supports.
@@ -61,12 +66,22 @@ TEST(OpTableTest, TypesOfTensorsAreSupported) {
   for (const OpTraits& op : OpTable()) {
     for (DataType lane : kAllDataTypes) {
       if (!op.lane_types().contains(lane)) continue;
-      for (int t = 0; t < op.tensor_count(); ++t) {
-        EXPECT_TRUE(op.support.back().types[t].contains(op.TensorType(t, lane)))
-            << op.tensor(t).name << " of " << op.name << " in " << NameOf(lane);
+      for (int i = 0; i < op.input_count(); ++i) {
+        EXPECT_TRUE(op.support.back().types[i].contains(op.InputType(i, lane)))
+            << op.inputs[i].name << " of " << op.name << " in " << NameOf(lane);
       }
+      EXPECT_FALSE(op.OutputTypes(lane).empty()) << op.name << " in " << NameOf(lane);
     }
   }
+}
+
+TEST(OpTableTest, FamiliesFollowEachOther) {
+  const std::span<const OpTraits> ops = OpTable();
+  EXPECT_EQ(ops.front().family, OpFamily::kMoves);
+  EXPECT_EQ(ops.back().family, OpFamily::kActivation);
+  EXPECT_TRUE(std::is_sorted(ops.begin(), ops.end(), [](const OpTraits& a, const OpTraits& b) {
+    return a.family < b.family;
+  }));
 }
 
 TEST(OpTableTest, ModesAreTheValuesOfALeadingEnum) {
@@ -80,7 +95,8 @@ TEST(OpTableTest, SuggestsNearNames) {
   EXPECT_THAT(NearestOperators("ELEMENT_WISE_RUOND"), ElementsAre("ELEMENT_WISE_ROUND"));
   EXPECT_THAT(NearestOperators("round"), ElementsAre("ELEMENT_WISE_ROUND"));
   EXPECT_THAT(NearestOperators("IS_INF"), ElementsAre("ELEMENT_WISE_IS_INFINITY"));
-  EXPECT_THAT(NearestOperators("MODULUS"), ElementsAre("ELEMENT_WISE_MODULUS_TRUNCATE"));
+  EXPECT_THAT(NearestOperators("MODULUS"),
+              ElementsAre("ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE"));
 }
 
 TEST(OpTableTest, SuggestsNothingFarFetched) {

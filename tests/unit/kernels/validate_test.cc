@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <map>
 #include <random>
 #include <string>
@@ -141,7 +142,7 @@ TEST(ValidateTest, AcceptsExactlyWhatTheTableSupports) {
             builder.Int(std::string(attribute.name), 0);
           }
           for (int i = 0; i < op.input_count(); ++i) {
-            builder.Input({op.TensorType(i, type), std::vector<uint32_t>(rank, 2)});
+            builder.Input({op.InputType(i, type), std::vector<uint32_t>(rank, 2)});
           }
           const bool expected = row != nullptr && rank >= row->min_dimension_count &&
                                 rank <= row->max_dimension_count &&
@@ -179,6 +180,74 @@ TEST(ValidateTest, Attributes) {
   surplus.Int("X", 1).Input({kInt8, {1}}).Input({kInt8, {1}});
   EXPECT_THAT(surplus.Validate().violations,
               ElementsAre(IsViolation("attributes[0].name", "it has none")));
+}
+
+TEST(ValidateTest, FloatAttributesAreTheNearestFloats) {
+  RequestBuilder clip("ELEMENT_WISE_CLIP");
+  clip.Input({kFloat16, {1}}).Float("Min", 0.1).Int("Max", 2);
+  const auto call = clip.Validate().invocation;
+  ASSERT_NE(call, nullptr);
+  EXPECT_EQ(call->attributes[0], std::bit_cast<uint32_t>(0.1f));
+  EXPECT_EQ(call->attributes[1], std::bit_cast<uint32_t>(2.0f));
+  EXPECT_EQ(call->mode(), 0);
+  RequestBuilder missing("ELEMENT_WISE_CLIP");
+  EXPECT_THAT(missing.Input({kFloat16, {1}}).Float("Max", 0).Validate().violations,
+              ElementsAre(IsViolation("attributes", "Min is missing; allowed: a number")));
+  RequestBuilder text("ELEMENT_WISE_THRESHOLD");
+  EXPECT_THAT(text.Input({kFloat16, {1}}).Enum("Min", "low").Validate().violations,
+              ElementsAre(IsViolation("attributes[0].value", "\"low\" of Min is not allowed")));
+}
+
+TEST(ValidateTest, ScaleAndBiasComeTogether) {
+  RequestBuilder both("ELEMENT_WISE_ABS");
+  both.Input({kInt8, {1}}).Float("ScaleBias.Bias", -1).Float("ScaleBias.Scale", 2.5);
+  const auto call = both.Validate().invocation;
+  ASSERT_NE(call, nullptr);
+  ASSERT_TRUE(call->scale_bias.has_value());
+  EXPECT_EQ(call->scale_bias->scale, std::bit_cast<uint32_t>(2.5f));
+  EXPECT_EQ(call->scale_bias->bias, std::bit_cast<uint32_t>(-1.0f));
+  RequestBuilder neither("ELEMENT_WISE_ABS");
+  EXPECT_FALSE(neither.Input({kInt8, {1}}).Validate().invocation->scale_bias.has_value());
+  RequestBuilder half("ELEMENT_WISE_ABS");
+  EXPECT_THAT(half.Input({kInt8, {1}}).Float("ScaleBias.Scale", 2).Validate().violations,
+              ElementsAre(IsViolation("attributes", "ScaleBias.Bias is missing")));
+  RequestBuilder twice("ELEMENT_WISE_ABS");
+  twice.Input({kInt8, {1}}).Float("ScaleBias.Bias", 1).Float("ScaleBias.Bias", 1);
+  EXPECT_THAT(twice.Validate().violations,
+              ElementsAre(IsViolation("attributes[1].name", "given more than once"),
+                          IsViolation("attributes", "ScaleBias.Scale is missing")));
+  RequestBuilder other("ELEMENT_WISE_NEGATE");
+  EXPECT_THAT(other.Input({kInt8, {1}}).Float("ScaleBias.Scale", 2).Validate().violations,
+              ElementsAre(IsViolation("attributes[0].name", "has no attribute")));
+}
+
+TEST(ValidateTest, ElementsOf64BitsAreNotScaled) {
+  for (const DataType type : {kFloat64, kInt64, kUint64}) {
+    RequestBuilder wide("ELEMENT_WISE_IDENTITY");
+    wide.Input({type, {1}}).Float("ScaleBias.Scale", 2).Float("ScaleBias.Bias", 0);
+    EXPECT_THAT(wide.Validate().violations,
+                ElementsAre(IsViolation("attributes", "not allowed for the data type")));
+  }
+}
+
+// Flags are as small as the level has them, unless the client asks for wider ones.
+TEST(ValidateTest, ClientsChooseTheTypeOfFlags) {
+  const auto make = [](RequestBuilder& builder, absl::string_view level) -> RequestBuilder& {
+    return builder.Level(std::string(level))
+        .Input({kFloat32, {1, 1, 1, 1}})
+        .Input({kFloat32, {1, 1, 1, 1}});
+  };
+  RequestBuilder small("ELEMENT_WISE_LOGICAL_EQUALS");
+  EXPECT_EQ(make(small, "2_0").Validate().invocation->output.data_type, kUint8);
+  RequestBuilder old("ELEMENT_WISE_LOGICAL_EQUALS");
+  EXPECT_EQ(make(old, "1_0").Validate().invocation->output.data_type, kUint32);
+  RequestBuilder wide("ELEMENT_WISE_LOGICAL_EQUALS");
+  make(wide, "2_0").Output({kUint32, {1, 1, 1, 1}});
+  EXPECT_EQ(wide.Validate().invocation->output_bytes, 4u);
+  RequestBuilder other("ELEMENT_WISE_LOGICAL_EQUALS");
+  make(other, "2_0").Output({kFloat32, {1, 1, 1, 1}});
+  EXPECT_THAT(other.Validate().violations,
+              ElementsAre(IsViolation("output.data_type", "FLOAT32 is not supported")));
 }
 
 TEST(ValidateTest, MissingAndSurplusTensors) {
@@ -329,7 +398,7 @@ TEST(ValidateTest, RandomRequestsAreSafe) {
     const std::vector<uint32_t> sizes(1 + random() % 8, 1 + random() % 4);
     const DataType type = kAllDataTypes[random() % kAllDataTypes.size()];
     for (int i = 0; i < op.input_count(); ++i) {
-      TestTensor tensor = {op.TensorType(i, type), sizes};
+      TestTensor tensor = {op.InputType(i, type), sizes};
       if (random() % 2 == 0) {
         for (size_t d = 0; d < sizes.size(); ++d) tensor.strides.push_back(random() % 6);
       }

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <map>
 #include <string>
 
 #include "kernels/hlsl/render.h"
@@ -44,19 +46,28 @@ TEST(BlobsTest, AreContainers) {
   }
 }
 
+TEST(BlobsTest, TakeLittleRoom) {
+  std::map<const std::byte*, size_t> sizes;
+  for (const Blob& blob : AllBlobs()) sizes[blob.code.data()] = blob.code.size();
+  size_t bytes = 0;
+  for (const auto& [code, size] : sizes) bytes += size;
+  EXPECT_LT(bytes, size_t{6} << 20);
+}
+
 TEST(BlobsTest, TellTheirCompiler) { EXPECT_FALSE(BlobCompiler().empty()); }
 
 TEST(BlobsTest, MovesAreSharedByWidth) {
   const auto code_of = [](DataType type) {
-    return FindBlob({OpId::ELEMENT_WISE_IF, type, 0, LayoutClass::kPacked})->code;
+    return FindBlob({OpId::ELEMENT_WISE_IF, type, type, 0, LayoutClass::kPacked})->code;
   };
   EXPECT_EQ(code_of(DataType::kFloat32).data(), code_of(DataType::kInt32).data());
   EXPECT_NE(code_of(DataType::kFloat32).data(), code_of(DataType::kFloat16).data());
 }
 
 TEST(BlobsTest, UnknownKernelIsNotFound) {
-  EXPECT_EQ(FindBlob({OpId::ELEMENT_WISE_ROUND, DataType::kInt8, 0, LayoutClass::kPacked}),
-            nullptr);
+  const KernelKey key = {OpId::ELEMENT_WISE_ROUND, DataType::kInt8, DataType::kInt8, 0,
+                         LayoutClass::kPacked};
+  EXPECT_EQ(FindBlob(key), nullptr);
 }
 
 }  // namespace

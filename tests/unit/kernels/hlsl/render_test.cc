@@ -22,12 +22,22 @@ struct Representative {
 
 const Representative kRepresentatives[] = {
     {"unary_float16_packed",
-     {OpId::ELEMENT_WISE_ROUND, DataType::kFloat16, 2, LayoutClass::kPacked}},
+     {OpId::ELEMENT_WISE_ROUND, DataType::kFloat16, DataType::kFloat16, 2, LayoutClass::kPacked}},
+    {"unary_int16_packed",
+     {OpId::ELEMENT_WISE_CLIP, DataType::kInt16, DataType::kInt16, 0, LayoutClass::kPacked}},
     {"predicate_float32_strided",
-     {OpId::ELEMENT_WISE_IS_INFINITY, DataType::kFloat32, 1, LayoutClass::kStrided}},
+     {OpId::ELEMENT_WISE_IS_INFINITY, DataType::kFloat32, DataType::kUint8, 1,
+      LayoutClass::kStrided}},
+    {"comparison_int64_packed",
+     {OpId::ELEMENT_WISE_LOGICAL_EQUALS, DataType::kInt64, DataType::kUint8, 0,
+      LayoutClass::kPacked}},
+    {"count_uint8_packed",
+     {OpId::ELEMENT_WISE_BIT_COUNT, DataType::kUint8, DataType::kUint32, 0, LayoutClass::kPacked}},
     {"binary_int8_strided",
-     {OpId::ELEMENT_WISE_MODULUS_TRUNCATE, DataType::kInt8, 0, LayoutClass::kStrided}},
-    {"select_float64_packed", {OpId::ELEMENT_WISE_IF, DataType::kFloat64, 0, LayoutClass::kPacked}},
+     {OpId::ELEMENT_WISE_MODULUS_TRUNCATE, DataType::kInt8, DataType::kInt8, 0,
+      LayoutClass::kStrided}},
+    {"select_float64_packed",
+     {OpId::ELEMENT_WISE_IF, DataType::kFloat64, DataType::kFloat64, 0, LayoutClass::kPacked}},
 };
 
 class RenderGoldenTest : public ::testing::TestWithParam<Representative> {};
@@ -61,7 +71,7 @@ TEST(RenderTest, EveryOperatorTypeAndModeHasBothLayouts) {
 
 TEST(RenderTest, MovesDependOnTheWidthOnly) {
   const auto text_of = [](DataType type) {
-    return RenderKernel({OpId::ELEMENT_WISE_IF, type, 0, LayoutClass::kPacked}, "");
+    return RenderKernel({OpId::ELEMENT_WISE_IF, type, type, 0, LayoutClass::kPacked}, "");
   };
   EXPECT_EQ(text_of(DataType::kFloat32), text_of(DataType::kUint32));
   EXPECT_EQ(text_of(DataType::kFloat64), text_of(DataType::kInt64));
@@ -70,7 +80,8 @@ TEST(RenderTest, MovesDependOnTheWidthOnly) {
 
 TEST(RenderTest, ModesDiffer) {
   const auto text_of = [](int mode) {
-    return RenderKernel({OpId::ELEMENT_WISE_ROUND, DataType::kFloat32, mode, LayoutClass::kPacked},
+    return RenderKernel({OpId::ELEMENT_WISE_ROUND, DataType::kFloat32, DataType::kFloat32, mode,
+                         LayoutClass::kPacked},
                         "");
   };
   EXPECT_NE(text_of(0), text_of(1));

@@ -24,7 +24,7 @@ namespace opserve::testing {
 inline LaneKey LaneNumber(int number) {
   LaneKey lane;
   lane.lane_type = DataType::kFloat32;
-  lane.attributes[0] = number;
+  lane.attributes[0] = static_cast<uint32_t>(number);
   return lane;
 }
 

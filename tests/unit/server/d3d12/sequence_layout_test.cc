@@ -67,8 +67,11 @@ void CheckNothingIsOverwritten(const SequenceInvocation& sequence, const Sequenc
 TEST(SequenceLayoutTest, RandomSequences) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 2000; ++i) {
-    const auto sequence = testing::MakeRandomSequence(
-        {.max_steps = 20, .elements = 1 + static_cast<uint32_t>(random() % 3000)}, random);
+    const auto sequence =
+        testing::MakeRandomSequence({.max_steps = 20,
+                                     .elements = 1 + static_cast<uint32_t>(random() % 3000),
+                                     .scale_biases = false},
+                                    random);
     ASSERT_NE(sequence, nullptr);
     const auto layout = LayOut(*sequence, kMaxKernelBytes);
     ASSERT_TRUE(layout.ok()) << layout.status();

@@ -38,6 +38,19 @@ TEST(CostModelTest, UnknownLanesHaveNoEstimate) {
   EXPECT_EQ(model.Estimate(kLane, 1), std::nullopt);
 }
 
+TEST(CostModelTest, UnknownLanesAreEstimatedLikeOthers) {
+  CostModel model;
+  LaneKey other = kLane;
+  other.op = OpId::ELEMENT_WISE_ABS;
+  EXPECT_EQ(model.EstimateLike(other, 1), std::nullopt);
+  model.Observe(kLane, 4096, TimeOf(4096));
+  model.Observe(kLane, 1 << 20, TimeOf(1 << 20));
+  EXPECT_EQ(model.EstimateLike(other, 100'000), model.Estimate(kLane, 100'000));
+  model.Observe(other, 4096, TimeOf(4096, 7));
+  EXPECT_EQ(model.EstimateLike(other, 4096), model.Estimate(other, 4096));
+  EXPECT_NE(model.EstimateLike(other, 4096), model.Estimate(kLane, 4096));
+}
+
 TEST(CostModelTest, AttributesShareALane) {
   CostModel model;
   model.Observe(kLane, 1000, TimeOf(1000));

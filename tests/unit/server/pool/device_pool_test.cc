@@ -347,9 +347,9 @@ TEST_F(DevicePoolTest, AFailedSelfTestQuarantines) {
   gpu_script().CorruptAll(true);
   const auto results = pool_->SelfTest("");
   ASSERT_TRUE(results.ok());
-  EXPECT_THAT(std::string((*results)[0].status.message()), HasSubstr("ELEMENT_WISE_IF"));
+  EXPECT_THAT(std::string((*results)[0].status.message()), HasSubstr("ELEMENT_WISE_ABS"));
   EXPECT_EQ(gpu_status().state, DeviceState::kQuarantined);
-  EXPECT_THAT(gpu_status().reason, HasSubstr("ELEMENT_WISE_IF"));
+  EXPECT_THAT(gpu_status().reason, HasSubstr("ELEMENT_WISE_ABS"));
   PoolJob job(Placement::kGpu, 1);
   ASSERT_TRUE(pool_->Submit(job));
   ExpectAnswered(job, kCpuName);

@@ -336,7 +336,7 @@ TEST_F(FailoverTest, HardwareIsMeasuredAgainWhenItReturns) {
   EXPECT_EQ(gpu_script().run_count(), at_start);
   // The processor is measured once.
   EXPECT_EQ(cpu_->run_count(), cpu_runs);
-  EXPECT_GT(cpu_runs, 100u);
+  EXPECT_GT(cpu_runs, 50u);
 }
 
 }  // namespace

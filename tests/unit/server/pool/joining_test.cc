@@ -128,7 +128,7 @@ class KeeperStopTest : public PoolTest {
     gpus.push_back(
         std::make_unique<DeviceSlot>(gpu_->source(), BatchLimits(), HealthOptions(), shared_));
     slots_.AddGpus(std::move(gpus));
-    slots_.processor().Install(std::make_unique<NullDevice>(CpuProfile(), cpu_));
+    slots_.processor().Install(std::make_unique<NullDevice>(CpuProfile(), cpu_), {});
     return *slots_.get().back();
   }
 

@@ -2,11 +2,14 @@
 
 #include <chrono>
 #include <memory>
+#include <random>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/attribute_settings.h"
 #include "kernels/op_table.h"
 #include "server/pool/calibration.h"
+#include "server/pool/verify/sample_call.h"
 #include "tests/testing/null_device.h"
 #include "tests/unit/server/base/simulated_clock.h"
 
@@ -16,11 +19,14 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Kernels of the operator table: (operator, type, mode).
+// What is tested of the operator table: (operator, type, type of the output, setting).
 int KernelCount() {
   int count = 0;
   for (const OpTraits& op : OpTable()) {
-    count += op.lane_types().size() * op.mode_count();
+    for (DataType lane : kAllDataTypes) {
+      if (!op.lane_types().contains(lane)) continue;
+      count += op.OutputTypes(lane).size() * PlainSettingCount(op);
+    }
   }
   return count;
 }
@@ -42,22 +48,27 @@ TEST(SelfTestTest, AGoodDevicePasses) {
 
 // Whichever result is wrong, the test finds it and stops there.
 TEST(SelfTestTest, FindsEveryWrongResult) {
-  const int cases = 8 * KernelCount();
-  for (int wrong = 1; wrong <= cases; wrong += 7) {
+  constexpr KernelLane kLanes[] = {{OpId::ELEMENT_WISE_IF, DataType::kFloat64},
+                                   {OpId::ELEMENT_WISE_IS_NAN, DataType::kFloat16},
+                                   {OpId::ELEMENT_WISE_ROUND, DataType::kFloat32}};
+  const int cases = 8 * (1 + 2 + 3);
+  for (int wrong = 1; wrong <= cases; ++wrong) {
     Device bad;
     bad.script->CorruptResult(static_cast<uint64_t>(wrong));
-    const SelfTestOutcome outcome = TestDevice(bad.device);
+    const SelfTestOutcome outcome = TestLanes(bad.device, kLanes);
     EXPECT_TRUE(absl::IsDataLoss(outcome.status)) << wrong << ": " << outcome.status;
     EXPECT_EQ(outcome.cases, wrong);
+    EXPECT_EQ(outcome.failed, kLanes[wrong <= 8 ? 0 : wrong <= 24 ? 1 : 2]);
   }
 }
 
 TEST(SelfTestTest, SaysWhatIsWrong) {
   Device bad;
   bad.script->CorruptResult(2);
-  const SelfTestOutcome outcome = TestDevice(bad.device);
+  const SelfTestOutcome outcome =
+      TestLanes(bad.device, {{{OpId::ELEMENT_WISE_IF, DataType::kFloat64}}});
   EXPECT_THAT(std::string(outcome.status.message()),
-              AllOf(HasSubstr("ELEMENT_WISE_IF in FLOAT64, mode 0, padded"),
+              AllOf(HasSubstr("ELEMENT_WISE_IF in FLOAT64, setting 0, padded"),
                     HasSubstr("element 172 is 0x"), HasSubstr(" instead of 0x")));
 }
 
@@ -78,7 +89,7 @@ TEST(SelfTestTest, ARunThatFailsKeepsItsCode) {
 }
 
 // 50 us per run and a nanosecond per byte of output.
-TEST(CalibrationTest, LearnsTheCostsOfEveryLane) {
+TEST(CalibrationTest, LearnsTheCostsOfLanesThatStandForAll) {
   SimulatedClock clock;
   Device timed;
   timed.script->OnRun([&clock](std::span<const DeviceCall> calls) {
@@ -87,19 +98,20 @@ TEST(CalibrationTest, LearnsTheCostsOfEveryLane) {
   });
   CostModel costs;
   ASSERT_TRUE(Calibrate(timed.device, clock, costs).ok());
-  for (const OpTraits& op : OpTable()) {
-    for (DataType lane : kAllDataTypes) {
-      for (bool is_packed : {true, false}) {
-        const LaneKey key = {.op = op.id, .lane_type = lane, .is_packed = is_packed};
-        const bool has_kernel = op.lane_types().contains(lane);
-        const std::optional<Clock::Duration> estimate = costs.Estimate(key, 0);
-        ASSERT_EQ(estimate.has_value(), has_kernel) << op.name << " " << NameOf(lane);
-        if (!has_kernel) continue;
-        EXPECT_NEAR(static_cast<double>(estimate->count()), 50'000, 500) << op.name;
-        EXPECT_GT(costs.Estimate(key, 1 << 20), *estimate);
-      }
+  std::mt19937_64 random;
+  for (const KernelLane& lane : RepresentativeLanesOf(timed.device)) {
+    for (const SampleLayout layout : {SampleLayout::kPacked, SampleLayout::kPadded}) {
+      const SampleSpec spec = {.op = lane.op, .lane = lane.type, .layout = layout};
+      const LaneKey key = LaneKeyOf(SampleCall::Make(spec, random)->invocation());
+      const std::optional<Clock::Duration> estimate = costs.Estimate(key, 0);
+      ASSERT_TRUE(estimate.has_value()) << TraitsOf(lane.op).name << " " << NameOf(lane.type);
+      EXPECT_NEAR(static_cast<double>(estimate->count()), 50'000, 500);
+      EXPECT_GT(costs.Estimate(key, 1 << 20), *estimate);
     }
   }
+  const LaneKey other = {.op = OpId::ELEMENT_WISE_ABS, .lane_type = DataType::kInt8};
+  EXPECT_EQ(costs.Estimate(other, 0), std::nullopt);
+  EXPECT_GT(costs.EstimateLike(other, 1 << 20), costs.EstimateLike(other, 0));
 }
 
 TEST(CalibrationTest, EndsWithTheFirstFailure) {

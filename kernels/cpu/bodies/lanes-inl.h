@@ -1,11 +1,11 @@
 // Vectors as kernels see them: loads and stores at any address, masks between lane widths, FLOAT16
 // conversions that are exact on every target. Included once per target.
 
-#if defined(OPSERVE_KERNELS_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef OPSERVE_KERNELS_CPU_LANES_INL_H_
-#undef OPSERVE_KERNELS_CPU_LANES_INL_H_
+#if defined(OPSERVE_KERNELS_CPU_BODIES_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPSERVE_KERNELS_CPU_BODIES_LANES_INL_H_
+#undef OPSERVE_KERNELS_CPU_BODIES_LANES_INL_H_
 #else
-#define OPSERVE_KERNELS_CPU_LANES_INL_H_
+#define OPSERVE_KERNELS_CPU_BODIES_LANES_INL_H_
 #endif
 
 #include <cstddef>
@@ -118,6 +118,34 @@ HWY_INLINE hn::Mask<DTo> ConvertMask([[maybe_unused]] DTo d_to, [[maybe_unused]]
   }
 }
 
+// Unsigned lanes of values below 128 in lanes of another width.
+template <class DTo, class DFrom>
+HWY_INLINE hn::Vec<DTo> ConvertCount(DTo d_to, [[maybe_unused]] DFrom d_from, hn::Vec<DFrom> v) {
+  using To = hn::TFromD<DTo>;
+  using From = hn::TFromD<DFrom>;
+  if constexpr (sizeof(To) == sizeof(From)) {
+    return v;
+  } else if constexpr (sizeof(To) > sizeof(From)) {
+    return hn::PromoteTo(d_to, v);
+  } else if constexpr (sizeof(From) == 8) {
+    // By way of floats, which every target converts to and from: of doubles the low halves would
+    // do, but not on all of them.
+    const hn::Rebind<int32_t, DFrom> di32;
+    const hn::Rebind<double, DFrom> dd;
+    const auto as_double =
+        hn::Sub(hn::BitCast(dd, hn::Or(v, hn::Set(d_from, uint64_t{0x4330000000000000}))),
+                hn::Set(dd, 0x1p52));
+    const auto narrow = hn::DemoteTo(di32, as_double);
+    if constexpr (sizeof(To) == 4) {
+      return hn::BitCast(d_to, narrow);
+    } else {
+      return hn::DemoteTo(d_to, narrow);
+    }
+  } else {
+    return hn::DemoteTo(d_to, hn::BitCast(hn::RebindToSigned<DFrom>(), v));
+  }
+}
+
 // FLOAT16 bits to FLOAT32 lanes. Highway's emulation for targets without an instruction knows
 // neither infinities nor NaNs.
 template <class D, class VBits>
@@ -174,4 +202,4 @@ HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> DemoteHalf([[maybe_unused]] D d, hn:
 }  // namespace opserve::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // OPSERVE_KERNELS_CPU_LANES_INL_H_
+#endif  // OPSERVE_KERNELS_CPU_BODIES_LANES_INL_H_

@@ -1,67 +1,19 @@
-// Bodies of operators that are longer than an expression. Included once per target.
-//
-// A body takes a tag and vectors. It accepts every tag that it can serve; where it needs wider
-// lanes for its arithmetic it accepts only tags of which as many wide lanes fit in a vector, and
-// the drivers of shapes-inl.h hand it such a tag.
+// Bodies of rounding to integers and of remainders. Included once per target.
 
-#if defined(OPSERVE_KERNELS_CPU_OPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef OPSERVE_KERNELS_CPU_OPS_INL_H_
-#undef OPSERVE_KERNELS_CPU_OPS_INL_H_
+#if defined(OPSERVE_KERNELS_CPU_BODIES_ROUNDING_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPSERVE_KERNELS_CPU_BODIES_ROUNDING_INL_H_
+#undef OPSERVE_KERNELS_CPU_BODIES_ROUNDING_INL_H_
 #else
-#define OPSERVE_KERNELS_CPU_OPS_INL_H_
+#define OPSERVE_KERNELS_CPU_BODIES_ROUNDING_INL_H_
 #endif
 
-#include <concepts>
 #include <limits>
 
 #include "hwy/highway.h"
-#include "kernels/cpu/lanes-inl.h"
+#include "kernels/cpu/bodies/tags-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
-
-// Kinds of tags. Those named "in" some type have as few lanes as fit in a vector of that type.
-template <class D>
-concept FloatTag = std::floating_point<hn::TFromD<D>>;
-template <class D>
-concept FloatOrHalfTag = FloatTag<D> || kIsHalf<D>;
-template <class D>
-concept FullHalfTag = std::same_as<D, hn::ScalableTag<hwy::float16_t>>;
-template <class D>
-concept FullFloatTag = std::same_as<D, hn::ScalableTag<float>>;
-template <class D>
-concept HalfInFloatTag = kIsHalf<D> && FitsAs<D, float>;
-template <class D>
-concept FloatInDoubleTag = std::same_as < hn::TFromD<D>,
-float > &&FitsAs<D, double>;
-template <class D, size_t kBytes>
-concept IntTag = std::integral<hn::TFromD<D>> && sizeof(hn::TFromD<D>) == kBytes;
-template <class D>
-concept Int16InFloatTag = IntTag<D, 2> && FitsAs<D, float>;
-template <class D>
-concept Int32InDoubleTag = IntTag<D, 4> && FitsAs<D, double>;
-
-// ------------------------------------------------------------------ IS_INFINITY
-
-enum InfinityMode { kEither, kPositive, kNegative };
-
-template <int kMode, FloatOrHalfTag D>
-HWY_INLINE hn::Mask<BitsTag<D>> IsInfinity(D /*tag*/, Value<D> x) {
-  using TBits = hn::TFromD<BitsTag<D>>;
-  constexpr int kExponentBits = sizeof(TBits) == 2 ? 5 : sizeof(TBits) == 4 ? 8 : 11;
-  constexpr auto kOnes = static_cast<TBits>((TBits{1} << kExponentBits) - 1);
-  constexpr auto kInfinity = static_cast<TBits>(kOnes << (sizeof(TBits) * 8 - 1 - kExponentBits));
-  constexpr auto kSign = static_cast<TBits>(TBits{1} << (sizeof(TBits) * 8 - 1));
-
-  const BitsTag<D> du;
-  const auto bits = hn::BitCast(du, x);
-  if constexpr (kMode == kEither) {
-    // The sum drops the sign.
-    return hn::Eq(hn::Add(bits, bits), hn::Set(du, static_cast<TBits>(kInfinity << 1)));
-  } else {
-    return hn::Eq(bits, hn::Set(du, kMode == kPositive ? kInfinity : TBits{kInfinity | kSign}));
-  }
-}
 
 // ------------------------------------------------------------------ ROUND
 
@@ -110,6 +62,29 @@ HWY_INLINE hn::Vec<D> Round(D d, hn::Vec<D> x) {
     constexpr T kBelowHalf = T(0.5) - std::numeric_limits<T>::epsilon() / 4;
     return TowardZero(d, hn::Add(x, hn::CopySign(hn::Set(d, kBelowHalf), x)));
   }
+}
+
+// ------------------------------------------------------------------ CEIL, FLOOR
+
+template <FloatTag D>
+HWY_INLINE hn::Vec<D> RoundedDown([[maybe_unused]] D d, hn::Vec<D> x) {
+#if OPSERVE_HAVE_ROUNDING
+  return hn::Floor(x);
+#else
+  const auto whole = TowardZero(d, x);
+  return hn::Sub(whole, hn::IfThenElseZero(hn::Gt(whole, x), hn::Set(d, 1)));
+#endif
+}
+
+template <FloatTag D>
+HWY_INLINE hn::Vec<D> RoundedUp([[maybe_unused]] D d, hn::Vec<D> x) {
+#if OPSERVE_HAVE_ROUNDING
+  return hn::Ceil(x);
+#else
+  // Where nothing is added, the sign of a zero stays.
+  const auto whole = TowardZero(d, x);
+  return hn::IfThenElse(hn::Lt(whole, x), hn::Add(whole, hn::Set(d, 1)), whole);
+#endif
 }
 
 #if OPSERVE_HAVE_BIT_MASKS
@@ -429,7 +404,52 @@ HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
 }
 #endif  // OPSERVE_HAVE_BIT_MASKS
 
+// ------------------------------------------------------------------ MODULUS_FLOOR
+
+// Remainders of the truncated division `r`, moved to the side of y.
+template <FloatTag D>
+HWY_INLINE hn::Vec<D> OnSideOf(D d, hn::Vec<D> y, hn::Vec<D> r) {
+  const auto zero = hn::Zero(d);
+  const auto differs =
+      hn::Lt(hn::Xor(hn::CopySign(hn::Set(d, 1), r), hn::And(y, hn::SignBit(d))), zero);
+  const auto is_zero = hn::Eq(r, zero);
+  const auto moved = hn::IfThenElse(differs, hn::Add(r, y), r);
+  return hn::IfThenElse(is_zero, hn::And(y, hn::SignBit(d)), moved);
+}
+
+template <class D>
+concept HasModulusTag = requires(D d, Value<D> v) {
+  ModulusTruncate(d, v, v);
+};
+
+template <FloatTag D>
+requires HasModulusTag<D> HWY_INLINE hn::Vec<D> ModulusFloor(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  return OnSideOf(d, y, ModulusTruncate(d, x, y));
+}
+
+// FLOAT16: the sum of two of them has at most two roundings, of which the first decides nothing.
+template <HalfInFloatTag D>
+HWY_INLINE Value<D> ModulusFloor(D d, Value<D> x, Value<D> y) {
+  const hn::Rebind<float, D> df;
+  const auto rest = PromoteHalf(df, ModulusTruncate(d, x, y));
+  return DemoteHalf(df, OnSideOf(df, PromoteHalf(df, y), rest));
+}
+
+template <IntegerTag D>
+requires HasModulusTag<D> HWY_INLINE hn::Vec<D> ModulusFloor(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  const auto rest = ModulusTruncate(d, x, y);
+  if constexpr (std::is_signed_v<hn::TFromD<D>>) {
+    const auto zero = hn::Zero(d);
+    const auto differs = hn::And(hn::Lt(hn::Xor(rest, y), zero), hn::Ne(rest, zero));
+    const auto moved = hn::IfThenElse(differs, hn::Add(rest, y), rest);
+    const auto by_zero = hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, 1), hn::Set(d, -1));
+    return hn::IfThenElse(hn::Eq(y, zero), by_zero, moved);
+  } else {
+    return rest;
+  }
+}
+
 }  // namespace opserve::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // OPSERVE_KERNELS_CPU_OPS_INL_H_
+#endif  // OPSERVE_KERNELS_CPU_BODIES_ROUNDING_INL_H_

@@ -1,21 +1,7 @@
-// Bodies of the HLSL column of kernels/elementwise.def that are longer than an expression. All of
-// them work on bits with integer arithmetic: float instructions may flush denormals.
-//
-// Defined for each kernel: LANE_BITS, LANE_IS_SIGNED, and for float types MANTISSA_BITS.
+
+// ------------------------------------------------------------------ Rounding and remainders
 
 #ifdef MANTISSA_BITS
-#define SIGN_BIT (1u << (LANE_BITS - 1))
-#define EXPONENT_BIAS ((1u << (LANE_BITS - MANTISSA_BITS - 2)) - 1)
-#define IMPLICIT_BIT (1u << MANTISSA_BITS)
-#define INFINITY_BITS (SIGN_BIT - IMPLICIT_BIT)
-#define QUIET_NAN_BITS (INFINITY_BITS | IMPLICIT_BIT >> 1)
-
-// By InfinityMode: 0 either, 1 positive, 2 negative.
-bool IsInfinity(uint mode, uint x) {
-  if (mode == 1) return x == INFINITY_BITS;
-  if (mode == 2) return x == (SIGN_BIT | INFINITY_BITS);
-  return (x & ~SIGN_BIT) == INFINITY_BITS;
-}
 
 // By RoundingMode: 0 halves to even, 1 toward zero, 2 halves away from zero.
 uint RoundMagnitude(uint mode, uint x) {
@@ -40,6 +26,27 @@ uint RoundMagnitude(uint mode, uint x) {
 
 uint Round(uint mode, uint x) {
   return RoundMagnitude(mode, x & ~SIGN_BIT) | (x & SIGN_BIT);
+}
+
+// A magnitude rounded to an integral one, up or down.
+uint RoundMagnitudeTo(bool up, uint x) {
+  if (x > INFINITY_BITS) return x | QUIET_NAN_BITS;
+  const uint exponent = x >> MANTISSA_BITS;
+  if (exponent >= EXPONENT_BIAS + MANTISSA_BITS) return x;  // integral, or infinite
+  const uint one = EXPONENT_BIAS << MANTISSA_BITS;
+  if (exponent < EXPONENT_BIAS) return up && x != 0 ? one : 0;
+  const uint fraction_mask = (1u << (EXPONENT_BIAS + MANTISSA_BITS - exponent)) - 1;
+  return (x + (up ? fraction_mask : 0)) & ~fraction_mask;
+}
+
+uint RoundedDown(uint x) {
+  const uint sign = x & SIGN_BIT;
+  return RoundMagnitudeTo(sign != 0, x & ~SIGN_BIT) | sign;
+}
+
+uint RoundedUp(uint x) {
+  const uint sign = x & SIGN_BIT;
+  return RoundMagnitudeTo(sign == 0, x & ~SIGN_BIT) | sign;
 }
 
 // The remainder of two magnitudes, exact: long division of the mantissas.
@@ -69,9 +76,39 @@ uint ModulusTruncate(uint x, uint y) {
   return RemainderOfMagnitudes(x & ~SIGN_BIT, y & ~SIGN_BIT) | (x & SIGN_BIT);
 }
 
-#elif LANE_BITS == 64
+// x - y of magnitudes, x above y, rounded to the nearest, to even where two are equally near.
+uint DifferenceOfMagnitudes(uint x, uint y) {
+  if (x >= INFINITY_BITS) return x;
+  const uint mantissa_mask = IMPLICIT_BIT - 1;
+  uint exponent = max(x >> MANTISSA_BITS, 1);
+  const uint distance = exponent - max(y >> MANTISSA_BITS, 1);
+  // Three bits below the last one; the lowest tells whether there is anything below it.
+  const uint minuend = ((x & mantissa_mask) | (x >= IMPLICIT_BIT ? IMPLICIT_BIT : 0)) << 3;
+  const uint unshifted = ((y & mantissa_mask) | (y >= IMPLICIT_BIT ? IMPLICIT_BIT : 0)) << 3;
+  uint subtrahend = unshifted != 0 ? 1 : 0;
+  if (distance < 28) {
+    const uint lost = unshifted & ((1u << distance) - 1);
+    subtrahend = unshifted >> distance | (lost != 0 ? 1 : 0);
+  }
+  uint rest = minuend - subtrahend;
+  while (rest < IMPLICIT_BIT << 3 && exponent > 1) {
+    rest <<= 1;
+    --exponent;
+  }
+  // A carry out of the mantissa, and the implicit bit, count as one more in the exponent.
+  const uint rounded = (rest + 3 + (rest >> 3 & 1)) >> 3;
+  return ((exponent - 1) << MANTISSA_BITS) + rounded;
+}
 
-uint2 Negated(uint2 x) { return uint2(0 - x.x, ~x.y + (x.x == 0 ? 1 : 0)); }
+uint ModulusFloor(uint x, uint y) {
+  const uint rest = RemainderOfMagnitudes(x & ~SIGN_BIT, y & ~SIGN_BIT);
+  const uint sign = y & SIGN_BIT;
+  if (rest > INFINITY_BITS) return rest;
+  if (rest == 0 || (x & SIGN_BIT) == sign) return rest | sign;
+  return DifferenceOfMagnitudes(y & ~SIGN_BIT, rest) | sign;
+}
+
+#elif LANE_BITS == 64
 
 // The remainder of unsigned numbers; y is not zero.
 uint2 Remainder(uint2 x, uint2 y) {
@@ -104,6 +141,19 @@ uint2 ModulusTruncate(uint2 x, uint2 y) {
 #endif
 }
 
+uint2 ModulusFloor(uint2 x, uint2 y) {
+  const uint2 rest = ModulusTruncate(x, y);
+#if LANE_IS_SIGNED
+  const uint2 minus_one = 0xffffffff;
+  if ((y.x | y.y) == 0) return x.y >> 31 != 0 ? uint2(1, 0) : minus_one;
+  if ((rest.x | rest.y) == 0 || (rest.y ^ y.y) >> 31 == 0) return rest;
+  const uint low = rest.x + y.x;
+  return uint2(low, rest.y + y.y + (low < y.x ? 1 : 0));
+#else
+  return rest;
+#endif
+}
+
 #else
 
 // Division by zero is kept away from the instruction: devices differ there.
@@ -118,5 +168,14 @@ uint ModulusTruncate(uint x, uint y) {
 #endif
 }
 
+uint ModulusFloor(uint x, uint y) {
+  const uint rest = ModulusTruncate(x, y);
+#if LANE_IS_SIGNED
+  if (y == 0) return int(x) < 0 ? 1 : 0xffffffff;
+  return rest != 0 && int(rest ^ y) < 0 ? rest + y : rest;
+#else
+  return rest;
 #endif
+}
 
+#endif

@@ -1,0 +1,36 @@
+#include "kernels/nan_bits.h"
+
+#include <vector>
+
+#include "kernels/op_table.h"
+
+namespace opserve {
+namespace {
+
+bool IsFloatType(DataType type) {
+  return type == DataType::kFloat64 || type == DataType::kFloat32 || type == DataType::kFloat16;
+}
+
+}  // namespace
+
+bool ReadsBits(OpId op) {
+  const OpShape& shape = TraitsOf(op).shape;
+  return shape.is_bitwise && !shape.only_moves;
+}
+
+bool ShowsNanBits(std::span<const SequenceStep> steps) {
+  // Per step: whether its result may hold a NaN that was computed.
+  std::vector<bool> holds;
+  for (const SequenceStep& step : steps) {
+    const Invocation& call = *step.call;
+    bool takes = false;
+    for (const TensorSource& source : step.sources) {
+      if (source.kind == TensorSource::Kind::kStep && holds[source.index]) takes = true;
+    }
+    if (takes && ReadsBits(call.op)) return true;
+    holds.push_back(IsFloatType(call.output.data_type) && (takes || !call.keeps_nan_bits()));
+  }
+  return false;
+}
+
+}  // namespace opserve
