@@ -31,7 +31,7 @@ SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integrat
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|package|demo|soak
 # The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
 # gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
-UNTHREADED_TESTS := ^install_test$$|^AllCells/
+UNTHREADED_TESTS := ^install_test$$|^gpu_conformance_test_|^AllWidths/
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export LSAN_OPTIONS ?= suppressions=$(CURDIR)/deploy/sanitizers/lsan.supp:print_suppressions=0
