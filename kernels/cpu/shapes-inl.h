@@ -11,6 +11,7 @@
 #define OPSERVE_KERNELS_CPU_SHAPES_INL_H_
 #endif
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>

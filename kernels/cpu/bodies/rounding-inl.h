@@ -7,6 +7,7 @@
 #define OPSERVE_KERNELS_CPU_BODIES_ROUNDING_INL_H_
 #endif
 
+#include <array>
 #include <limits>
 
 #include "hwy/highway.h"
