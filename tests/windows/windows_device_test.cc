@@ -8,6 +8,7 @@
 #include <iostream>
 #include <random>
 
+#include "kernels/attribute_settings.h"
 #include "kernels/hlsl/render.h"
 #include "server/d3d12/d3d12_device.h"
 #include "server/d3d12/runtime/runtime.h"
@@ -76,7 +77,7 @@ class WindowsDeviceTest : public ::testing::TestWithParam<Cell> {
 };
 
 TEST_P(WindowsDeviceTest, AllLayouts) {
-  for (int setting = 0; setting < GetParam().setting_count(); ++setting) {
+  for (int setting = 0; setting < PlainSettingCount(*GetParam().op); ++setting) {
     for (uint32_t size : {7u, 300u}) {
       for (const Layout& layout : LayoutsOf(size)) {
         const auto invocation = MakeCall(GetParam(), setting, layout);
