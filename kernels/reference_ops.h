@@ -161,14 +161,15 @@ T Magnitude(T x) {
 // Shifts of words of 32 or 64 bits, cut to T.
 template <std::unsigned_integral T>
 T ShiftedLeft(T x, T y) {
-  if constexpr (sizeof(T) == 8) return x << (y & 63);
-  return static_cast<T>(uint32_t{static_cast<uint32_t>(x)} << (y & 31));
+  using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  const Word word = Word{x} << (y & (sizeof(Word) * 8 - 1));
+  return static_cast<T>(word);
 }
 
 template <std::unsigned_integral T>
 T ShiftedRight(T x, T y) {
-  if constexpr (sizeof(T) == 8) return x >> (y & 63);
-  return static_cast<T>(static_cast<uint32_t>(x) >> (y & 31));
+  using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  return static_cast<T>(Word{x} >> (y & (sizeof(Word) * 8 - 1)));
 }
 
 // ------------------------------------------------------------------ Logic, comparisons and tests
