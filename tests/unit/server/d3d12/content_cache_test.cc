@@ -158,7 +158,8 @@ TEST_F(ContentCacheTest, ServesManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(live_, 10 * kUnit);
-  EXPECT_EQ(cache_.bytes(), live_);
+  // Where two threads made a copy of one content, the buffer of one of them is free.
+  EXPECT_LE(cache_.bytes(), live_);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ void CheckNothingIsOverwritten(const SequenceInvocation& sequence, const Sequenc
 
 TEST(SequenceLayoutTest, RandomSequences) {
   std::mt19937_64 random(3);
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 400; ++i) {
     const auto sequence =
         testing::MakeRandomSequence({.max_steps = 20,
                                      .elements = 1 + static_cast<uint32_t>(random() % 3000),
