@@ -69,16 +69,6 @@ std::optional<uint32_t> ValueOf(const AttributeView& given, const AttributeTrait
   return EncodedNumber(*number, traits);
 }
 
-// What the attributes of a request may be: those of the operator, then the members of a ScaleBias.
-std::vector<AttributeTraits> AttributesFor(const OpTraits& op) {
-  std::vector<AttributeTraits> all(op.attributes.begin(), op.attributes.end());
-  if (!op.takes_scale_bias) return all;
-  for (absl::string_view name : {kScaleAttribute, kBiasAttribute}) {
-    all.push_back({.name = name, .kind = AttributeKind::kFloat, .optional = true});
-  }
-  return all;
-}
-
 // One check: the values as far as they are given.
 class AttributeCheck {
  public:
@@ -146,6 +136,15 @@ class AttributeCheck {
 };
 
 }  // namespace
+
+std::vector<AttributeTraits> AttributesFor(const OpTraits& op) {
+  std::vector<AttributeTraits> all(op.attributes.begin(), op.attributes.end());
+  if (!op.takes_scale_bias) return all;
+  for (absl::string_view name : {kScaleAttribute, kBiasAttribute}) {
+    all.push_back({.name = name, .kind = AttributeKind::kFloat, .optional = true});
+  }
+  return all;
+}
 
 GivenAttributes CheckAttributes(const OpTraits& op, std::span<const AttributeView> given,
                                 ViolationList& violations) {

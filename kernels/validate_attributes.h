@@ -1,18 +1,23 @@
 // File: kernels/validate_attributes.h
 //
-// The part of validation that looks at attributes. Internal to kernels/.
+// What the attributes of a request may be, and the part of validation that looks at them.
 
 #ifndef OPSERVE_KERNELS_VALIDATE_ATTRIBUTES_H_
 #define OPSERVE_KERNELS_VALIDATE_ATTRIBUTES_H_
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "kernels/invocation.h"
 #include "kernels/validate.h"
 #include "kernels/violations.h"
 
 namespace opserve {
+
+// The attributes that requests may give: those of the operator, then the members of a ScaleBias
+// where it takes one.
+std::vector<AttributeTraits> AttributesFor(const OpTraits& op);
 
 struct GivenAttributes {
   AttributeValues values = {};

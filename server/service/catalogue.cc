@@ -10,6 +10,7 @@
 #include "kernels/op_table.h"
 #include "kernels/utf8.h"
 #include "kernels/validate.h"
+#include "kernels/validate_attributes.h"
 #include "server/errors/errors.h"
 
 namespace opserve {
@@ -68,14 +69,8 @@ void WriteOperator(const OpTraits& op, std::optional<FeatureLevel> level, v1::Op
   out.set_introduced(NameOf(op.introduced()));
   for (const TensorTraits& input : op.inputs) WriteTensor(input, *out.add_inputs());
   WriteTensor(op.output, *out.mutable_output());
-  for (const AttributeTraits& attribute : op.attributes) {
+  for (const AttributeTraits& attribute : AttributesFor(op)) {
     WriteAttribute(attribute, *out.add_attributes());
-  }
-  if (op.takes_scale_bias) {
-    for (absl::string_view name : {kScaleAttribute, kBiasAttribute}) {
-      WriteAttribute({.name = name, .kind = AttributeKind::kFloat, .optional = true},
-                     *out.add_attributes());
-    }
   }
   WriteGroups(op, out);
   for (absl::string_view input : op.in_place) out.add_in_place(Text(input));
