@@ -10,8 +10,8 @@ JOBS ?= $(shell nproc)
 # Debian's own interpreter: it has Debian's NumPy, another one in PATH may not.
 PYTHON ?= /usr/bin/python3
 PREFIX ?= /usr/local
-# Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-wire` and `make test` (the
-# latter: of ctest).
+# Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-wire`, `make prove` and
+# `make test` (the latter: of ctest).
 ARGS ?=
 # Extra arguments of CMake when a build folder is made.
 CMAKE_ARGS ?=
@@ -165,6 +165,12 @@ lint: packages ## Check format, run clang-tidy on changed files (ALL=1: on all) 
 format: ## Format all C++ sources
 	@deploy/setup.sh lint
 	@git ls-files -z '*.h' '*.cc' | xargs -0 clang-format-14 -i
+
+.PHONY: prove
+prove: packages ## Compare elementary functions of all FLOAT32 with MPFR (ARGS='ELEMENT_WISE_EXP')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/prove
+	@$(RELEASE)/bin/prove $(ARGS)
 
 .PHONY: docs
 docs: packages ## Write docs/operators.md from the operator table

@@ -27,9 +27,9 @@ declare -A packages_of=(
   [build]="ca-certificates ccache cmake directx-headers-dev g++ git make ninja-build pkg-config
     libabsl-dev libcli11-dev libgrpc++-dev libhwy-dev libprotobuf-dev libspdlog-dev libssl-dev libtbb-dev
     libtomlplusplus-dev libvulkan-dev nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc"
-  # groff and zsh check what opserve writes for man and for shells, prometheus its metrics; the last four are a Direct3D 12 device
-  # in software, and what checks how it is used.
-  [test]="groff-base libgmock-dev libgtest-dev openssl prometheus python3 python3-h2 python3-numpy zsh
+  # groff and zsh check what opserve writes for man and for shells, prometheus its metrics; MPFR knows what elementary functions
+  # are; the last four are a Direct3D 12 device in software, and what checks how it is used.
+  [test]="groff-base libgmock-dev libgtest-dev libmpfr-dev openssl prometheus python3 python3-h2 python3-numpy zsh
     libvkd3d1 libvulkan1 mesa-vulkan-drivers vulkan-validationlayers"
   [peers]="chromium chromium-driver prometheus"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"

@@ -28,8 +28,16 @@ inline constexpr int kMaxAttributes = 4;
 inline constexpr int kMaxTensors = kMaxInputs + 1;
 
 // What kind of operators one is of: the file of its row. In the order of OpTable().
-enum class OpFamily : uint8_t { kMoves, kLogic, kSelection, kRounding, kArithmetic, kActivation };
-inline constexpr int kOpFamilyCount = 6;
+enum class OpFamily : uint8_t {
+  kMoves,
+  kLogic,
+  kSelection,
+  kRounding,
+  kArithmetic,
+  kElementary,
+  kActivation
+};
+inline constexpr int kOpFamilyCount = 7;
 
 // The family in words: "moves, signs and bits".
 constexpr absl::string_view NameOf(OpFamily family) {
@@ -38,6 +46,7 @@ constexpr absl::string_view NameOf(OpFamily family) {
                                                                     "selection",
                                                                     "rounding and remainders",
                                                                     "arithmetic",
+                                                                    "elementary functions",
                                                                     "activations"};
   return kNames[static_cast<size_t>(family)];
 }
@@ -69,6 +78,9 @@ struct AttributeTraits {
   bool optional = false;
   double default_value = 0;             // where optional
   FixedList<EnumValue, 4> values = {};  // where kind is kEnum; numbers count up from 0
+  // Of a FLOAT: its least value below a feature level, from which on there is none.
+  FeatureLevel minimum_until = FeatureLevel::k1_0;
+  double minimum = 0;
 };
 
 // A tensor of an operator.

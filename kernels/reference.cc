@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/op_rows.h"
+#include "kernels/reference_elementary.h"
 #include "kernels/reference_ops.h"
 #include "kernels/reference_shapes.h"
 

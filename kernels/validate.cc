@@ -28,7 +28,7 @@ class Validation {
   ValidationResult Run() {
     CheckLevelAndOperator();
     if (op_ != nullptr) {
-      const GivenAttributes given = CheckAttributes(*op_, request_.attributes, violations_);
+      const GivenAttributes given = CheckAttributes(*op_, level_, request_.attributes, violations_);
       invocation_.attributes = given.values;
       invocation_.scale_bias = given.scale_bias;
     }

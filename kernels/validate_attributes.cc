@@ -69,11 +69,16 @@ std::optional<uint32_t> ValueOf(const AttributeView& given, const AttributeTrait
   return EncodedNumber(*number, traits);
 }
 
+// Whether an encoded FLOAT is not below its minimum. A NaN is.
+bool IsAtLeast(uint32_t value, const AttributeTraits& traits) {
+  return double{std::bit_cast<float>(value)} >= traits.minimum;
+}
+
 // One check: the values as far as they are given.
 class AttributeCheck {
  public:
-  AttributeCheck(const OpTraits& op, ViolationList& violations)
-      : op_(op), known_(AttributesFor(op)), violations_(violations) {}
+  AttributeCheck(const OpTraits& op, FeatureLevel level, ViolationList& violations)
+      : op_(op), level_(level), known_(AttributesFor(op)), violations_(violations) {}
 
   void Take(const AttributeView& given, const std::string& field) {
     const auto traits =
@@ -96,6 +101,10 @@ class AttributeCheck {
     if (!value) {
       violations_.Add(absl::StrCat(field, ".value"), "The value ", ValueText(given), " of ",
                       traits->name, " is not allowed; allowed: ", AllowedValues(*traits), ".");
+    } else if (level_ < traits->minimum_until && !IsAtLeast(*value, *traits)) {
+      violations_.Add(absl::StrCat(field, ".value"), "The value ", ValueText(given), " of ",
+                      traits->name, " is not allowed below feature level ",
+                      NameOf(traits->minimum_until), "; allowed: at least ", traits->minimum, ".");
     }
   }
 
@@ -129,6 +138,7 @@ class AttributeCheck {
   }
 
   const OpTraits& op_;
+  const FeatureLevel level_;
   const std::vector<AttributeTraits> known_;
   ViolationList& violations_;
   std::array<bool, kMaxAttributes + 2> seen_ = {};
@@ -146,14 +156,14 @@ std::vector<AttributeTraits> AttributesFor(const OpTraits& op) {
   return all;
 }
 
-GivenAttributes CheckAttributes(const OpTraits& op, std::span<const AttributeView> given,
-                                ViolationList& violations) {
+GivenAttributes CheckAttributes(const OpTraits& op, FeatureLevel level,
+                                std::span<const AttributeView> given, ViolationList& violations) {
   if (given.size() > kMaxListedItems) {
     violations.Add("attributes", "The number of attributes (", given.size(), ") exceeds what ",
                    op.name, " takes (", AttributesFor(op).size(), ").");
     return {};
   }
-  AttributeCheck check(op, violations);
+  AttributeCheck check(op, level, violations);
   for (size_t i = 0; i < given.size(); ++i)
     check.Take(given[i], absl::StrCat("attributes[", i, "]"));
   return check.Finish();

@@ -24,11 +24,11 @@ struct GivenAttributes {
   std::optional<ScaleBias> scale_bias = {};
 };
 
-// Checks the attributes given for `op`: names, values, and that none is missing or given twice.
-// Adds a violation for each fault. Returns the values, with defaults where optional ones are left
-// out.
-GivenAttributes CheckAttributes(const OpTraits& op, std::span<const AttributeView> given,
-                                ViolationList& violations);
+// Checks the attributes given for `op` at `level`: names, values, and that none is missing or given
+// twice. Adds a violation for each fault. Returns the values, with defaults where optional ones are
+// left out.
+GivenAttributes CheckAttributes(const OpTraits& op, FeatureLevel level,
+                                std::span<const AttributeView> given, ViolationList& violations);
 
 }  // namespace opserve
 

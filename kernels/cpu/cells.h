@@ -22,22 +22,27 @@ struct RowKernels {
 };
 
 // The units: a family of operators for a group of element types each. kernels/cpu/CMakeLists.txt
-// makes their sources.
+// makes their sources. NONE() stands where a family has nothing for a group.
 #define OPSERVE_UNITS_OF_FAMILY(UNIT, FAMILY) \
   UNIT(FAMILY, Float) UNIT(FAMILY, Half) UNIT(FAMILY, SmallInt) UNIT(FAMILY, WideInt)
-#define OPSERVE_ALL_UNITS(UNIT)             \
-  OPSERVE_UNITS_OF_FAMILY(UNIT, Moves)      \
-  OPSERVE_UNITS_OF_FAMILY(UNIT, Logic)      \
-  OPSERVE_UNITS_OF_FAMILY(UNIT, Selection)  \
-  OPSERVE_UNITS_OF_FAMILY(UNIT, Rounding)   \
-  OPSERVE_UNITS_OF_FAMILY(UNIT, Arithmetic) \
+#define OPSERVE_FLOAT_UNITS_OF_FAMILY(UNIT, NONE, FAMILY) \
+  UNIT(FAMILY, Float) UNIT(FAMILY, Half) NONE() NONE()
+#define OPSERVE_ALL_UNITS(UNIT, NONE)                   \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Moves)                  \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Logic)                  \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Selection)              \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Rounding)               \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Arithmetic)             \
+  OPSERVE_FLOAT_UNITS_OF_FAMILY(UNIT, NONE, Elementary) \
   OPSERVE_UNITS_OF_FAMILY(UNIT, Activation)
 
 // Each finds a cell of its unit, for the best target; nullptr if it is not there.
 #define OPSERVE_UNIT_LOOKUP(FAMILY, GROUP) \
   FlatKernel Lookup##FAMILY##GROUP(OpId op, const KernelVariant& variant);
-OPSERVE_ALL_UNITS(OPSERVE_UNIT_LOOKUP)
+#define OPSERVE_NO_LOOKUP()
+OPSERVE_ALL_UNITS(OPSERVE_UNIT_LOOKUP, OPSERVE_NO_LOOKUP)
 #undef OPSERVE_UNIT_LOOKUP
+#undef OPSERVE_NO_LOOKUP
 
 // The element type that a C++ type stands for.
 template <class T>

@@ -20,11 +20,13 @@ LaneGroup GroupOf(DataType lane) {
   return SizeOf(lane) < 4 ? kSmallInt : kWideInt;
 }
 
-// By family, and by group of lane types.
+// By family, and by group of lane types. No operator has a lane type whose group is missing.
 constexpr FlatKernel (*kLookups[kOpFamilyCount * kLaneGroupCount])(OpId, const KernelVariant&) = {
 #define OPSERVE_UNIT_ENTRY(FAMILY, GROUP) &Lookup##FAMILY##GROUP,
-    OPSERVE_ALL_UNITS(OPSERVE_UNIT_ENTRY)
+#define OPSERVE_NO_ENTRY() nullptr,
+    OPSERVE_ALL_UNITS(OPSERVE_UNIT_ENTRY, OPSERVE_NO_ENTRY)
 #undef OPSERVE_UNIT_ENTRY
+#undef OPSERVE_NO_ENTRY
 };
 
 }  // namespace

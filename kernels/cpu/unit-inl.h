@@ -1,6 +1,7 @@
 // The kernels of one unit: the rows of a family, expanded for some element types once per target. A
-// unit (kernels/cpu/unit.cc.in) defines OPSERVE_UNIT, its name, OPSERVE_UNIT_ROWS, the file of its
-// rows, and OPSERVE_UNIT_LANES, its element types, and includes this file under foreach_target.h.
+// unit (kernels/cpu/unit.cc.in) defines OPSERVE_UNIT, its name, OPSERVE_UNIT_ROWS and _BODIES, the
+// files of its rows and of their bodies, and OPSERVE_UNIT_LANES, its element types, and includes
+// this file under foreach_target.h.
 
 #if defined(OPSERVE_KERNELS_CPU_UNIT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPSERVE_KERNELS_CPU_UNIT_INL_H_
@@ -10,12 +11,8 @@
 #endif
 
 #include "hwy/highway.h"
-#include "kernels/cpu/bodies/activation-inl.h"
-#include "kernels/cpu/bodies/arithmetic-inl.h"
-#include "kernels/cpu/bodies/logic-inl.h"
-#include "kernels/cpu/bodies/moves-inl.h"
-#include "kernels/cpu/bodies/rounding-inl.h"
-#include "kernels/cpu/bodies/selection-inl.h"
+// Their names come before those of the drivers.
+#include OPSERVE_UNIT_BODIES
 #include "kernels/cpu/cells.h"
 #include "kernels/cpu/shapes-inl.h"
 #include "kernels/op_rows.h"

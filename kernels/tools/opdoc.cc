@@ -47,8 +47,12 @@ std::string AttributeText(const AttributeTraits& attribute) {
   std::string text =
       absl::StrCat("- `", attribute.name, "`", attribute.optional ? " (optional)" : "", ": ");
   if (attribute.kind != AttributeKind::kEnum) {
-    return absl::StrCat(text, attribute.kind == AttributeKind::kInt ? "an integer" : "a number",
-                        "\n");
+    absl::StrAppend(&text, attribute.kind == AttributeKind::kInt ? "an integer" : "a number");
+    if (attribute.minimum_until > FeatureLevel::k1_0) {
+      absl::StrAppend(&text, ", below level ", NameOf(attribute.minimum_until), " of at least ",
+                      attribute.minimum);
+    }
+    return absl::StrCat(text, "\n");
   }
   absl::StrAppend(&text, "one of\n");
   for (const EnumValue& value : attribute.values) {

@@ -1,3 +1,4 @@
+#include "kernels/cpu/slow/decisions.h"
 #include "server/metrics/server_metrics.h"
 
 #include <algorithm>
@@ -147,6 +148,10 @@ void AddReceiveTimes(MetricSet& set, const Edge& edge) {
   set.Add(MetricId::kReceiveSeconds, {"message"}, times.value());
 }
 
+void AddDecisions(MetricSet& set) {
+  AddOne(set, MetricId::kCpuDecided, cpu::slow::DecisionCount());
+}
+
 void AddProcess(MetricSet& set) {
   const ProcessStatus process = ReadProcessStatus();
   AddOne(set, MetricId::kProcessCpu, process.cpu_seconds);
@@ -166,6 +171,7 @@ MetricSet CollectMetrics(const MetricSources& sources) {
   sources.requests.Collect(set);
   AddAdmission(set, sources.admission);
   for (const DeviceStatus& device : sources.pool.Status()) AddDevice(set, device, sources.tensors);
+  AddDecisions(set);
   AddMemory(set, sources.tensors, sources.regions);
   AddLeases(set, sources.leases);
   AddConnections(set, sources.edge);

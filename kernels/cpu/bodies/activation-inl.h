@@ -14,6 +14,7 @@
 #include "kernels/cpu/bodies/integer_in_double-inl.h"
 #include "kernels/cpu/bodies/rounded_sum-inl.h"
 #include "kernels/cpu/bodies/selection-inl.h"
+#include "kernels/cpu/bodies/smooth_activation-inl.h"
 #include "kernels/cpu/bodies/tags-inl.h"
 
 HWY_BEFORE_NAMESPACE();

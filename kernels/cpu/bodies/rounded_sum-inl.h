@@ -154,17 +154,18 @@ HWY_INLINE Value<D> Narrowed(D /*tag*/, hn::Vec<hn::Rebind<double, D>> v) {
   return DemoteHalf(df, NarrowToFloat(df, hn::BitCast(dd, odd)));
 }
 
-// Whether doubles with errors of less than four units in the last place narrow as the exact numbers
-// do: none is that near to a middle between two numbers of the narrower type, nor so small that
-// these lie elsewhere.
-template <FloatOrHalfInDoubleTag D>
+// Whether doubles with errors of less than 2^kLogUlps units in the last place narrow as the exact
+// numbers do: none is that near to a middle between two numbers of the narrower type, nor so small
+// that these lie elsewhere.
+template <int kLogUlps = 2, FloatOrHalfInDoubleTag D>
 HWY_INLINE bool NarrowSafely(D /*tag*/, hn::Vec<hn::Rebind<double, D>> v) {
   const hn::Rebind<double, D> dd;
   const BitsTag<decltype(dd)> du;
   constexpr uint64_t kMiddle = uint64_t{1} << (kIsHalf<D> ? 41 : 28);
+  constexpr uint64_t kUlps = uint64_t{1} << kLogUlps;
   const auto dropped = hn::And(hn::BitCast(du, v), hn::Set(du, 2 * kMiddle - 1));
-  const auto from_middle = hn::Sub(dropped, hn::Set(du, kMiddle - 4));
-  const auto is_near = hn::Eq(hn::AndNot(hn::Set(du, uint64_t{7}), from_middle), hn::Zero(du));
+  const auto from_middle = hn::Sub(dropped, hn::Set(du, kMiddle - kUlps));
+  const auto is_near = hn::Eq(hn::AndNot(hn::Set(du, 2 * kUlps - 1), from_middle), hn::Zero(du));
   const auto magnitude = hn::Abs(v);
   const auto is_small = hn::And(hn::Lt(magnitude, hn::Set(dd, kIsHalf<D> ? 0x1p-14 : 0x1p-126)),
                                 hn::Gt(magnitude, hn::Zero(dd)));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -139,7 +140,9 @@ TEST(ValidateTest, AcceptsExactlyWhatTheTableSupports) {
           RequestBuilder builder{std::string(op.name)};
           builder.Level(NameOf(level));
           for (const AttributeTraits& attribute : op.attributes) {
-            builder.Int(std::string(attribute.name), 0);
+            const bool has_minimum = attribute.minimum_until > FeatureLevel::k1_0;
+            builder.Int(std::string(attribute.name),
+                        has_minimum ? static_cast<int64_t>(attribute.minimum) : 0);
           }
           for (int i = 0; i < op.input_count(); ++i) {
             builder.Input({op.InputType(i, type), std::vector<uint32_t>(rank, 2)});
@@ -196,6 +199,23 @@ TEST(ValidateTest, FloatAttributesAreTheNearestFloats) {
   RequestBuilder text("ELEMENT_WISE_THRESHOLD");
   EXPECT_THAT(text.Input({kFloat16, {1}}).Enum("Min", "low").Validate().violations,
               ElementsAre(IsViolation("attributes[0].value", "\"low\" of Min is not allowed")));
+}
+
+TEST(ValidateTest, AttributesHaveTheMinimumOfTheLevel) {
+  const auto violations = [](absl::string_view level, double steepness) {
+    RequestBuilder builder("ACTIVATION_SOFTPLUS");
+    builder.Level(std::string(level)).Input({kFloat16, {1}}).Float("Steepness", steepness);
+    return builder.Validate().violations;
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(violations("6_3", 1), IsEmpty());
+  EXPECT_THAT(violations("6_3", 0.5),
+              ElementsAre(IsViolation("attributes[0].value",
+                                      "0.5 of Steepness is not allowed below feature level 6_4; "
+                                      "allowed: at least 1")));
+  EXPECT_THAT(violations("3_0", nan), ElementsAre(IsViolation("attributes[0].value", "nan")));
+  EXPECT_THAT(violations("6_4", -0.5), IsEmpty());
+  EXPECT_THAT(violations("6_4", nan), IsEmpty());
 }
 
 TEST(ValidateTest, ScaleAndBiasComeTogether) {

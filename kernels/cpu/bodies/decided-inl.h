@@ -1,0 +1,108 @@
+// Results that are no rational numbers, rounded once. Included once per target.
+//
+// A function is computed fast, in FLOAT64 lanes with an error that is known. Where all numbers
+// within it round to the same element, that is the result. Few elements in a million are left, next
+// to a middle between two elements; kernels/cpu/slow decides them with twice the digits.
+
+#if defined(OPSERVE_KERNELS_CPU_BODIES_DECIDED_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPSERVE_KERNELS_CPU_BODIES_DECIDED_INL_H_
+#undef OPSERVE_KERNELS_CPU_BODIES_DECIDED_INL_H_
+#else
+#define OPSERVE_KERNELS_CPU_BODIES_DECIDED_INL_H_
+#endif
+
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/bodies/rounded_sum-inl.h"
+#include "kernels/cpu/slow/decisions.h"
+#include "kernels/cpu/slow/double_double.h"
+#include "kernels/cpu/slow/elementary.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace opserve::cpu::HWY_NAMESPACE {
+
+// Both ways to compute a function of elements:
+//
+//   Vec<D> Fast(D, Vec<D>...) const          in FLOAT64 lanes, with a relative error of
+//   2^-kErrorBits slow::DoubleDouble Slow(double...) const  asked only where Fast gives a number
+//   other than zero
+//
+// Elements come widened.
+template <class F>
+concept Decidable = requires {
+  F::kErrorBits;
+};
+
+// Slow of lane `i` of all inputs.
+template <class F, size_t kLanes, size_t... kInput>
+slow::DoubleDouble SlowAt(const F& function, const double (&inputs)[sizeof...(kInput)][kLanes],
+                          size_t i, std::index_sequence<kInput...>) {
+  return function.Slow(inputs[kInput][i]...);
+}
+
+// `result` of Fast, with those lanes replaced that lie so near to a middle between two elements
+// that numbers within the error round apart.
+template <FloatOrHalfInDoubleTag D, Decidable F, class... V>
+HWY_NOINLINE hn::Vec<hn::Rebind<double, D>> Settled(D d, const F& function,
+                                                    hn::Vec<hn::Rebind<double, D>> result,
+                                                    V... wide) {
+  const hn::Rebind<double, D> dd;
+  const BitsTag<D> du;
+  using Bits = hn::TFromD<BitsTag<D>>;
+  const auto error = hn::Mul(hn::Abs(result), hn::Set(dd, std::ldexp(1.0, -F::kErrorBits)));
+  HWY_ALIGN Bits below[MaxLanes(D())];
+  HWY_ALIGN Bits above[MaxLanes(D())];
+  HWY_ALIGN double results[MaxLanes(D())];
+  HWY_ALIGN double inputs[sizeof...(V)][MaxLanes(D())];
+  hn::Store(hn::BitCast(du, Narrowed(d, hn::Sub(result, error))), du, below);
+  hn::Store(hn::BitCast(du, Narrowed(d, hn::Add(result, error))), du, above);
+  hn::Store(result, dd, results);
+  size_t input = 0;
+  (hn::Store(wide, dd, inputs[input++]), ...);
+  for (size_t i = 0; i < Lanes(d); ++i) {
+    if (below[i] == above[i] || results[i] == 0 || !std::isfinite(results[i])) continue;
+    results[i] =
+        slow::RoundedToOdd(SlowAt(function, inputs, i, std::make_index_sequence<sizeof...(V)>()));
+    slow::CountDecision();
+  }
+  return hn::Load(dd, results);
+}
+
+// The function of elements, rounded once.
+template <FloatOrHalfInDoubleTag D, Decidable F, class... V>
+HWY_INLINE Value<D> Decided(D d, const F& function, V... x) {
+  // An error of 2^-53 is half a unit in the last place, or nearly a whole one.
+  constexpr int kLogUlps = 53 - F::kErrorBits + 1;
+  const hn::Rebind<double, D> dd;
+  auto result = function.Fast(dd, Widened(d, x)...);
+  if (HWY_UNLIKELY(!NarrowSafely<kLogUlps>(d, result))) {
+    result = Settled(d, function, result, Widened(d, x)...);
+  }
+  return Narrowed(d, result);
+}
+
+// ------------------------------------------------------------------ Functions of one number
+
+// NAME of elements, by FUNCTION##Of of FLOAT64 lanes and slow::FUNCTION.
+#undef OPSERVE_DECIDED_FUNCTION
+#define OPSERVE_DECIDED_FUNCTION(NAME, FUNCTION)                          \
+  struct FUNCTION##Function {                                             \
+    static constexpr int kErrorBits = 46;                                 \
+    template <DoubleTag D>                                                \
+    HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {                 \
+      return FUNCTION##Of(d, x);                                          \
+    }                                                                     \
+    slow::DoubleDouble Slow(double x) const { return slow::FUNCTION(x); } \
+  };                                                                      \
+  template <FloatOrHalfInDoubleTag D>                                     \
+  HWY_INLINE Value<D> NAME(D d, Value<D> x) {                             \
+    return Decided(d, FUNCTION##Function(), x);                           \
+  }
+
+}  // namespace opserve::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // OPSERVE_KERNELS_CPU_BODIES_DECIDED_INL_H_

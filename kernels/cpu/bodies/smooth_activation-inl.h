@@ -1,0 +1,188 @@
+// Activations made of elementary functions, rounded once. Included once per target.
+
+#if defined(OPSERVE_KERNELS_CPU_BODIES_SMOOTH_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPSERVE_KERNELS_CPU_BODIES_SMOOTH_ACTIVATION_INL_H_
+#undef OPSERVE_KERNELS_CPU_BODIES_SMOOTH_ACTIVATION_INL_H_
+#else
+#define OPSERVE_KERNELS_CPU_BODIES_SMOOTH_ACTIVATION_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/bodies/elementary-inl.h"
+#include "kernels/cpu/bodies/normal_distribution-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace opserve::cpu::HWY_NAMESPACE {
+
+OPSERVE_DECIDED_FUNCTION(Gelu, Gelu)
+OPSERVE_DECIDED_FUNCTION(Sigmoid, Sigmoid)
+
+// ------------------------------------------------------------------ Limits that are approached
+
+// Where a function is next to its limit, which may be a middle between two elements, a power of e
+// tells on which side. Beyond this argument the power is as good as any other, and no zero.
+inline constexpr double kNextToLimit = 300;
+
+// ------------------------------------------------------------------ ELU, SCALED_ELU, CELU
+
+// gamma * (x >= 0 ? x : alpha * (e^x - 1)), where factor is gamma * alpha.
+struct EluFunction {
+  static constexpr int kErrorBits = 46;
+  double gamma;
+  double factor;
+
+  template <DoubleTag D>
+  HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
+    const auto below = hn::Mul(Expm1Of(d, x), hn::Set(d, factor));
+    return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, gamma)), below);
+  }
+  slow::DoubleDouble Slow(double x) const {
+    if (x >= 0) return {gamma * x, 0};
+    if (std::isinf(x)) return {-factor, 0};
+    return slow::Expm1(slow::DoubleDouble{std::max(x, -kNextToLimit), 0}) * factor;
+  }
+};
+
+template <FloatOrHalfInDoubleTag D>
+HWY_INLINE Value<D> Elu(D d, Value<D> x, float alpha, float gamma) {
+  return Decided(d, EluFunction{gamma, double{gamma} * double{alpha}}, x);
+}
+
+// max(0, x) + min(0, alpha * (e^(x / alpha) - 1)) for an alpha that is neither zero nor infinite.
+struct CeluFunction {
+  // The quotient's error counts once per unit of its magnitude.
+  static constexpr int kErrorBits = 43;
+  double alpha;
+
+  template <DoubleTag D>
+  HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
+    const auto zero = hn::Zero(d);
+    const auto by = hn::Set(d, alpha);
+    const auto below = hn::Mul(Expm1Of(d, hn::Div(x, by)), by);
+    return hn::IfThenElse(hn::Lt(x, zero), below, hn::IfThenElseZero(hn::Gt(x, zero), x));
+  }
+  slow::DoubleDouble Slow(double x) const {
+    if (x >= 0) return {x, 0};
+    const slow::DoubleDouble argument = slow::DoubleDouble{x, 0} / alpha;
+    if (std::isinf(x)) return {-alpha, 0};
+    if (argument.high < -kNextToLimit) {
+      return slow::Expm1(slow::DoubleDouble{-kNextToLimit, 0}) * alpha;
+    }
+    return slow::Expm1(argument) * alpha;
+  }
+};
+
+template <FloatOrHalfInDoubleTag D>
+HWY_INLINE Value<D> Celu(D d, Value<D> x, float alpha) {
+  if (alpha != 0 && std::isfinite(alpha)) return Decided(d, CeluFunction{alpha}, x);
+  const hn::Rebind<double, D> dd;
+  const auto wide = Widened(d, x);
+  return Narrowed(d, hn::IfThenElseZero(hn::Gt(wide, hn::Zero(dd)), wide));
+}
+
+// ------------------------------------------------------------------ SCALED_TANH
+
+// alpha * tanh(beta * x)
+struct ScaledTanhFunction {
+  static constexpr int kErrorBits = 45;
+  double alpha;
+  double beta;
+
+  template <DoubleTag D>
+  HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
+    const auto product = hn::Mul(x, hn::Set(d, beta));
+    return hn::Mul(TanhOf(d, product), hn::Set(d, alpha));
+  }
+  slow::DoubleDouble Slow(double x) const {
+    const double product = beta * x;
+    if (std::isinf(product)) return {alpha * std::copysign(1.0, product), 0};
+    return slow::Tanh(std::clamp(product, -kNextToLimit, kNextToLimit)) * alpha;
+  }
+};
+
+template <FloatOrHalfInDoubleTag D>
+HWY_INLINE Value<D> ScaledTanh(D d, Value<D> x, float alpha, float beta) {
+  return Decided(d, ScaledTanhFunction{alpha, beta}, x);
+}
+
+// ------------------------------------------------------------------ SOFTPLUS, PARAMETRIC_SOFTPLUS
+
+// ln(1 + e^(steepness * x)) / steepness
+struct SoftplusFunction {
+  static constexpr int kErrorBits = 45;
+  double steepness;
+
+  template <DoubleTag D>
+  HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
+    const auto by = hn::Set(d, steepness);
+    return hn::Div(SoftplusOf(d, hn::Mul(x, by)), by);
+  }
+  slow::DoubleDouble Slow(double x) const {
+    return slow::Softplus(slow::DoubleDouble{steepness * x, 0}) / steepness;
+  }
+};
+
+template <FloatOrHalfInDoubleTag D>
+HWY_INLINE Value<D> Softplus(D d, Value<D> x, float steepness) {
+  return Decided(d, SoftplusFunction{steepness}, x);
+}
+
+// alpha * ln(1 + e^(beta * x))
+struct ParametricSoftplusFunction {
+  static constexpr int kErrorBits = 45;
+  double alpha;
+  double beta;
+
+  template <DoubleTag D>
+  HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
+    const auto product = hn::Mul(x, hn::Set(d, beta));
+    return hn::Mul(SoftplusOf(d, product), hn::Set(d, alpha));
+  }
+  // Far above zero, alpha * beta * x and a power of e, of which both parts can be seen.
+  slow::DoubleDouble Slow(double x) const {
+    const double product = beta * x;
+    if (product <= kNextToLimit) return slow::Softplus(slow::DoubleDouble{product, 0}) * alpha;
+    const slow::DoubleDouble limit = slow::ExactProduct(alpha, product);
+    if (limit.low != 0 || std::isinf(x)) return limit;
+    return {limit.high, std::copysign(std::ldexp(std::abs(limit.high), -200), alpha)};
+  }
+};
+
+template <FloatOrHalfInDoubleTag D>
+HWY_INLINE Value<D> ParametricSoftplus(D d, Value<D> x, float alpha, float beta) {
+  return Decided(d, ParametricSoftplusFunction{alpha, beta}, x);
+}
+
+// ------------------------------------------------------------------ SWISH
+
+// x / (1 + e^(-scale * x)), at infinity its limit.
+struct SwishFunction {
+  static constexpr int kErrorBits = 45;
+  double scale;
+
+  template <DoubleTag D>
+  HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
+    const auto product = hn::Mul(x, hn::Set(d, scale));
+    const auto result = hn::Mul(SigmoidOf(d, product), x);
+    if (scale == 0 || !std::isfinite(scale)) return result;
+    const auto limit =
+        hn::IfThenElse(hn::Gt(product, hn::Zero(d)), x, hn::CopySign(hn::Zero(d), x));
+    return hn::IfThenElse(hn::Eq(hn::Abs(x), hn::Inf(d)), limit, result);
+  }
+  slow::DoubleDouble Slow(double x) const {
+    return scale == 0 ? slow::DoubleDouble{x / 2, 0} : slow::Swish(x, scale);
+  }
+};
+
+template <FloatOrHalfInDoubleTag D>
+HWY_INLINE Value<D> Swish(D d, Value<D> x, float scale) {
+  return Decided(d, SwishFunction{scale}, x);
+}
+
+}  // namespace opserve::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // OPSERVE_KERNELS_CPU_BODIES_SMOOTH_ACTIVATION_INL_H_

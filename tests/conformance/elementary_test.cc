@@ -1,0 +1,173 @@
+// Elementary functions and the activations made of them against MPFR: kernels of every target, and
+// the reference that other tests hold kernels to.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/attribute_settings.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/slow/decisions.h"
+#include "kernels/reference.h"
+#include "kernels/reference_ops.h"
+#include "tests/conformance/call_cases.h"
+#include "tests/conformance/exact_values.h"
+#include "tests/conformance/special_values.h"
+#include "tests/conformance/targets.h"
+
+namespace opserve::testing {
+namespace {
+
+using reference::Float16;
+using reference::ToFloat;
+using reference::ToHalf;
+
+// An element as a number and back, by its type.
+float ValueOf(float x) { return x; }
+float ValueOf(Float16 x) { return ToFloat(x); }
+void Round(double exact, float& to) { to = static_cast<float>(exact); }
+void Round(double exact, Float16& to) { to = ToHalf(exact); }
+void Take(uint64_t bits, float& to) { to = std::bit_cast<float>(static_cast<uint32_t>(bits)); }
+void Take(uint64_t bits, Float16& to) { to.bits = static_cast<uint16_t>(bits); }
+
+// The same bits, or a NaN for a NaN.
+template <class T>
+bool IsSame(T expected, T actual) {
+  const bool is_nan = std::isnan(ValueOf(expected));
+  return is_nan ? std::isnan(ValueOf(actual)) : std::memcmp(&expected, &actual, sizeof(T)) == 0;
+}
+
+// Special values, numbers of all magnitudes, and those where most functions have their bends.
+template <class T>
+std::vector<T> Elements(DataType type, size_t count, std::mt19937_64& random) {
+  std::vector<T> elements;
+  for (const uint64_t bits : SpecialValues(type)) {
+    Take(bits, elements.emplace_back());
+  }
+  std::uniform_real_distribution<double> near(-12, 12);
+  while (elements.size() < count) {
+    T& value = elements.emplace_back();
+    if (elements.size() % 2 == 0) {
+      Round(near(random), value);
+    } else {
+      Take(random(), value);
+    }
+  }
+  return elements;
+}
+
+class ElementaryTest : public ::testing::TestWithParam<OpId> {
+ protected:
+  const OpTraits& op() const { return TraitsOf(GetParam()); }
+
+  template <class T>
+  void Check(DataType type, const std::vector<T>& x, const std::vector<T>& y, int setting) {
+    const auto call =
+        MakeCall({&op(), type, type}, setting, Packed(static_cast<uint32_t>(x.size())));
+    ASSERT_NE(call, nullptr);
+    const std::vector<T> exact = Exact(*call, x, y);
+    const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(x.data()),
+                                 reinterpret_cast<const std::byte*>(y.data())};
+    const auto arity = static_cast<size_t>(op().input_count());
+    std::vector<T> results(x.size());
+    auto* const output = reinterpret_cast<std::byte*>(results.data());
+    RunReference(*call, {inputs, arity}, output);
+    Compare(*call, x, y, exact, results, "the reference");
+    for (const int64_t target : RunnableTargets()) {
+      const ScopedTarget scoped(target);
+      cpu::GetKernel(op().id, {type, type})(inputs, output, x.size(), cpu::StoreMode::kCached,
+                                            call->attributes);
+      Compare(*call, x, y, exact, results, TargetName(target));
+    }
+  }
+
+ private:
+  template <class T>
+  static std::vector<T> Exact(const Invocation& call, const std::vector<T>& x,
+                              const std::vector<T>& y) {
+    std::vector<T> exact(x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      Round(ExactResult(call.op, {{ValueOf(x[i]), ValueOf(y[i])},
+                                  {std::bit_cast<float>(call.attributes[0]),
+                                   std::bit_cast<float>(call.attributes[1])}}),
+            exact[i]);
+    }
+    return exact;
+  }
+
+  template <class T>
+  static void Compare(const Invocation& call, const std::vector<T>& x, const std::vector<T>& y,
+                      const std::vector<T>& exact, const std::vector<T>& results,
+                      const std::string& by) {
+    int wrong = 0;
+    for (size_t i = 0; i < x.size() && wrong < 5; ++i) {
+      if (IsSame(exact[i], results[i])) continue;
+      ++wrong;
+      ADD_FAILURE() << by << ", attributes " << std::bit_cast<float>(call.attributes[0]) << " and "
+                    << std::bit_cast<float>(call.attributes[1]) << ": " << std::hexfloat
+                    << ValueOf(x[i]) << " (and " << ValueOf(y[i]) << ") give "
+                    << ValueOf(results[i]) << ", not " << ValueOf(exact[i]);
+    }
+  }
+};
+
+TEST_P(ElementaryTest, Float32IsRoundedOnce) {
+  std::mt19937_64 random(20261123);
+  for (int setting = 0; setting < PlainSettingCount(op()); ++setting) {
+    const size_t count = setting == 0 ? 4000 : 700;
+    const auto x = Elements<float>(DataType::kFloat32, count, random);
+    const auto y = Elements<float>(DataType::kFloat32, count, random);
+    Check(DataType::kFloat32, x, y, setting);
+  }
+}
+
+// All numbers, with the first attributes.
+TEST_P(ElementaryTest, Float16IsRoundedOnce) {
+  std::mt19937_64 random(20261124);
+  std::vector<Float16> all;
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) all.push_back({static_cast<uint16_t>(bits)});
+  Check(DataType::kFloat16, all, Elements<Float16>(DataType::kFloat16, all.size(), random), 0);
+  for (int setting = 1; setting < PlainSettingCount(op()); ++setting) {
+    const auto x = Elements<Float16>(DataType::kFloat16, 700, random);
+    Check(DataType::kFloat16, x, x, setting);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ElementaryTest, ::testing::ValuesIn(TranscendentalOperators()),
+                         [](const auto& instance) {
+                           return std::string(TraitsOf(instance.param).name);
+                         });
+
+// The fast evaluation leaves some elements open, and these are decided.
+TEST(DecisionsTest, SomeElementsNeedThem) {
+  const uint64_t before = cpu::slow::DecisionCount();
+  // Half of an odd number of the smallest kind, and a little more.
+  const std::vector<float> x = {0x1p-149f, -0x1p-149f, 0x3p-149f, -0x3p-149f};
+  std::vector<float> results(x.size());
+  const auto* input = reinterpret_cast<const std::byte*>(x.data());
+  cpu::GetKernel(OpId::ACTIVATION_GELU, {DataType::kFloat32, DataType::kFloat32})(
+      &input, reinterpret_cast<std::byte*>(results.data()), x.size(), cpu::StoreMode::kCached, {});
+  EXPECT_EQ(results, (std::vector<float>{0x1p-149f, -0.0f, 0x1p-148f, -0x1p-149f}));
+  EXPECT_TRUE(std::signbit(results[1]));
+  EXPECT_EQ(cpu::slow::DecisionCount() - before, x.size());
+}
+
+// Values that a second rounding spoils.
+TEST(DecisionsTest, SigmoidBelowAMiddle) {
+  const float x = 0x3p-23f;
+  float result = 0;
+  const auto* input = reinterpret_cast<const std::byte*>(&x);
+  cpu::GetKernel(OpId::ACTIVATION_SIGMOID, {DataType::kFloat32, DataType::kFloat32})(
+      &input, reinterpret_cast<std::byte*>(&result), 1, cpu::StoreMode::kCached, {});
+  EXPECT_EQ(result, 0.5f + 0x1p-24f);
+}
+
+}  // namespace
+}  // namespace opserve::testing

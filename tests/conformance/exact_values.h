@@ -1,0 +1,31 @@
+// File: tests/conformance/exact_values.h
+//
+// Elementary functions and the activations made of them, by MPFR: formulas with hundreds of digits
+// that share nothing with the kernels or with kernels/reference_elementary.h.
+
+#ifndef OPSERVE_TESTS_CONFORMANCE_EXACT_VALUES_H_
+#define OPSERVE_TESTS_CONFORMANCE_EXACT_VALUES_H_
+
+#include <array>
+#include <vector>
+
+#include "kernels/op_table.h"
+
+namespace opserve::testing {
+
+// The operators that ExactResult() knows: all whose results are no rational numbers.
+const std::vector<OpId>& TranscendentalOperators();
+
+// The arguments of one element: the inputs, and the attributes of the call.
+struct ExactArguments {
+  std::array<float, 2> inputs = {};
+  std::array<float, 2> attributes = {};
+};
+
+// The exact result as a double that rounds to FLOAT32 and FLOAT16 as it does: it is exact, or it
+// has its last bit set and is on the same side of all shorter numbers. Thread-safe.
+double ExactResult(OpId op, const ExactArguments& arguments);
+
+}  // namespace opserve::testing
+
+#endif  // OPSERVE_TESTS_CONFORMANCE_EXACT_VALUES_H_

@@ -1,0 +1,180 @@
+// Proves elementary functions: every FLOAT32 there is, on a target of each class, rounded once.
+//
+// Kernels are compared with the reference, which computes in another way. Where the two differ, and
+// in blocks where a kernel could not decide an element by itself, MPFR says what is right.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "hwy/targets.h"
+#include "kernels/attribute_settings.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/slow/decisions.h"
+#include "kernels/reference.h"
+#include "tests/conformance/call_cases.h"
+#include "tests/conformance/exact_values.h"
+#include "tests/conformance/targets.h"
+
+namespace opserve::testing {
+namespace {
+
+constexpr uint64_t kAll = uint64_t{1} << 32;
+constexpr size_t kBlock = 1024;
+
+// The operators of one input whose result depends on nothing else.
+std::vector<OpId> ProvableOperators() {
+  std::vector<OpId> ops;
+  for (const OpId op : TranscendentalOperators()) {
+    if (TraitsOf(op).input_count() == 1 && TraitsOf(op).attributes.empty()) ops.push_back(op);
+  }
+  return ops;
+}
+
+// The best target that fuses multiplication and addition, and the best that does not.
+std::vector<int64_t> TargetClasses() {
+  constexpr int64_t kFusing = HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL;
+  std::vector<int64_t> classes;
+  for (const bool fuses : {true, false}) {
+    for (const int64_t target : RunnableTargets()) {
+      if (((target & kFusing) != 0) != fuses) continue;
+      classes.push_back(target);
+      break;
+    }
+  }
+  return classes;
+}
+
+bool IsSame(float a, float b) {
+  return (std::isnan(a) && std::isnan(b)) ||
+         std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+}
+
+// A proof of one operator on some targets.
+class Proof {
+ public:
+  Proof(OpId op, const std::vector<int64_t>& targets, uint64_t stride) : op_(op), stride_(stride) {
+    call_ = MakeCall({&TraitsOf(op), DataType::kFloat32, DataType::kFloat32}, 0, Packed(kBlock));
+    for (const int64_t target : targets) {
+      const ScopedTarget scoped(target);
+      kernels_.push_back(cpu::GetKernel(op, {DataType::kFloat32, DataType::kFloat32}));
+    }
+  }
+
+  void Run() {
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
+      threads.emplace_back([this] { Work(); });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  uint64_t inputs() const { return inputs_; }
+  uint64_t asked() const { return asked_; }
+  uint64_t wrong() const { return wrong_; }
+
+ private:
+  void Work() {
+    std::vector<float> x(kBlock);
+    std::vector<float> expected(kBlock);
+    std::vector<float> actual(kBlock);
+    const uint64_t count = kAll / stride_;
+    for (uint64_t first; (first = next_.fetch_add(kBlock)) < count;) {
+      for (size_t i = 0; i < kBlock; ++i) {
+        x[i] = std::bit_cast<float>(static_cast<uint32_t>((first + i) * stride_));
+      }
+      const auto* input = reinterpret_cast<const std::byte*>(x.data());
+      RunReference(*call_, {&input, 1}, reinterpret_cast<std::byte*>(expected.data()));
+      for (const cpu::FlatKernel kernel : kernels_) {
+        const uint64_t decisions = cpu::slow::DecisionCount();
+        kernel(&input, reinterpret_cast<std::byte*>(actual.data()), kBlock, cpu::StoreMode::kCached,
+               {});
+        Compare(x, expected, actual, cpu::slow::DecisionCount() != decisions);
+      }
+      inputs_ += kBlock;
+    }
+  }
+
+  void Compare(const std::vector<float>& x, const std::vector<float>& expected,
+               const std::vector<float>& actual, bool all) {
+    for (size_t i = 0; i < kBlock; ++i) {
+      if (!all && IsSame(expected[i], actual[i])) continue;
+      ++asked_;
+      const auto exact = static_cast<float>(ExactResult(op_, {{x[i], 0}, {}}));
+      if (IsSame(exact, actual[i])) continue;
+      if (wrong_.fetch_add(1) < 10) {
+        const std::lock_guard lock(printing_);
+        std::printf("  %a gives %a, not %a\n", x[i], actual[i], exact);
+      }
+    }
+  }
+
+  const OpId op_;
+  const uint64_t stride_;
+  std::shared_ptr<const Invocation> call_;
+  std::vector<cpu::FlatKernel> kernels_;
+  std::atomic<uint64_t> next_ = 0;
+  std::atomic<uint64_t> inputs_ = 0;
+  std::atomic<uint64_t> asked_ = 0;
+  std::atomic<uint64_t> wrong_ = 0;
+  std::mutex printing_;
+};
+
+// Returns whether nothing was wrong.
+bool Prove(OpId op, const std::vector<int64_t>& targets, uint64_t stride) {
+  const auto begun = std::chrono::steady_clock::now();
+  Proof proof(op, targets, stride);
+  proof.Run();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begun;
+  absl::PrintF("%-22s %11d inputs, %6d asked, %4d wrong, %6.1f s\n", TraitsOf(op).name,
+               proof.inputs(), proof.asked(), proof.wrong(), seconds.count());
+  std::fflush(stdout);
+  return proof.wrong() == 0;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Compares elementary functions of all FLOAT32 with MPFR.");
+  std::vector<std::string> names;
+  uint64_t stride = 1;
+  app.add_option("OPERATOR", names, "Which to prove; all where none is named");
+  app.add_option("--stride", stride, "Takes one input of so many")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 20));
+  CLI11_PARSE(app, argc, argv);
+  std::vector<OpId> ops;
+  for (const OpId op : ProvableOperators()) {
+    const bool is_named = std::find(names.begin(), names.end(), TraitsOf(op).name) != names.end();
+    if (names.empty() || is_named) ops.push_back(op);
+  }
+  if (!names.empty() && ops.size() != names.size()) {
+    std::fprintf(stderr, "prove: no such operator; there are:\n%s\n",
+                 absl::StrJoin(ProvableOperators(), "\n", [](std::string* out, OpId op) {
+                   absl::StrAppend(out, TraitsOf(op).name);
+                 }).c_str());
+    return 2;
+  }
+  const std::vector<int64_t> targets = TargetClasses();
+  absl::PrintF("targets: %s\n", absl::StrJoin(targets, ", ", [](std::string* out, int64_t target) {
+                 out->append(TargetName(target));
+               }));
+  bool good = true;
+  for (const OpId op : ops) good = Prove(op, targets, stride) && good;
+  return good ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace opserve::testing
+
+int main(int argc, char** argv) { return opserve::testing::Main(argc, argv); }
