@@ -389,7 +389,7 @@ float HardSwish(float x, float alpha, float beta) {
     const bool has_limit = std::isfinite(alpha) && std::isfinite(beta) && alpha != 0;
     return std::isinf(x) && has_limit ? std::copysign(0.0f, x) : x * 0.0f;
   }
-  if (factor >= 1) return x;
+  if (factor >= 1 || x == 0) return x;
   // x * product in two parts, and x * beta.
   const double square = product * x;
   const double linear = double{x} * double{beta};

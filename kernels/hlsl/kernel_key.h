@@ -40,8 +40,14 @@ struct KernelKey {
   }
 };
 
+// Whether kernels of `op` round what they compute. Their bodies are long.
+constexpr bool HasArithmetic(const OpTraits& op) {
+  return op.family == OpFamily::kArithmetic || op.family == OpFamily::kActivation;
+}
+
 // Elements that one thread of a packed kernel computes at a time: 16 bytes of the widest tensor,
-// and at least one whole word of the output.
+// and at least one whole word of the output. Of arithmetic one word: the text of a kernel has its
+// body once for each of them.
 constexpr uint32_t ElementsPerBlock(const OpTraits& op, DataType lane, DataType output) {
   const auto out = static_cast<uint32_t>(SizeOf(output));
   uint32_t widest = out;
@@ -49,7 +55,7 @@ constexpr uint32_t ElementsPerBlock(const OpTraits& op, DataType lane, DataType 
     const auto size = static_cast<uint32_t>(SizeOf(op.InputType(i, lane)));
     widest = size > widest ? size : widest;
   }
-  const uint32_t elements = 16 / widest;
+  const uint32_t elements = HasArithmetic(op) ? 1 : 16 / widest;
   return elements * out < 4 ? 4 / out : elements;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
@@ -254,6 +255,17 @@ std::string StridedMain(const Kernel& kernel) {
                         Pack(kernel.output, elements), ");\n")));
 }
 
+// The files one after the other; empty where one cannot be read.
+std::string ReadFiles(const std::string& folder, std::initializer_list<const char*> names) {
+  std::string text;
+  for (const char* name : names) {
+    std::ifstream file(folder + name, std::ios::binary);
+    if (!file) return "";
+    text.append(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<KernelKey> AllKernelKeys() {
@@ -274,22 +286,18 @@ std::vector<KernelKey> AllKernelKeys() {
   return keys;
 }
 
-std::string RenderKernel(const KernelKey& key, absl::string_view bodies) {
+std::string RenderKernel(const KernelKey& key, const Bodies& bodies) {
   const Kernel kernel = KernelOf(key);
   return absl::StrCat(
-      LaneMacros(kernel), bodies, Bindings(kernel), ElementFunction(kernel),
+      LaneMacros(kernel), bodies.common, HasArithmetic(kernel.op) ? bodies.arithmetic : "",
+      Bindings(kernel), ElementFunction(kernel),
       key.layout == LayoutClass::kPacked ? PackedMain(kernel) : StridedMain(kernel));
 }
 
-std::string ReadBodies(const std::string& folder) {
-  std::string text;
-  for (const char* name :
-       {"/elements.hlsli", "/moves.hlsli", "/logic.hlsli", "/selection.hlsli", "/rounding.hlsli"}) {
-    std::ifstream file(folder + name, std::ios::binary);
-    if (!file) return "";
-    text.append(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  }
-  return text;
+Bodies ReadBodies(const std::string& folder) {
+  return {ReadFiles(folder, {"/elements.hlsli", "/moves.hlsli", "/logic.hlsli", "/selection.hlsli",
+                             "/rounding.hlsli"}),
+          ReadFiles(folder, {"/arithmetic.hlsli"})};
 }
 
 }  // namespace opserve::hlsl

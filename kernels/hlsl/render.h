@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "kernels/hlsl/kernel_key.h"
 
 namespace opserve::hlsl {
@@ -25,13 +24,20 @@ namespace opserve::hlsl {
 // All kernels of the operator table whose row has an HLSL body, in the order of the table.
 std::vector<KernelKey> AllKernelKeys();
 
-// The complete source of a kernel, which must be one of AllKernelKeys(). `bodies`: the text of
-// all *.hlsli files. Kernels that do the same have the same text: moves, for
-// example, depend on the size of an element only.
-std::string RenderKernel(const KernelKey& key, absl::string_view bodies);
+// The text of the *.hlsli files.
+struct Bodies {
+  std::string common;      // part of every kernel
+  std::string arithmetic;  // part of those of arithmetic and activations
+
+  bool empty() const { return common.empty() || arithmetic.empty(); }
+};
+
+// The complete source of a kernel, which must be one of AllKernelKeys(). Kernels that do the same
+// have the same text: moves, for example, depend on the size of an element only.
+std::string RenderKernel(const KernelKey& key, const Bodies& bodies);
 
 // The bodies in `folder`, which is kernels/hlsl of the sources; empty where they cannot be read.
-std::string ReadBodies(const std::string& folder);
+Bodies ReadBodies(const std::string& folder);
 
 }  // namespace opserve::hlsl
 

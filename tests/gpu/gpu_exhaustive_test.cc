@@ -38,11 +38,10 @@ class GpuExhaustiveTest : public GpuTest {
     EXPECT_EQ(Difference(call, expected.data(), output.data()), "");
   }
 
-  // Runs FLOAT remainders of pairs made by make(random); bits of both in the low end.
-  void CheckRemainders(DataType type, uint32_t count,
-                       const std::function<std::pair<uint32_t, uint32_t>()>& make) {
-    const Cell truncated = {FindOperator("ELEMENT_WISE_MODULUS_TRUNCATE"), type, type};
-    const Cell floored = {FindOperator("ELEMENT_WISE_MODULUS_FLOOR"), type, type};
+  // Runs FLOAT remainders, and arithmetic, of pairs made by make(random); bits of both in the low
+  // end.
+  void CheckPairs(DataType type, uint32_t count,
+                  const std::function<std::pair<uint32_t, uint32_t>()>& make) {
     const size_t size = SizeOf(type);
     std::vector<GuardedInput> inputs;
     inputs.emplace_back(count * size);
@@ -52,7 +51,12 @@ class GpuExhaustiveTest : public GpuTest {
       std::memcpy(inputs[0].data() + i * size, &x, size);
       std::memcpy(inputs[1].data() + i * size, &y, size);
     }
-    for (const Cell& cell : {truncated, floored}) {
+    for (const char* name :
+         {"ELEMENT_WISE_MODULUS_TRUNCATE", "ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_ADD",
+          "ELEMENT_WISE_SUBTRACT", "ELEMENT_WISE_MULTIPLY", "ELEMENT_WISE_DIVIDE",
+          "ELEMENT_WISE_MEAN", "ELEMENT_WISE_DIFFERENCE_SQUARE"}) {
+      SCOPED_TRACE(name);
+      const Cell cell = {FindOperator(name), type, type};
       const auto call = MakeCall(cell, 0, Packed(count));
       ASSERT_NE(call, nullptr);
       Check(*call, inputs);
@@ -109,8 +113,9 @@ TEST_F(GpuExhaustiveTest, AllPairsOfBytes) {
 TEST_F(GpuExhaustiveTest, Float32Values) {
   constexpr uint64_t kStride = 971;
   constexpr uint32_t kCount = 4 << 20;
-  for (const char* name :
-       {"ELEMENT_WISE_ROUND", "ELEMENT_WISE_CEIL", "ELEMENT_WISE_FLOOR", "ELEMENT_WISE_CLIP"}) {
+  for (const char* name : {"ELEMENT_WISE_ROUND", "ELEMENT_WISE_CEIL", "ELEMENT_WISE_FLOOR",
+                           "ELEMENT_WISE_CLIP", "ELEMENT_WISE_RECIP", "ELEMENT_WISE_SQRT",
+                           "ACTIVATION_SOFTSIGN", "ACTIVATION_LINEAR", "ACTIVATION_HARD_SWISH"}) {
     const OpTraits* const op = FindOperator(name);
     const Cell cell = {op, DataType::kFloat32, op->OutputTypes(DataType::kFloat32).last()};
     for (int setting = 0; setting < cell.mode_count(); ++setting) {
@@ -133,16 +138,26 @@ TEST_F(GpuExhaustiveTest, Float32Values) {
 
 constexpr uint32_t kPairs = 1 << 20;
 
-TEST_F(GpuExhaustiveTest, RemaindersOfAnyBits) {
-  CheckRemainders(DataType::kFloat32, kPairs, [this] {
+TEST_F(GpuExhaustiveTest, PairsOfAnyBits) {
+  CheckPairs(DataType::kFloat32, kPairs, [this] {
     const uint64_t bits = random_();
     return std::pair(static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32));
   });
 }
 
+// The same number, or one next to it, with either sign: differences lose most of their digits.
+TEST_F(GpuExhaustiveTest, PairsOfNeighbours) {
+  CheckPairs(DataType::kFloat32, kPairs, [this] {
+    const uint64_t bits = random_();
+    const auto x = static_cast<uint32_t>(bits);
+    const auto sign = static_cast<uint32_t>(bits >> 63) << 31;
+    return std::pair(x, (x ^ sign) + static_cast<uint32_t>(bits >> 32 & 0xFFFFFF) % 33 - 16);
+  });
+}
+
 // Dividends next to multiples of the divisor.
-TEST_F(GpuExhaustiveTest, RemaindersNearMultiples) {
-  CheckRemainders(DataType::kFloat32, kPairs, [this] {
+TEST_F(GpuExhaustiveTest, PairsNearMultiples) {
+  CheckPairs(DataType::kFloat32, kPairs, [this] {
     const uint64_t bits = random_();
     const auto y = static_cast<uint32_t>(bits);
     const auto quotient = static_cast<float>(random_() >> (38 + bits % 24));
@@ -152,8 +167,8 @@ TEST_F(GpuExhaustiveTest, RemaindersNearMultiples) {
 }
 
 // Large quotients, divisors with few bits, denormals on either side.
-TEST_F(GpuExhaustiveTest, RemaindersWithLargeQuotientsAndDenormals) {
-  CheckRemainders(DataType::kFloat32, kPairs, [this] {
+TEST_F(GpuExhaustiveTest, PairsWithLargeQuotientsAndDenormals) {
+  CheckPairs(DataType::kFloat32, kPairs, [this] {
     const uint64_t bits = random_();
     const auto divisor = static_cast<uint32_t>(bits) >> (bits >> 60) << (bits >> 60);
     const uint32_t exponent = ((divisor >> 23 & 0xFF) + 20 + (bits >> 32) % 230) & 0xFF;
@@ -164,8 +179,8 @@ TEST_F(GpuExhaustiveTest, RemaindersWithLargeQuotientsAndDenormals) {
   });
 }
 
-TEST_F(GpuExhaustiveTest, RemaindersOfHalves) {
-  CheckRemainders(DataType::kFloat16, kPairs, [this] {
+TEST_F(GpuExhaustiveTest, PairsOfHalves) {
+  CheckPairs(DataType::kFloat16, kPairs, [this] {
     const uint64_t bits = random_();
     return std::pair(static_cast<uint32_t>(bits & 0xFFFF), static_cast<uint32_t>(bits >> 48));
   });

@@ -44,8 +44,8 @@ std::string HashText(const std::string& source) {
   return absl::StrCat("0x", absl::Hex(SourceHash(source), absl::kZeroPad16));
 }
 
-std::string BodiesIn(const std::string& sources) {
-  std::string bodies = ReadBodies(sources);
+Bodies BodiesIn(const std::string& sources) {
+  Bodies bodies = ReadBodies(sources);
   if (bodies.empty()) {
     std::cerr << "shadergen: cannot read the bodies in " << sources << "\n";
     std::exit(1);
@@ -54,7 +54,7 @@ std::string BodiesIn(const std::string& sources) {
 }
 
 void Render(const std::string& sources, const std::string& folder) {
-  const std::string bodies = BodiesIn(sources);
+  const Bodies bodies = BodiesIn(sources);
   for (const KernelKey& key : AllKernelKeys()) {
     const std::string text = RenderKernel(key, bodies);
     WriteFile(absl::StrCat(folder, "/", HashText(text), ".hlsl"), text);
@@ -69,7 +69,7 @@ std::string EnumeratorOf(DataType type) {
 
 void Pack(const std::string& sources, const std::string& folder, const std::string& out,
           const std::string& compiler) {
-  const std::string bodies = BodiesIn(sources);
+  const Bodies bodies = BodiesIn(sources);
   std::string archive;
   // Offset and size of each distinct blob.
   std::map<std::string, std::pair<size_t, size_t>> places;

@@ -22,7 +22,7 @@ std::string Describe(const KernelKey& key) {
 }
 
 TEST(BlobsTest, AreFresh) {
-  const std::string bodies = ReadBodies(OPSERVE_HLSL_SOURCES);
+  const Bodies bodies = ReadBodies(OPSERVE_HLSL_SOURCES);
   ASSERT_FALSE(bodies.empty()) << OPSERVE_HLSL_SOURCES;
   for (const KernelKey& key : AllKernelKeys()) {
     const Blob* blob = FindBlob(key);

@@ -45,7 +45,7 @@ class RenderGoldenTest : public ::testing::TestWithParam<Representative> {};
 // OPSERVE_UPDATE_GOLDENS=1 writes the goldens instead.
 TEST_P(RenderGoldenTest, TextIsAsBefore) {
   const std::string path = std::string(OPSERVE_GOLDENS) + "/hlsl/" + GetParam().golden + ".hlsl";
-  const std::string text = RenderKernel(GetParam().key, "// (bodies)\n\n");
+  const std::string text = RenderKernel(GetParam().key, {"// (bodies)\n\n", "// (arithmetic)\n\n"});
   if (std::getenv("OPSERVE_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path, std::ios::binary) << text;
     GTEST_SKIP() << "wrote " << path;
@@ -71,7 +71,7 @@ TEST(RenderTest, EveryOperatorTypeAndModeHasBothLayouts) {
 
 TEST(RenderTest, MovesDependOnTheWidthOnly) {
   const auto text_of = [](DataType type) {
-    return RenderKernel({OpId::ELEMENT_WISE_IF, type, type, 0, LayoutClass::kPacked}, "");
+    return RenderKernel({OpId::ELEMENT_WISE_IF, type, type, 0, LayoutClass::kPacked}, {});
   };
   EXPECT_EQ(text_of(DataType::kFloat32), text_of(DataType::kUint32));
   EXPECT_EQ(text_of(DataType::kFloat64), text_of(DataType::kInt64));
@@ -82,12 +82,23 @@ TEST(RenderTest, ModesDiffer) {
   const auto text_of = [](int mode) {
     return RenderKernel({OpId::ELEMENT_WISE_ROUND, DataType::kFloat32, DataType::kFloat32, mode,
                          LayoutClass::kPacked},
-                        "");
+                        {});
   };
   EXPECT_NE(text_of(0), text_of(1));
 }
 
-TEST(RenderTest, MissingBodiesAreEmpty) { EXPECT_EQ(ReadBodies("/nonexistent"), ""); }
+TEST(RenderTest, ArithmeticIsPartOfItsKernelsOnly) {
+  const auto has_arithmetic = [](OpId op) {
+    const KernelKey key = {op, DataType::kFloat32, DataType::kFloat32, 0, LayoutClass::kPacked};
+    return RenderKernel(key, {"// (common)\n", "// (arithmetic)\n"}).find("(arithmetic)") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(has_arithmetic(OpId::ELEMENT_WISE_ADD));
+  EXPECT_TRUE(has_arithmetic(OpId::ACTIVATION_LINEAR));
+  EXPECT_FALSE(has_arithmetic(OpId::ELEMENT_WISE_ROUND));
+}
+
+TEST(RenderTest, MissingBodiesAreEmpty) { EXPECT_TRUE(ReadBodies("/nonexistent").empty()); }
 
 TEST(SourceHashTest, IsFnv1a) {
   EXPECT_EQ(SourceHash(""), 0xcbf29ce484222325u);
