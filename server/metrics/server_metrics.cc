@@ -1,4 +1,3 @@
-#include "kernels/cpu/slow/decisions.h"
 #include "server/metrics/server_metrics.h"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/slow/decisions.h"
 #include "server/metrics/process_status.h"
 
 namespace opserve {
