@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -37,11 +36,14 @@ void Round(double exact, Float16& to) { to = ToHalf(exact); }
 void Take(uint64_t bits, float& to) { to = std::bit_cast<float>(static_cast<uint32_t>(bits)); }
 void Take(uint64_t bits, Float16& to) { to.bits = static_cast<uint16_t>(bits); }
 
+uint32_t BitsOf(float x) { return std::bit_cast<uint32_t>(x); }
+uint32_t BitsOf(Float16 x) { return x.bits; }
+
 // The same bits, or a NaN for a NaN.
 template <class T>
 bool IsSame(T expected, T actual) {
-  const bool is_nan = std::isnan(ValueOf(expected));
-  return is_nan ? std::isnan(ValueOf(actual)) : std::memcmp(&expected, &actual, sizeof(T)) == 0;
+  if (std::isnan(ValueOf(expected))) return std::isnan(ValueOf(actual));
+  return BitsOf(expected) == BitsOf(actual);
 }
 
 // Special values, numbers of all magnitudes, and those where most functions have their bends.
