@@ -173,6 +173,8 @@ const std::vector<OpId>& TranscendentalOperators() {
   return ops;
 }
 
+void FreeExactValuesOfThread() { mpfr_free_cache(); }
+
 double ExactResult(OpId op, const ExactArguments& arguments) {
   return RoundedToOdd(Evaluated(op, arguments));
 }

@@ -26,6 +26,9 @@ struct ExactArguments {
 // has its last bit set and is on the same side of all shorter numbers. Thread-safe.
 double ExactResult(OpId op, const ExactArguments& arguments);
 
+// Frees what ExactResult() keeps for the calling thread: to be called before a thread ends.
+void FreeExactValuesOfThread();
+
 }  // namespace opserve::testing
 
 #endif  // OPSERVE_TESTS_CONFORMANCE_EXACT_VALUES_H_

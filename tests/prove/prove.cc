@@ -106,6 +106,7 @@ class Proof {
       }
       inputs_ += kBlock;
     }
+    FreeExactValuesOfThread();
   }
 
   void Compare(const std::vector<float>& x, const std::vector<float>& expected,

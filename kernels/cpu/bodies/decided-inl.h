@@ -11,6 +11,7 @@
 #define OPSERVE_KERNELS_CPU_BODIES_DECIDED_INL_H_
 #endif
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -24,23 +25,25 @@
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
 
-// Both ways to compute a function of elements:
+// Both ways to compute a function of elements, which come widened:
 //
-//   Vec<D> Fast(D, Vec<D>...) const          in FLOAT64 lanes, with a relative error of
-//   2^-kErrorBits slow::DoubleDouble Slow(double...) const  asked only where Fast gives a number
-//   other than zero
-//
-// Elements come widened.
+//   Fast(D, Vec<D>...)   in FLOAT64 lanes, with a relative error below 2^-kErrorBits
+//   Slow(double...)      a slow::DoubleDouble; asked where Fast gives a number that is not zero
+//   parameters()         what both depend on beside the elements: a std::array<double, 2>
 template <class F>
 concept Decidable = requires {
   F::kErrorBits;
 };
 
-// Slow of lane `i` of all inputs.
+template <class F>
+inline constexpr char kIdentityOf = 0;
+
+// Slow of lane `i` of all inputs, rounded to odd.
 template <class F, size_t kLanes, size_t... kInput>
-slow::DoubleDouble SlowAt(const F& function, const double (&inputs)[sizeof...(kInput)][kLanes],
-                          size_t i, std::index_sequence<kInput...>) {
-  return function.Slow(inputs[kInput][i]...);
+double SlowAt(const F& function, const double (&inputs)[sizeof...(kInput)][kLanes], size_t i,
+              std::index_sequence<kInput...>) {
+  return slow::Remembered({&kIdentityOf<F>, function.parameters(), {inputs[kInput][i]...}},
+                          [&] { return slow::RoundedToOdd(function.Slow(inputs[kInput][i]...)); });
 }
 
 // `result` of Fast, with those lanes replaced that lie so near to a middle between two elements
@@ -64,9 +67,7 @@ HWY_NOINLINE hn::Vec<hn::Rebind<double, D>> Settled(D d, const F& function,
   (hn::Store(wide, dd, inputs[input++]), ...);
   for (size_t i = 0; i < Lanes(d); ++i) {
     if (below[i] == above[i] || results[i] == 0 || !std::isfinite(results[i])) continue;
-    results[i] =
-        slow::RoundedToOdd(SlowAt(function, inputs, i, std::make_index_sequence<sizeof...(V)>()));
-    slow::CountDecision();
+    results[i] = SlowAt(function, inputs, i, std::make_index_sequence<sizeof...(V)>());
   }
   return hn::Load(dd, results);
 }
@@ -91,6 +92,7 @@ HWY_INLINE Value<D> Decided(D d, const F& function, V... x) {
 #define OPSERVE_DECIDED_FUNCTION(NAME, FUNCTION)                          \
   struct FUNCTION##Function {                                             \
     static constexpr int kErrorBits = 46;                                 \
+    std::array<double, 2> parameters() const { return {}; }               \
     template <DoubleTag D>                                                \
     HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {                 \
       return FUNCTION##Of(d, x);                                          \

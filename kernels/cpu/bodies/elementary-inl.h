@@ -1,5 +1,4 @@
-// Elementary functions of elements, and the activations made of them, rounded once. Included once
-// per target.
+// Elementary functions of elements, rounded once. Included once per target.
 
 #if defined(OPSERVE_KERNELS_CPU_BODIES_ELEMENTARY_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPSERVE_KERNELS_CPU_BODIES_ELEMENTARY_INL_H_
@@ -7,6 +6,8 @@
 #else
 #define OPSERVE_KERNELS_CPU_BODIES_ELEMENTARY_INL_H_
 #endif
+
+#include <array>
 
 #include "hwy/highway.h"
 #include "kernels/cpu/bodies/decided-inl.h"
@@ -41,6 +42,7 @@ OPSERVE_DECIDED_FUNCTION(Tanh, Tanh)
 
 struct AtanYxFunction {
   static constexpr int kErrorBits = 46;
+  std::array<double, 2> parameters() const { return {}; }
   template <DoubleTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> y, hn::Vec<D> x) const {
     return AtanYxOf(d, y, x);

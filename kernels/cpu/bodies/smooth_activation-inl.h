@@ -7,7 +7,7 @@
 #define OPSERVE_KERNELS_CPU_BODIES_SMOOTH_ACTIVATION_INL_H_
 #endif
 
-#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "hwy/highway.h"
@@ -23,8 +23,12 @@ OPSERVE_DECIDED_FUNCTION(Sigmoid, Sigmoid)
 // ------------------------------------------------------------------ Limits that are approached
 
 // Where a function is next to its limit, which may be a middle between two elements, a power of e
-// tells on which side. Beyond this argument the power is as good as any other, and no zero.
-inline constexpr double kNextToLimit = 300;
+// tells on which side. Beyond this argument nothing else of the power can be seen.
+inline constexpr double kNextToLimit = 60;
+
+// Nearer to zero than the limit, or farther from it, by less than any double shows.
+inline slow::DoubleDouble JustWithin(double limit) { return {limit, -limit * 0x1p-90}; }
+inline slow::DoubleDouble JustBeyond(double limit) { return {limit, limit * 0x1p-90}; }
 
 // ------------------------------------------------------------------ ELU, SCALED_ELU, CELU
 
@@ -33,6 +37,7 @@ struct EluFunction {
   static constexpr int kErrorBits = 46;
   double gamma;
   double factor;
+  std::array<double, 2> parameters() const { return {gamma, factor}; }
 
   template <DoubleTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
@@ -42,7 +47,7 @@ struct EluFunction {
   slow::DoubleDouble Slow(double x) const {
     if (x >= 0) return {gamma * x, 0};
     if (std::isinf(x)) return {-factor, 0};
-    return slow::Expm1(slow::DoubleDouble{std::max(x, -kNextToLimit), 0}) * factor;
+    return x < -kNextToLimit ? JustWithin(-factor) : slow::Expm1(x) * factor;
   }
 };
 
@@ -56,6 +61,7 @@ struct CeluFunction {
   // The quotient's error counts once per unit of its magnitude.
   static constexpr int kErrorBits = 43;
   double alpha;
+  std::array<double, 2> parameters() const { return {alpha}; }
 
   template <DoubleTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
@@ -66,12 +72,9 @@ struct CeluFunction {
   }
   slow::DoubleDouble Slow(double x) const {
     if (x >= 0) return {x, 0};
-    const slow::DoubleDouble argument = slow::DoubleDouble{x, 0} / alpha;
     if (std::isinf(x)) return {-alpha, 0};
-    if (argument.high < -kNextToLimit) {
-      return slow::Expm1(slow::DoubleDouble{-kNextToLimit, 0}) * alpha;
-    }
-    return slow::Expm1(argument) * alpha;
+    const slow::DoubleDouble argument = slow::DoubleDouble(x) / alpha;
+    return argument.high < -kNextToLimit ? JustWithin(-alpha) : slow::Expm1(argument) * alpha;
   }
 };
 
@@ -90,6 +93,7 @@ struct ScaledTanhFunction {
   static constexpr int kErrorBits = 45;
   double alpha;
   double beta;
+  std::array<double, 2> parameters() const { return {alpha, beta}; }
 
   template <DoubleTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
@@ -98,8 +102,9 @@ struct ScaledTanhFunction {
   }
   slow::DoubleDouble Slow(double x) const {
     const double product = beta * x;
-    if (std::isinf(product)) return {alpha * std::copysign(1.0, product), 0};
-    return slow::Tanh(std::clamp(product, -kNextToLimit, kNextToLimit)) * alpha;
+    const double limit = product < 0 ? -alpha : alpha;
+    if (std::isinf(product)) return {limit, 0};
+    return std::abs(product) > kNextToLimit ? JustWithin(limit) : slow::Tanh(product) * alpha;
   }
 };
 
@@ -114,15 +119,14 @@ HWY_INLINE Value<D> ScaledTanh(D d, Value<D> x, float alpha, float beta) {
 struct SoftplusFunction {
   static constexpr int kErrorBits = 45;
   double steepness;
+  std::array<double, 2> parameters() const { return {steepness}; }
 
   template <DoubleTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
     const auto by = hn::Set(d, steepness);
     return hn::Div(SoftplusOf(d, hn::Mul(x, by)), by);
   }
-  slow::DoubleDouble Slow(double x) const {
-    return slow::Softplus(slow::DoubleDouble{steepness * x, 0}) / steepness;
-  }
+  slow::DoubleDouble Slow(double x) const { return slow::Softplus(steepness * x) / steepness; }
 };
 
 template <FloatOrHalfInDoubleTag D>
@@ -135,6 +139,7 @@ struct ParametricSoftplusFunction {
   static constexpr int kErrorBits = 45;
   double alpha;
   double beta;
+  std::array<double, 2> parameters() const { return {alpha, beta}; }
 
   template <DoubleTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
@@ -144,10 +149,9 @@ struct ParametricSoftplusFunction {
   // Far above zero, alpha * beta * x and a power of e, of which both parts can be seen.
   slow::DoubleDouble Slow(double x) const {
     const double product = beta * x;
-    if (product <= kNextToLimit) return slow::Softplus(slow::DoubleDouble{product, 0}) * alpha;
+    if (product <= kNextToLimit) return slow::Softplus(product) * alpha;
     const slow::DoubleDouble limit = slow::ExactProduct(alpha, product);
-    if (limit.low != 0 || std::isinf(x)) return limit;
-    return {limit.high, std::copysign(std::ldexp(std::abs(limit.high), -200), alpha)};
+    return limit.low != 0 || std::isinf(x) ? limit : JustBeyond(limit.high);
   }
 };
 
@@ -162,6 +166,7 @@ HWY_INLINE Value<D> ParametricSoftplus(D d, Value<D> x, float alpha, float beta)
 struct SwishFunction {
   static constexpr int kErrorBits = 45;
   double scale;
+  std::array<double, 2> parameters() const { return {scale}; }
 
   template <DoubleTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
@@ -172,9 +177,7 @@ struct SwishFunction {
         hn::IfThenElse(hn::Gt(product, hn::Zero(d)), x, hn::CopySign(hn::Zero(d), x));
     return hn::IfThenElse(hn::Eq(hn::Abs(x), hn::Inf(d)), limit, result);
   }
-  slow::DoubleDouble Slow(double x) const {
-    return scale == 0 ? slow::DoubleDouble{x / 2, 0} : slow::Swish(x, scale);
-  }
+  slow::DoubleDouble Slow(double x) const { return scale == 0 ? x / 2 : slow::Swish(x, scale); }
 };
 
 template <FloatOrHalfInDoubleTag D>

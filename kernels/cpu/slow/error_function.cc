@@ -96,7 +96,9 @@ DoubleDouble Erfc(double x) {
 
 DoubleDouble Gelu(double x) {
   constexpr DoubleDouble kRootOfHalf = {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55};
+  constexpr double kReciprocalOfRootOfTwoPi = 0x1.9884533d43651p-2;
   if (x == 0) return x;
+  if (std::abs(x) < 0x1p-45) return ExactSumOfOrdered(x / 2, x * x * kReciprocalOfRootOfTwoPi);
   const Argument a = {kRootOfHalf * std::abs(x), DoubleDouble(x * x / 2)};
   return x / 2 * (x < 0 ? ErfcOf(a) : 1 + ErfOf(a));
 }

@@ -55,8 +55,12 @@ DoubleDouble Exp(const DoubleDouble& argument) {
   return Scaled(1 + SmallExpm1(rest), static_cast<int>(n));
 }
 
+// Next to 0, where multiples of the result may be middles, two more terms are all that there is.
 DoubleDouble Expm1(const DoubleDouble& x) {
   if (x.high == 0) return x;
+  if (std::abs(x.high) < 0x1p-45) {
+    return ExactSumOfOrdered(x.high, x.low + x.high * x.high / 2 * (1 + x.high / 3));
+  }
   return std::abs(x.high) <= 0.35 ? SmallExpm1(x) : Exp(x) - 1;
 }
 
@@ -75,6 +79,10 @@ DoubleDouble Cosh(const DoubleDouble& x) {
 
 DoubleDouble Tanh(const DoubleDouble& x) {
   if (x.high == 0) return x;
+  if (std::abs(x.high) < 0x1p-22) {
+    const double square = x.high * x.high;
+    return ExactSumOfOrdered(x.high, x.low - x.high * square / 3 * (1 - square * 2 / 5));
+  }
   if (IsSmall(x)) return SmallSinh(x) / SmallCosh(x);
   return WithSign(1 - 2 / (Exp(Scaled(Magnitude(x), 1)) + 1), x);
 }
@@ -84,7 +92,9 @@ DoubleDouble Sigmoid(const DoubleDouble& x) { return 1 / (1 + Exp(-x)); }
 // The product of two FLOAT32 is exact.
 DoubleDouble Swish(double x, double s) {
   if (x == 0) return x;
-  return x / (1 + Exp(-(s * x)));
+  const double product = s * x;
+  if (std::abs(product) < 0x1p-45) return ExactSumOfOrdered(x / 2, x * product / 4);
+  return x / (1 + Exp(-product));
 }
 
 }  // namespace opserve::cpu::slow

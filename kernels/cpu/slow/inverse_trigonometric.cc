@@ -53,7 +53,12 @@ DoubleDouble AtanYx(double y, double x) {
   if (std::abs(y) > std::abs(x)) {
     return WithSign(kHalfPi, y) - AtanWithinOne(DoubleDouble(x) / y);
   }
-  const DoubleDouble angle = AtanWithinOne(DoubleDouble(y) / x);
+  const DoubleDouble quotient = DoubleDouble(y) / x;
+  if (x > 0 && std::abs(quotient.high) < 0x1p-22) {
+    const double q = quotient.high;
+    return ExactSumOfOrdered(q, quotient.low - q * q * q / 3 * (1 - q * q * 3 / 5));
+  }
+  const DoubleDouble angle = AtanWithinOne(quotient);
   return x > 0 ? angle : WithSign(kPi, y) + angle;
 }
 
