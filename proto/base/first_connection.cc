@@ -5,6 +5,10 @@
 
 namespace opserve {
 
-void PrepareFirstConnection() { static_cast<void>(absl::base_internal::NominalCPUFrequency()); }
+void PrepareFirstConnection() {
+  static_cast<void>(absl::base_internal::NominalCPUFrequency());
+  // In a root without /sys, this misses a file as well.
+  static_cast<void>(absl::base_internal::NumCPUs());
+}
 
 }  // namespace opserve
