@@ -1,8 +1,13 @@
 #include "kernels/attribute_settings.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <utility>
+
+#include "kernels/scalar.h"
 
 namespace opserve {
 namespace {
@@ -42,18 +47,53 @@ constexpr std::pair<float, float> kScaleBiases[] = {
 };
 constexpr int kScaleBiasCount = static_cast<int>(std::size(kScaleBiases));
 
-int FloatCount(const OpTraits& op) {
-  int count = 0;
-  for (const AttributeTraits& attribute : op.attributes) {
-    count += attribute.kind == AttributeKind::kFloat ? 1 : 0;
+bool IsNumber(const AttributeTraits& attribute) {
+  return attribute.kind == AttributeKind::kFloat || attribute.kind == AttributeKind::kScalar;
+}
+
+int NumberCount(const OpTraits& op) {
+  return static_cast<int>(std::count_if(op.attributes.begin(), op.attributes.end(), IsNumber));
+}
+
+// `number` as elements of `lane` have it: truncated and saturated where those are integers.
+AttributeView ScalarView(absl::string_view name, double number, DataType lane) {
+  if (ScalarOf(number, lane)) return {name, number};
+  const bool is_signed = ScalarOf(int64_t{-1}, lane).has_value();
+  const int bits = static_cast<int>(SizeOf(lane)) * 8 - (is_signed ? 1 : 0);
+  const double limit = std::ldexp(1.0, bits);
+  if (number >= limit) return {name, UINT64_MAX >> (64 - bits)};
+  if (std::isnan(number) || (number < 0 && !is_signed)) return {name, int64_t{0}};
+  return {name, static_cast<int64_t>(std::max(number, -limit))};
+}
+
+// Number `index` of the operators that ADD1 can be fused with.
+const OpTraits& FusableOperator(int index) {
+  const auto is_it = [&index](const OpTraits& op) { return op.is_fusable && index-- == 0; };
+  return *std::find_if(OpTable().begin(), OpTable().end(), is_it);
+}
+
+int FusableCount() {
+  const auto is_fusable = [](const OpTraits& op) { return op.is_fusable; };
+  return static_cast<int>(std::count_if(OpTable().begin(), OpTable().end(), is_fusable));
+}
+
+// No activation, then each with usual attributes.
+std::vector<AttributeView> FusedAttributes(int setting) {
+  if (setting == 0) return {};
+  const OpTraits& activation = FusableOperator(setting - 1);
+  std::vector<AttributeView> views = {{kFusedActivation, activation.name}};
+  for (const AttributeTraits& attribute : activation.attributes) {
+    const auto& [first, second] = kPairs[0];
+    views.push_back({FusedNameOf(attribute.name), double{views.size() % 2 == 1 ? first : second}});
   }
-  return count;
+  return views;
 }
 
 }  // namespace
 
 int PlainSettingCount(const OpTraits& op) {
-  return op.has_mode() ? op.mode_count() : FloatCount(op) > 0 ? kPairCount : 1;
+  if (op.takes_fused_activation) return 1 + FusableCount();
+  return op.has_mode() ? op.mode_count() : NumberCount(op) > 0 ? kPairCount : 1;
 }
 
 int SettingCount(const OpTraits& op, DataType lane) {
@@ -61,19 +101,33 @@ int SettingCount(const OpTraits& op, DataType lane) {
   return PlainSettingCount(op) + (can_scale ? kScaleBiasCount - 1 : 0);
 }
 
-std::vector<AttributeView> AttributesOfSetting(const OpTraits& op, int setting) {
+std::vector<AttributeView> AttributesOfSetting(const OpTraits& op, DataType lane, int setting) {
+  if (op.takes_fused_activation) return FusedAttributes(setting);
   const int of_attributes = PlainSettingCount(op);
   const int scale_bias = setting < of_attributes ? 0 : setting - of_attributes + 1;
   // A ScaleBias goes with usual attributes.
   const int row = scale_bias == 0 ? setting : 0;
-  const auto& [first, second] = kPairs[FloatCount(op) > 0 ? row : 0];
+  const auto& [first, second] = kPairs[NumberCount(op) > 0 ? row : 0];
   std::vector<AttributeView> views;
   int number = 0;
   for (const AttributeTraits& attribute : op.attributes) {
-    if (attribute.kind == AttributeKind::kFloat) {
-      views.push_back({attribute.name, double{number++ % 2 == 0 ? first : second}});
-    } else {
-      views.push_back({attribute.name, int64_t{row}});
+    const float next = number % 2 == 0 ? first : second;
+    number += IsNumber(attribute) ? 1 : 0;
+    switch (attribute.kind) {
+      case AttributeKind::kFloat:
+        views.push_back({attribute.name, double{next}});
+        break;
+      case AttributeKind::kScalar:
+        views.push_back(ScalarView(attribute.name, next, lane));
+        break;
+      case AttributeKind::kDataType:
+        views.push_back({attribute.name, NameOf(lane)});
+        break;
+      case AttributeKind::kEnum:
+      case AttributeKind::kInt:
+      case AttributeKind::kActivation:
+        views.push_back({attribute.name, int64_t{row}});
+        break;
     }
   }
   if (scale_bias > 0) {

@@ -20,8 +20,8 @@ int SettingCount(const OpTraits& op, DataType lane);
 // The number of settings without a ScaleBias, which come first.
 int PlainSettingCount(const OpTraits& op);
 
-// Setting number `setting`, below SettingCount().
-std::vector<AttributeView> AttributesOfSetting(const OpTraits& op, int setting);
+// Setting number `setting`, below SettingCount(), for elements of `lane`.
+std::vector<AttributeView> AttributesOfSetting(const OpTraits& op, DataType lane, int setting);
 
 }  // namespace opserve
 

@@ -19,8 +19,9 @@
 namespace opserve {
 
 // Values of the attributes in the order of OpTraits::attributes, as bits, so that equal ones are
-// those that no kernel can tell apart: a FLOAT by its encoding, an enum or integer as INT32.
-using AttributeValues = std::array<uint32_t, kMaxAttributes>;
+// those that no kernel can tell apart: a FLOAT by its encoding, an enum, integer or data type as
+// UINT32. A scalar is an integer of 64 bits, or a FLOAT where it is a FLOAT16 too.
+using AttributeValues = std::array<uint64_t, kMaxAttributes>;
 
 // What replaces each element x of the input before the operator is evaluated: x * scale + bias,
 // rounded once to the type of x. Bits of FLOATs.
@@ -34,12 +35,24 @@ struct ScaleBias {
   }
 };
 
+// What is computed of each result: an operator with is_fusable, and its attributes.
+struct FusedActivation {
+  OpId op = {};
+  AttributeValues attributes = {};
+  bool operator==(const FusedActivation&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const FusedActivation& value) {
+    return H::combine(std::move(h), value.op, value.attributes);
+  }
+};
+
 struct Invocation {
   OpId op = {};
   // Element type that selects the kernel: that of input OpTraits::lane_input().
   DataType lane_type = DataType::kUnknown;
   AttributeValues attributes = {};
   std::optional<ScaleBias> scale_bias = {};
+  std::optional<FusedActivation> fused_activation = {};
   // Inputs in operator order; data_type is kUnknown where an optional input is absent.
   std::array<TensorDesc, kMaxInputs> inputs = {};
   // Which payload of the request holds input i. -1 where the input is absent.

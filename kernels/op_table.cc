@@ -66,6 +66,8 @@ constexpr bool AttributesAreSound(const OpTraits& op) {
   for (const AttributeTraits& attribute : op.attributes) {
     if (attribute.name.empty()) return false;
     if ((attribute.kind == AttributeKind::kEnum) == attribute.values.empty()) return false;
+    if (op.is_fusable && attribute.kind != AttributeKind::kFloat) return false;
+    if (op.is_fusable && FusedNameOf(attribute.name).empty()) return false;
     for (size_t i = 0; i < attribute.values.size(); ++i) {
       if (attribute.values[i].number != static_cast<int32_t>(i)) return false;
     }

@@ -51,6 +51,20 @@ constexpr absl::string_view NameOf(OpFamily family) {
   return kNames[static_cast<size_t>(family)];
 }
 
+// What requests call an activation that is computed of the result, and its attributes.
+inline constexpr absl::string_view kFusedActivation = "FusedActivation";
+inline constexpr std::array<absl::string_view, 6> kFusedAttributes = {
+    "FusedActivation.Alpha", "FusedActivation.Beta",      "FusedActivation.Bias",
+    "FusedActivation.Gamma", "FusedActivation.Steepness", "FusedActivation.Threshold"};
+
+// The one of them that is attribute `name` of an activation; empty if there is none.
+constexpr absl::string_view FusedNameOf(absl::string_view name) {
+  for (absl::string_view fused : kFusedAttributes) {
+    if (fused.substr(kFusedActivation.size() + 1) == name) return fused;
+  }
+  return {};
+}
+
 // What requests call the members of a ScaleBias.
 inline constexpr absl::string_view kScaleAttribute = "ScaleBias.Scale";
 inline constexpr absl::string_view kBiasAttribute = "ScaleBias.Bias";
@@ -69,7 +83,14 @@ struct EnumValue {
   absl::string_view meaning = {};
 };
 
-enum class AttributeKind : uint8_t { kEnum, kInt, kFloat };
+enum class AttributeKind : uint8_t {
+  kEnum,
+  kInt,
+  kFloat,
+  kDataType,   // the type of the operator's scalars: that of its lane input
+  kScalar,     // a value of that type
+  kActivation  // an operator with is_fusable, by name; of kFusedActivation alone
+};
 
 // An attribute of an operator.
 struct AttributeTraits {
@@ -119,6 +140,11 @@ struct OpTraits {
   // Whether each input element may first be replaced by x * Scale + Bias: DirectML's optional
   // ScaleBias, whose members requests give as attributes.
   bool takes_scale_bias = false;
+  // Whether an activation may be computed of each result: DirectML's optional FusedActivation,
+  // which requests give as attributes.
+  bool takes_fused_activation = false;
+  // Whether the operator may be such an activation. All its attributes are FLOATs then.
+  bool is_fusable = false;
   // Whether numbers keep their NaNs to the bit, although the shape is not bitwise.
   bool keeps_nan_bits = false;
 

@@ -53,13 +53,6 @@ bool Advance(const TensorDesc& desc, std::array<uint32_t, kMaxDimensionCount>& c
   return false;
 }
 
-// The attributes of a call that are FLOATs.
-Attributes AttributesOf(const Invocation& call) {
-  Attributes values = {};
-  for (size_t i = 0; i < values.size(); ++i) values[i] = std::bit_cast<float>(call.attributes[i]);
-  return values;
-}
-
 // Writes x * Scale + Bias, in the type of x.
 template <class T>
 void ScaleAndBias(const ScaleBias& by, const std::byte* from, std::byte* to) {
@@ -71,9 +64,23 @@ void ScaleAndBias(const ScaleBias& by, const std::byte* from, std::byte* to) {
   }
 }
 
+// Computes the activation of the element at `element`.
+void Activate(const FusedActivation& activation, DataType type, std::byte* element) {
+  const uint32_t size[] = {1};
+  Invocation call;
+  call.op = activation.op;
+  call.attributes = activation.attributes;
+  call.lane_type = type;
+  call.inputs[0] = call.output = PackedDesc(type, size);
+  call.output_bytes = SizeOf(type);
+  std::byte result[8];
+  RunReference(call, std::array<const std::byte*, 1>{element}, result);
+  std::memcpy(element, result, SizeOf(type));
+}
+
 template <class Op, class T, int kMode>
 void RunCell(const Invocation& call, std::span<const std::byte* const> inputs, std::byte* output) {
-  const Attributes attributes = AttributesOf(call);
+  const Attributes attributes(call.attributes);
   std::array<uint32_t, kMaxDimensionCount> coordinates = {};
   do {
     Element at;
@@ -90,6 +97,7 @@ void RunCell(const Invocation& call, std::span<const std::byte* const> inputs, s
     }
     Op::Shape::template Apply<typename Op::template Body<kMode>, T>(at, attributes,
                                                                     call.output.data_type);
+    if (call.fused_activation) Activate(*call.fused_activation, call.lane_type, at.output);
   } while (Advance(call.output, coordinates));
 }
 

@@ -14,6 +14,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/scalar.h"
+
 namespace opserve::reference {
 
 // FLOAT16 in memory.
@@ -207,6 +209,11 @@ T Limit(T /*x*/, float attribute) {
   } else {
     return Truncated<T>(attribute);
   }
+}
+
+template <class T>
+T Limit(T /*x*/, Scalar attribute) {
+  return attribute.As<T>();
 }
 
 // ------------------------------------------------------------------ Rounding and remainders

@@ -7,12 +7,14 @@
 #define OPSERVE_KERNELS_REFERENCE_SHAPES_H_
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "kernels/invocation.h"
 #include "kernels/reference_ops.h"
+#include "kernels/scalar.h"
 
 namespace opserve::reference {
 
@@ -46,8 +48,17 @@ void WriteNumber(TResult value, std::byte* to, T) {
   Write(static_cast<T>(value), to);
 }
 
-// The values of FLOAT attributes, in the operator's order.
-using Attributes = std::array<float, kMaxAttributes>;
+// The attributes of a call, in the operator's order.
+class Attributes {
+ public:
+  explicit Attributes(const AttributeValues& bits) : bits_(bits) {}
+  // Of a FLOAT.
+  float operator[](size_t i) const { return std::bit_cast<float>(static_cast<uint32_t>(bits_[i])); }
+  Scalar scalar(size_t i) const { return {bits_[i]}; }
+
+ private:
+  AttributeValues bits_;
+};
 
 // The shapes of kernels/op_shape.h: Apply computes one element of lane type T with the functor
 // Body.

@@ -31,6 +31,7 @@ class Validation {
       const GivenAttributes given = CheckAttributes(*op_, level_, request_.attributes, violations_);
       invocation_.attributes = given.values;
       invocation_.scale_bias = given.scale_bias;
+      invocation_.fused_activation = given.fused_activation;
     }
     if (CountsAreListable()) {
       if (op_ != nullptr) AssignInputs();
@@ -214,6 +215,22 @@ class Validation {
     CheckSameTypes();
     CheckOutput();
     CheckScaleBias();
+    CheckScalarType();
+  }
+
+  // Scalars are values of the tensors' type.
+  void CheckScalarType() {
+    const std::optional<size_t>& position = positions_[op_->lane_input()];
+    if (!position || !checks_[*position].type) return;
+    for (size_t a = 0; a < op_->attributes.size(); ++a) {
+      if (op_->attributes[a].kind != AttributeKind::kDataType) continue;
+      const auto given = static_cast<DataType>(invocation_.attributes[a]);
+      const DataType type = *checks_[*position].type;
+      if (given == DataType::kUnknown || given == type) continue;
+      violations_.Add("attributes", "The data type ", NameOf(given), " of ",
+                      op_->attributes[a].name, " differs from the data type ", NameOf(type), " of ",
+                      op_->inputs[op_->lane_input()].name, "; they must be equal.");
+    }
   }
 
   // Elements of 64 bits have more digits than DirectML's FLOATs can scale.

@@ -31,10 +31,11 @@ struct TensorDescView {
   bool is_known = true;
 };
 
-// An attribute as a client sent it: no value, a symbolic one, an integer, or a float.
+// An attribute as a client sent it: no value, a symbolic one, an integer, or a float. UINT64 is for
+// integers that INT64 does not have.
 struct AttributeView {
   absl::string_view name = {};
-  std::variant<std::monostate, absl::string_view, int64_t, double> value = {};
+  std::variant<std::monostate, absl::string_view, int64_t, double, uint64_t> value = {};
 };
 
 // An operator request as a client sent it. All views must outlive the call of Validate.

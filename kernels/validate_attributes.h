@@ -16,12 +16,13 @@
 namespace opserve {
 
 // The attributes that requests may give: those of the operator, then the members of a ScaleBias
-// where it takes one.
+// where it takes one, then a FusedActivation with all attributes that one can have.
 std::vector<AttributeTraits> AttributesFor(const OpTraits& op);
 
 struct GivenAttributes {
   AttributeValues values = {};
   std::optional<ScaleBias> scale_bias = {};
+  std::optional<FusedActivation> fused_activation = {};
 };
 
 // Checks the attributes given for `op` at `level`: names, values, and that none is missing or given

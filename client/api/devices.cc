@@ -56,6 +56,12 @@ absl::string_view NameOf(AttributeValueKind kind) {
       return "int";
     case AttributeValueKind::kFloat:
       return "float";
+    case AttributeValueKind::kDataType:
+      return "data_type";
+    case AttributeValueKind::kScalar:
+      return "scalar";
+    case AttributeValueKind::kActivation:
+      return "activation";
     case AttributeValueKind::kUnknown:
       break;
   }

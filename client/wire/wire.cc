@@ -21,6 +21,9 @@ AttributeValueKind AttributeValueKindFrom(absl::string_view name) {
   if (name == "enum") return AttributeValueKind::kEnum;
   if (name == "int") return AttributeValueKind::kInt;
   if (name == "float") return AttributeValueKind::kFloat;
+  if (name == "data_type") return AttributeValueKind::kDataType;
+  if (name == "scalar") return AttributeValueKind::kScalar;
+  if (name == "activation") return AttributeValueKind::kActivation;
   return AttributeValueKind::kUnknown;
 }
 

@@ -12,6 +12,7 @@ struct SetValue {
   void operator()(const std::string& name) const { attribute->set_enum_name(name); }
   void operator()(int64_t value) const { attribute->set_int_value(value); }
   void operator()(double value) const { attribute->set_float_value(value); }
+  void operator()(uint64_t value) const { attribute->set_uint_value(value); }
 };
 
 struct SetPlace {

@@ -5,6 +5,7 @@
 #ifndef OPSERVE_KERNELS_CPU_BOUND_KERNEL_H_
 #define OPSERVE_KERNELS_CPU_BOUND_KERNEL_H_
 
+#include <array>
 #include <cstddef>
 
 #include "kernels/cpu/kernel_table.h"
@@ -23,23 +24,28 @@ class BoundKernel {
   // As FlatKernel.
   void Run(const std::byte* const* inputs, std::byte* output, size_t count,
            StoreMode store_mode) const {
-    if (scale_bias_ == nullptr) return kernel_(inputs, output, count, store_mode, attributes_);
-    RunScaled(inputs, output, count, store_mode);
+    if (!has_stages_) return kernel_(inputs, output, count, store_mode, attributes_);
+    RunStages(inputs, output, count, store_mode);
   }
 
  private:
-  // Block by block, so that what replaces the input stays in the caches.
-  void RunScaled(const std::byte* const* inputs, std::byte* output, size_t count,
+  // Block by block, so that what the stages hand on stays in the caches.
+  void RunStages(const std::byte* const* inputs, std::byte* output, size_t count,
                  StoreMode store_mode) const;
 
   FlatKernel kernel_ = nullptr;
   AttributeValues attributes_ = {};
-  // Where the call has a ScaleBias: what applies it, and the bytes of an element before and after
-  // the operator.
+  bool has_stages_ = false;
+  // Bytes of an element of each input, and of the output.
+  std::array<size_t, kMaxInputs> input_sizes_ = {};
+  size_t input_count_ = 0;
+  size_t output_size_ = 0;
+  // Where the call has a ScaleBias: what applies it to the first input.
   FlatKernel scale_bias_ = nullptr;
   AttributeValues scale_and_bias_ = {};
-  size_t input_size_ = 0;
-  size_t output_size_ = 0;
+  // Where it has a FusedActivation: what computes that of the kernel's results.
+  FlatKernel activation_ = nullptr;
+  AttributeValues activation_attributes_ = {};
 };
 
 }  // namespace opserve::cpu

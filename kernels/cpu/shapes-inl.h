@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -21,22 +22,26 @@
 #include "kernels/cpu/bodies/lanes-inl.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/op_shape.h"
+#include "kernels/scalar.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
 
 // ------------------------------------------------------------------ Attributes
 
-// The attributes of a call that are FLOATs, as bodies see them.
+// The attributes of a call, as bodies see them.
 class Attributes {
  public:
-  HWY_INLINE explicit Attributes(const AttributeValues& bits) {
-    std::memcpy(values_, bits.data(), sizeof(values_));
+  HWY_INLINE explicit Attributes(const AttributeValues& bits) : bits_(bits) {}
+  // Attribute `i`, which is a FLOAT.
+  HWY_INLINE float operator[](size_t i) const {
+    return std::bit_cast<float>(static_cast<uint32_t>(bits_[i]));
   }
-  HWY_INLINE float operator[](size_t i) const { return values_[i]; }
+  // Attribute `i`, which is a scalar.
+  HWY_INLINE Scalar scalar(size_t i) const { return Scalar{bits_[i]}; }
 
  private:
-  float values_[kMaxAttributes];
+  AttributeValues bits_;
 };
 
 // ------------------------------------------------------------------ Choice of vectors

@@ -43,11 +43,28 @@ std::string TensorNames(const OpTraits& op, bool only_sharing_type) {
   return names;
 }
 
+// What an attribute without named values takes.
+absl::string_view ValuesText(AttributeKind kind) {
+  switch (kind) {
+    case AttributeKind::kInt:
+      return "an integer";
+    case AttributeKind::kDataType:
+      return "the data type of the tensors, by name";
+    case AttributeKind::kScalar:
+      return "a number of that data type";
+    case AttributeKind::kFloat:
+    case AttributeKind::kEnum:
+    case AttributeKind::kActivation:
+      break;
+  }
+  return "a number";
+}
+
 std::string AttributeText(const AttributeTraits& attribute) {
   std::string text =
       absl::StrCat("- `", attribute.name, "`", attribute.optional ? " (optional)" : "", ": ");
   if (attribute.kind != AttributeKind::kEnum) {
-    absl::StrAppend(&text, attribute.kind == AttributeKind::kInt ? "an integer" : "a number");
+    absl::StrAppend(&text, ValuesText(attribute.kind));
     if (attribute.minimum_until > FeatureLevel::k1_0) {
       absl::StrAppend(&text, ", below level ", NameOf(attribute.minimum_until), " of at least ",
                       attribute.minimum);
@@ -98,6 +115,20 @@ std::string Section(const OpTraits& op) {
     absl::StrAppend(&text, "- `", kScaleAttribute, "`, `", kBiasAttribute,
                     "` (optional, both or neither): numbers; each element x of the input is first "
                     "replaced by x * Scale + Bias in its own type\n");
+  }
+  if (op.takes_fused_activation) {
+    absl::StrAppend(&text, "- `", kFusedActivation,
+                    "` (optional): the name of an activation, which is computed of each rounded "
+                    "result; one of\n");
+    for (const OpTraits& other : OpTable()) {
+      if (!other.is_fusable) continue;
+      absl::StrAppend(&text, "  - `", other.name, "`");
+      for (const AttributeTraits& attribute : other.attributes) {
+        absl::StrAppend(&text, &attribute == other.attributes.begin() ? " with `" : ", `",
+                        FusedNameOf(attribute.name), "`");
+      }
+      absl::StrAppend(&text, "\n");
+    }
   }
   absl::StrAppend(&text, "- Same sizes: ", TensorNames(op, false), "\n");
   if (op.same_data_type != 0) {

@@ -62,8 +62,10 @@ void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
   std::array<uint32_t, kRootConstantCount> constants = {dispatch.block_count, dispatch.thread_count,
                                                         dispatch.loop_count};
   static_assert(kFirstAttribute + kMaxAttributes == kRootConstantCount);
-  std::copy(dispatch.attributes.begin(), dispatch.attributes.end(),
-            constants.begin() + kFirstAttribute);
+  // No attribute of an operator with a GPU kernel has more than 32 bits.
+  std::transform(dispatch.attributes.begin(), dispatch.attributes.end(),
+                 constants.begin() + kFirstAttribute,
+                 [](uint64_t value) { return static_cast<uint32_t>(value); });
   list.SetComputeRoot32BitConstants(kRootConstants, kRootConstantCount, constants.data(), 0);
   for (int i = 0; i < TraitsOf(kernel.op).input_count(); ++i) {
     list.SetComputeRootShaderResourceView(kRootInputs + static_cast<UINT>(i), addresses.inputs[i]);

@@ -23,6 +23,7 @@ struct LaneKey {
   bool is_packed = false;
   AttributeValues attributes = {};
   std::optional<ScaleBias> scale_bias = {};
+  std::optional<FusedActivation> fused_activation = {};
   // A sequence: a number that no other one has, so that each runs by itself. 0: one operator.
   uint64_t sequence = 0;
 
@@ -30,8 +31,8 @@ struct LaneKey {
   template <typename H>
   friend H AbslHashValue(H h, const LaneKey& key) {
     return H::combine(std::move(h), key.op, key.lane_type, key.output_type, key.is_packed,
-                      key.attributes, key.scale_bias.has_value(),
-                      key.scale_bias.value_or(ScaleBias()), key.sequence);
+                      key.attributes, key.scale_bias.value_or(ScaleBias()),
+                      key.fused_activation.value_or(FusedActivation()), key.sequence);
   }
 };
 
@@ -42,7 +43,8 @@ inline LaneKey LaneKeyOf(const Invocation& invocation) {
           invocation.output.data_type,
           invocation.plan.is_packed(),
           invocation.attributes,
-          invocation.scale_bias};
+          invocation.scale_bias,
+          invocation.fused_activation};
 }
 
 // A lane for one sequence. Thread-safe.

@@ -33,6 +33,9 @@ AttributeView ViewOf(const v1::Attribute& attribute) {
     case v1::Attribute::kFloatValue:
       view.value = attribute.float_value();
       break;
+    case v1::Attribute::kUintValue:
+      view.value = uint64_t{attribute.uint_value()};
+      break;
     case v1::Attribute::VALUE_NOT_SET:
       break;
   }

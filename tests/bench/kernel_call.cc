@@ -63,7 +63,7 @@ std::shared_ptr<const Invocation> MakePackedCall(OpId op, DataType lane, int set
     builder.Input({.type = traits.InputType(i, lane), .sizes = {count}});
   }
   builder.Output({.type = traits.OutputTypes(lane).last(), .sizes = {count}});
-  builder.request().attributes = AttributesOfSetting(traits, setting);
+  builder.request().attributes = AttributesOfSetting(traits, lane, setting);
   return builder.Validate({.max_tensor_bytes = UINT64_MAX}).invocation;
 }
 

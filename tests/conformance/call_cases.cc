@@ -120,7 +120,7 @@ std::shared_ptr<const Invocation> MakeCall(const Cell& cell, int setting, const 
     builder.Input({cell.op->InputType(i, cell.lane), layout.sizes, layout.strides[i]});
   }
   builder.Output({cell.output, layout.sizes, layout.strides[3]});
-  builder.request().attributes = AttributesOfSetting(*cell.op, setting);
+  builder.request().attributes = AttributesOfSetting(*cell.op, cell.lane, setting);
   ValidationResult result = builder.Validate();
   for (const Violation& violation : result.violations) {
     ADD_FAILURE() << cell.name() << ", " << layout.name << ": " << violation.field << ": "

@@ -78,6 +78,19 @@ TEST_P(DirectMlTableTest, AttributesAgree) {
     EXPECT_TRUE((*scale_bias)["optional"]);
     facts.erase(scale_bias);
   }
+  const auto fused = std::find_if(facts.begin(), facts.end(), [](const json& fact) {
+    return fact["name"] == "FusedActivation";
+  });
+  EXPECT_EQ(op().takes_fused_activation, fused != facts.end());
+  if (fused != facts.end()) {
+    Names fusable;
+    for (const OpTraits& other : OpTable()) {
+      if (other.is_fusable) fusable.emplace(other.name);
+    }
+    EXPECT_EQ((*fused)["allowed_operators"].get<Names>(), fusable);
+    EXPECT_TRUE((*fused)["optional"]);
+    facts.erase(fused);
+  }
   ASSERT_EQ(op().attributes.size(), facts.size());
   for (size_t a = 0; a < op().attributes.size(); ++a) {
     const AttributeTraits& attribute = op().attributes[a];
@@ -86,6 +99,8 @@ TEST_P(DirectMlTableTest, AttributesAgree) {
     EXPECT_EQ(attribute.optional, fact["optional"]);
     ASSERT_EQ(attribute.kind == AttributeKind::kEnum, fact.contains("enum"));
     EXPECT_EQ(attribute.kind == AttributeKind::kFloat, fact["type"] == "FLOAT");
+    EXPECT_EQ(attribute.kind == AttributeKind::kScalar, fact["type"] == "DML_SCALAR_UNION");
+    EXPECT_EQ(attribute.kind == AttributeKind::kDataType, fact["type"] == "DML_TENSOR_DATA_TYPE");
     if (attribute.kind != AttributeKind::kEnum) continue;
     ASSERT_EQ(attribute.values.size(), fact["enum"].size());
     for (size_t v = 0; v < attribute.values.size(); ++v) {

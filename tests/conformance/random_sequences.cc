@@ -73,7 +73,7 @@ class Generator {
     builder_.Step(std::string(cell.op->name));
     for (const Available& input : inputs) UseInput(input);
     const int settings = shape_.scale_biases ? cell.setting_count() : PlainSettingCount(*cell.op);
-    builder_.Attributes(AttributesOfSetting(*cell.op, static_cast<int>(Dice(settings))));
+    builder_.Attributes(AttributesOfSetting(*cell.op, cell.lane, static_cast<int>(Dice(settings))));
     Available result = {FromStep(number), cell.output, sizes_, *ElementCount(sizes_)};
     if (Dice(100) < shape_.strided_outputs) {
       AddStrides(result);

@@ -68,7 +68,8 @@ class Call {
       request_.feature_level = texts_.back();
     }
     if (family.setting >= 0) {
-      request_.attributes = AttributesOfSetting(op_, family.setting);
+      request_.attributes = AttributesOfSetting(
+          op_, DataTypeFromNumber(family.type).value_or(DataType::kFloat32), family.setting);
     } else {
       for (const AttributeTraits& attribute : op_.attributes) {
         request_.attributes.push_back({attribute.name, family.attribute});

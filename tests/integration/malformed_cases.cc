@@ -31,6 +31,8 @@ v1::ExecuteRequest GoodRequest(const OpTraits& op) {
   for (const AttributeTraits& attribute : op.attributes) {
     if (attribute.kind == AttributeKind::kEnum) {
       AddEnum(request, std::string(attribute.name), std::string(attribute.values[0].name));
+    } else if (attribute.kind == AttributeKind::kDataType) {
+      AddEnum(request, std::string(attribute.name), "FLOAT32");
     } else {
       AddFloat(request, std::string(attribute.name), 1.5);
     }

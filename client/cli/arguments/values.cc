@@ -55,9 +55,12 @@ TakeText AppendAttribute(std::vector<Attribute>& attributes) {
       return absl::StrCat("'", text, "' is not Name=Value, such as RoundingMode=TOWARD_ZERO");
     }
     int64_t integer;
+    uint64_t large_integer;
     double number;
     if (absl::SimpleAtoi(value, &integer)) {
       attributes.push_back({name, integer});
+    } else if (absl::SimpleAtoi(value, &large_integer)) {
+      attributes.push_back({name, large_integer});
     } else if (absl::SimpleAtod(value, &number)) {
       attributes.push_back({name, number});
     } else {

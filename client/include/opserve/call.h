@@ -20,8 +20,9 @@ namespace opserve {
 // A value of an operator's attribute.
 struct Attribute {
   std::string name;  // DirectML's member name
-  // An enum value by name or number, an integer, or a float.
-  std::variant<std::string, int64_t, double> value;
+  // An enum value by name or number, a data type by name, an integer, or a float. UINT64 is for
+  // integers that INT64 does not hold.
+  std::variant<std::string, int64_t, double, uint64_t> value;
 };
 
 // Where a call wants to run.

@@ -31,15 +31,23 @@ struct EnumValueInfo {
 };
 
 // What values an attribute takes. kUnknown: the server is newer than this client.
-enum class AttributeValueKind : uint8_t { kUnknown = 0, kEnum = 1, kInt = 2, kFloat = 3 };
+enum class AttributeValueKind : uint8_t {
+  kUnknown = 0,
+  kEnum = 1,
+  kInt = 2,
+  kFloat = 3,
+  kDataType = 4,    // the name of the tensors' data type
+  kScalar = 5,      // a number of that type
+  kActivation = 6,  // the name of an operator
+};
 
-// "enum", "int", "float"; "unknown" for any other number.
+// "enum", "int", "float", "data_type", "scalar", "activation"; "unknown" for any other number.
 absl::string_view NameOf(AttributeValueKind kind);
 
 // An attribute of an operator.
 struct AttributeInfo {
   std::string name;  // DirectML's member name
-  // Deprecated: value_kind says it as an enum. "enum", "int" or "float", as the server calls it.
+  // Deprecated: value_kind says it as an enum. The name as the server gives it.
   // Without the attribute, which would make every copy of the struct a warning.
   std::string kind;
   bool optional = false;

@@ -11,6 +11,7 @@
 
 #include "hwy/highway.h"
 #include "kernels/cpu/bodies/tags-inl.h"
+#include "kernels/scalar.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
@@ -66,17 +67,25 @@ HWY_INLINE hn::Vec<D> Limit(D d, float attribute) {
   return hn::Set(d, LimitOf<hn::TFromD<D>>(attribute));
 }
 
+template <NumberTag D>
+HWY_INLINE hn::Vec<D> Limit(D d, Scalar attribute) {
+  return hn::Set(d, attribute.As<hn::TFromD<D>>());
+}
+
 // ------------------------------------------------------------------ Gradients
 
-// Conditions by which gradients pass.
+// Conditions by which gradients pass. TLimit is a FLOAT or a scalar.
+template <class TLimit>
 struct Between {
   template <NumberTag D>
   HWY_INLINE hn::Mask<D> operator()(D d, hn::Vec<D> x) const {
     return hn::And(hn::Gt(x, Limit(d, min)), hn::Lt(x, Limit(d, max)));
   }
-  float min;
-  float max;
+  TLimit min;
+  TLimit max;
 };
+template <class TLimit>
+Between(TLimit, TLimit) -> Between<TLimit>;
 
 struct Positive {
   template <NumberTag D>

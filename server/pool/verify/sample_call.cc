@@ -50,7 +50,7 @@ ValidationResult ValidateSpec(const SampleSpec& spec) {
   }
   const int type = static_cast<int>(spec.output);
   request.output = TensorDescView{{}, type, shape.sizes, shape.output_strides};
-  request.attributes = AttributesOfSetting(op, spec.setting);
+  request.attributes = AttributesOfSetting(op, spec.lane, spec.setting);
   return Validate(request, ValidationLimits());
 }
 

@@ -24,6 +24,9 @@ std::string Describe(const std::vector<AttributeView>& setting) {
       absl::StrAppend(&text, absl::Hex(std::bit_cast<uint64_t>(*number)));
     }
     if (const auto* number = std::get_if<int64_t>(&view.value)) absl::StrAppend(&text, *number);
+    if (const auto* name = std::get_if<absl::string_view>(&view.value)) {
+      absl::StrAppend(&text, *name);
+    }
     absl::StrAppend(&text, " ");
   }
   return text;
@@ -32,7 +35,7 @@ std::string Describe(const std::vector<AttributeView>& setting) {
 std::set<std::string> SettingsOf(const OpTraits& op, DataType lane) {
   std::set<std::string> settings;
   for (int s = 0; s < SettingCount(op, lane); ++s) {
-    settings.insert(Describe(AttributesOfSetting(op, s)));
+    settings.insert(Describe(AttributesOfSetting(op, lane, s)));
   }
   return settings;
 }
@@ -49,7 +52,8 @@ TEST(AttributeSettingsTest, ModesComeFirst) {
   const OpTraits& round = TraitsOf(OpId::ELEMENT_WISE_ROUND);
   EXPECT_EQ(SettingCount(round, DataType::kFloat16), 3);
   for (int mode = 0; mode < 3; ++mode) {
-    EXPECT_EQ(Describe(AttributesOfSetting(round, mode)), absl::StrCat("RoundingMode=", mode, " "));
+    EXPECT_EQ(Describe(AttributesOfSetting(round, DataType::kFloat16, mode)),
+              absl::StrCat("RoundingMode=", mode, " "));
   }
 }
 
@@ -62,7 +66,7 @@ TEST(AttributeSettingsTest, ElementsOf64BitsAreNotScaled) {
 TEST(AttributeSettingsTest, OperatorsWithoutAttributesHaveOneSetting) {
   const OpTraits& select = TraitsOf(OpId::ELEMENT_WISE_IF);
   EXPECT_EQ(SettingCount(select, DataType::kFloat32), 1);
-  EXPECT_TRUE(AttributesOfSetting(select, 0).empty());
+  EXPECT_TRUE(AttributesOfSetting(select, DataType::kFloat32, 0).empty());
 }
 
 }  // namespace

@@ -142,7 +142,9 @@ TEST(ValidateTest, AcceptsExactlyWhatTheTableSupports) {
           for (const AttributeTraits& attribute : op.attributes) {
             const bool has_minimum = attribute.minimum_until > FeatureLevel::k1_0;
             builder.Int(std::string(attribute.name),
-                        has_minimum ? static_cast<int64_t>(attribute.minimum) : 0);
+                        attribute.kind == AttributeKind::kDataType ? static_cast<int64_t>(type)
+                        : has_minimum ? static_cast<int64_t>(attribute.minimum)
+                                      : 0);
           }
           for (int i = 0; i < op.input_count(); ++i) {
             builder.Input({op.InputType(i, type), std::vector<uint32_t>(rank, 2)});
@@ -239,6 +241,72 @@ TEST(ValidateTest, ScaleAndBiasComeTogether) {
   RequestBuilder other("ELEMENT_WISE_NEGATE");
   EXPECT_THAT(other.Input({kInt8, {1}}).Float("ScaleBias.Scale", 2).Validate().violations,
               ElementsAre(IsViolation("attributes[0].name", "has no attribute")));
+}
+
+TEST(ValidateTest, ScalarsAreOfTheTensorsType) {
+  const auto clip = [](DataType type, const std::string& named, AttributeView min) {
+    RequestBuilder builder("ELEMENT_WISE_CLIP1");
+    builder.Input({type, {1}}).Enum("MinMaxDataType", named).Int("Max", 7);
+    builder.request().attributes.push_back(min);
+    return builder.Validate();
+  };
+  const auto bits_of_min = [&](DataType type, AttributeView min) {
+    const ValidationResult result = clip(type, std::string(NameOf(type)), min);
+    return result.invocation != nullptr ? result.invocation->attributes[1] : 0xBAD;
+  };
+  EXPECT_EQ(bits_of_min(kInt8, {"Min", int64_t{-128}}), static_cast<uint64_t>(-128));
+  EXPECT_EQ(bits_of_min(kUint64, {"Min", UINT64_MAX}), UINT64_MAX);
+  EXPECT_EQ(bits_of_min(kFloat16, {"Min", 0.1}), std::bit_cast<uint32_t>(0x1.998p-4f));
+  EXPECT_EQ(bits_of_min(kFloat32, {"Min", int64_t{3}}), std::bit_cast<uint32_t>(3.0f));
+  EXPECT_EQ(bits_of_min(kInt16, {"Min", -3.0}), static_cast<uint64_t>(-3));
+  EXPECT_THAT(clip(kInt8, "INT8", {"Min", int64_t{128}}).violations,
+              ElementsAre(IsViolation("attributes[2].value", "128 of Min is not allowed")));
+  EXPECT_THAT(clip(kInt8, "INT8", {"Min", 0.5}).violations,
+              ElementsAre(IsViolation("attributes[2].value", "0.5 of Min is not allowed")));
+  EXPECT_THAT(clip(kInt64, "INT64", {"Min", UINT64_MAX}).violations,
+              ElementsAre(IsViolation("attributes[2].value", "18446744073709551615")));
+  EXPECT_THAT(clip(kInt8, "INT16", {"Min", int64_t{1}}).violations,
+              ElementsAre(IsViolation("attributes",
+                                      "INT16 of MinMaxDataType differs from the data type "
+                                      "INT8 of InputTensor")));
+  EXPECT_THAT(clip(kInt8, "INT9", {"Min", int64_t{1}}).violations,
+              ElementsAre(IsViolation("attributes[0].value", "\"INT9\" of MinMaxDataType")));
+  RequestBuilder missing("ELEMENT_WISE_CLIP1");
+  EXPECT_THAT(missing.Input({kInt8, {1}}).Int("Min", 1).Int("Max", 2).Validate().violations,
+              ElementsAre(IsViolation("attributes", "MinMaxDataType is missing")));
+}
+
+TEST(ValidateTest, ActivationsAreFusedWithTheirAttributes) {
+  const auto add = [](std::vector<AttributeView> attributes, const std::string& level = "") {
+    RequestBuilder builder("ELEMENT_WISE_ADD1");
+    builder.Level(level).Input({kFloat16, {1}}).Input({kFloat16, {1}});
+    builder.request().attributes = std::move(attributes);
+    return builder.Validate();
+  };
+  const AttributeView elu = {kFusedActivation, "ACTIVATION_ELU"};
+  EXPECT_FALSE(add({}).invocation->fused_activation.has_value());
+  const auto fused = add({{"FusedActivation.Alpha", 2.0}, elu}).invocation->fused_activation;
+  ASSERT_TRUE(fused.has_value());
+  EXPECT_EQ(fused->op, OpId::ACTIVATION_ELU);
+  EXPECT_EQ(fused->attributes[0], std::bit_cast<uint32_t>(2.0f));
+  EXPECT_THAT(add({elu}).violations,
+              ElementsAre(IsViolation("attributes",
+                                      "FusedActivation.Alpha is missing, which "
+                                      "ACTIVATION_ELU needs")));
+  EXPECT_THAT(add({elu, {"FusedActivation.Alpha", 1.0}, {"FusedActivation.Beta", 1.0}}).violations,
+              ElementsAre(IsViolation("attributes", "Beta is given, but ACTIVATION_ELU has none")));
+  EXPECT_THAT(add({{"FusedActivation.Beta", 1.0}}).violations,
+              ElementsAre(IsViolation("attributes", "FusedActivation is not")));
+  EXPECT_THAT(add({{kFusedActivation, "ACTIVATION_SWISH"}}).violations,
+              ElementsAre(IsViolation("attributes[0].value", "allowed: ACTIVATION_CELU")));
+  EXPECT_THAT(add({{kFusedActivation, "ACTIVATION_GELU"}}, "3_0").violations,
+              ElementsAre(IsViolation("attributes",
+                                      "ACTIVATION_GELU, given as FusedActivation, "
+                                      "was introduced at feature level 5_1")));
+  EXPECT_THAT(
+      add({{kFusedActivation, "ACTIVATION_SOFTPLUS"}, {"FusedActivation.Steepness", 0.5}}, "6_3")
+          .violations,
+      ElementsAre(IsViolation("attributes", "0.5 of FusedActivation.Steepness")));
 }
 
 TEST(ValidateTest, ElementsOf64BitsAreNotScaled) {
