@@ -24,10 +24,11 @@ enum class OpResult : uint8_t {
 };
 
 // The signature of a kernel. Every input of an operator has either elements of the lane type, for
-// which the kernel is made, or conditions: UINT8, where 0 stands for false.
+// which the kernel is made; or conditions: UINT8, where 0 stands for false; or numbers of a type of
+// its own with fewer than 64 bits, which kernels get as FLOAT64.
 struct OpShape {
   // One letter per input, in the operator's order: what kernel expressions call its element. 'c'
-  // is a condition, the others are of the lane type.
+  // is a condition, 'e' a number of a type of its own, the others are of the lane type.
   absl::string_view operands = {};
   OpResult result = OpResult::kValue;
   // Whether elements are bits and never numbers. Types of one size then share a kernel, and a NaN
@@ -41,16 +42,29 @@ struct OpShape {
   // Whether input `i` holds conditions.
   constexpr bool is_condition(int i) const { return operands[static_cast<size_t>(i)] == 'c'; }
 
+  // Whether input `i` holds numbers of a type of its own.
+  constexpr bool is_number(int i) const { return operands[static_cast<size_t>(i)] == 'e'; }
+
+  // Whether input `i` is of the lane type.
+  constexpr bool is_lane(int i) const { return !is_condition(i) && !is_number(i); }
+
+  // The input that holds numbers of a type of its own; -1 if there is none.
+  constexpr int number_input() const {
+    int i = input_count() - 1;
+    while (i >= 0 && !is_number(i)) --i;
+    return i;
+  }
+
   // The first input of the lane type; input_count() if there is none.
   constexpr int lane_input() const {
     int i = 0;
-    while (i < input_count() && is_condition(i)) ++i;
+    while (i < input_count() && !is_lane(i)) ++i;
     return i;
   }
 };
 
 // The shapes, and for each the parameters of a function whose body is a kernel expression:
-// OPSERVE_OPERANDS_shape declares c as CONDITION, x and y as VALUE.
+// OPSERVE_OPERANDS_shape declares c as CONDITION, x and y as VALUE, and e as the driver has it.
 namespace op_shapes {
 
 // T(x)
@@ -60,6 +74,10 @@ inline constexpr OpShape kUnary = {.operands = "x"};
 // T(x, y)
 inline constexpr OpShape kBinary = {.operands = "xy"};
 #define OPSERVE_OPERANDS_Binary(CONDITION, VALUE) VALUE x, VALUE y
+
+// T(x, e)
+inline constexpr OpShape kPower = {.operands = "xe"};
+#define OPSERVE_OPERANDS_Power(CONDITION, VALUE) VALUE x, const auto &e
 
 // bool(x)
 inline constexpr OpShape kPredicate = {.operands = "x", .result = OpResult::kFlag};

@@ -110,17 +110,18 @@ struct TensorTraits {
   bool optional = false;
 };
 
+// A set of tensors of one operator: bit i is input i, kOutputBit the output.
+using TensorMask = uint16_t;
+inline constexpr TensorMask kOutputBit = 0x8000;
+
 // What the tensors may be from one feature level on.
 struct SupportRow {
   FeatureLevel level = FeatureLevel::k1_0;
   uint8_t min_dimension_count = 1;  // for all tensors
   uint8_t max_dimension_count = kMaxDimensionCount;
   FixedList<DataTypeSet, kMaxTensors> types = {};  // inputs first, then the output
+  TensorMask same_data_type = 0;  // at this level in addition to OpTraits::same_data_type
 };
-
-// A set of tensors of one operator: bit i is input i, kOutputBit the output.
-using TensorMask = uint16_t;
-inline constexpr TensorMask kOutputBit = 0x8000;
 
 // Everything about an operator except how to compute it.
 struct OpTraits {
@@ -157,7 +158,8 @@ struct OpTraits {
   }
   // The input whose type is the lane type, which selects the kernel.
   constexpr int lane_input() const { return shape.lane_input(); }
-  // The type of input i of every valid call of the operator whose lane type is `lane`.
+  // The type of input i of every valid call of the operator whose lane type is `lane`; for numbers
+  // of a type of their own, one that is valid at all levels.
   constexpr DataType InputType(int i, DataType lane) const {
     return shape.is_condition(i) ? DataType::kUint8 : lane;
   }

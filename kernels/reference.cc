@@ -86,13 +86,16 @@ void RunCell(const Invocation& call, std::span<const std::byte* const> inputs, s
     Element at;
     for (size_t i = 0; i < Op::kRow.inputs.size(); ++i) {
       at.inputs[i] = AddressOf(call.inputs[i], coordinates, inputs[i]);
+      at.types[i] = call.inputs[i].data_type;
     }
     at.output = AddressOf(call.output, coordinates, output);
-    std::byte scaled[sizeof(T)];
-    if constexpr (Op::kRow.takes_scale_bias) {
-      if (call.scale_bias) {
-        ScaleAndBias<T>(*call.scale_bias, at.inputs[0], scaled);
-        at.inputs[0] = scaled;
+    std::array<std::byte[sizeof(uint64_t)], Op::kRow.inputs.size()> scaled;
+    if (call.scale_bias) {
+      for (size_t i = 0; i < Op::kRow.inputs.size(); ++i) {
+        WithType(at.types[i], [&]<DataType, class TInput>(TInput) {
+          ScaleAndBias<TInput>(*call.scale_bias, at.inputs[i], scaled[i]);
+        });
+        at.inputs[i] = scaled[i];
       }
     }
     Op::Shape::template Apply<typename Op::template Body<kMode>, T>(at, attributes,
@@ -113,25 +116,9 @@ template <class Op>
 void RunOperator(const Invocation& call, std::span<const std::byte* const> inputs,
                  std::byte* output) {
   constexpr auto kModes = std::make_integer_sequence<int, Op::kRow.mode_count()>();
-  switch (call.lane_type) {
-#define OPSERVE_CASE(TYPE, T) \
-  case DataType::TYPE:        \
-    return RunMode<Op, DataType::TYPE, T>(call, inputs, output, kModes);
-    OPSERVE_CASE(kFloat64, double)
-    OPSERVE_CASE(kFloat32, float)
-    OPSERVE_CASE(kFloat16, Float16)
-    OPSERVE_CASE(kInt64, int64_t)
-    OPSERVE_CASE(kInt32, int32_t)
-    OPSERVE_CASE(kInt16, int16_t)
-    OPSERVE_CASE(kInt8, int8_t)
-    OPSERVE_CASE(kUint64, uint64_t)
-    OPSERVE_CASE(kUint32, uint32_t)
-    OPSERVE_CASE(kUint16, uint16_t)
-    OPSERVE_CASE(kUint8, uint8_t)
-#undef OPSERVE_CASE
-    case DataType::kUnknown:
-      break;
-  }
+  WithType(call.lane_type, [&]<DataType kType, class T>(T) {
+    RunMode<Op, kType, T>(call, inputs, output, kModes);
+  });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "kernels/invocation.h"
 #include "kernels/reference_ops.h"
+#include "kernels/reference_power.h"
 #include "kernels/scalar.h"
 
 namespace opserve::reference {
@@ -21,6 +22,7 @@ namespace opserve::reference {
 // Where the operands of one element are.
 struct Element {
   std::array<const std::byte*, kMaxInputs> inputs = {};
+  std::array<DataType, kMaxInputs> types = {};
   std::byte* output = nullptr;
 };
 
@@ -46,6 +48,37 @@ inline void WriteNumber(float value, std::byte* to, Float16) { Write(ToHalf(valu
 template <class TResult, class T>
 void WriteNumber(TResult value, std::byte* to, T) {
   Write(static_cast<T>(value), to);
+}
+
+// Calls run.operator()<type>(T()) with the C++ type that `type` stands for.
+template <class Function>
+void WithType(DataType type, const Function& run) {
+  switch (type) {
+    case DataType::kFloat64:
+      return run.template operator()<DataType::kFloat64>(double());
+    case DataType::kFloat32:
+      return run.template operator()<DataType::kFloat32>(float());
+    case DataType::kFloat16:
+      return run.template operator()<DataType::kFloat16>(Float16());
+    case DataType::kInt64:
+      return run.template operator()<DataType::kInt64>(int64_t());
+    case DataType::kInt32:
+      return run.template operator()<DataType::kInt32>(int32_t());
+    case DataType::kInt16:
+      return run.template operator()<DataType::kInt16>(int16_t());
+    case DataType::kInt8:
+      return run.template operator()<DataType::kInt8>(int8_t());
+    case DataType::kUint64:
+      return run.template operator()<DataType::kUint64>(uint64_t());
+    case DataType::kUint32:
+      return run.template operator()<DataType::kUint32>(uint32_t());
+    case DataType::kUint16:
+      return run.template operator()<DataType::kUint16>(uint16_t());
+    case DataType::kUint8:
+      return run.template operator()<DataType::kUint8>(uint8_t());
+    case DataType::kUnknown:
+      break;
+  }
 }
 
 // The attributes of a call, in the operator's order.
@@ -74,6 +107,18 @@ struct Binary {
   static void Apply(const Element& at, const Attributes& p, DataType /*output*/) {
     WriteNumber(Body()(T(), p, ReadNumber(at.inputs[0], T()), ReadNumber(at.inputs[1], T())),
                 at.output, T());
+  }
+};
+
+struct Power {
+  template <class Body, class T>
+  static void Apply(const Element& at, const Attributes& p, DataType /*output*/) {
+    Exponent exponent;
+    WithType(at.types[1], [&]<DataType, class TExponent>(TExponent) {
+      exponent.value = ReadNumber(at.inputs[1], TExponent());
+      exponent.is_integer = std::integral<TExponent>;
+    });
+    WriteNumber(Body()(T(), p, ReadNumber(at.inputs[0], T()), exponent), at.output, T());
   }
 };
 

@@ -284,11 +284,16 @@ class Validation {
     return std::nullopt;
   }
 
+  bool SharesTypeAtLevel(int i) const {
+    return support_ != nullptr && (support_->same_data_type & TensorMask(1u << i)) != 0;
+  }
+
   void CheckSameTypes() {
     const std::optional<size_t> model = TypeModel();
     if (!model) return;
     for (int i = 0; i < op_->input_count(); ++i) {
-      if (!op_->shares_type(i) || !positions_[i] || *positions_[i] == *model) continue;
+      const bool shares_type = op_->shares_type(i) || SharesTypeAtLevel(i);
+      if (!shares_type || !positions_[i] || *positions_[i] == *model) continue;
       CompareTypes(checks_[*positions_[i]], InputField(*positions_[i]), op_->inputs[i].name,
                    *model);
     }

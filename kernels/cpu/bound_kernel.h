@@ -35,13 +35,17 @@ class BoundKernel {
 
   FlatKernel kernel_ = nullptr;
   AttributeValues attributes_ = {};
+  // What an input goes through before the kernel; nullptr: nothing.
+  struct Stages {
+    size_t element_size = 0;
+    FlatKernel scale_bias = nullptr;
+    FlatKernel widening = nullptr;
+  };
+
   bool has_stages_ = false;
-  // Bytes of an element of each input, and of the output.
-  std::array<size_t, kMaxInputs> input_sizes_ = {};
+  std::array<Stages, kMaxInputs> inputs_ = {};
   size_t input_count_ = 0;
   size_t output_size_ = 0;
-  // Where the call has a ScaleBias: what applies it to the first input.
-  FlatKernel scale_bias_ = nullptr;
   AttributeValues scale_and_bias_ = {};
   // Where it has a FusedActivation: what computes that of the kernel's results.
   FlatKernel activation_ = nullptr;

@@ -14,35 +14,38 @@
 
 namespace opserve::cpu {
 
-// The kernels of an operator for one type, by mode: those whose output is UINT32, where they choose
-// what it is, behind all others.
+// Whether a variant is of the second kind for its type: flags and counts that are UINT32, or powers
+// of integers by exponents that are no integers.
+constexpr bool IsAlternative(const OpTraits& op, const KernelVariant& variant) {
+  constexpr DataTypeSet kFloats = {DataType::kFloat64, DataType::kFloat32, DataType::kFloat16};
+  if (op.shape.result != OpResult::kValue) return variant.output == DataType::kUint32;
+  return kFloats.contains(variant.number) && !kFloats.contains(variant.lane);
+}
+
+// The kernels of an operator for one type, by mode: alternatives behind all others.
 struct RowKernels {
   OpId op = {};
   std::array<FlatKernel, 2 * op_rows::kMaxModes> kernels = {};
 };
 
 // The units: a family of operators for a group of element types each. kernels/cpu/CMakeLists.txt
-// makes their sources. NONE() stands where a family has nothing for a group.
+// makes their sources.
 #define OPSERVE_UNITS_OF_FAMILY(UNIT, FAMILY) \
   UNIT(FAMILY, Float) UNIT(FAMILY, Half) UNIT(FAMILY, SmallInt) UNIT(FAMILY, WideInt)
-#define OPSERVE_FLOAT_UNITS_OF_FAMILY(UNIT, NONE, FAMILY) \
-  UNIT(FAMILY, Float) UNIT(FAMILY, Half) NONE() NONE()
-#define OPSERVE_ALL_UNITS(UNIT, NONE)                   \
-  OPSERVE_UNITS_OF_FAMILY(UNIT, Moves)                  \
-  OPSERVE_UNITS_OF_FAMILY(UNIT, Logic)                  \
-  OPSERVE_UNITS_OF_FAMILY(UNIT, Selection)              \
-  OPSERVE_UNITS_OF_FAMILY(UNIT, Rounding)               \
-  OPSERVE_UNITS_OF_FAMILY(UNIT, Arithmetic)             \
-  OPSERVE_FLOAT_UNITS_OF_FAMILY(UNIT, NONE, Elementary) \
+#define OPSERVE_ALL_UNITS(UNIT)             \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Moves)      \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Logic)      \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Selection)  \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Rounding)   \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Arithmetic) \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Elementary) \
   OPSERVE_UNITS_OF_FAMILY(UNIT, Activation)
 
 // Each finds a cell of its unit, for the best target; nullptr if it is not there.
 #define OPSERVE_UNIT_LOOKUP(FAMILY, GROUP) \
   FlatKernel Lookup##FAMILY##GROUP(OpId op, const KernelVariant& variant);
-#define OPSERVE_NO_LOOKUP()
-OPSERVE_ALL_UNITS(OPSERVE_UNIT_LOOKUP, OPSERVE_NO_LOOKUP)
+OPSERVE_ALL_UNITS(OPSERVE_UNIT_LOOKUP)
 #undef OPSERVE_UNIT_LOOKUP
-#undef OPSERVE_NO_LOOKUP
 
 // The element type that a C++ type stands for.
 template <class T>
@@ -71,16 +74,18 @@ template <>
 inline constexpr DataType kLaneType<uint64_t> = DataType::kUint64;
 
 // Whether a kernel is instantiated for the cell: bitwise ones only for unsigned integers.
-constexpr bool HasCell(OpId op, DataType lane, bool is_wide_flag, int mode) {
+constexpr bool HasCell(OpId op, DataType lane, bool is_alternative, int mode) {
   const OpTraits& row = op_rows::kRows[static_cast<size_t>(op)];
   if (mode >= row.mode_count()) return false;
   if (row.shape.is_bitwise && lane != UnsignedOfSameSize(lane)) return false;
   const bool has_flag = row.shape.result != OpResult::kValue;
-  if (is_wide_flag && !has_flag) return false;
+  const bool has_number = row.shape.number_input() >= 0;
   if (has_flag &&
-      !row.OutputTypes(lane).contains(is_wide_flag ? DataType::kUint32 : DataType::kUint8)) {
+      !row.OutputTypes(lane).contains(is_alternative ? DataType::kUint32 : DataType::kUint8)) {
     return false;
   }
+  const bool is_float = lane == DataType::kFloat32 || lane == DataType::kFloat16;
+  if (is_alternative && !has_flag && !(has_number && !is_float)) return false;
   const DataTypeSet types = row.lane_types();
   if (!row.shape.is_bitwise) return types.contains(lane);
   for (DataType type : kAllDataTypes) {

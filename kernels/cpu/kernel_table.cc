@@ -20,13 +20,11 @@ LaneGroup GroupOf(DataType lane) {
   return SizeOf(lane) < 4 ? kSmallInt : kWideInt;
 }
 
-// By family, and by group of lane types. No operator has a lane type whose group is missing.
+// By family, and by group of lane types.
 constexpr FlatKernel (*kLookups[kOpFamilyCount * kLaneGroupCount])(OpId, const KernelVariant&) = {
 #define OPSERVE_UNIT_ENTRY(FAMILY, GROUP) &Lookup##FAMILY##GROUP,
-#define OPSERVE_NO_ENTRY() nullptr,
-    OPSERVE_ALL_UNITS(OPSERVE_UNIT_ENTRY, OPSERVE_NO_ENTRY)
+    OPSERVE_ALL_UNITS(OPSERVE_UNIT_ENTRY)
 #undef OPSERVE_UNIT_ENTRY
-#undef OPSERVE_NO_ENTRY
 };
 
 }  // namespace

@@ -35,6 +35,8 @@ struct KernelVariant {
   DataType output = DataType::kUnknown;
   // The number of its first enum attribute; 0 where it has none.
   int mode = 0;
+  // The type of its numbers that have a type of their own; kUnknown where it has none such.
+  DataType number = DataType::kUnknown;
 };
 
 // The kernel for the best instruction set of this host; nullptr where the operator does not take
@@ -44,6 +46,9 @@ FlatKernel GetKernel(OpId op, const KernelVariant& variant);
 // The kernel of one input that replaces its elements by x * Scale + Bias, in the type that they
 // have; the attributes are these two. nullptr for types of 64 bits.
 FlatKernel GetScaleBiasKernel(DataType type);
+
+// The kernel of one input that gives its elements as FLOAT64. nullptr for types of 64 bits.
+FlatKernel GetWideningKernel(DataType type);
 
 }  // namespace opserve::cpu
 

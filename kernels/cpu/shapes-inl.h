@@ -106,8 +106,12 @@ using LanesFor =
 
 // Bytes of one element of input `i` of a kernel whose lanes have `lane_size` bytes.
 constexpr size_t InputSize(const OpShape& shape, int i, size_t lane_size) {
-  return shape.is_condition(i) ? 1 : lane_size;
+  return shape.is_condition(i) ? 1 : shape.is_number(i) ? sizeof(double) : lane_size;
 }
+
+// The type of flags and counts.
+template <bool kIsWide>
+using FlagType = std::conditional_t<kIsWide, uint32_t, uint8_t>;
 
 template <const OpShape& kShape, size_t... kInput>
 constexpr auto InputSizes(size_t lane_size, std::index_sequence<kInput...>) {
@@ -143,15 +147,15 @@ struct ValueStep : ElementSizes<kShape, T, T> {
                                out + i * sizeof(T));
   }
 };
-template <class Body, class T, class TFlag = uint8_t>
+template <class Body, class T, bool kIsAlternative = false>
 using UnaryStep = ValueStep<op_shapes::kUnary, Body, T>;
-template <class Body, class T, class TFlag>
+template <class Body, class T, bool kIsAlternative>
 using BinaryStep = ValueStep<op_shapes::kBinary, Body, T>;
-template <class Body, class T, class TFlag>
+template <class Body, class T, bool kIsAlternative>
 using MoveStep = ValueStep<op_shapes::kMove, Body, T>;
-template <class Body, class T, class TFlag>
+template <class Body, class T, bool kIsAlternative>
 using BitsStep = ValueStep<op_shapes::kBits, Body, T>;
-template <class Body, class T, class TFlag>
+template <class Body, class T, bool kIsAlternative>
 using BitPairStep = ValueStep<op_shapes::kBitPair, Body, T>;
 
 // Results that are flags.
@@ -171,14 +175,15 @@ struct FlagStep : ElementSizes<kShape, T, TFlag> {
                      out + i * sizeof(TFlag));
   }
 };
-template <class Body, class T, class TFlag>
-using PredicateStep = FlagStep<op_shapes::kPredicate, Body, T, TFlag>;
-template <class Body, class T, class TFlag>
-using ComparisonStep = FlagStep<op_shapes::kComparison, Body, T, TFlag>;
+template <class Body, class T, bool kIsWide>
+using PredicateStep = FlagStep<op_shapes::kPredicate, Body, T, FlagType<kIsWide>>;
+template <class Body, class T, bool kIsWide>
+using ComparisonStep = FlagStep<op_shapes::kComparison, Body, T, FlagType<kIsWide>>;
 
 // Results that are small numbers.
-template <class Body, class T, class TCount>
-struct CountStep : ElementSizes<op_shapes::kCount, T, TCount> {
+template <class Body, class T, bool kIsWide>
+struct CountStep : ElementSizes<op_shapes::kCount, T, FlagType<kIsWide>> {
+  using TCount = FlagType<kIsWide>;
   using L = LanesFor<Body, T, 1, TCount>;
   using Counts = hn::Rebind<TCount, typename L::Tag>;
   static constexpr size_t kCount = MaxLanes(typename L::Tag());
@@ -192,7 +197,7 @@ struct CountStep : ElementSizes<op_shapes::kCount, T, TCount> {
   }
 };
 
-template <class Body, class T, class TFlag>
+template <class Body, class T, bool kIsAlternative>
 struct SelectStep : ElementSizes<op_shapes::kSelect, T, T> {
   using D = hn::ScalableTag<T>;
   using Bytes = hn::Rebind<uint8_t, D>;
@@ -206,6 +211,28 @@ struct SelectStep : ElementSizes<op_shapes::kSelect, T, T> {
     const auto x = LoadAt(D(), in[1] + i * sizeof(T));
     const auto y = LoadAt(D(), in[2] + i * sizeof(T));
     StoreAt<kStream>(Body()(D(), p, c, x, y), D(), out + i * sizeof(T));
+  }
+};
+
+// Powers by exponents of any type, which come as FLOAT64: as whole numbers where the lanes and they
+// are integers.
+template <class Body, class T, bool kHasFractions>
+struct PowerStep : ElementSizes<op_shapes::kPower, T, T> {
+  using Exponents = hn::ScalableTag<double>;
+  using D = hn::Rebind<T, Exponents>;
+  static constexpr size_t kCount = MaxLanes(D());
+
+  template <bool kStream>
+  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i,
+                             const Attributes& p) {
+    const auto x = LoadAt(ValueTag<D>(), in[0] + i * sizeof(T));
+    const auto e = LoadAt(Exponents(), in[1] + i * sizeof(double));
+    std::byte* const to = out + i * sizeof(T);
+    if constexpr (std::integral<T> && !kHasFractions) {
+      StoreAt<kStream>(Body()(D(), p, x, WholeNumbers{e}), ValueTag<D>(), to);
+    } else {
+      StoreAt<kStream>(Body()(D(), p, x, e), ValueTag<D>(), to);
+    }
   }
 };
 

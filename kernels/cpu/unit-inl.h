@@ -35,19 +35,18 @@ namespace opserve::cpu::HWY_NAMESPACE {
         return OPSERVE_STRIP SIMD;                                                           \
       }                                                                                      \
     };                                                                                       \
-    template <int kMode, class T, class TFlag>                                               \
-    using Step = SHAPE##Step<Body<kMode>, T, TFlag>;                                         \
+    template <int kMode, class T, bool kIsAlternative>                                       \
+    using Step = SHAPE##Step<Body<kMode>, T, kIsAlternative>;                                \
   };
 #include OPSERVE_UNIT_ROWS
 #undef OPSERVE_OPERATOR
 #undef OPSERVE_STRIP
 
-// The kernel of one cell, nullptr where the operator has none. TFlag is the type of flags and
-// counts.
-template <class Op, class T, class TFlag, int kMode>
+// The kernel of one cell, nullptr where the operator has none.
+template <class Op, class T, bool kIsAlternative, int kMode>
 constexpr FlatKernel CellKernel() {
-  if constexpr (HasCell(Op::kId, kLaneType<T>, sizeof(TFlag) == 4, kMode)) {
-    return &RunFlat<typename Op::template Step<kMode, T, TFlag>>;
+  if constexpr (HasCell(Op::kId, kLaneType<T>, kIsAlternative, kMode)) {
+    return &RunFlat<typename Op::template Step<kMode, T, kIsAlternative>>;
   } else {
     return nullptr;
   }
@@ -55,8 +54,7 @@ constexpr FlatKernel CellKernel() {
 
 template <class Op, class T, int... kMode>
 constexpr RowKernels MakeRow(std::integer_sequence<int, kMode...>) {
-  return {Op::kId,
-          {CellKernel<Op, T, uint8_t, kMode>()..., CellKernel<Op, T, uint32_t, kMode>()...}};
+  return {Op::kId, {CellKernel<Op, T, false, kMode>()..., CellKernel<Op, T, true, kMode>()...}};
 }
 
 // All units have these, each with rows of its own.
@@ -71,9 +69,7 @@ FlatKernel FindInRows(OpId op, const KernelVariant& variant) {
 #include OPSERVE_UNIT_ROWS
 #undef OPSERVE_OPERATOR
   };
-  const bool is_wide_flag =
-      TraitsOf(op).shape.result != OpResult::kValue && variant.output == DataType::kUint32;
-  const int at = variant.mode + (is_wide_flag ? op_rows::kMaxModes : 0);
+  const int at = variant.mode + (IsAlternative(TraitsOf(op), variant) ? op_rows::kMaxModes : 0);
   for (const RowKernels& row : kRows) {
     if (row.op == op) return row.kernels[static_cast<size_t>(at)];
   }

@@ -47,6 +47,14 @@ concept Int16InFloatTag = IntTag<D, 2> && FitsAs<D, float>;
 template <class D>
 concept Int32InDoubleTag = IntTag<D, 4> && FitsAs<D, double>;
 
+// FLOAT64 lanes that hold integers, whatever their values: their type says so.
+template <class V>
+struct WholeNumbers {
+  V lanes;
+};
+template <class V>
+WholeNumbers(V) -> WholeNumbers<V>;
+
 }  // namespace opserve::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
