@@ -81,6 +81,16 @@ float ArctanYx(float y, float x) {
   return RoundedOnce<TElement>(std::atan2(Wide{y}, Wide{x}));
 }
 
+// C's pow. powl is off by less than 2^-62, also where the power is a middle, which has few digits:
+// so those beyond 58 are rounded away.
+template <class TElement>
+float Pow(float x, Wide exponent) {
+  const Wide power = std::pow(Wide{x}, exponent);
+  const Wide shifted = power * 0x41;
+  const Wide rounded = shifted - (shifted - power);
+  return RoundedOnce<TElement>(std::isfinite(shifted) ? rounded : power);
+}
+
 // factor * (e^x - 1). Far below zero that is next to -factor, which may be a middle: no e^x is zero
 // but that of minus infinity.
 template <class TElement>

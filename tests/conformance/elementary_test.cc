@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -69,11 +70,14 @@ class ElementaryTest : public ::testing::TestWithParam<OpId> {
  protected:
   const OpTraits& op() const { return TraitsOf(GetParam()); }
 
+  // `exponent` replaces the first attribute.
   template <class T>
-  void Check(DataType type, const std::vector<T>& x, const std::vector<T>& y, int setting) {
+  void Check(DataType type, const std::vector<T>& x, const std::vector<T>& y, int setting,
+             std::optional<float> exponent = std::nullopt) {
     const auto call =
         MakeCall({&op(), type, type}, setting, Packed(static_cast<uint32_t>(x.size())));
     ASSERT_NE(call, nullptr);
+    if (exponent) call->attributes[0] = std::bit_cast<uint32_t>(*exponent);
     const std::vector<T> exact = Exact(*call, x, y);
     const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(x.data()),
                                  reinterpret_cast<const std::byte*>(y.data())};
@@ -146,6 +150,41 @@ INSTANTIATE_TEST_SUITE_P(All, ElementaryTest, ::testing::ValuesIn(Transcendental
                          [](const auto& instance) {
                            return std::string(TraitsOf(instance.param).name);
                          });
+
+class ConstantPowTest : public ElementaryTest {};
+
+INSTANTIATE_TEST_SUITE_P(ConstantPow, ConstantPowTest,
+                         ::testing::Values(OpId::ELEMENT_WISE_CONSTANT_POW));
+
+// Exponents whose powers are rational numbers: exact ones, and middles between two elements.
+constexpr float kExponents[] = {2,     0.5f, 1,     -1,    3,    1.5f,  0.25f, -0.5f,
+                                -2.5f, 7,    0.75f, 1e10f, -150, 1e-3f, 65537};
+
+// Powers of small numbers, and their neighbours.
+std::vector<float> RationalBases(std::mt19937_64& random) {
+  std::vector<float> bases = {0x3p-75f, -0x3p-50f, 0x1p-75f, 4097, -4097, 66049, 83521};
+  std::uniform_int_distribution<int> exponent(-24, 20);
+  while (bases.size() < 1500) {
+    const auto root = static_cast<float>(random() % 64 + 1);
+    bases.push_back(std::ldexp(root * root * root * root, 4 * (exponent(random) / 2)));
+    bases.push_back(std::ldexp(static_cast<float>(random() % 8192), exponent(random)));
+    bases.push_back(std::nextafter(bases.back(), 4.0f));
+    bases.push_back(-std::ldexp(static_cast<float>(random() % 512), exponent(random)));
+  }
+  return bases;
+}
+
+TEST_P(ConstantPowTest, RationalPowersAreRoundedOnce) {
+  std::mt19937_64 random(20261125);
+  auto x = Elements<float>(DataType::kFloat32, 500, random);
+  const auto bases = RationalBases(random);
+  x.insert(x.end(), bases.begin(), bases.end());
+  const auto halves = Elements<Float16>(DataType::kFloat16, 4000, random);
+  for (const float exponent : kExponents) {
+    Check(DataType::kFloat32, x, x, 0, exponent);
+    Check(DataType::kFloat16, halves, halves, 0, exponent);
+  }
+}
 
 // The fast evaluation leaves some elements open, and these are decided.
 TEST(DecisionsTest, SomeElementsNeedThem) {

@@ -92,6 +92,18 @@ Real Celu(float x, float alpha) {
   return Real(alpha) * Apply(mpfr_expm1, Real(x) / Real(alpha));
 }
 
+// C's pow. Powers far beyond all elements, which may have any number of digits, are as good as 0 or
+// infinite.
+Real Pow(double x, double exponent) {
+  const double logarithm = exponent * std::log2(std::fabs(x));
+  const bool is_whole = exponent == std::trunc(exponent);
+  if (std::isfinite(logarithm) && std::fabs(logarithm) > 1000 && (x > 0 || is_whole)) {
+    const double power = logarithm > 0 ? HUGE_VAL : 0.0;
+    return Real(x < 0 && std::fmod(exponent, 2) != 0 ? -power : power);
+  }
+  return Apply(mpfr_pow, Real(x), Real(exponent));
+}
+
 Real Evaluated(OpId op, const ExactArguments& arguments) {
   const float x = arguments.inputs[0];
   const auto [p, q] = arguments.attributes;
@@ -110,6 +122,8 @@ Real Evaluated(OpId op, const ExactArguments& arguments) {
       return Apply(mpfr_atanh, Real(x));
     case OpId::ELEMENT_WISE_ATAN_YX:
       return Apply(mpfr_atan2, Real(x), Real(arguments.inputs[1]));
+    case OpId::ELEMENT_WISE_CONSTANT_POW:
+      return Pow(x, p);
     case OpId::ELEMENT_WISE_COS:
       return Apply(mpfr_cos, Real(x));
     case OpId::ELEMENT_WISE_COSH:
@@ -156,19 +170,33 @@ Real Evaluated(OpId op, const ExactArguments& arguments) {
 
 const std::vector<OpId>& TranscendentalOperators() {
   static const auto& ops = *new std::vector<OpId>{
-      OpId::ELEMENT_WISE_ACOS,     OpId::ELEMENT_WISE_ACOSH,
-      OpId::ELEMENT_WISE_ASIN,     OpId::ELEMENT_WISE_ASINH,
-      OpId::ELEMENT_WISE_ATAN,     OpId::ELEMENT_WISE_ATANH,
-      OpId::ELEMENT_WISE_ATAN_YX,  OpId::ELEMENT_WISE_COS,
-      OpId::ELEMENT_WISE_COSH,     OpId::ELEMENT_WISE_ERF,
-      OpId::ELEMENT_WISE_EXP,      OpId::ELEMENT_WISE_LOG,
-      OpId::ELEMENT_WISE_SIN,      OpId::ELEMENT_WISE_SINH,
-      OpId::ELEMENT_WISE_TAN,      OpId::ELEMENT_WISE_TANH,
-      OpId::ACTIVATION_CELU,       OpId::ACTIVATION_ELU,
-      OpId::ACTIVATION_GELU,       OpId::ACTIVATION_PARAMETRIC_SOFTPLUS,
-      OpId::ACTIVATION_SCALED_ELU, OpId::ACTIVATION_SCALED_TANH,
-      OpId::ACTIVATION_SIGMOID,    OpId::ACTIVATION_SOFTPLUS,
-      OpId::ACTIVATION_SWISH,      OpId::ACTIVATION_TANH,
+      OpId::ELEMENT_WISE_ACOS,
+      OpId::ELEMENT_WISE_ACOSH,
+      OpId::ELEMENT_WISE_ASIN,
+      OpId::ELEMENT_WISE_ASINH,
+      OpId::ELEMENT_WISE_ATAN,
+      OpId::ELEMENT_WISE_ATANH,
+      OpId::ELEMENT_WISE_ATAN_YX,
+      OpId::ELEMENT_WISE_CONSTANT_POW,
+      OpId::ELEMENT_WISE_COS,
+      OpId::ELEMENT_WISE_COSH,
+      OpId::ELEMENT_WISE_ERF,
+      OpId::ELEMENT_WISE_EXP,
+      OpId::ELEMENT_WISE_LOG,
+      OpId::ELEMENT_WISE_SIN,
+      OpId::ELEMENT_WISE_SINH,
+      OpId::ELEMENT_WISE_TAN,
+      OpId::ELEMENT_WISE_TANH,
+      OpId::ACTIVATION_CELU,
+      OpId::ACTIVATION_ELU,
+      OpId::ACTIVATION_GELU,
+      OpId::ACTIVATION_PARAMETRIC_SOFTPLUS,
+      OpId::ACTIVATION_SCALED_ELU,
+      OpId::ACTIVATION_SCALED_TANH,
+      OpId::ACTIVATION_SIGMOID,
+      OpId::ACTIVATION_SOFTPLUS,
+      OpId::ACTIVATION_SWISH,
+      OpId::ACTIVATION_TANH,
   };
   return ops;
 }

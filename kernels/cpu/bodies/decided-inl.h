@@ -72,6 +72,12 @@ HWY_NOINLINE hn::Vec<hn::Rebind<double, D>> Settled(D d, const F& function,
   return hn::Load(dd, results);
 }
 
+// An input that comes widened.
+template <FloatOrHalfInDoubleTag D>
+HWY_INLINE hn::Vec<hn::Rebind<double, D>> Widened(D /*tag*/, hn::Vec<hn::Rebind<double, D>> x) {
+  return x;
+}
+
 // The function of elements, rounded once.
 template <FloatOrHalfInDoubleTag D, Decidable F, class... V>
 HWY_INLINE Value<D> Decided(D d, const F& function, V... x) {

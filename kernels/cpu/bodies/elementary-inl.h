@@ -17,6 +17,7 @@
 #include "kernels/cpu/bodies/inverse_hyperbolic-inl.h"
 #include "kernels/cpu/bodies/inverse_trigonometric-inl.h"
 #include "kernels/cpu/bodies/logarithm-inl.h"
+#include "kernels/cpu/bodies/power-inl.h"
 #include "kernels/cpu/bodies/trigonometric-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -71,9 +71,16 @@ HWY_INLINE LogarithmParts<D> PartsByTable(D d, hn::Vec<D> x) {
 inline constexpr uint64_t kRootOfHalfBits = 0x3FE6A09E00000000;
 inline constexpr uint64_t kOneBits = 0x3FF0000000000000;
 
+// x = 2^exponent * mantissa.
+template <class D>
+struct BinaryParts {
+  hn::Vec<D> exponent;
+  hn::Vec<D> mantissa;
+};
+
 // Positive normal numbers: mantissas are from sqrt(1/2) to sqrt(2).
 template <DoubleTag D>
-HWY_INLINE LogarithmParts<D> PartsByExponent(D d, hn::Vec<D> x) {
+HWY_INLINE BinaryParts<D> BinaryPartsOf(D d, hn::Vec<D> x) {
   const BitsTag<D> du;
   const auto bits = hn::Add(hn::BitCast(du, x), hn::Set(du, kOneBits - kRootOfHalfBits));
   const auto fraction = hn::And(bits, hn::Set(du, (uint64_t{1} << 52) - 1));
@@ -81,8 +88,13 @@ HWY_INLINE LogarithmParts<D> PartsByExponent(D d, hn::Vec<D> x) {
   // In the low bits of 2^52, whose unit is one; there is no conversion on all targets.
   const auto shifter = hn::BitCast(du, hn::Set(d, 0x1p52));
   const auto biased = hn::BitCast(d, hn::Or(hn::ShiftRight<52>(bits), shifter));
-  const auto exponent = hn::Sub(biased, hn::Set(d, 0x1p52 + 1023));
-  return {hn::Mul(exponent, hn::Set(d, kLn2)), hn::Sub(mantissa, hn::Set(d, 1))};
+  return {hn::Sub(biased, hn::Set(d, 0x1p52 + 1023)), mantissa};
+}
+
+template <DoubleTag D>
+HWY_INLINE LogarithmParts<D> PartsByExponent(D d, hn::Vec<D> x) {
+  const BinaryParts<D> parts = BinaryPartsOf(d, x);
+  return {hn::Mul(parts.exponent, hn::Set(d, kLn2)), hn::Sub(parts.mantissa, hn::Set(d, 1))};
 }
 
 template <DoubleTag D>
