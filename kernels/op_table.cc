@@ -88,7 +88,6 @@ constexpr bool TableIsSound() {
     if (!IsOneSentence(op.summary) || op.formula.empty()) return false;
     if (!SupportIsSound(op) || !ShapeIsSound(op) || !AttributesAreSound(op)) return false;
     if (op.mode_count() > op_rows::kMaxModes) return false;
-    if (op.takes_scale_bias && op.shape.input_count() != 1) return false;
   }
   return true;
 }

@@ -138,8 +138,8 @@ struct OpTraits {
   FixedList<absl::string_view, kMaxInputs> in_place =
       {};                                 // inputs the output may alias, at most one
   FixedList<SupportRow, 8> support = {};  // ascending by level; never empty
-  // Whether each input element may first be replaced by x * Scale + Bias: DirectML's optional
-  // ScaleBias, whose members requests give as attributes.
+  // Whether each element of all inputs may first be replaced by x * Scale + Bias: DirectML's
+  // optional ScaleBias, whose members requests give as attributes.
   bool takes_scale_bias = false;
   // Whether an activation may be computed of each result: DirectML's optional FusedActivation,
   // which requests give as attributes.

@@ -89,7 +89,7 @@ void RunCell(const Invocation& call, std::span<const std::byte* const> inputs, s
       at.types[i] = call.inputs[i].data_type;
     }
     at.output = AddressOf(call.output, coordinates, output);
-    std::array<std::byte[sizeof(uint64_t)], Op::kRow.inputs.size()> scaled;
+    std::array<std::byte[sizeof(uint64_t)], Op::kRow.inputs.size()> scaled = {};
     if (call.scale_bias) {
       for (size_t i = 0; i < Op::kRow.inputs.size(); ++i) {
         WithType(at.types[i], [&]<DataType, class TInput>(TInput) {

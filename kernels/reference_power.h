@@ -71,7 +71,7 @@ T TruncatedPower(T x, Wide exponent) {
 template <class TElement, class T>
 T RaisedTo(T x, const Exponent& exponent) {
   if constexpr (std::floating_point<T>) {
-    return RoundedOnce<TElement>(std::pow(Wide{x}, exponent.value));
+    return Pow<TElement>(x, exponent.value);
   } else if (!exponent.is_integer) {
     return TruncatedPower(x, exponent.value);
   } else if constexpr (sizeof(T) == 4) {

@@ -66,6 +66,11 @@ std::vector<T> Elements(DataType type, size_t count, std::mt19937_64& random) {
   return elements;
 }
 
+// Attribute `i` of the call, which is a FLOAT.
+float FloatOf(const Invocation& call, size_t i) {
+  return std::bit_cast<float>(static_cast<uint32_t>(call.attributes[i]));
+}
+
 class ElementaryTest : public ::testing::TestWithParam<OpId> {
  protected:
   const OpTraits& op() const { return TraitsOf(GetParam()); }
@@ -74,23 +79,24 @@ class ElementaryTest : public ::testing::TestWithParam<OpId> {
   template <class T>
   void Check(DataType type, const std::vector<T>& x, const std::vector<T>& y, int setting,
              std::optional<float> exponent = std::nullopt) {
-    const auto call =
+    const auto made =
         MakeCall({&op(), type, type}, setting, Packed(static_cast<uint32_t>(x.size())));
-    ASSERT_NE(call, nullptr);
-    if (exponent) call->attributes[0] = std::bit_cast<uint32_t>(*exponent);
-    const std::vector<T> exact = Exact(*call, x, y);
+    ASSERT_NE(made, nullptr);
+    Invocation call = *made;
+    if (exponent) call.attributes[0] = std::bit_cast<uint32_t>(*exponent);
+    const std::vector<T> exact = Exact(call, x, y);
     const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(x.data()),
                                  reinterpret_cast<const std::byte*>(y.data())};
     const auto arity = static_cast<size_t>(op().input_count());
     std::vector<T> results(x.size());
     auto* const output = reinterpret_cast<std::byte*>(results.data());
-    RunReference(*call, {inputs, arity}, output);
-    Compare(*call, x, y, exact, results, "the reference");
+    RunReference(call, {inputs, arity}, output);
+    Compare(call, x, y, exact, results, "the reference");
     for (const int64_t target : RunnableTargets()) {
       const ScopedTarget scoped(target);
       cpu::GetKernel(op().id, {type, type})(inputs, output, x.size(), cpu::StoreMode::kCached,
-                                            call->attributes);
-      Compare(*call, x, y, exact, results, TargetName(target));
+                                            call.attributes);
+      Compare(call, x, y, exact, results, TargetName(target));
     }
   }
 
@@ -100,9 +106,8 @@ class ElementaryTest : public ::testing::TestWithParam<OpId> {
                               const std::vector<T>& y) {
     std::vector<T> exact(x.size());
     for (size_t i = 0; i < x.size(); ++i) {
-      Round(ExactResult(call.op, {{ValueOf(x[i]), ValueOf(y[i])},
-                                  {std::bit_cast<float>(call.attributes[0]),
-                                   std::bit_cast<float>(call.attributes[1])}}),
+      Round(ExactResult(call.op,
+                        {{ValueOf(x[i]), ValueOf(y[i])}, {FloatOf(call, 0), FloatOf(call, 1)}}),
             exact[i]);
     }
     return exact;
@@ -116,10 +121,9 @@ class ElementaryTest : public ::testing::TestWithParam<OpId> {
     for (size_t i = 0; i < x.size() && wrong < 5; ++i) {
       if (IsSame(exact[i], results[i])) continue;
       ++wrong;
-      ADD_FAILURE() << by << ", attributes " << std::bit_cast<float>(call.attributes[0]) << " and "
-                    << std::bit_cast<float>(call.attributes[1]) << ": " << std::hexfloat
-                    << ValueOf(x[i]) << " (and " << ValueOf(y[i]) << ") give "
-                    << ValueOf(results[i]) << ", not " << ValueOf(exact[i]);
+      ADD_FAILURE() << by << ", attributes " << FloatOf(call, 0) << " and " << FloatOf(call, 1)
+                    << ": " << std::hexfloat << ValueOf(x[i]) << " (and " << ValueOf(y[i])
+                    << ") give " << ValueOf(results[i]) << ", not " << ValueOf(exact[i]);
     }
   }
 };

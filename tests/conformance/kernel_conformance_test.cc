@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "kernels/attribute_settings.h"
+#include "kernels/cpu/bound_kernel.h"
 #include "kernels/cpu/cpu_executor.h"
-#include "kernels/cpu/kernel_table.h"
 #include "tests/conformance/buffers.h"
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/special_values.h"
@@ -111,16 +111,14 @@ TEST_P(KernelConformanceTest, Misaligned) {
 // Streaming stores are for large results only; kernels must be right with them at any size.
 TEST_P(KernelConformanceTest, StreamingStores) {
   for (int mode = 0; mode < cell().mode_count(); ++mode) {
-    const cpu::FlatKernel kernel = cpu::GetKernel(cell().op->id, cell().variant(mode));
-    ASSERT_NE(kernel, nullptr);
     for (size_t misalignment = 0; misalignment < 65; ++misalignment) {
       const auto call = MakeCall(cell(), mode, Packed(1 + 9 * static_cast<uint32_t>(misalignment)));
       ASSERT_NE(call, nullptr);
       const std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
       const std::vector<const std::byte*> pointers = PointersTo(inputs);
       SentinelOutput output(call->output_bytes, misalignment);
-      kernel(pointers.data(), output.data(), call->plan.element_count, cpu::StoreMode::kStreaming,
-             call->attributes);
+      cpu::BoundKernel(*call).Run(pointers.data(), output.data(), call->plan.element_count,
+                                  cpu::StoreMode::kStreaming);
       const std::vector<std::byte> expected = ReferenceOutput(*call, pointers);
       EXPECT_EQ(Difference(*call, expected.data(), output.data()), "") << misalignment;
       EXPECT_TRUE(output.intact()) << misalignment;

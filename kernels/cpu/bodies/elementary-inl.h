@@ -14,6 +14,7 @@
 #include "kernels/cpu/bodies/error_function-inl.h"
 #include "kernels/cpu/bodies/exponential-inl.h"
 #include "kernels/cpu/bodies/hyperbolic-inl.h"
+#include "kernels/cpu/bodies/integer_power-inl.h"
 #include "kernels/cpu/bodies/inverse_hyperbolic-inl.h"
 #include "kernels/cpu/bodies/inverse_trigonometric-inl.h"
 #include "kernels/cpu/bodies/logarithm-inl.h"

@@ -135,6 +135,18 @@ HWY_INLINE hn::Vec<D> TruncatedPower(D d, hn::Vec<D> x, hn::Vec<hn::Rebind<doubl
   return Saturated(d, power);
 }
 
+// ------------------------------------------------------------------ POW
+
+template <IntInDoubleTag D, class V>
+HWY_INLINE hn::Vec<D> Pow(D d, hn::Vec<D> x, const WholeNumbers<V>& exponent) {
+  return IntegerPower(d, x, exponent.lanes);
+}
+
+template <IntInDoubleTag D>
+HWY_INLINE hn::Vec<D> Pow(D d, hn::Vec<D> x, hn::Vec<hn::Rebind<double, D>> exponent) {
+  return TruncatedPower(d, x, exponent);
+}
+
 }  // namespace opserve::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -309,6 +309,19 @@ TEST(ValidateTest, ActivationsAreFusedWithTheirAttributes) {
       ElementsAre(IsViolation("attributes", "0.5 of FusedActivation.Steepness")));
 }
 
+TEST(ValidateTest, ExponentsHaveATypeOfTheirOwnFromLevel30On) {
+  const auto violations = [](const std::string& level) {
+    RequestBuilder builder("ELEMENT_WISE_POW");
+    builder.Level(level).Input({kFloat32, {1, 1, 1, 1}}).Input({kFloat16, {1, 1, 1, 1}});
+    return builder.Validate().violations;
+  };
+  EXPECT_THAT(violations("2_1"),
+              ElementsAre(IsViolation("inputs[1].data_type",
+                                      "FLOAT16 of ExponentTensor differs from the data type "
+                                      "FLOAT32 of InputTensor")));
+  EXPECT_THAT(violations("3_0"), IsEmpty());
+}
+
 TEST(ValidateTest, ElementsOf64BitsAreNotScaled) {
   for (const DataType type : {kFloat64, kInt64, kUint64}) {
     RequestBuilder wide("ELEMENT_WISE_IDENTITY");
