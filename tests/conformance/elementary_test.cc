@@ -74,23 +74,24 @@ class ElementaryTest : public ::testing::TestWithParam<OpId> {
   template <class T>
   void Check(DataType type, const std::vector<T>& x, const std::vector<T>& y, int setting,
              std::optional<float> exponent = std::nullopt) {
-    const auto call =
+    const auto made =
         MakeCall({&op(), type, type}, setting, Packed(static_cast<uint32_t>(x.size())));
-    ASSERT_NE(call, nullptr);
-    if (exponent) call->attributes[0] = std::bit_cast<uint32_t>(*exponent);
-    const std::vector<T> exact = Exact(*call, x, y);
+    ASSERT_NE(made, nullptr);
+    Invocation call = *made;
+    if (exponent) call.attributes[0] = std::bit_cast<uint32_t>(*exponent);
+    const std::vector<T> exact = Exact(call, x, y);
     const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(x.data()),
                                  reinterpret_cast<const std::byte*>(y.data())};
     const auto arity = static_cast<size_t>(op().input_count());
     std::vector<T> results(x.size());
     auto* const output = reinterpret_cast<std::byte*>(results.data());
-    RunReference(*call, {inputs, arity}, output);
-    Compare(*call, x, y, exact, results, "the reference");
+    RunReference(call, {inputs, arity}, output);
+    Compare(call, x, y, exact, results, "the reference");
     for (const int64_t target : RunnableTargets()) {
       const ScopedTarget scoped(target);
       cpu::GetKernel(op().id, {type, type})(inputs, output, x.size(), cpu::StoreMode::kCached,
-                                            call->attributes);
-      Compare(*call, x, y, exact, results, TargetName(target));
+                                            call.attributes);
+      Compare(call, x, y, exact, results, TargetName(target));
     }
   }
 
