@@ -264,6 +264,10 @@ TEST(Pow, FindsExactPowers) {
   EXPECT_EQ(Pow(4, -1.5), DoubleDouble(0.125));
   // The middle between two floats.
   EXPECT_EQ(Pow(4097, 2), DoubleDouble(16785409));
+  EXPECT_EQ(Pow(66049, 1.5), DoubleDouble(16974593));
+  // The same between two of the smallest.
+  EXPECT_EQ(Pow(0x3p-75, 2), DoubleDouble(0x9p-150));
+  EXPECT_EQ(Pow(2, -150), DoubleDouble(0x1p-150));
   // Integers wider than a float.
   EXPECT_EQ(Pow(4294836225, 0.5), DoubleDouble(65535));
   EXPECT_EQ(Pow(4294967295, 1), DoubleDouble(4294967295));
