@@ -21,18 +21,18 @@ struct Exponent {
   bool is_integer = false;
 };
 
-// The integer x^exponent, held within 2^40: no step of that is inexact. Negative exponents leave
+// The integer x^exponent, held within 2^40: no step below that is inexact. Negative exponents leave
 // nothing but powers of 1 and -1.
 inline int64_t WholePower(int64_t x, Wide exponent) {
-  constexpr int64_t kMost = int64_t{1} << 40;
+  constexpr Wide kMost = 0x1p40;
   const bool is_odd = std::fmod(exponent, Wide{2}) != 0;
   if (exponent < 0 && x != 1 && x != -1) return 0;
   // More steps change nothing but the sign.
   const Wide magnitude = std::fabs(exponent);
   const int steps = magnitude <= 64 ? static_cast<int>(magnitude) : is_odd ? 65 : 64;
-  int64_t power = 1;
-  for (int i = 0; i < steps; ++i) power = std::clamp(power * x, -kMost, kMost);
-  return power;
+  Wide power = 1;
+  for (int i = 0; i < steps; ++i) power = std::clamp(power * static_cast<Wide>(x), -kMost, kMost);
+  return static_cast<int64_t>(power);
 }
 
 // x^exponent modulo 2^32, for the exponents that WholePower has.
@@ -60,11 +60,12 @@ T TruncatedPower(T x, Wide exponent) {
     base = root;
     exponent *= 2;
   }
-  const bool is_zero = base == 0 && exponent < 0;
+  // However near to one.
+  const bool is_below_one = exponent < 0 && (base == 0 || base > 1);
   const Wide power = exponent == std::trunc(exponent) && std::isfinite(exponent)
                          ? static_cast<Wide>(WholePower(static_cast<int64_t>(base), exponent))
                          : std::pow(base, exponent);
-  if (is_zero || std::isnan(power)) return 0;
+  if (is_below_one || std::isnan(power)) return 0;
   return static_cast<T>(std::trunc(std::clamp(power, kLeast, kMost)));
 }
 
