@@ -2,6 +2,7 @@
 
 #include <array>
 #include <limits>
+#include <span>
 #include <utility>
 
 namespace opserve {
@@ -42,6 +43,11 @@ constexpr std::pair<float, float> kScaleBiases[] = {
 };
 constexpr int kScaleBiasCount = static_cast<int>(std::size(kScaleBiases));
 
+// Lists of dimensions that every tensor has.
+constexpr std::array<int64_t, 1> kFirstDimension = {0};
+constexpr std::span<const int64_t> kAxes[] = {kFirstDimension, {}};
+constexpr int kAxesCount = static_cast<int>(std::size(kAxes));
+
 int FloatCount(const OpTraits& op) {
   int count = 0;
   for (const AttributeTraits& attribute : op.attributes) {
@@ -53,7 +59,9 @@ int FloatCount(const OpTraits& op) {
 }  // namespace
 
 int PlainSettingCount(const OpTraits& op) {
-  return op.has_mode() ? op.mode_count() : FloatCount(op) > 0 ? kPairCount : 1;
+  if (op.has_mode()) return op.mode_count();
+  if (op.axes_attribute() >= 0) return kAxesCount;
+  return FloatCount(op) > 0 ? kPairCount : 1;
 }
 
 int SettingCount(const OpTraits& op, DataType lane) {
@@ -72,6 +80,8 @@ std::vector<AttributeView> AttributesOfSetting(const OpTraits& op, int setting) 
   for (const AttributeTraits& attribute : op.attributes) {
     if (attribute.kind == AttributeKind::kFloat) {
       views.push_back({attribute.name, double{number++ % 2 == 0 ? first : second}});
+    } else if (attribute.kind == AttributeKind::kAxes) {
+      views.push_back({attribute.name, kAxes[row]});
     } else {
       views.push_back({attribute.name, int64_t{row}});
     }

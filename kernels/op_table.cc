@@ -66,11 +66,23 @@ constexpr bool AttributesAreSound(const OpTraits& op) {
   for (const AttributeTraits& attribute : op.attributes) {
     if (attribute.name.empty()) return false;
     if ((attribute.kind == AttributeKind::kEnum) == attribute.values.empty()) return false;
+    // Which dimensions make a row has no default, and no meaning but for rows.
+    if (attribute.kind == AttributeKind::kAxes && (attribute.optional || !op.shape.is_row)) {
+      return false;
+    }
     for (size_t i = 0; i < attribute.values.size(); ++i) {
       if (attribute.values[i].number != static_cast<int32_t>(i)) return false;
     }
   }
   return true;
+}
+
+// Whether the operator asks nothing that kernels of rows do not do: they have no modes, and their
+// results never take the place of an input.
+constexpr bool RowsAreSound(const OpTraits& op) {
+  if (!op.shape.is_row) return true;
+  return op.in_place.empty() && !op.takes_scale_bias && !op.has_mode() &&
+         (op.attributes.empty() || (op.attributes.size() == 1 && op.axes_attribute() == 0));
 }
 
 constexpr bool TableIsSound() {
@@ -83,6 +95,7 @@ constexpr bool TableIsSound() {
     if (!SupportIsSound(op) || !ShapeIsSound(op) || !AttributesAreSound(op)) return false;
     if (op.mode_count() > op_rows::kMaxModes) return false;
     if (op.takes_scale_bias && op.shape.input_count() != 1) return false;
+    if (!RowsAreSound(op)) return false;
   }
   return true;
 }

@@ -25,6 +25,9 @@ std::string AllowedValues(const AttributeTraits& attribute) {
       return "an integer of 32 bits";
     case AttributeKind::kFloat:
       return "a number";
+    case AttributeKind::kAxes:
+      return absl::StrCat("a list, which may be empty, of dimensions from 0 to ",
+                          kMaxDimensionCount - 1);
   }
   return "";
 }
@@ -33,6 +36,10 @@ std::string ValueText(const AttributeView& given) {
   if (const auto* name = std::get_if<absl::string_view>(&given.value)) return Quoted(*name);
   if (const auto* number = std::get_if<int64_t>(&given.value)) return absl::StrCat(*number);
   if (const auto* number = std::get_if<double>(&given.value)) return absl::StrCat(*number);
+  if (const auto* list = std::get_if<std::span<const int64_t>>(&given.value)) {
+    if (list->size() > kMaxListedItems) return absl::StrCat("(", list->size(), " integers)");
+    return absl::StrCat("[", absl::StrJoin(*list, ", "), "]");
+  }
   return "(none)";
 }
 
@@ -48,6 +55,19 @@ std::optional<uint32_t> EnumValueOf(const AttributeView& given, const AttributeT
   return std::nullopt;
 }
 
+// The dimensions as a set of bits. An integer stands for a list of one.
+std::optional<uint32_t> AxesOf(const AttributeView& given) {
+  const auto* one = std::get_if<int64_t>(&given.value);
+  const auto* list = std::get_if<std::span<const int64_t>>(&given.value);
+  if (one == nullptr && (list == nullptr || list->size() > kMaxListedItems)) return std::nullopt;
+  uint32_t axes = 0;
+  for (int64_t axis : one != nullptr ? std::span(one, 1) : *list) {
+    if (axis < 0 || axis >= kMaxDimensionCount) return std::nullopt;
+    axes |= uint32_t{1} << axis;
+  }
+  return axes;
+}
+
 // A number as AttributeValues holds it: a FLOAT is the nearest one.
 uint32_t EncodedNumber(double number, const AttributeTraits& traits) {
   if (traits.kind == AttributeKind::kFloat)
@@ -58,6 +78,7 @@ uint32_t EncodedNumber(double number, const AttributeTraits& traits) {
 // The value, or nullopt where it is not one that the attribute can have.
 std::optional<uint32_t> ValueOf(const AttributeView& given, const AttributeTraits& traits) {
   if (traits.kind == AttributeKind::kEnum) return EnumValueOf(given, traits);
+  if (traits.kind == AttributeKind::kAxes) return AxesOf(given);
   if (const auto* integer = std::get_if<int64_t>(&given.value)) {
     if (traits.kind == AttributeKind::kInt && *integer != static_cast<int32_t>(*integer)) {
       return std::nullopt;

@@ -56,6 +56,8 @@ absl::string_view NameOf(AttributeValueKind kind) {
       return "int";
     case AttributeValueKind::kFloat:
       return "float";
+    case AttributeValueKind::kAxes:
+      return "axes";
     case AttributeValueKind::kUnknown:
       break;
   }

@@ -21,6 +21,7 @@ AttributeValueKind AttributeValueKindFrom(absl::string_view name) {
   if (name == "enum") return AttributeValueKind::kEnum;
   if (name == "int") return AttributeValueKind::kInt;
   if (name == "float") return AttributeValueKind::kFloat;
+  if (name == "axes") return AttributeValueKind::kAxes;
   return AttributeValueKind::kUnknown;
 }
 

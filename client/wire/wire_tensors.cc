@@ -12,6 +12,9 @@ struct SetValue {
   void operator()(const std::string& name) const { attribute->set_enum_name(name); }
   void operator()(int64_t value) const { attribute->set_int_value(value); }
   void operator()(double value) const { attribute->set_float_value(value); }
+  void operator()(const Axes& axes) const {
+    attribute->mutable_axes()->mutable_values()->Add(axes.begin(), axes.end());
+  }
 };
 
 struct SetPlace {

@@ -47,7 +47,9 @@ std::string AttributeText(const AttributeTraits& attribute) {
   std::string text =
       absl::StrCat("- `", attribute.name, "`", attribute.optional ? " (optional)" : "", ": ");
   if (attribute.kind != AttributeKind::kEnum) {
-    absl::StrAppend(&text, attribute.kind == AttributeKind::kInt ? "an integer" : "a number");
+    absl::StrAppend(&text, attribute.kind == AttributeKind::kAxes  ? "a list of dimensions"
+                           : attribute.kind == AttributeKind::kInt ? "an integer"
+                                                                   : "a number");
     if (attribute.minimum_until > FeatureLevel::k1_0) {
       absl::StrAppend(&text, ", below level ", NameOf(attribute.minimum_until), " of at least ",
                       attribute.minimum);
@@ -100,6 +102,10 @@ std::string Section(const OpTraits& op) {
                     "replaced by x * Scale + Bias in its own type\n");
   }
   absl::StrAppend(&text, "- Same sizes: ", TensorNames(op, false), "\n");
+  if (op.max_effective_rank < kMaxDimensionCount) {
+    absl::StrAppend(&text, "- Sizes: at most ", int{op.max_effective_rank},
+                    " dimensions, not counting leading ones of size 1\n");
+  }
   if (op.same_data_type != 0) {
     absl::StrAppend(&text, "- Same data type: ", TensorNames(op, true), "\n");
   }

@@ -33,6 +33,9 @@ AttributeView ViewOf(const v1::Attribute& attribute) {
     case v1::Attribute::kFloatValue:
       view.value = attribute.float_value();
       break;
+    case v1::Attribute::kAxes:
+      view.value = std::span<const int64_t>(attribute.axes().values());
+      break;
     case v1::Attribute::VALUE_NOT_SET:
       break;
   }

@@ -31,6 +31,10 @@ v1::ExecuteRequest GoodRequest(const OpTraits& op) {
   for (const AttributeTraits& attribute : op.attributes) {
     if (attribute.kind == AttributeKind::kEnum) {
       AddEnum(request, std::string(attribute.name), std::string(attribute.values[0].name));
+    } else if (attribute.kind == AttributeKind::kAxes) {
+      v1::Attribute& axes = *request.add_attributes();
+      axes.set_name(std::string(attribute.name));
+      axes.mutable_axes()->add_values(0);
     } else {
       AddFloat(request, std::string(attribute.name), 1.5);
     }
@@ -152,6 +156,13 @@ void CaseWriter::Attributes() {
     Add(
         absl::StrCat("attribute with \"", value, "\""),
         [&](auto& r) { r.mutable_attributes(0)->set_enum_name(value); }, "attributes[0]");
+  }
+  for (const int64_t axis : {int64_t{-1}, int64_t{1}, INT64_MAX, INT64_MIN, int64_t{1} << 32}) {
+    if (op_.axes_attribute() != 0) break;
+    Add(
+        absl::StrCat("axis ", axis),
+        [&](auto& r) { r.mutable_attributes(0)->mutable_axes()->add_values(axis); },
+        "attributes[0]");
   }
   // Any number is right for a FLOAT.
   if (!op_.has_mode()) return;

@@ -17,11 +17,14 @@
 
 namespace opserve {
 
+// Dimensions of a tensor, in any order; the first one is 0.
+using Axes = std::vector<int64_t>;
+
 // A value of an operator's attribute.
 struct Attribute {
   std::string name;  // DirectML's member name
-  // An enum value by name or number, an integer, or a float.
-  std::variant<std::string, int64_t, double> value;
+  // An enum value by name or number, an integer, a float, or a list of dimensions.
+  std::variant<std::string, int64_t, double, Axes> value;
 };
 
 // Where a call wants to run.

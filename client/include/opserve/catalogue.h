@@ -31,16 +31,22 @@ struct EnumValueInfo {
 };
 
 // What values an attribute takes. kUnknown: the server is newer than this client.
-enum class AttributeValueKind : uint8_t { kUnknown = 0, kEnum = 1, kInt = 2, kFloat = 3 };
+enum class AttributeValueKind : uint8_t {
+  kUnknown = 0,
+  kEnum = 1,
+  kInt = 2,
+  kFloat = 3,
+  kAxes = 4  // a list of dimensions
+};
 
-// "enum", "int", "float"; "unknown" for any other number.
+// "enum", "int", "float", "axes"; "unknown" for any other number.
 absl::string_view NameOf(AttributeValueKind kind);
 
 // An attribute of an operator.
 struct AttributeInfo {
   std::string name;  // DirectML's member name
-  // Deprecated: value_kind says it as an enum. "enum", "int" or "float", as the server calls it.
-  // Without the attribute, which would make every copy of the struct a warning.
+  // Deprecated: value_kind says it as an enum. "enum", "int", "float" or "axes", as the server
+  // calls it. Without the attribute, which would make every copy of the struct a warning.
   std::string kind;
   bool optional = false;
   std::vector<EnumValueInfo> values;  // of kEnum
