@@ -8,7 +8,8 @@ namespace {
 
 absl::string_view ViewOf(const std::string& text) { return text; }
 
-std::span<const uint32_t> SpanOf(const google::protobuf::RepeatedField<uint32_t>& values) {
+template <class T>
+std::span<const T> SpanOf(const google::protobuf::RepeatedField<T>& values) {
   return {values.data(), static_cast<size_t>(values.size())};
 }
 
@@ -34,7 +35,7 @@ AttributeView ViewOf(const v1::Attribute& attribute) {
       view.value = attribute.float_value();
       break;
     case v1::Attribute::kAxes:
-      view.value = std::span<const int64_t>(attribute.axes().values());
+      view.value = SpanOf(attribute.axes().values());
       break;
     case v1::Attribute::VALUE_NOT_SET:
       break;
