@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "kernels/scalar.h"
@@ -46,6 +47,11 @@ constexpr std::pair<float, float> kScaleBiases[] = {
     {1e9f, -0.75f}, {0x1p-60f, 16777217.0f},
 };
 constexpr int kScaleBiasCount = static_cast<int>(std::size(kScaleBiases));
+
+// Lists of dimensions that every tensor has.
+constexpr std::array<int64_t, 1> kFirstDimension = {0};
+constexpr std::span<const int64_t> kAxes[] = {kFirstDimension, {}};
+constexpr int kAxesCount = static_cast<int>(std::size(kAxes));
 
 bool IsNumber(const AttributeTraits& attribute) {
   return attribute.kind == AttributeKind::kFloat || attribute.kind == AttributeKind::kScalar;
@@ -93,7 +99,9 @@ std::vector<AttributeView> FusedAttributes(int setting) {
 
 int PlainSettingCount(const OpTraits& op) {
   if (op.takes_fused_activation) return 1 + FusableCount();
-  return op.has_mode() ? op.mode_count() : NumberCount(op) > 0 ? kPairCount : 1;
+  if (op.has_mode()) return op.mode_count();
+  if (op.axes_attribute() >= 0) return kAxesCount;
+  return NumberCount(op) > 0 ? kPairCount : 1;
 }
 
 int SettingCount(const OpTraits& op, DataType lane) {
@@ -122,6 +130,9 @@ std::vector<AttributeView> AttributesOfSetting(const OpTraits& op, DataType lane
         break;
       case AttributeKind::kDataType:
         views.push_back({attribute.name, NameOf(lane)});
+        break;
+      case AttributeKind::kAxes:
+        views.push_back({attribute.name, kAxes[row]});
         break;
       case AttributeKind::kEnum:
       case AttributeKind::kInt:

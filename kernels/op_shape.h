@@ -1,10 +1,11 @@
 // File: kernels/op_shape.h
 //
-// Shapes of operators: the signature of the kernel that computes one element. Each row of
-// kernels/operators.def names the shape of its operator, and a name that is not here does not
-// compile. This is the only place that says what a shape means; what is different for each shape
-// beside these facts is how a kernel loads and stores its elements, which kernels/cpu/shapes-inl.h
-// and kernels/reference_shapes.h say. Constants; safe to use from any thread.
+// Shapes of operators: the signature of the kernel that computes one element, or one row of them.
+// Each row of kernels/operators.def names the shape of its operator, and a name that is not here
+// does not compile. This is the only place that says what a shape means; what is different for each
+// shape beside these facts is how a kernel loads and stores its elements, which
+// kernels/cpu/shapes-inl.h and kernels/reference_shapes.h say. Constants; safe to use from any
+// thread.
 
 #ifndef OPSERVE_KERNELS_OP_SHAPE_H_
 #define OPSERVE_KERNELS_OP_SHAPE_H_
@@ -36,6 +37,9 @@ struct OpShape {
   bool is_bitwise = false;
   // Whether each result is one of the inputs as it is, so that nothing is read out of the bits.
   bool only_moves = false;
+  // Whether a kernel computes a row of elements at a time, each from all of them. Calls then have
+  // no element that can be computed alone.
+  bool is_row = false;
 
   constexpr int input_count() const { return static_cast<int>(operands.size()); }
 
@@ -106,6 +110,10 @@ inline constexpr OpShape kBits = {.operands = "x", .is_bitwise = true};
 // T(x, y)
 inline constexpr OpShape kBitPair = {.operands = "xy", .is_bitwise = true};
 #define OPSERVE_OPERANDS_BitPair(CONDITION, VALUE) VALUE x, VALUE y
+
+// A row of T from a row x of as many
+inline constexpr OpShape kRow = {.operands = "x", .is_row = true};
+#define OPSERVE_OPERANDS_Row(CONDITION, VALUE) VALUE x
 
 }  // namespace op_shapes
 }  // namespace opserve

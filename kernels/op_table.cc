@@ -72,11 +72,23 @@ constexpr bool AttributesAreSound(const OpTraits& op) {
     if ((attribute.kind == AttributeKind::kEnum) == attribute.values.empty()) return false;
     if (op.is_fusable && attribute.kind != AttributeKind::kFloat) return false;
     if (op.is_fusable && FusedNameOf(attribute.name).empty()) return false;
+    // Which dimensions make a row has no default, and no meaning but for rows.
+    if (attribute.kind == AttributeKind::kAxes && (attribute.optional || !op.shape.is_row)) {
+      return false;
+    }
     for (size_t i = 0; i < attribute.values.size(); ++i) {
       if (attribute.values[i].number != static_cast<int32_t>(i)) return false;
     }
   }
   return true;
+}
+
+// Whether the operator asks nothing that kernels of rows do not do: they have no modes, and their
+// results never take the place of an input.
+constexpr bool RowsAreSound(const OpTraits& op) {
+  if (!op.shape.is_row) return true;
+  return op.in_place.empty() && !op.takes_scale_bias && !op.has_mode() &&
+         (op.attributes.empty() || (op.attributes.size() == 1 && op.axes_attribute() == 0));
 }
 
 constexpr bool TableIsSound() {
@@ -88,6 +100,7 @@ constexpr bool TableIsSound() {
     if (!IsOneSentence(op.summary) || op.formula.empty()) return false;
     if (!SupportIsSound(op) || !ShapeIsSound(op) || !AttributesAreSound(op)) return false;
     if (op.mode_count() > op_rows::kMaxModes) return false;
+    if (!RowsAreSound(op)) return false;
   }
   return true;
 }

@@ -35,9 +35,10 @@ enum class OpFamily : uint8_t {
   kRounding,
   kArithmetic,
   kElementary,
-  kActivation
+  kActivation,
+  kSoftmax
 };
-inline constexpr int kOpFamilyCount = 7;
+inline constexpr int kOpFamilyCount = 8;
 
 // The family in words: "moves, signs and bits".
 constexpr absl::string_view NameOf(OpFamily family) {
@@ -47,7 +48,8 @@ constexpr absl::string_view NameOf(OpFamily family) {
                                                                     "rounding and remainders",
                                                                     "arithmetic",
                                                                     "elementary functions",
-                                                                    "activations"};
+                                                                    "activations",
+                                                                    "softmax and its kin"};
   return kNames[static_cast<size_t>(family)];
 }
 
@@ -87,9 +89,10 @@ enum class AttributeKind : uint8_t {
   kEnum,
   kInt,
   kFloat,
-  kDataType,   // the type of the operator's scalars: that of its lane input
-  kScalar,     // a value of that type
-  kActivation  // an operator with is_fusable, by name; of kFusedActivation alone
+  kDataType,    // the type of the operator's scalars: that of its lane input
+  kScalar,      // a value of that type
+  kActivation,  // an operator with is_fusable, by name; of kFusedActivation alone
+  kAxes         // a list of dimensions without order, as a set of bits
 };
 
 // An attribute of an operator.
@@ -148,6 +151,8 @@ struct OpTraits {
   bool is_fusable = false;
   // Whether numbers keep their NaNs to the bit, although the shape is not bitwise.
   bool keeps_nan_bits = false;
+  // Most dimensions of the tensors, where leading ones of size 1 do not count.
+  uint8_t max_effective_rank = kMaxDimensionCount;
 
   constexpr FeatureLevel introduced() const { return support[0].level; }
   constexpr int input_count() const { return static_cast<int>(inputs.size()); }
@@ -184,6 +189,13 @@ struct OpTraits {
   // Number of modes, which count up from 0; 1 for an operator without.
   constexpr int mode_count() const {
     return has_mode() ? static_cast<int>(attributes[0].values.size()) : 1;
+  }
+  // The attribute that is a list of dimensions; -1 if there is none.
+  constexpr int axes_attribute() const {
+    for (size_t a = 0; a < attributes.size(); ++a) {
+      if (attributes[a].kind == AttributeKind::kAxes) return static_cast<int>(a);
+    }
+    return -1;
   }
   // Whether tensor i takes part in the same-data-type rule.
   constexpr bool shares_type(int i) const {

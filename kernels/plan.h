@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "kernels/feature_level.h"
@@ -35,9 +36,17 @@ struct Plan {
   uint64_t element_count = 0;
   // Whether the output's buffer has elements that the nest never writes; they are returned as zero.
   bool output_has_gaps = false;
+  // Where rows of elements are computed together: the first of the loops within a row, in whose
+  // order a row is; the loops before it go from row to row. loop_count where a row is one element.
+  std::optional<int> row_begin = {};
 
-  // Whether one flat loop with stride 1 everywhere does it all.
+  // Whether one flat loop with stride 1 everywhere does it all, whose elements are computed each by
+  // itself.
   bool is_packed() const;
+
+  // Number of rows and of the elements of each, where there are rows.
+  uint64_t row_count() const;
+  uint64_t row_length() const;
 };
 
 // Makes the plan for `tensors`, the inputs followed by the output, all of the same sizes (each at
@@ -47,6 +56,10 @@ struct Plan {
 // Loops are ordered by the output's strides, so that results are written in address order; loops of
 // one iteration are dropped, and neighbours merge where every tensor runs on without a seam.
 Plan MakePlan(std::span<const TensorDesc> tensors);
+
+// The same for rows of elements that differ only in the dimensions of `row_dimensions`, a set of
+// bits. Within a row elements come as the dimensions do, last one fastest.
+Plan MakeRowPlan(std::span<const TensorDesc> tensors, uint32_t row_dimensions);
 
 }  // namespace opserve
 

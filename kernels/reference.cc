@@ -4,12 +4,15 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "kernels/op_rows.h"
 #include "kernels/reference_elementary.h"
 #include "kernels/reference_ops.h"
 #include "kernels/reference_shapes.h"
+#include "kernels/reference_softmax.h"
 
 namespace opserve {
 namespace reference {
@@ -78,6 +81,44 @@ void Activate(const FusedActivation& activation, DataType type, std::byte* eleme
   std::memcpy(element, result, SizeOf(type));
 }
 
+// The dimensions in which elements of a row differ, each as a bit.
+uint32_t RowDimensionsOf(const Invocation& call) {
+  const OpTraits& traits = TraitsOf(call.op);
+  for (size_t a = 0; a < traits.attributes.size(); ++a) {
+    if (traits.attributes[a].kind == AttributeKind::kAxes)
+      return static_cast<uint32_t>(call.attributes[a]);
+  }
+  return 1u << (call.output.dimension_count - 1);
+}
+
+// The elements by row, each in the order of coordinates: rows are told apart by the coordinates
+// that their elements have in common.
+std::vector<std::vector<Element>> RowsOf(const Invocation& call,
+                                         std::span<const std::byte* const> inputs,
+                                         std::byte* output) {
+  const uint32_t within = RowDimensionsOf(call);
+  std::map<std::array<uint32_t, kMaxDimensionCount>, std::vector<Element>> rows;
+  std::array<uint32_t, kMaxDimensionCount> coordinates = {};
+  do {
+    auto common = coordinates;
+    for (size_t d = 0; d < common.size(); ++d) {
+      if ((within >> d & 1) != 0) common[d] = 0;
+    }
+    rows[common].push_back({.inputs = {AddressOf(call.inputs[0], coordinates, inputs[0])},
+                            .output = AddressOf(call.output, coordinates, output)});
+  } while (Advance(call.output, coordinates));
+  std::vector<std::vector<Element>> all;
+  for (auto& [common, row] : rows) all.push_back(std::move(row));
+  return all;
+}
+
+template <class Op, class T>
+void RunRows(const Invocation& call, std::span<const std::byte* const> inputs, std::byte* output) {
+  for (const std::vector<Element>& row : RowsOf(call, inputs, output)) {
+    Row::Apply<typename Op::template Body<0>, T>(row, Attributes(call.attributes));
+  }
+}
+
 template <class Op, class T, int kMode>
 void RunCell(const Invocation& call, std::span<const std::byte* const> inputs, std::byte* output) {
   const Attributes attributes(call.attributes);
@@ -108,7 +149,11 @@ template <class Op, DataType kType, class T, int... kMode>
 void RunMode(const Invocation& call, std::span<const std::byte* const> inputs, std::byte* output,
              std::integer_sequence<int, kMode...>) {
   if constexpr (Op::kRow.lane_types().contains(kType)) {
-    ((call.mode() == kMode ? RunCell<Op, T, kMode>(call, inputs, output) : void()), ...);
+    if constexpr (Op::kRow.shape.is_row) {
+      RunRows<Op, T>(call, inputs, output);
+    } else {
+      ((call.mode() == kMode ? RunCell<Op, T, kMode>(call, inputs, output) : void()), ...);
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "kernels/scalar.h"
 
@@ -404,6 +405,19 @@ float HardSwish(float x, float alpha, float beta) {
   const double linear_part = sum - square;
   const double error = (square - (sum - linear_part)) + (linear - linear_part);
   return Rounded<TElement>(RoundedToOdd(sum, RoundedToOdd(error, ErrorOfProduct(product, x))));
+}
+
+// ------------------------------------------------------------------ Rows
+
+// 1 for the element that a scan for a greater one ends at, 0 for all others.
+inline std::vector<float> Hardmax(const std::vector<float>& row) {
+  size_t best = 0;
+  for (size_t i = 1; i < row.size(); ++i) {
+    if (row[i] > row[best]) best = i;
+  }
+  std::vector<float> result(row.size(), 0.0f);
+  result[best] = 1;
+  return result;
 }
 
 }  // namespace opserve::reference

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "kernels/invocation.h"
 #include "kernels/reference_ops.h"
@@ -190,6 +191,17 @@ struct Select {
     const bool condition = Read<uint8_t>(at.inputs[0]) != 0;
     WriteBits(Body()(T(), p, condition, ReadBits(at.inputs[1], T()), ReadBits(at.inputs[2], T())),
               at.output, T());
+  }
+};
+
+// All elements of a row at once, in its order.
+struct Row {
+  template <class Body, class T>
+  static void Apply(const std::vector<Element>& row, const Attributes& p) {
+    std::vector<decltype(ReadNumber(row[0].inputs[0], T()))> numbers;
+    for (const Element& at : row) numbers.push_back(ReadNumber(at.inputs[0], T()));
+    const auto results = Body()(T(), p, numbers);
+    for (size_t i = 0; i < row.size(); ++i) WriteNumber(results[i], row[i].output, T());
   }
 };
 

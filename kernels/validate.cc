@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <utility>
 
@@ -216,6 +217,8 @@ class Validation {
     CheckOutput();
     CheckScaleBias();
     CheckScalarType();
+    CheckEffectiveRank();
+    CheckAxes();
   }
 
   // Scalars are values of the tensors' type.
@@ -231,6 +234,39 @@ class Validation {
                       op_->attributes[a].name, " differs from the data type ", NameOf(type), " of ",
                       op_->inputs[op_->lane_input()].name, "; they must be equal.");
     }
+  }
+
+  // What the inputs do not tell by themselves. All tensors have the sizes of one.
+  void CheckEffectiveRank() {
+    const std::optional<size_t> model = SizesModel();
+    if (!model || !checks_[*model].has_good_sizes) return;
+    const std::span<const uint32_t> sizes = request_.inputs[*model].sizes;
+    const auto first =
+        std::find_if(sizes.begin(), sizes.end(), [](uint32_t size) { return size != 1; });
+    const auto rank = sizes.end() - first;
+    if (rank <= op_->max_effective_rank) return;
+    violations_.Add(absl::StrCat(InputField(*model), ".sizes"), "The sizes ", SizesText(sizes),
+                    " of ", op_->inputs[InputAt(*model)].name, " have ", rank,
+                    " dimensions behind leading sizes of 1; allowed: at most ",
+                    int{op_->max_effective_rank}, ".");
+  }
+
+  // Dimensions that an attribute names must be there.
+  void CheckAxes() {
+    const int attribute = op_->axes_attribute();
+    const std::optional<size_t> model = SizesModel();
+    if (attribute < 0 || !model || !checks_[*model].has_good_sizes) return;
+    const size_t rank = request_.inputs[*model].sizes.size();
+    const uint64_t beyond = invocation_.attributes[attribute] >> rank;
+    if (beyond == 0) return;
+    const absl::string_view name = op_->attributes[attribute].name;
+    const auto given =
+        std::find_if(request_.attributes.begin(), request_.attributes.end(),
+                     [name](const AttributeView& candidate) { return candidate.name == name; });
+    violations_.Add(absl::StrCat("attributes[", given - request_.attributes.begin(), "].value"),
+                    "The value ", rank + static_cast<size_t>(std::countr_zero(beyond)), " of ",
+                    name, " is not a dimension of ", op_->inputs[InputAt(*model)].name,
+                    "; allowed: 0 to ", rank - 1, ".");
   }
 
   // Elements of 64 bits have more digits than DirectML's FLOATs can scale.
@@ -375,7 +411,15 @@ class Validation {
     invocation_.lane_type = invocation_.inputs[op_->lane_input()].data_type;
     invocation_.output_bytes = *ExactSizeInBytes(invocation_.output);
     tensors[input_count] = invocation_.output;
-    invocation_.plan = MakePlan({tensors.data(), static_cast<size_t>(input_count + 1)});
+    const std::span used(tensors.data(), static_cast<size_t>(input_count + 1));
+    invocation_.plan = op_->shape.is_row ? MakeRowPlan(used, RowDimensions()) : MakePlan(used);
+  }
+
+  // The dimensions in which elements of one row differ.
+  uint32_t RowDimensions() const {
+    const int axes = op_->axes_attribute();
+    return axes < 0 ? uint32_t{1} << (invocation_.output.dimension_count - 1)
+                    : invocation_.attributes[axes];
   }
 
   const OperatorRequest& request_;

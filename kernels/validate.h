@@ -31,11 +31,13 @@ struct TensorDescView {
   bool is_known = true;
 };
 
-// An attribute as a client sent it: no value, a symbolic one, an integer, or a float. UINT64 is for
-// integers that INT64 does not have.
+// An attribute as a client sent it: no value, a symbolic one, an integer, a float, or a list of
+// integers. UINT64 is for integers that INT64 does not have.
 struct AttributeView {
   absl::string_view name = {};
-  std::variant<std::monostate, absl::string_view, int64_t, double, uint64_t> value = {};
+  std::variant<std::monostate, absl::string_view, int64_t, double, uint64_t,
+               std::span<const int64_t>>
+      value = {};
 };
 
 // An operator request as a client sent it. All views must outlive the call of Validate.
@@ -58,8 +60,8 @@ struct ValidationLimits {
   uint64_t max_tensor_bytes = uint64_t{1} << 30;
 };
 
-// Most inputs, attributes and payloads that are looked at one by one; a request with more is
-// refused with a single violation about their number.
+// Most inputs, attributes, values of one, and payloads that are looked at one by one; a request
+// with more is refused with a single violation about their number.
 inline constexpr size_t kMaxListedItems = 64;
 
 // One thing that is wrong with a request.

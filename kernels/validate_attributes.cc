@@ -40,6 +40,9 @@ std::string AllowedValues(const AttributeTraits& attribute) {
       return "a value of the tensors' data type";
     case AttributeKind::kActivation:
       return FusableNames();
+    case AttributeKind::kAxes:
+      return absl::StrCat("a list, which may be empty, of dimensions from 0 to ",
+                          kMaxDimensionCount - 1);
   }
   return "";
 }
@@ -49,6 +52,10 @@ std::string ValueText(const AttributeView& given) {
   if (const auto* number = std::get_if<int64_t>(&given.value)) return absl::StrCat(*number);
   if (const auto* number = std::get_if<uint64_t>(&given.value)) return absl::StrCat(*number);
   if (const auto* number = std::get_if<double>(&given.value)) return absl::StrCat(*number);
+  if (const auto* list = std::get_if<std::span<const int64_t>>(&given.value)) {
+    if (list->size() > kMaxListedItems) return absl::StrCat("(", list->size(), " integers)");
+    return absl::StrCat("[", absl::StrJoin(*list, ", "), "]");
+  }
   return "(none)";
 }
 
@@ -62,6 +69,19 @@ std::optional<uint32_t> EnumValueOf(const AttributeView& given, const AttributeT
     }
   }
   return std::nullopt;
+}
+
+// The dimensions as a set of bits. An integer stands for a list of one.
+std::optional<uint32_t> AxesOf(const AttributeView& given) {
+  const auto* one = std::get_if<int64_t>(&given.value);
+  const auto* list = std::get_if<std::span<const int64_t>>(&given.value);
+  if (one == nullptr && (list == nullptr || list->size() > kMaxListedItems)) return std::nullopt;
+  uint32_t axes = 0;
+  for (int64_t axis : one != nullptr ? std::span(one, 1) : *list) {
+    if (axis < 0 || axis >= kMaxDimensionCount) return std::nullopt;
+    axes |= uint32_t{1} << axis;
+  }
+  return axes;
 }
 
 // A number as AttributeValues holds it: a FLOAT is the nearest one.
@@ -96,6 +116,7 @@ struct AsScalar {
     return scalar ? std::optional(scalar->bits) : std::nullopt;
   }
   std::optional<uint64_t> operator()(absl::string_view) const { return std::nullopt; }
+  std::optional<uint64_t> operator()(std::span<const int64_t>) const { return std::nullopt; }
   std::optional<uint64_t> operator()(std::monostate) const { return std::nullopt; }
 };
 
@@ -110,6 +131,7 @@ std::optional<uint64_t> ValueOf(const AttributeView& given, const AttributeTrait
     const std::optional<DataType> type = DataTypeOf(given);
     return type ? std::optional<uint64_t>(static_cast<uint64_t>(*type)) : std::nullopt;
   }
+  if (traits.kind == AttributeKind::kAxes) return AxesOf(given);
   if (const auto* integer = std::get_if<int64_t>(&given.value)) {
     if (traits.kind == AttributeKind::kInt && *integer != static_cast<int32_t>(*integer)) {
       return std::nullopt;

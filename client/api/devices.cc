@@ -62,6 +62,8 @@ absl::string_view NameOf(AttributeValueKind kind) {
       return "scalar";
     case AttributeValueKind::kActivation:
       return "activation";
+    case AttributeValueKind::kAxes:
+      return "axes";
     case AttributeValueKind::kUnknown:
       break;
   }

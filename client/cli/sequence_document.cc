@@ -64,6 +64,10 @@ absl::Status ParseDimensions(const Json& json, const std::string& path, Dimensio
   return absl::OkStatus();
 }
 
+bool IsAxis(const Json& json) {
+  return json.is_number_unsigned() && json.get<uint64_t>() <= UINT32_MAX;
+}
+
 absl::Status ParseAttributes(const Json& json, const std::string& path,
                              std::vector<Attribute>& attributes) {
   if (!json.is_object()) return Wrong(path, json, "an object such as {\"Name\": \"VALUE\"}");
@@ -75,9 +79,12 @@ absl::Status ParseAttributes(const Json& json, const std::string& path,
     } else if (value.is_number_integer() &&
                !(value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX)) {
       attributes.push_back({name, value.get<int64_t>()});
+    } else if (value.is_array() && std::all_of(value.begin(), value.end(), IsAxis)) {
+      attributes.push_back({name, value.get<Axes>()});
     } else {
       return Wrong(absl::StrCat(path, ".", name), value,
-                   "the name of an enum value, an integer of 64 bits, or a number");
+                   "the name of an enum value, an integer of 64 bits, a number, or a list of "
+                   "dimensions");
     }
   }
   return absl::OkStatus();

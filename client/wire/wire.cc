@@ -24,6 +24,7 @@ AttributeValueKind AttributeValueKindFrom(absl::string_view name) {
   if (name == "data_type") return AttributeValueKind::kDataType;
   if (name == "scalar") return AttributeValueKind::kScalar;
   if (name == "activation") return AttributeValueKind::kActivation;
+  if (name == "axes") return AttributeValueKind::kAxes;
   return AttributeValueKind::kUnknown;
 }
 

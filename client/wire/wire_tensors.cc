@@ -13,6 +13,9 @@ struct SetValue {
   void operator()(int64_t value) const { attribute->set_int_value(value); }
   void operator()(double value) const { attribute->set_float_value(value); }
   void operator()(uint64_t value) const { attribute->set_uint_value(value); }
+  void operator()(const Axes& axes) const {
+    attribute->mutable_axes()->mutable_values()->Add(axes.begin(), axes.end());
+  }
 };
 
 struct SetPlace {

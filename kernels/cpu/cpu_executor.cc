@@ -12,6 +12,7 @@
 #include "kernels/cpu/bound_kernel.h"
 #include "kernels/cpu/chain.h"
 #include "kernels/cpu/piece_walk.h"
+#include "kernels/cpu/row_walk.h"
 #include "kernels/cpu/tile_walk.h"
 #include "tbb/blocked_range.h"
 #include "tbb/info.h"
@@ -30,6 +31,10 @@ constexpr uint64_t kBytesPerTask = uint64_t{256} << 10;
 
 // Tasks start at multiples of this many elements, so that two never share a cache line.
 constexpr uint64_t kElementsPerUnit = 4096;
+
+// Memory that all threads together may take for rows that are not packed. Longer ones are computed
+// one after the other.
+constexpr uint64_t kMaxRowScratch = uint64_t{64} << 20;
 
 // Bytes read and written from which on results would not stay in the last-level cache anyway.
 uint64_t StreamingThreshold() {
@@ -121,6 +126,14 @@ struct CpuExecutor::Impl {
   void RunTiles(const Invocation& call, const cpu::BoundKernel& kernel,
                 const std::array<size_t, kMaxTensors>& element_sizes,
                 std::span<const std::byte* const> inputs, std::byte* output);
+  void RunRows(const Invocation& call, const std::byte* input, std::byte* output);
+
+  // Sets an output with gaps to zero.
+  void ClearGaps(const Invocation& call, std::byte* output) {
+    if (!call.plan.output_has_gaps) return;
+    ForParts(call.output_bytes, call.output_bytes,
+             [&](uint64_t begin, uint64_t end) { std::memset(output + begin, 0, end - begin); });
+  }
 
   void RunGroup(const SequenceInvocation& sequence, const StepGroup& group,
                 const cpu::SequenceMemory& memory, const std::atomic<bool>& stop);
@@ -175,14 +188,23 @@ void CpuExecutor::Impl::RunPacked(const Invocation& call, const cpu::BoundKernel
 void CpuExecutor::Impl::RunTiles(const Invocation& call, const cpu::BoundKernel& kernel,
                                  const std::array<size_t, kMaxTensors>& element_sizes,
                                  std::span<const std::byte* const> inputs, std::byte* output) {
-  if (call.plan.output_has_gaps) {
-    ForParts(call.output_bytes, call.output_bytes,
-             [&](uint64_t begin, uint64_t end) { std::memset(output + begin, 0, end - begin); });
-  }
+  ClearGaps(call, output);
   const uint64_t bytes = TotalBytes(call, element_sizes);
   const cpu::TileWalk walk(call.plan, {element_sizes.data(), size_t(call.plan.tensor_count)});
   ForParts(walk.tile_count(), bytes,
            [&](uint64_t begin, uint64_t end) { walk.Run(kernel, inputs, output, begin, end); });
+}
+
+void CpuExecutor::Impl::RunRows(const Invocation& call, const std::byte* input, std::byte* output) {
+  ClearGaps(call, output);
+  const cpu::RowWalk walk(call.plan, cpu::GetRowKernel(call.op, call.lane_type),
+                          SizeOf(call.lane_type));
+  const uint64_t row_count = walk.row_count();
+  if (walk.scratch_bytes() * static_cast<uint64_t>(threads) > kMaxRowScratch) {
+    return walk.Run(input, output, 0, row_count);
+  }
+  ForParts(row_count, TotalBytes(call, ElementSizes(call)),
+           [&](uint64_t begin, uint64_t end) { walk.Run(input, output, begin, end); });
 }
 
 void CpuExecutor::Impl::RunGroup(const SequenceInvocation& sequence, const StepGroup& group,
@@ -200,6 +222,7 @@ CpuExecutor::~CpuExecutor() = default;
 
 void CpuExecutor::Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
                       std::byte* output) const {
+  if (invocation.plan.row_begin) return impl_->RunRows(invocation, inputs[0], output);
   const cpu::BoundKernel kernel(invocation);
   const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
   if (invocation.plan.is_packed()) {

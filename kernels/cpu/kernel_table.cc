@@ -32,6 +32,7 @@ constexpr FlatKernel (*kLookups[kOpFamilyCount * kLaneGroupCount])(OpId, const K
 FlatKernel GetKernel(OpId op, const KernelVariant& variant) {
   if (variant.mode < 0 || variant.mode >= op_rows::kMaxModes) return nullptr;
   const OpTraits& traits = TraitsOf(op);
+  if (traits.shape.is_row) return nullptr;
   if (!traits.lane_types().contains(variant.lane)) return nullptr;
   if (!traits.OutputTypes(variant.lane).contains(variant.output)) return nullptr;
   KernelVariant stored = variant;

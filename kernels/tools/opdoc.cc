@@ -52,6 +52,8 @@ absl::string_view ValuesText(AttributeKind kind) {
       return "the data type of the tensors, by name";
     case AttributeKind::kScalar:
       return "a number of that data type";
+    case AttributeKind::kAxes:
+      return "a list of dimensions";
     case AttributeKind::kFloat:
     case AttributeKind::kEnum:
     case AttributeKind::kActivation:
@@ -131,6 +133,10 @@ std::string Section(const OpTraits& op) {
     }
   }
   absl::StrAppend(&text, "- Same sizes: ", TensorNames(op, false), "\n");
+  if (op.max_effective_rank < kMaxDimensionCount) {
+    absl::StrAppend(&text, "- Sizes: at most ", int{op.max_effective_rank},
+                    " dimensions, not counting leading ones of size 1\n");
+  }
   if (op.same_data_type != 0) {
     absl::StrAppend(&text, "- Same data type: ", TensorNames(op, true), "\n");
   }

@@ -24,8 +24,8 @@ void WriteTensor(const TensorTraits& tensor, v1::TensorInfo& out) {
 }
 
 void WriteAttribute(const AttributeTraits& attribute, v1::AttributeInfo& out) {
-  static constexpr const char* kKinds[] = {"enum",      "int",    "float",
-                                           "data_type", "scalar", "activation"};
+  static constexpr const char* kKinds[] = {"enum",   "int",        "float", "data_type",
+                                           "scalar", "activation", "axes"};
   out.set_name(Text(attribute.name));
   out.set_kind(kKinds[static_cast<size_t>(attribute.kind)]);
   out.set_optional(attribute.optional);

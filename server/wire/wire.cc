@@ -8,7 +8,8 @@ namespace {
 
 absl::string_view ViewOf(const std::string& text) { return text; }
 
-std::span<const uint32_t> SpanOf(const google::protobuf::RepeatedField<uint32_t>& values) {
+template <class T>
+std::span<const T> SpanOf(const google::protobuf::RepeatedField<T>& values) {
   return {values.data(), static_cast<size_t>(values.size())};
 }
 
@@ -35,6 +36,9 @@ AttributeView ViewOf(const v1::Attribute& attribute) {
       break;
     case v1::Attribute::kUintValue:
       view.value = uint64_t{attribute.uint_value()};
+      break;
+    case v1::Attribute::kAxes:
+      view.value = SpanOf(attribute.axes().values());
       break;
     case v1::Attribute::VALUE_NOT_SET:
       break;

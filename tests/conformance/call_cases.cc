@@ -80,6 +80,7 @@ void PrintTo(const Cell& cell, std::ostream* out) { *out << cell.name(); }
 std::vector<Cell> AllCells() {
   std::vector<Cell> cells;
   for (const OpTraits& op : OpTable()) {
+    if (op.shape.is_row) continue;
     for (DataType type : kAllDataTypes) {
       if (!op.lane_types().contains(type)) continue;
       for (DataType output : kAllDataTypes) {

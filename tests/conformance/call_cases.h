@@ -37,7 +37,7 @@ struct Cell {
 // Lets GoogleTest print cells.
 void PrintTo(const Cell& cell, std::ostream* out);
 
-// All cells of the operator table.
+// All cells of the operator table whose elements are computed each by itself.
 std::vector<Cell> AllCells();
 
 // A way to lay out the tensors of a call.

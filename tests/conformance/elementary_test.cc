@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/attribute_settings.h"
+#include "kernels/cpu/bound_kernel.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/slow/decisions.h"
 #include "kernels/reference.h"
@@ -94,8 +95,7 @@ class ElementaryTest : public ::testing::TestWithParam<OpId> {
     Compare(call, x, y, exact, results, "the reference");
     for (const int64_t target : RunnableTargets()) {
       const ScopedTarget scoped(target);
-      cpu::GetKernel(op().id, {type, type})(inputs, output, x.size(), cpu::StoreMode::kCached,
-                                            call.attributes);
+      cpu::BoundKernel(call).Run(inputs, output, x.size(), cpu::StoreMode::kCached);
       Compare(call, x, y, exact, results, TargetName(target));
     }
   }

@@ -2,6 +2,7 @@
 
 #include <mpfr.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -54,6 +55,9 @@ Real operator+(const Real& x, const Real& y) { return Apply(mpfr_add, x, y); }
 Real operator*(const Real& x, const Real& y) { return Apply(mpfr_mul, x, y); }
 Real operator/(const Real& x, const Real& y) { return Apply(mpfr_div, x, y); }
 Real operator-(const Real& x) { return Apply(mpfr_neg, x); }
+
+// x - y: exact.
+Real Difference(float x, float y) { return Real(x) + -Real(y); }
 
 double RoundedToOdd(const Real& value) {
   const double cut = mpfr_get_d(value.get(), kCut);
@@ -124,6 +128,8 @@ Real Evaluated(OpId op, const ExactArguments& arguments) {
       return Apply(mpfr_atan2, Real(x), Real(arguments.inputs[1]));
     case OpId::ELEMENT_WISE_CONSTANT_POW:
       return Pow(x, p);
+    case OpId::ELEMENT_WISE_POW:
+      return Pow(x, arguments.inputs[1]);
     case OpId::ELEMENT_WISE_COS:
       return Apply(mpfr_cos, Real(x));
     case OpId::ELEMENT_WISE_COSH:
@@ -170,35 +176,52 @@ Real Evaluated(OpId op, const ExactArguments& arguments) {
 
 const std::vector<OpId>& TranscendentalOperators() {
   static const auto& ops = *new std::vector<OpId>{
-      OpId::ELEMENT_WISE_ACOS,
-      OpId::ELEMENT_WISE_ACOSH,
-      OpId::ELEMENT_WISE_ASIN,
-      OpId::ELEMENT_WISE_ASINH,
-      OpId::ELEMENT_WISE_ATAN,
-      OpId::ELEMENT_WISE_ATANH,
-      OpId::ELEMENT_WISE_ATAN_YX,
-      OpId::ELEMENT_WISE_CONSTANT_POW,
-      OpId::ELEMENT_WISE_COS,
-      OpId::ELEMENT_WISE_COSH,
-      OpId::ELEMENT_WISE_ERF,
-      OpId::ELEMENT_WISE_EXP,
-      OpId::ELEMENT_WISE_LOG,
-      OpId::ELEMENT_WISE_SIN,
-      OpId::ELEMENT_WISE_SINH,
-      OpId::ELEMENT_WISE_TAN,
-      OpId::ELEMENT_WISE_TANH,
-      OpId::ACTIVATION_CELU,
-      OpId::ACTIVATION_ELU,
-      OpId::ACTIVATION_GELU,
-      OpId::ACTIVATION_PARAMETRIC_SOFTPLUS,
-      OpId::ACTIVATION_SCALED_ELU,
-      OpId::ACTIVATION_SCALED_TANH,
-      OpId::ACTIVATION_SIGMOID,
-      OpId::ACTIVATION_SOFTPLUS,
-      OpId::ACTIVATION_SWISH,
-      OpId::ACTIVATION_TANH,
+      OpId::ELEMENT_WISE_ACOS,     OpId::ELEMENT_WISE_ACOSH,
+      OpId::ELEMENT_WISE_ASIN,     OpId::ELEMENT_WISE_ASINH,
+      OpId::ELEMENT_WISE_ATAN,     OpId::ELEMENT_WISE_ATANH,
+      OpId::ELEMENT_WISE_ATAN_YX,  OpId::ELEMENT_WISE_CONSTANT_POW,
+      OpId::ELEMENT_WISE_COS,      OpId::ELEMENT_WISE_COSH,
+      OpId::ELEMENT_WISE_ERF,      OpId::ELEMENT_WISE_EXP,
+      OpId::ELEMENT_WISE_LOG,      OpId::ELEMENT_WISE_POW,
+      OpId::ELEMENT_WISE_SIN,      OpId::ELEMENT_WISE_SINH,
+      OpId::ELEMENT_WISE_TAN,      OpId::ELEMENT_WISE_TANH,
+      OpId::ACTIVATION_CELU,       OpId::ACTIVATION_ELU,
+      OpId::ACTIVATION_GELU,       OpId::ACTIVATION_PARAMETRIC_SOFTPLUS,
+      OpId::ACTIVATION_SCALED_ELU, OpId::ACTIVATION_SCALED_TANH,
+      OpId::ACTIVATION_SIGMOID,    OpId::ACTIVATION_SOFTPLUS,
+      OpId::ACTIVATION_SWISH,      OpId::ACTIVATION_TANH,
   };
   return ops;
+}
+
+std::vector<double> ExactLogSoftmax(std::span<const float> row) {
+  const float maximum = *std::max_element(row.begin(), row.end());
+  Real rest(0);
+  double maxima = 0;
+  for (float x : row) {
+    if (x == maximum) {
+      ++maxima;
+    } else {
+      rest = rest + Apply(mpfr_exp, Difference(x, maximum));
+    }
+  }
+  // Where it is far smaller than any element, any such number does as well.
+  if (mpfr_sgn(rest.get()) > 0 && mpfr_cmp_d(rest.get(), 0x1p-200) < 0) rest = Real(0x1p-200);
+  const Real logarithm = Apply(mpfr_log, Real(maxima)) + Apply(mpfr_log1p, rest / Real(maxima));
+  std::vector<double> results;
+  for (float x : row) results.push_back(RoundedToOdd(Difference(x, maximum) + -logarithm));
+  return results;
+}
+
+std::vector<double> ExactSoftmax(std::span<const float> row) {
+  const float maximum = *std::max_element(row.begin(), row.end());
+  Real sum(0);
+  for (float x : row) sum = sum + Apply(mpfr_exp, Difference(x, maximum));
+  std::vector<double> results;
+  for (float x : row) {
+    results.push_back(RoundedToOdd(Apply(mpfr_exp, Difference(x, maximum)) / sum));
+  }
+  return results;
 }
 
 void FreeExactValuesOfThread() { mpfr_free_cache(); }

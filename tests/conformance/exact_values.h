@@ -7,6 +7,7 @@
 #define OPSERVE_TESTS_CONFORMANCE_EXACT_VALUES_H_
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "kernels/op_table.h"
@@ -25,6 +26,11 @@ struct ExactArguments {
 // The exact result as a double that rounds to FLOAT32 and FLOAT16 as it does: it is exact, or it
 // has its last bit set and is on the same side of all shorter numbers. Thread-safe.
 double ExactResult(OpId op, const ExactArguments& arguments);
+
+// The same of each element of a row of finite elements and minus infinities, not all of which are
+// that.
+std::vector<double> ExactSoftmax(std::span<const float> row);
+std::vector<double> ExactLogSoftmax(std::span<const float> row);
 
 // Frees what ExactResult() keeps for the calling thread: to be called before a thread ends.
 void FreeExactValuesOfThread();

@@ -26,7 +26,7 @@ from server_process import ServerProcess  # pylint: disable=wrong-import-positio
 
 CALL_LIMIT_S = 60
 # They run on the processor wherever they are asked for.
-WITHOUT_GPU_KERNEL = ("ELEMENT_WISE_EXP", "ACTIVATION_SIGMOID")
+WITHOUT_GPU_KERNEL = ("ELEMENT_WISE_EXP", "ACTIVATION_SIGMOID", "ACTIVATION_SOFTMAX1")
 
 
 @dataclasses.dataclass
@@ -56,6 +56,13 @@ def round_half_away(x):
     """C's round. The sum is exact because it is made in double precision."""
     wide = x.astype(np.float64)
     return np.copysign(np.floor(np.abs(wide) + 0.5), wide).astype(x.dtype)
+
+
+def softmax(x, axis):
+    """e^x divided by the sum of them along `axis`, in far more digits than the result has."""
+    wide = x.astype(np.longdouble)
+    powers = np.exp(wide - wide.max(axis=axis, keepdims=True))
+    return (powers / powers.sum(axis=axis, keepdims=True)).astype(x.dtype)
 
 
 def make_cases():
@@ -88,6 +95,7 @@ def make_cases():
             # Far more digits than the result has, so that it is rounded as the exact one.
             Case("ELEMENT_WISE_EXP", [rounded], np.exp(rounded.astype(np.float64)).astype(np.float32)),
             Case("ACTIVATION_SIGMOID", [b], (1 / (1 + np.exp(-b.astype(np.float64)))).astype(np.float32)),
+            Case("ACTIVATION_SOFTMAX1", [b], softmax(b, axis=(1, 3)), ["Axes=3,1"]),
             Case("ACTIVATION_RELU", [words.view(np.int32)], np.maximum(words.view(np.int32), 0)),
         ]
 

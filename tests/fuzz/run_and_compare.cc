@@ -61,7 +61,8 @@ void CheckGpuBounds(std::span<const DeviceCall> calls) {
 
 void RunAndCompare(const Invocation& invocation, std::span<const uint8_t> pool) {
   const DeviceCall call = {&invocation, {}, nullptr};
-  CheckGpuBounds({&call, 1});
+  // Rows are computed on the processor only.
+  if (!invocation.plan.row_begin) CheckGpuBounds({&call, 1});
   static const CpuExecutor& executor = *new CpuExecutor(1);
   const size_t input_count = TraitsOf(invocation.op).inputs.size();
   std::array<Buffer, kMaxInputs> buffers;

@@ -48,6 +48,13 @@ class CliTest(CliCase):
                         self.run_operator(["ELEMENT_WISE_MODULUS_TRUNCATE"], [b, b + kind(1.5)]),
                         np.fmod(b, b + kind(1.5)))
 
+    def test_rows_along_lists_of_dimensions(self):
+        x = self.random.permutation(60).reshape(3, 4, 5).astype(np.float32)
+        for text, axes in (("Axes=2,0", (0, 2)), ("Axes=1", (1,)), ("Axes=", ())):
+            expected = (x == x.max(axis=axes, keepdims=True)).astype(np.float32)
+            rows = self.run_operator(["ACTIVATION_HARDMAX1", "--attr", text], [x])
+            self.assert_same(rows, expected)
+
     def test_files_of_every_order(self):
         x = self.random.normal(0, 9, (3, 4, 5)).astype(np.float32)
         for stored in (np.asfortranarray(x), x.astype(">f4")):

@@ -62,6 +62,22 @@ class ClientTest : public ::testing::Test {
 
 const std::vector<float> kValues = {-1.5f, 0.5f, 2.5f};
 
+TEST_F(ClientTest, ComputesRowsAlongListsOfDimensions) {
+  const std::vector<float> x = {1, 5, 3, 4, 2, 9};
+  const auto hardmax = [&](const Axes& axes) {
+    const auto y = client_->Execute({.operator_name = "ACTIVATION_HARDMAX1",
+                                     .attributes = {{"Axes", axes}},
+                                     .inputs = {TensorView::Of<float>(x, {2, 3})}});
+    EXPECT_TRUE(y.ok()) << y.status();
+    const auto values = y->Elements<float>();
+    return std::vector<float>(values->begin(), values->end());
+  };
+  EXPECT_THAT(hardmax({1}), ElementsAre(0, 1, 0, 0, 0, 1));
+  EXPECT_THAT(hardmax({0}), ElementsAre(0, 1, 0, 1, 0, 1));
+  EXPECT_THAT(hardmax({1, 0, 1}), ElementsAre(0, 0, 0, 0, 0, 1));
+  EXPECT_THAT(hardmax({}), Each(1));
+}
+
 TEST_F(ClientTest, ExecuteReturnsTheResultAndHowItWasRun) {
   ExecutionInfo info;
   const auto output = client_->Execute(Round(kValues), {}, &info);

@@ -33,6 +33,10 @@ v1::ExecuteRequest GoodRequest(const OpTraits& op) {
       AddEnum(request, std::string(attribute.name), std::string(attribute.values[0].name));
     } else if (attribute.kind == AttributeKind::kDataType) {
       AddEnum(request, std::string(attribute.name), "FLOAT32");
+    } else if (attribute.kind == AttributeKind::kAxes) {
+      v1::Attribute& axes = *request.add_attributes();
+      axes.set_name(std::string(attribute.name));
+      axes.mutable_axes()->add_values(0);
     } else {
       AddFloat(request, std::string(attribute.name), 1.5);
     }
@@ -154,6 +158,13 @@ void CaseWriter::Attributes() {
     Add(
         absl::StrCat("attribute with \"", value, "\""),
         [&](auto& r) { r.mutable_attributes(0)->set_enum_name(value); }, "attributes[0]");
+  }
+  for (const int64_t axis : {int64_t{-1}, int64_t{1}, INT64_MAX, INT64_MIN, int64_t{1} << 32}) {
+    if (op_.axes_attribute() != 0) break;
+    Add(
+        absl::StrCat("axis ", axis),
+        [&](auto& r) { r.mutable_attributes(0)->mutable_axes()->add_values(axis); },
+        "attributes[0]");
   }
   // Any number is right for a FLOAT.
   if (!op_.has_mode()) return;

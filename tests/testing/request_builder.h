@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <ostream>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,12 @@ class RequestBuilder {
     return *this;
   }
 
+  RequestBuilder& AxesOf(std::string name, std::vector<int64_t> axes) {
+    const std::span<const int64_t> kept = lists_.emplace_back(std::move(axes));
+    request_.attributes.push_back({Keep(std::move(name)), kept});
+    return *this;
+  }
+
   // For faults that the calls above cannot express.
   OperatorRequest& request() { return request_; }
 
@@ -104,6 +111,7 @@ class RequestBuilder {
   std::string level_;
   std::deque<TestTensor> tensors_;
   std::deque<std::string> texts_;
+  std::deque<std::vector<int64_t>> lists_;
   OperatorRequest request_;
 };
 

@@ -1,5 +1,9 @@
 #include "client/cli/arguments/values.h"
 
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "client/rpc/client_name.h"
 
@@ -47,22 +51,39 @@ TakeText AppendDimensions(std::vector<Dimensions>& list) {
   };
 }
 
+namespace {
+
+// The integers, which may be none; nullopt where it is no list of them.
+std::optional<Axes> AxesFrom(absl::string_view text) {
+  Axes axes;
+  if (text.empty()) return axes;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    if (!absl::SimpleAtoi(part, &axes.emplace_back())) return std::nullopt;
+  }
+  return axes;
+}
+
+}  // namespace
+
 TakeText AppendAttribute(std::vector<Attribute>& attributes) {
   return [&attributes](const std::string& text) -> std::string {
     const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
     const auto& [name, value] = parts;
-    if (name.empty() || value.empty()) {
+    if (name.empty() || !absl::StrContains(text, '=')) {
       return absl::StrCat("'", text, "' is not Name=Value, such as RoundingMode=TOWARD_ZERO");
     }
     int64_t integer;
     uint64_t large_integer;
     double number;
+    std::optional<Axes> axes;
     if (absl::SimpleAtoi(value, &integer)) {
       attributes.push_back({name, integer});
     } else if (absl::SimpleAtoi(value, &large_integer)) {
       attributes.push_back({name, large_integer});
     } else if (absl::SimpleAtod(value, &number)) {
       attributes.push_back({name, number});
+    } else if (axes = AxesFrom(value); axes) {
+      attributes.push_back({name, *std::move(axes)});
     } else {
       attributes.push_back({name, value});
     }

@@ -17,12 +17,15 @@
 
 namespace opserve {
 
+// Dimensions of a tensor, in any order; the first one is 0.
+using Axes = std::vector<int64_t>;
+
 // A value of an operator's attribute.
 struct Attribute {
   std::string name;  // DirectML's member name
-  // An enum value by name or number, a data type by name, an integer, or a float. UINT64 is for
-  // integers that INT64 does not hold.
-  std::variant<std::string, int64_t, double, uint64_t> value;
+  // An enum value by name or number, a data type by name, an integer, a float, or a list of
+  // dimensions. UINT64 is for integers that INT64 does not hold.
+  std::variant<std::string, int64_t, double, uint64_t, Axes> value;
 };
 
 // Where a call wants to run.

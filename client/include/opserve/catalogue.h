@@ -39,9 +39,11 @@ enum class AttributeValueKind : uint8_t {
   kDataType = 4,    // the name of the tensors' data type
   kScalar = 5,      // a number of that type
   kActivation = 6,  // the name of an operator
+  kAxes = 7         // a list of dimensions
 };
 
-// "enum", "int", "float", "data_type", "scalar", "activation"; "unknown" for any other number.
+// "enum", "int", "float", "data_type", "scalar", "activation", "axes"; "unknown" for any other
+// number.
 absl::string_view NameOf(AttributeValueKind kind);
 
 // An attribute of an operator.

@@ -6,11 +6,13 @@
 #include <bit>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace opserve {
 namespace {
@@ -26,6 +28,9 @@ std::string Describe(const std::vector<AttributeView>& setting) {
     if (const auto* number = std::get_if<int64_t>(&view.value)) absl::StrAppend(&text, *number);
     if (const auto* name = std::get_if<absl::string_view>(&view.value)) {
       absl::StrAppend(&text, *name);
+    }
+    if (const auto* list = std::get_if<std::span<const int64_t>>(&view.value)) {
+      absl::StrAppend(&text, absl::StrJoin(*list, ","));
     }
     absl::StrAppend(&text, " ");
   }

@@ -78,7 +78,7 @@ TEST(OpTableTest, TypesOfTensorsAreSupported) {
 TEST(OpTableTest, FamiliesFollowEachOther) {
   const std::span<const OpTraits> ops = OpTable();
   EXPECT_EQ(ops.front().family, OpFamily::kMoves);
-  EXPECT_EQ(ops.back().family, OpFamily::kActivation);
+  EXPECT_EQ(ops.back().family, OpFamily::kSoftmax);
   EXPECT_TRUE(std::is_sorted(ops.begin(), ops.end(), [](const OpTraits& a, const OpTraits& b) {
     return a.family < b.family;
   }));

@@ -107,6 +107,80 @@ TEST(PlanTest, KnowsGapsOfTheOutput) {
   EXPECT_FALSE(MakePlan(std::vector{Packed({2, 3}), Strided({2, 3}, {1, 2})}).output_has_gaps);
 }
 
+// Elements of a row by their offsets, in its order, for all rows of a plan or of descriptors.
+using RowOffsets = std::set<std::vector<std::vector<uint64_t>>>;
+
+RowOffsets RowsOf(std::span<const uint64_t> sizes, const std::vector<Offsets>& strides,
+                  const std::vector<bool>& is_within) {
+  std::map<std::vector<uint64_t>, std::vector<std::vector<uint64_t>>> rows;
+  uint64_t count = 1;
+  for (uint64_t size : sizes) count *= size;
+  for (uint64_t i = 0; i < count; ++i) {
+    std::vector<uint64_t> outside;
+    std::vector<uint64_t> offsets(strides.size());
+    uint64_t rest = count;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      rest /= sizes[d];
+      const uint64_t at = i / rest % sizes[d];
+      outside.push_back(is_within[d] ? 0 : at);
+      for (size_t t = 0; t < strides.size(); ++t) offsets[t] += at * strides[t][d];
+    }
+    rows[outside].push_back(offsets);
+  }
+  RowOffsets all;
+  for (auto& [outside, row] : rows) all.insert(std::move(row));
+  return all;
+}
+
+RowOffsets RowsOf(const Plan& plan) {
+  std::vector<Offsets> strides;
+  for (int t = 0; t < plan.tensor_count; ++t) {
+    strides.emplace_back(plan.strides[t].begin(), plan.strides[t].begin() + plan.loop_count);
+  }
+  std::vector<bool> is_within;
+  for (int l = 0; l < plan.loop_count; ++l) is_within.push_back(l >= *plan.row_begin);
+  return RowsOf({plan.sizes.data(), static_cast<size_t>(plan.loop_count)}, strides, is_within);
+}
+
+// Every set of dimensions: the same rows, in the order of the dimensions, never packed.
+TEST(PlanTest, RowsKeepTheirElementsAndTheirOrder) {
+  const Dims sizes = {2, 3, 1, 4};
+  const std::vector<uint64_t> wide(sizes.begin(), sizes.end());
+  const TensorDesc inputs[] = {Packed(sizes), Strided(sizes, {1, 2, 0, 6}),
+                               Strided(sizes, {0, 1, 9, 0})};
+  const TensorDesc outputs[] = {Packed(sizes), Strided(sizes, {4, 8, 1, 1}),
+                                Strided(sizes, {1, 20, 5, 4})};
+  for (uint32_t dimensions = 0; dimensions < 16; ++dimensions) {
+    std::vector<bool> is_within;
+    for (int d = 0; d < 4; ++d) is_within.push_back((dimensions >> d & 1) != 0);
+    for (const TensorDesc& input : inputs) {
+      for (const TensorDesc& output : outputs) {
+        const std::vector<TensorDesc> tensors = {input, output};
+        const Plan plan = MakeRowPlan(tensors, dimensions);
+        std::vector<Offsets> strides;
+        for (const TensorDesc& tensor : tensors) {
+          strides.emplace_back(tensor.stride_span().begin(), tensor.stride_span().end());
+        }
+        EXPECT_EQ(RowsOf(plan), RowsOf(wide, strides, is_within)) << dimensions;
+        EXPECT_EQ(plan.row_count() * plan.row_length(), 24u);
+        EXPECT_EQ(plan.output_has_gaps, MakePlan(tensors).output_has_gaps);
+        EXPECT_FALSE(plan.is_packed());
+      }
+    }
+  }
+}
+
+TEST(PlanTest, RowsOfPackedTensorsAreTwoLoops) {
+  const Plan plan = MakeRowPlan(std::vector{Packed({2, 3, 4, 5}), Packed({2, 3, 4, 5})}, 0b1100);
+  EXPECT_EQ(plan.loop_count, 2);
+  EXPECT_EQ(plan.row_begin, 1);
+  EXPECT_EQ(plan.row_length(), 20u);
+  EXPECT_EQ(plan.row_count(), 6u);
+  const Plan one = MakeRowPlan(std::vector{Packed({1, 1}), Packed({1, 1})}, 0b10);
+  EXPECT_EQ(one.row_length(), 1u);
+  EXPECT_EQ(one.row_count(), 1u);
+}
+
 // The plan visits exactly the elements of the descriptors, pairs them in the same way, and reaches
 // no farther: checked against a walk by coordinates, on random layouts.
 TEST(PlanTest, RandomLayoutsKeepTheirMeaningAndBounds) {

@@ -98,6 +98,18 @@ TEST_F(SequencePlanTest, ABroadcastOfTheGroupsOwnResultEndsIt) {
   EXPECT_THAT(PlacesOf(sequence), ElementsAre(Kind::kWorkspace, Kind::kSlot, Kind::kOutput));
 }
 
+// Rows may lie across blocks; even those of one element are not run block by block.
+TEST_F(SequencePlanTest, RowsAreGroupsOfTheirOwn) {
+  const TensorSource x = builder_.Input({DataType::kFloat32, {100, 1}});
+  const TensorSource before = builder_.Round(builder_.Round(x));
+  const TensorSource along = builder_.Step("ACTIVATION_HARDMAX1");
+  builder_.From(before).Int("Axes", 0);
+  const TensorSource across = builder_.Step("ACTIVATION_HARDMAX1");
+  builder_.From(along).Int("Axes", 1);
+  builder_.Round(builder_.Round(across));
+  EXPECT_THAT(GroupSizes(Make()), ElementsAre(2, 1, 1, 2));
+}
+
 TEST_F(SequencePlanTest, OtherLayoutsAreGroupsOfTheirOwn) {
   const TensorSource x = builder_.Input({DataType::kFloat32, {10, 20}});
   const TensorSource a = builder_.Round(builder_.Round(x));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <map>
@@ -147,7 +148,9 @@ TEST(ValidateTest, AcceptsExactlyWhatTheTableSupports) {
                                       : 0);
           }
           for (int i = 0; i < op.input_count(); ++i) {
-            builder.Input({op.InputType(i, type), std::vector<uint32_t>(rank, 2)});
+            std::vector<uint32_t> sizes(rank, 2);
+            std::fill_n(sizes.begin(), rank - std::min(rank, op.max_effective_rank), 1);
+            builder.Input({op.InputType(i, type), sizes});
           }
           const bool expected = row != nullptr && rank >= row->min_dimension_count &&
                                 rank <= row->max_dimension_count &&
@@ -482,6 +485,79 @@ TEST(ValidateTest, OutputDefaultsFillWhatIsLeftOut) {
   EXPECT_EQ(result.invocation->output_bytes, 28u);
   EXPECT_TRUE(result.invocation->plan.output_has_gaps);
   EXPECT_TRUE(result.invocation->output.has_strides);
+}
+
+RequestBuilder& MakeHardmax(RequestBuilder& builder, const std::vector<uint32_t>& sizes) {
+  return builder.Input({kFloat32, sizes});
+}
+
+// Leading sizes of 1 do not count.
+TEST(ValidateTest, RowsOfTheLastDimensionHaveTwoDimensions) {
+  const std::vector<std::vector<uint32_t>> accepted = {
+      {5}, {3, 5}, {1, 1, 3, 5}, {1}, {1, 1, 1}, {3, 1}, {1, 1, 1, 1, 1, 1, 3, 5}};
+  for (const auto& sizes : accepted) {
+    RequestBuilder builder("ACTIVATION_HARDMAX");
+    const ValidationResult result = MakeHardmax(builder, sizes).Validate();
+    EXPECT_THAT(result.violations, IsEmpty());
+    ASSERT_NE(result.invocation, nullptr);
+    EXPECT_EQ(result.invocation->plan.row_length(), sizes.back());
+  }
+  for (const auto& sizes :
+       {std::vector<uint32_t>{2, 3, 5}, std::vector<uint32_t>{1, 3, 1, 5}, {3, 1, 1, 5}}) {
+    RequestBuilder builder("ACTIVATION_HARDMAX");
+    EXPECT_THAT(MakeHardmax(builder, sizes).Validate().violations,
+                ElementsAre(IsViolation("inputs[0].sizes", "allowed: at most 2")));
+    RequestBuilder numbered("ACTIVATION_HARDMAX1");
+    EXPECT_THAT(MakeHardmax(numbered, sizes).AxesOf("Axes", {0}).Validate().violations, IsEmpty());
+  }
+}
+
+TEST(ValidateTest, AxesAreASet) {
+  for (const std::vector<int64_t>& axes : {std::vector<int64_t>{0, 2}, {2, 0}, {2, 0, 0, 2, 2}}) {
+    RequestBuilder builder("ACTIVATION_HARDMAX1");
+    const auto call = MakeHardmax(builder, {2, 3, 5}).AxesOf("Axes", axes).Validate().invocation;
+    ASSERT_NE(call, nullptr);
+    EXPECT_EQ(call->attributes[0], 0b101u);
+    EXPECT_EQ(call->plan.row_length(), 10u);
+    EXPECT_FALSE(call->plan.is_packed());
+    EXPECT_FALSE(CanRunInPlace(*call, 0));
+  }
+  RequestBuilder none("ACTIVATION_HARDMAX1");
+  const auto call = MakeHardmax(none, {2, 3}).AxesOf("Axes", {}).Validate().invocation;
+  ASSERT_NE(call, nullptr);
+  EXPECT_EQ(call->plan.row_length(), 1u);
+  EXPECT_EQ(call->plan.row_count(), 6u);
+  RequestBuilder one("ACTIVATION_HARDMAX1");
+  EXPECT_EQ(MakeHardmax(one, {2, 3}).Int("Axes", 1).Validate().invocation->attributes[0], 0b10u);
+}
+
+TEST(ValidateTest, AxesMustBeDimensions) {
+  RequestBuilder missing("ACTIVATION_HARDMAX1");
+  EXPECT_THAT(MakeHardmax(missing, {2, 3}).Validate().violations,
+              ElementsAre(IsViolation("attributes", "Axes is missing; allowed: a list")));
+  RequestBuilder beyond("ACTIVATION_HARDMAX1");
+  EXPECT_THAT(MakeHardmax(beyond, {2, 3}).AxesOf("Axes", {0, 2}).Validate().violations,
+              ElementsAre(IsViolation("attributes[0].value",
+                                      "The value 2 of Axes is not a dimension of InputTensor; "
+                                      "allowed: 0 to 1")));
+  for (const int64_t axis : {INT64_MIN, int64_t{-1}, int64_t{8}, int64_t{1} << 32, INT64_MAX}) {
+    RequestBuilder builder("ACTIVATION_HARDMAX1");
+    EXPECT_THAT(MakeHardmax(builder, {2, 3}).AxesOf("Axes", {0, axis}).Validate().violations,
+                ElementsAre(IsViolation("attributes[0].value", std::to_string(axis))));
+  }
+  RequestBuilder many("ACTIVATION_HARDMAX1");
+  EXPECT_THAT(MakeHardmax(many, {2}).AxesOf("Axes", std::vector<int64_t>(65)).Validate().violations,
+              ElementsAre(IsViolation("attributes[0].value", "(65 integers)")));
+  RequestBuilder text("ACTIVATION_HARDMAX1");
+  EXPECT_THAT(MakeHardmax(text, {2}).Enum("Axes", "LAST").Validate().violations,
+              ElementsAre(IsViolation("attributes[0].value", "dimensions from 0 to 7")));
+  RequestBuilder plain("ACTIVATION_HARDMAX");
+  EXPECT_THAT(MakeHardmax(plain, {2}).AxesOf("Axes", {0}).Validate().violations,
+              ElementsAre(IsViolation("attributes[0].name", "has no attribute \"Axes\"")));
+  RequestBuilder round("ELEMENT_WISE_ROUND");
+  round.Input({kFloat32, {2}}).AxesOf("RoundingMode", {0});
+  EXPECT_THAT(round.Validate().violations,
+              ElementsAre(IsViolation("attributes[0].value", "[0] of RoundingMode")));
 }
 
 // Whatever is asked, an accepted request has a plan that stays inside its payloads, and a refused

@@ -206,17 +206,18 @@ TEST(DevicesTest, SelfTestsAreDecoded) {
 
 TEST(CatalogueTest, AttributesSayTheirKindAsAnEnum) {
   constexpr AttributeValueKind kKinds[] = {AttributeValueKind::kEnum, AttributeValueKind::kInt,
-                                           AttributeValueKind::kFloat,
+                                           AttributeValueKind::kFloat, AttributeValueKind::kAxes,
                                            AttributeValueKind::kUnknown};
   v1::ListOperatorsResponse response;
   v1::OperatorInfo& op = *response.add_operators();
-  for (const char* name : {"enum", "int", "float", "complex"}) op.add_attributes()->set_kind(name);
+  for (const char* name : {"enum", "int", "float", "axes", "complex"})
+    op.add_attributes()->set_kind(name);
   const Catalogue catalogue = DecodeCatalogue(response);
   for (size_t i = 0; i < std::size(kKinds); ++i) {
     const AttributeInfo& attribute = catalogue.operators[0].attributes[i];
     EXPECT_EQ(attribute.value_kind, kKinds[i]);
     EXPECT_EQ(attribute.kind, op.attributes(static_cast<int>(i)).kind());
-    EXPECT_EQ(NameOf(attribute.value_kind), i < 3 ? attribute.kind : "unknown");
+    EXPECT_EQ(NameOf(attribute.value_kind), i < 4 ? attribute.kind : "unknown");
   }
 }
 

@@ -321,6 +321,15 @@ TEST_F(ArgumentsTest, HelpAndVersionSucceed) {
   EXPECT_EQ(err_.str(), "");
 }
 
+TEST_F(ArgumentsTest, AttributesMayBeLists) {
+  const auto run = Parse<RunArguments>(
+      {"run", "OP", "--input", "a", "--attr", "Axes=2,0", "--attr", "None=", "--attr", "Text=1,x"});
+  ASSERT_EQ(run.call.attributes.size(), 3u);
+  EXPECT_THAT(std::get<Axes>(run.call.attributes[0].value), ElementsAre(2, 0));
+  EXPECT_THAT(std::get<Axes>(run.call.attributes[1].value), IsEmpty());
+  EXPECT_EQ(std::get<std::string>(run.call.attributes[2].value), "1,x");
+}
+
 TEST_F(ArgumentsTest, WrongCommandLinesAreRefusedWithTheirCause) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{}, "subcommand"},

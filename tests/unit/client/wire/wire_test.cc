@@ -21,7 +21,8 @@ TEST(WireTest, EncodesEveryPartOfACall) {
   const std::vector<uint8_t> bytes = {1, 2, 3};
   OperatorCall call;
   call.operator_name = "OP";
-  call.attributes = {{"Mode", "FAST"}, {"Count", int64_t{-3}}, {"Scale", 0.5}};
+  call.attributes = {
+      {"Mode", "FAST"}, {"Count", int64_t{-3}}, {"Scale", 0.5}, {"Axes", Axes{2, 0}}};
   call.inputs = {TensorView::Of<uint8_t>(bytes, {2, 3}, {0, 1})};
   call.inputs[0].set_name("ATensor");
   call.output.emplace().strides = {3, 1};
@@ -33,11 +34,12 @@ TEST(WireTest, EncodesEveryPartOfACall) {
 
   const v1::ExecuteRequest request = EncodeCall(call);
   EXPECT_EQ(request.operator_(), "OP");
-  ASSERT_EQ(request.attributes_size(), 3);
+  ASSERT_EQ(request.attributes_size(), 4);
   EXPECT_EQ(request.attributes(0).name(), "Mode");
   EXPECT_EQ(request.attributes(0).enum_name(), "FAST");
   EXPECT_EQ(request.attributes(1).int_value(), -3);
   EXPECT_EQ(request.attributes(2).float_value(), 0.5);
+  EXPECT_THAT(request.attributes(3).axes().values(), ElementsAre(2, 0));
   ASSERT_EQ(request.inputs_size(), 1);
   EXPECT_EQ(request.inputs(0).name(), "ATensor");
   EXPECT_EQ(request.inputs(0).data_type(), v1::DATA_TYPE_UINT8);

@@ -74,6 +74,13 @@ TEST(CatalogueTest, TellsTheValuesOfEnums) {
   EXPECT_EQ(mode.values(2).number(), 2);
 }
 
+TEST(CatalogueTest, TellsListsOfDimensions) {
+  const v1::AttributeInfo axes = List("ACTIVATION_HARDMAX1", "").operators(0).attributes(0);
+  EXPECT_EQ(axes.name(), "Axes");
+  EXPECT_EQ(axes.kind(), "axes");
+  EXPECT_FALSE(axes.optional());
+}
+
 TEST(CatalogueTest, TellsFamiliesAndTheMembersOfAScaleBias) {
   const v1::ListOperatorsResponse response = List("ELEMENT_WISE_CLIP", "");
   ASSERT_THAT(response.operators(), SizeIs(1));
