@@ -101,6 +101,15 @@ uint64_t Plan::row_length() const {
   return length;
 }
 
+bool Plan::has_packed_rows(int tensor) const {
+  uint64_t packed_stride = 1;
+  for (int l = loop_count - 1; l >= *row_begin; --l) {
+    if (strides[tensor][l] != packed_stride) return false;
+    packed_stride *= sizes[l];
+  }
+  return true;
+}
+
 Plan MakePlan(std::span<const TensorDesc> tensors) {
   const size_t output = tensors.size() - 1;
   std::vector<Loop> loops = Merged(InOrderOfOutput(LoopsOf(tensors, ~uint32_t{0}), output));

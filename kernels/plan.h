@@ -47,6 +47,8 @@ struct Plan {
   // Number of rows and of the elements of each, where there are rows.
   uint64_t row_count() const;
   uint64_t row_length() const;
+  // Whether the elements of each row of the tensor lie one after the other, where there are rows.
+  bool has_packed_rows(int tensor) const;
 };
 
 // Makes the plan for `tensors`, the inputs followed by the output, all of the same sizes (each at

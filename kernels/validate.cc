@@ -386,14 +386,25 @@ class Validation {
   ValidationResult Finish() {
     ValidationResult result;
     result.unknown_operator = unknown_operator_;
-    result.violations = violations_.Take();
     const bool are_known = std::all_of(request_.inputs.begin(), request_.inputs.end(),
                                        [](const TensorDescView& input) { return input.is_known; });
-    if (result.violations.empty() && are_known) {
+    if (violations_.empty() && are_known) {
       FillInvocation();
-      result.invocation = std::make_shared<const Invocation>(invocation_);
+      CheckRowLength();
+      if (violations_.empty()) result.invocation = std::make_shared<const Invocation>(invocation_);
     }
+    result.violations = violations_.Take();
     return result;
+  }
+
+  // Rows that are not packed are gathered into memory that nobody is charged for.
+  void CheckRowLength() {
+    const Plan& plan = invocation_.plan;
+    if (!plan.row_begin || plan.row_length() <= kMaxGatheredRow) return;
+    if (plan.has_packed_rows(0) && plan.has_packed_rows(1)) return;
+    violations_.Add(InputField(*positions_[0]), "The rows have ", plan.row_length(),
+                    " elements that do not lie one after the other; allowed: at most ",
+                    kMaxGatheredRow, ", or packed rows of any length.");
   }
 
   void FillInvocation() {
@@ -419,7 +430,7 @@ class Validation {
   uint32_t RowDimensions() const {
     const int axes = op_->axes_attribute();
     return axes < 0 ? uint32_t{1} << (invocation_.output.dimension_count - 1)
-                    : invocation_.attributes[axes];
+                    : static_cast<uint32_t>(invocation_.attributes[axes]);
   }
 
   const OperatorRequest& request_;

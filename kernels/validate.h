@@ -64,6 +64,9 @@ struct ValidationLimits {
 // with more is refused with a single violation about their number.
 inline constexpr size_t kMaxListedItems = 64;
 
+// Most elements of a row whose elements do not lie one after the other, in the input or the output.
+inline constexpr uint64_t kMaxGatheredRow = uint64_t{4} << 20;
+
 // One thing that is wrong with a request.
 struct Violation {
   std::string field;        // proto path: "inputs[1].strides[0]"

@@ -177,6 +177,7 @@ class AttributeCheck {
     seen_[index] = true;
     const std::optional<uint64_t> value = ValueOf(given, *traits, scalar_type_);
     values_[index] = value.value_or(0);
+    is_valid_[index] = value.has_value();
     if (!value) {
       violations_.Add(absl::StrCat(field, ".value"), "The value ", ValueText(given), " of ",
                       traits->name, " is not allowed; allowed: ", AllowedValues(*traits), ".");
@@ -228,6 +229,8 @@ class AttributeCheck {
   // An activation has the attributes that it has as an operator of its own, and needs them all.
   void TakeFusedActivation(GivenAttributes& given) {
     const size_t at = op_.attributes.size();
+    // Of one that was refused nothing is known.
+    if (seen_[at] && !is_valid_[at]) return;
     const OpTraits* const activation =
         seen_[at] ? &TraitsOf(static_cast<OpId>(values_[at])) : nullptr;
     if (activation != nullptr) given.fused_activation = {activation->id, {}};
@@ -297,6 +300,7 @@ class AttributeCheck {
   // Room for all of AttributesFor().
   static constexpr size_t kMaxKnown = kMaxAttributes + 2 + 1 + kFusedAttributes.size();
   std::array<bool, kMaxKnown> seen_ = {};
+  std::array<bool, kMaxKnown> is_valid_ = {};
   std::array<uint64_t, kMaxKnown> values_ = {};
 };
 

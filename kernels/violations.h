@@ -27,6 +27,7 @@ class ViolationList {
   }
 
   size_t size() const { return violations_.size(); }
+  bool empty() const { return violations_.empty(); }
   std::vector<Violation> Take() { return std::move(violations_); }
 
  private:

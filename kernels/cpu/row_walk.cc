@@ -15,15 +15,6 @@ constexpr int kOutput = 1;
 // Bytes of short rows in a buffer: two of them fit in a first-level cache.
 constexpr uint64_t kBufferBytes = 8192;
 
-bool HasPackedRows(const Plan& plan, int tensor) {
-  uint64_t packed_stride = 1;
-  for (int l = plan.loop_count - 1; l >= *plan.row_begin; --l) {
-    if (plan.strides[tensor][l] != packed_stride) return false;
-    packed_stride *= plan.sizes[l];
-  }
-  return true;
-}
-
 // The copy of neighbouring rows from a tensor to packed elements.
 CopyNest CopyOf(const Plan& plan, int tensor, uint64_t rows, size_t element_size) {
   CopyNest nest;
@@ -67,8 +58,8 @@ RowWalk::RowWalk(const Plan& plan, RowKernel kernel, size_t element_size)
       element_size_(element_size),
       row_count_(plan.row_count()),
       row_bytes_(plan.row_length() * element_size),
-      input_is_packed_(HasPackedRows(plan, kInput)),
-      output_is_packed_(HasPackedRows(plan, kOutput)),
+      input_is_packed_(plan.has_packed_rows(kInput)),
+      output_is_packed_(plan.has_packed_rows(kOutput)),
       rows_at_once_(input_is_packed_ && output_is_packed_
                         ? UINT64_MAX
                         : std::max<uint64_t>(1, kBufferBytes / row_bytes_)) {}

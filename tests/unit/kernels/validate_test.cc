@@ -300,8 +300,9 @@ TEST(ValidateTest, ActivationsAreFusedWithTheirAttributes) {
               ElementsAre(IsViolation("attributes", "Beta is given, but ACTIVATION_ELU has none")));
   EXPECT_THAT(add({{"FusedActivation.Beta", 1.0}}).violations,
               ElementsAre(IsViolation("attributes", "FusedActivation is not")));
-  EXPECT_THAT(add({{kFusedActivation, "ACTIVATION_SWISH"}}).violations,
-              ElementsAre(IsViolation("attributes[0].value", "allowed: ACTIVATION_CELU")));
+  EXPECT_THAT(
+      add({{kFusedActivation, "ACTIVATION_SWISH"}, {"FusedActivation.Beta", 1.0}}).violations,
+      ElementsAre(IsViolation("attributes[0].value", "allowed: ACTIVATION_CELU")));
   EXPECT_THAT(add({{kFusedActivation, "ACTIVATION_GELU"}}, "3_0").violations,
               ElementsAre(IsViolation("attributes",
                                       "ACTIVATION_GELU, given as FusedActivation, "
@@ -323,6 +324,19 @@ TEST(ValidateTest, ExponentsHaveATypeOfTheirOwnFromLevel30On) {
                                       "FLOAT16 of ExponentTensor differs from the data type "
                                       "FLOAT32 of InputTensor")));
   EXPECT_THAT(violations("3_0"), IsEmpty());
+}
+
+TEST(ValidateTest, GatheredRowsAreBounded) {
+  const auto violations = [](uint32_t length, std::vector<uint32_t> strides) {
+    RequestBuilder builder("ACTIVATION_SOFTMAX");
+    return builder.Input({kFloat16, {2, length}, std::move(strides)}).Validate().violations;
+  };
+  const uint32_t most = kMaxGatheredRow;
+  EXPECT_THAT(violations(most, {1, 2}), IsEmpty());
+  EXPECT_THAT(violations(most + 1, {1, 2}),
+              ElementsAre(IsViolation("inputs[0]", "have 4194305 elements that do not lie")));
+  EXPECT_THAT(violations(most + 1, {}), IsEmpty());
+  EXPECT_THAT(violations(most + 1, {most + 5, 1}), IsEmpty());
 }
 
 TEST(ValidateTest, ElementsOf64BitsAreNotScaled) {
