@@ -198,15 +198,17 @@ std::vector<double> ExactLogSoftmax(std::span<const float> row) {
   const float maximum = *std::max_element(row.begin(), row.end());
   Real rest(0);
   double maxima = 0;
+  bool has_rest = false;
   for (float x : row) {
     if (x == maximum) {
       ++maxima;
     } else {
       rest = rest + Apply(mpfr_exp, Difference(x, maximum));
+      has_rest = has_rest || std::isfinite(x);
     }
   }
   // Where it is far smaller than any element, any such number does as well.
-  if (mpfr_sgn(rest.get()) > 0 && mpfr_cmp_d(rest.get(), 0x1p-200) < 0) rest = Real(0x1p-200);
+  if (has_rest && mpfr_cmp_d(rest.get(), 0x1p-200) < 0) rest = Real(0x1p-200);
   const Real logarithm = Apply(mpfr_log, Real(maxima)) + Apply(mpfr_log1p, rest / Real(maxima));
   std::vector<double> results;
   for (float x : row) results.push_back(RoundedToOdd(Difference(x, maximum) + -logarithm));

@@ -103,7 +103,7 @@ absl::Status SteadyClient::Sequence() {
 
 absl::Status SteadyClient::Refused() {
   OperatorCall call = Round(Input());
-  call.attributes.front().value = "UPWARDS";
+  call.attributes.front().value.emplace<std::string>("UPWARDS");
   const absl::Status status = client_->Execute(call).status();
   if (absl::IsInvalidArgument(status)) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("a wrong call was not refused: ", status.ToString()));
