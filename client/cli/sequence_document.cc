@@ -79,6 +79,8 @@ absl::Status ParseAttributes(const Json& json, const std::string& path,
     } else if (value.is_number_integer() &&
                !(value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX)) {
       attributes.push_back({name, value.get<int64_t>()});
+    } else if (value.is_number_unsigned()) {
+      attributes.push_back({name, value.get<uint64_t>()});
     } else if (value.is_array() && std::all_of(value.begin(), value.end(), IsAxis)) {
       attributes.push_back({name, value.get<Axes>()});
     } else {

@@ -80,6 +80,20 @@ class SequenceTest(CliCase):
         self.succeed("sequence", self.document(steps))
         self.assert_same(np.load(output), np.stack([np.trunc(self.x)] * 2)[None])
 
+    def test_lists_and_large_integers_are_attributes(self):
+        output = str(self.folder / "y.npy")
+        words = np.array([5, 2**64 - 1], np.uint64)
+        limits = {"MinMaxDataType": "UINT64", "Min": 2**64 - 2, "Max": 2**64 - 1}
+        self.succeed("sequence", self.document([
+            {"operator": "ELEMENT_WISE_CLIP1", "attributes": limits,
+             "inputs": [str(self.save("words.npy", words))], "output": output}]))
+        self.assert_same(np.load(output), np.maximum(words, np.uint64(2**64 - 2)))
+        for axes, expected in (([0], [0, 1, 0]), ([], [1, 1, 1])):
+            self.succeed("sequence", self.document([
+                {"operator": "ACTIVATION_HARDMAX1", "attributes": {"Axes": axes},
+                 "inputs": [self.file], "output": output}]))
+            self.assert_same(np.load(output), np.array(expected, np.float32))
+
     def test_errors_name_the_field(self):
         step = {**ROUND, "inputs": [self.file]}
         cases = [
@@ -96,8 +110,8 @@ class SequenceTest(CliCase):
             ({"inputs": [self.file]}, "steps[1].operator is missing"),
             ({**step, "operator": 3}, "steps[1].operator is 3, not the name of an operator"),
             ({**step, "atributes": {}}, "steps[1].atributes is unknown; allowed are operator, "),
-            ({**step, "attributes": {"RoundingMode": [1]}},
-             "steps[1].attributes.RoundingMode is [1], not the name of an enum value"),
+            ({**step, "attributes": {"RoundingMode": [-1]}},
+             "steps[1].attributes.RoundingMode is [-1], not the name of an enum value"),
             ({**step, "output": "step:0"}, "steps[1].output is \"step:0\", not \"FILE.npy\""),
             ({**step, "output_strides": []}, "steps[1].output_strides is []"),
             ("ROUND", "steps[1] is \"ROUND\", not an object"),

@@ -204,8 +204,9 @@ void CaseWriter::Outputs() {
       "response above the largest message",
       [](auto& r) {
         for (int i = 0; i < r.inputs_size(); ++i) {
-          SetSizes(*r.mutable_inputs(i), {static_cast<uint32_t>(kMalformedMaxMessageBytes)});
-          SetStrides(*r.mutable_inputs(i), {0});
+          SetSizes(*r.mutable_inputs(i),
+                   {static_cast<uint32_t>(kMalformedMaxMessageBytes) / 1024, 1024});
+          SetStrides(*r.mutable_inputs(i), {0, 0});
           r.set_payloads(i, r.payloads(i).substr(0, r.payloads(i).size() / 4));
         }
       },
