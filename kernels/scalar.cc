@@ -12,7 +12,8 @@ namespace {
 float NearestHalf(double number) {
   if (!(std::abs(number) < 65520)) return static_cast<float>(number * 0x1p120);
   // Its digits end ten places behind the first, and at 2^-24.
-  const int last = std::max(std::ilogb(number) - 10, -24);
+  constexpr double kLeastNormal = 0x1p-14;
+  const int last = std::ilogb(std::max(std::abs(number), kLeastNormal)) - 10;
   return static_cast<float>(std::ldexp(std::nearbyint(std::ldexp(number, -last)), last));
 }
 
