@@ -155,15 +155,15 @@ TEST_P(RowConformanceTest, EverySetOfDimensions) {
 // Several threads, buffers of several rows, and rows that are longer than a buffer.
 TEST_P(RowConformanceTest, ManyRowsAndLongOnes) {
   if (std::get<int64_t>(GetParam()) != RunnableTargets().front()) return;
-  Check({70'001, 17}, {}, {}, {1});
   Check({70'001, 17}, {1, 70'001}, {}, {1});
-  Check({70'001, 17}, {1, 70'001}, {1, 70'001}, {1});
-  Check({3, 400'001}, {2 * 400'001, 2}, {}, {1});
+  Check({7001, 17}, {}, {}, {1});
+  Check({7001, 17}, {1, 7001}, {1, 7001}, {1});
+  Check({3, 40'001}, {2 * 40'001, 2}, {}, {1});
   if (!has_axes()) return;
-  Check({17, 70'001}, {}, {}, {0});
-  Check({600, 1000}, {}, {}, {});
-  Check({600, 1000}, {1, 600}, {2, 1200}, {});
-  Check({100, 7, 900}, {}, {900, 90'000, 1}, {1});
+  Check({17, 7001}, {}, {}, {0});
+  Check({60, 1000}, {}, {}, {});
+  Check({60, 1000}, {1, 60}, {2, 120}, {});
+  Check({10, 7, 900}, {}, {900, 9000, 1}, {1});
 }
 
 std::string NameOfInstance(const ::testing::TestParamInfo<std::tuple<RowCell, int64_t>>& instance) {
