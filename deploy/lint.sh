@@ -23,7 +23,7 @@ changed_files() {
   local base
   base=$(git merge-base HEAD origin/main 2>/dev/null) || return
   [[ $base != "$(git rev-parse HEAD)" || -n $(git status --porcelain -- '*.cc') ]] || return
-  { git diff --name-only --diff-filter=d "$base" -- '*.cc' && tracked --others '*.cc'; } | sort -u |
+  { git diff --name-only --diff-filter=d "$base" -- '*.cc' && git ls-files --others --exclude-standard -- '*.cc'; } | sort -u |
     while read -r file; do
       # Only what the release build compiles has a command line that clang-tidy can use.
       if grep -q "/$file\"" build/release/compile_commands.json; then printf '%s\n' "$file"; fi
