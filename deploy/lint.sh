@@ -4,10 +4,10 @@
 #
 #   deploy/lint.sh [--all]
 #
-# clang-tidy looks at the .cc files that differ from the branch's fork point with origin/main, or at
-# all of them with --all or where there is no such point. Needs a configured build/release, and for all
-# files build/lint, where CMake puts up to 16 files of a library into one, so that the headers which
-# they share are read once.
+# clang-tidy looks at the .cc files that differ from the branch's fork point with origin/main, and at
+# those that include a header which does, or at all of them with --all or where there is no such
+# point. Needs a configured build/release, and for all files build/lint, where CMake puts up to 16
+# files of a library into one, so that the headers which they share are read once.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,12 +18,16 @@ stage() { printf 'lint: %s\n' "$*"; }
 
 tracked() { git ls-files --cached --others --exclude-standard -- "$@"; }
 
-# The .cc files that changed, one per line; fails where that cannot be told.
+# The .cc files that changed or include a header that did, one per line; fails where that cannot be told.
 changed_files() {
-  local base
+  local base changed
   base=$(git merge-base HEAD origin/main 2>/dev/null) || return
-  [[ $base != "$(git rev-parse HEAD)" || -n $(git status --porcelain -- '*.cc') ]] || return
-  { git diff --name-only --diff-filter=d "$base" -- '*.cc' && git ls-files --others --exclude-standard -- '*.cc'; } | sort -u |
+  changed=$(git diff --name-only --diff-filter=d "$base" -- '*.cc' '*.h' &&
+    git ls-files --others --exclude-standard -- '*.cc' '*.h')
+  [[ -n $changed ]] || return
+  { grep '\.cc$' <<<"$changed" || true
+    grep '\.h$' <<<"$changed" | sed 's,^client/include/,,; s,.*,#include "&",' |
+      git grep -l --untracked -F -f - -- '*.cc' || true; } | sort -u |
     while read -r file; do
       # Only what the release build compiles has a command line that clang-tidy can use.
       if grep -q "/$file\"" build/release/compile_commands.json; then printf '%s\n' "$file"; fi
@@ -36,7 +40,7 @@ united_files() {
   sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build/lint/compile_commands.json | sort -u |
     while read -r file; do
       if [[ $file != "$PWD/build/"* ]] ||
-        grep "^#include \"$PWD/" "$file" | grep -qv "\"$PWD/build/"; then
+        grep -s "^#include \"$PWD/" "$file" | grep -qv "\"$PWD/build/"; then
         printf '%s\n' "$file"
       fi
     done

@@ -73,7 +73,7 @@ class SequenceValidation {
       violations_.Add("outputs", "The number of outputs (", request_.outputs.size(),
                       ") exceeds the most steps that there can be (", limits_.max_steps, ").");
     }
-    return violations_.size() == 0;
+    return violations_.empty();
   }
 
   void CheckInputs() {
