@@ -83,11 +83,8 @@ void Activate(const FusedActivation& activation, DataType type, std::byte* eleme
 
 // The dimensions in which elements of a row differ, each as a bit.
 uint32_t RowDimensionsOf(const Invocation& call) {
-  const OpTraits& traits = TraitsOf(call.op);
-  for (size_t a = 0; a < traits.attributes.size(); ++a) {
-    if (traits.attributes[a].kind == AttributeKind::kAxes)
-      return static_cast<uint32_t>(call.attributes[a]);
-  }
+  const int axes = TraitsOf(call.op).axes_attribute();
+  if (axes >= 0) return static_cast<uint32_t>(call.attributes[static_cast<size_t>(axes)]);
   return 1u << (call.output.dimension_count - 1);
 }
 

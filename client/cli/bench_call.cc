@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <type_traits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -39,17 +41,40 @@ void Fill(DataType type, std::mt19937_64& random, std::string& bytes) {
   Fill<uint8_t>(random, bytes);
 }
 
+// A value that suits the tensors of the call: the first of an enum, their type, rows along their
+// last dimension. Without one where none suits better than others.
+std::optional<Attribute> Suggested(const AttributeInfo& info, const BenchArguments& arguments) {
+  switch (info.value_kind) {
+    case AttributeValueKind::kEnum:
+      if (info.values.empty()) break;
+      return Attribute{info.name, info.values.front().name};
+    case AttributeValueKind::kDataType:
+      return Attribute{info.name, std::string(NameOf(arguments.type))};
+    case AttributeValueKind::kAxes:
+      return Attribute{info.name, Axes{static_cast<int64_t>(arguments.shape.size()) - 1}};
+    case AttributeValueKind::kUnknown:
+    case AttributeValueKind::kInt:
+    case AttributeValueKind::kFloat:
+    case AttributeValueKind::kScalar:
+    case AttributeValueKind::kActivation:
+      break;
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<std::vector<Attribute>> CompleteAttributes(const OperatorInfo& op,
-                                                          std::vector<Attribute> attributes) {
+                                                          const BenchArguments& arguments) {
+  std::vector<Attribute> attributes = arguments.attributes;
   for (const AttributeInfo& info : op.attributes) {
     const bool given = std::any_of(attributes.begin(), attributes.end(),
                                    [&](const Attribute& a) { return a.name == info.name; });
     if (given || info.optional) continue;
-    if (info.values.empty()) {
+    std::optional<Attribute> suggested = Suggested(info, arguments);
+    if (!suggested) {
       return absl::InvalidArgumentError(absl::StrCat("attribute ", info.name, " has no default; ",
                                                      "give it with --attr ", info.name, "=..."));
     }
-    attributes.push_back({info.name, info.values.front().name});
+    attributes.push_back(*std::move(suggested));
   }
   return attributes;
 }
@@ -72,7 +97,7 @@ absl::StatusOr<Tensor> MakeRandomTensor(DataType type, const Dimensions& sizes, 
 }
 
 absl::StatusOr<FileCall> MakeBenchCall(const OperatorInfo& op, const BenchArguments& arguments) {
-  absl::StatusOr<std::vector<Attribute>> attributes = CompleteAttributes(op, arguments.attributes);
+  absl::StatusOr<std::vector<Attribute>> attributes = CompleteAttributes(op, arguments);
   if (!attributes.ok()) return attributes.status();
   FileCall made;
   made.call.operator_name = op.name;

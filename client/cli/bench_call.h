@@ -16,8 +16,9 @@ namespace opserve::cli {
 absl::StatusOr<Tensor> MakeRandomTensor(DataType type, const Dimensions& sizes, uint64_t seed);
 
 // A call of `op` with tensors of arguments.shape. Each input has arguments.type if it may, else the
-// first type that it may have; attributes that are missing take their first value.
-// INVALID_ARGUMENT if no input may have the type, or if a missing attribute has no first value.
+// first type that it may have. Attributes that are missing take their first value, that type, or
+// the last dimension as a list of dimensions. INVALID_ARGUMENT if no input may have the type, or if
+// a missing attribute is a number.
 absl::StatusOr<FileCall> MakeBenchCall(const OperatorInfo& op, const BenchArguments& arguments);
 
 }  // namespace opserve::cli

@@ -274,7 +274,7 @@ class CliTest(CliCase):
                                delta=0.001 * report["calls_per_s"])
 
     def test_bench_closed_and_open_loop(self):
-        for operator in ("ELEMENT_WISE_IF", "ELEMENT_WISE_IS_INFINITY",
+        for operator in ("ACTIVATION_HARDMAX1", "ELEMENT_WISE_IF", "ELEMENT_WISE_IS_INFINITY",
                          "ELEMENT_WISE_MODULUS_TRUNCATE", "ELEMENT_WISE_ROUND"):
             done = opserve("bench", operator, "--duration", "200ms", "--shape", "16x16", "--type",
                            "FLOAT16", "--concurrency", 2, "--json")

@@ -114,7 +114,7 @@ struct HealthArguments {
 struct BenchArguments {
   ServerArguments server;
   std::string operator_name = "ELEMENT_WISE_ROUND";
-  std::vector<Attribute> attributes;  // those missing take the first allowed value
+  std::vector<Attribute> attributes;  // MakeBenchCall tells what those missing are
   Dimensions shape = {256, 256};
   DataType type = DataType::kFloat32;
   DevicePreference device = DevicePreference::kDefault;

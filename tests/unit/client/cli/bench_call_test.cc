@@ -14,8 +14,9 @@ OperatorInfo SelectLike() {
   OperatorInfo op;
   op.name = "SELECT";
   op.inputs = {{"Condition"}, {"A"}};
-  op.attributes = {{"Mode", "enum", false, {{"FIRST", 0, ""}, {"SECOND", 1, ""}}},
-                   {"Extra", "float", true, {}}};
+  op.attributes = {
+      {"Mode", "enum", false, {{"FIRST", 0, ""}, {"SECOND", 1, ""}}, AttributeValueKind::kEnum},
+      {"Extra", "float", true, {}, AttributeValueKind::kFloat}};
   const SupportInfo old_row = {"1_0",
                                {{"Condition", 4, 4, {DataType::kUint8}},
                                 {"A", 4, 4, {DataType::kFloat16}},
@@ -49,6 +50,20 @@ TEST(BenchCallTest, FillsInMissingAttributesOnly) {
   made = MakeBenchCall(SelectLike(), arguments);
   ASSERT_EQ(made->call.attributes.size(), 1u);
   EXPECT_EQ(std::get<std::string>(made->call.attributes[0].value), "SECOND");
+}
+
+TEST(BenchCallTest, TypesAndListsOfDimensionsSuitTheTensors) {
+  OperatorInfo op = SelectLike();
+  op.attributes = {{"Type", "data_type", false, {}, AttributeValueKind::kDataType},
+                   {"Axes", "axes", false, {}, AttributeValueKind::kAxes}};
+  BenchArguments arguments;
+  arguments.type = DataType::kInt64;
+  arguments.shape = {4, 5, 6};
+  const auto made = MakeBenchCall(op, arguments);
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_EQ(made->call.attributes.size(), 2u);
+  EXPECT_EQ(std::get<std::string>(made->call.attributes[0].value), "INT64");
+  EXPECT_EQ(std::get<Axes>(made->call.attributes[1].value), Axes{2});
 }
 
 TEST(BenchCallTest, PassesOnHowAndWhereToRun) {
