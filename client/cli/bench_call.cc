@@ -44,20 +44,12 @@ void Fill(DataType type, std::mt19937_64& random, std::string& bytes) {
 // A value that suits the tensors of the call: the first of an enum, their type, rows along their
 // last dimension. Without one where none suits better than others.
 std::optional<Attribute> Suggested(const AttributeInfo& info, const BenchArguments& arguments) {
-  switch (info.value_kind) {
-    case AttributeValueKind::kEnum:
-      if (info.values.empty()) break;
-      return Attribute{info.name, info.values.front().name};
-    case AttributeValueKind::kDataType:
-      return Attribute{info.name, std::string(NameOf(arguments.type))};
-    case AttributeValueKind::kAxes:
-      return Attribute{info.name, Axes{static_cast<int64_t>(arguments.shape.size()) - 1}};
-    case AttributeValueKind::kUnknown:
-    case AttributeValueKind::kInt:
-    case AttributeValueKind::kFloat:
-    case AttributeValueKind::kScalar:
-    case AttributeValueKind::kActivation:
-      break;
+  if (!info.values.empty()) return Attribute{info.name, info.values.front().name};
+  if (info.value_kind == AttributeValueKind::kDataType) {
+    return Attribute{info.name, std::string(NameOf(arguments.type))};
+  }
+  if (info.value_kind == AttributeValueKind::kAxes) {
+    return Attribute{info.name, Axes{static_cast<int64_t>(arguments.shape.size()) - 1}};
   }
   return std::nullopt;
 }

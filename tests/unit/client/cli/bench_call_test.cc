@@ -14,9 +14,8 @@ OperatorInfo SelectLike() {
   OperatorInfo op;
   op.name = "SELECT";
   op.inputs = {{"Condition"}, {"A"}};
-  op.attributes = {
-      {"Mode", "enum", false, {{"FIRST", 0, ""}, {"SECOND", 1, ""}}, AttributeValueKind::kEnum},
-      {"Extra", "float", true, {}, AttributeValueKind::kFloat}};
+  op.attributes = {{"Mode", "enum", false, {{"FIRST", 0, ""}, {"SECOND", 1, ""}}},
+                   {"Extra", "float", true, {}}};
   const SupportInfo old_row = {"1_0",
                                {{"Condition", 4, 4, {DataType::kUint8}},
                                 {"A", 4, 4, {DataType::kFloat16}},
