@@ -11,6 +11,7 @@ import subprocess
 import urllib.error
 import urllib.request
 
+from free_port import free_port
 from required import skip_without
 
 # The key under which an answer has the number of an element.
@@ -33,6 +34,7 @@ class WebDriver:
 
     def __init__(self, folder):
         self._folder = folder
+        self._log = folder / "chromedriver.log"
         self._driver = None
         self._port = None
         self._session = ""
@@ -41,8 +43,10 @@ class WebDriver:
         for program in ("chromium", "chromedriver"):
             if shutil.which(program) is None:
                 skip_without("chromium", f"{program} is not installed")
-        self._driver = subprocess.Popen(["chromedriver", "--port=0"], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        with self._log.open("wb") as log:
+            self._driver = subprocess.Popen(["chromedriver", f"--port={free_port()}"],
+                                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                            stderr=log, text=True)
         try:
             self._port = self._read_port()
             options = {"binary": shutil.which("chromium"),
@@ -71,7 +75,7 @@ class WebDriver:
             found = re.search(r"started successfully on port (\d+)", line)
             if found:
                 return int(found.group(1))
-        raise WebDriverError("chromedriver ended before it listened")
+        raise WebDriverError("chromedriver ended before it listened: " + self._log.read_text())
 
     def call(self, method, path, body=None):
         """The result of a command of the session; raises WebDriverError with the driver's words."""

@@ -9,7 +9,6 @@ import json
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "testing"))
+from free_port import free_port  # pylint: disable=wrong-import-position
 from required import skip_without  # pylint: disable=wrong-import-position
 from server_process import ServerProcess, metrics_address  # pylint: disable=wrong-import-position
 
@@ -45,12 +45,6 @@ def check(command, text=None):
                           check=False)
     said = (done.stdout + done.stderr).strip()
     return f"{' '.join(map(str, command))}: {said}" if done.returncode else ""
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def query(port, expression):
