@@ -1,7 +1,8 @@
 // File: kernels/data_type.h
 //
-// What operators need of element types beyond opserve/data_type.h: sets of them, and types of the
-// same size. Everything here is constexpr, stateless and safe to use from any thread.
+// What operators need of element types beyond opserve/data_type.h: sets of them, which are floats,
+// and types of the same size. Everything here is constexpr, stateless and safe to use from any
+// thread.
 
 #ifndef OPSERVE_KERNELS_DATA_TYPE_H_
 #define OPSERVE_KERNELS_DATA_TYPE_H_
@@ -13,6 +14,11 @@
 #include "opserve/data_type.h"
 
 namespace opserve {
+
+// Whether it is a float type, of any width.
+constexpr bool IsFloat(DataType type) {
+  return type == DataType::kFloat64 || type == DataType::kFloat32 || type == DataType::kFloat16;
+}
 
 // The unsigned integer type of as many bytes, whose moves serve every type of that size. kUnknown
 // for kUnknown.

@@ -48,12 +48,13 @@ struct FusedActivation {
 
 struct Invocation {
   OpId op = {};
-  // Element type that selects the kernel: that of input OpTraits::lane_input().
+  // Element type that selects the kernel: that of tensor OpTraits::lane_tensor().
   DataType lane_type = DataType::kUnknown;
   AttributeValues attributes = {};
   std::optional<ScaleBias> scale_bias = {};
   std::optional<FusedActivation> fused_activation = {};
-  // Inputs in operator order; data_type is kUnknown where an optional input is absent.
+  // Inputs in operator order; data_type is kUnknown where an optional input is absent. What has one
+  // element that goes with all others has the sizes of the output and strides of 0.
   std::array<TensorDesc, kMaxInputs> inputs = {};
   // Which payload of the request holds input i. -1 where the input is absent.
   std::array<int, kMaxInputs> payload_index = {};

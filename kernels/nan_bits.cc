@@ -5,14 +5,6 @@
 #include "kernels/op_table.h"
 
 namespace opserve {
-namespace {
-
-bool IsFloatType(DataType type) {
-  return type == DataType::kFloat64 || type == DataType::kFloat32 || type == DataType::kFloat16;
-}
-
-}  // namespace
-
 bool ReadsBits(OpId op) {
   const OpShape& shape = TraitsOf(op).shape;
   return shape.is_bitwise && !shape.only_moves;
@@ -28,7 +20,7 @@ bool ShowsNanBits(std::span<const SequenceStep> steps) {
       if (source.kind == TensorSource::Kind::kStep && holds[source.index]) takes = true;
     }
     if (takes && ReadsBits(call.op)) return true;
-    holds.push_back(IsFloatType(call.output.data_type) && (takes || !call.keeps_nan_bits()));
+    holds.push_back(IsFloat(call.output.data_type) && (takes || !call.keeps_nan_bits()));
   }
   return false;
 }

@@ -17,7 +17,12 @@ using enum DataType;
 
 // Type groups of DirectML's support tables.
 inline constexpr DataTypeSet kF16 = {kFloat16};
+inline constexpr DataTypeSet kF32 = {kFloat32};
 inline constexpr DataTypeSet kU8 = {kUint8};
+inline constexpr DataTypeSet kBytes2 = {kInt8, kUint8};
+inline constexpr DataTypeSet kFloat32AndInt32 = {kFloat32, kInt32};
+inline constexpr DataTypeSet kFloatsAndInt32 = {kFloat32, kFloat16, kInt32};
+inline constexpr DataTypeSet kIntegers6 = {kInt32, kInt16, kInt8, kUint32, kUint16, kUint8};
 inline constexpr DataTypeSet kFloat32And16 = {kFloat32, kFloat16};
 inline constexpr DataTypeSet kU32 = {kUint32};
 inline constexpr DataTypeSet kFlags = {kUint32, kUint8};

@@ -26,10 +26,11 @@ enum class OpResult : uint8_t {
 
 // The signature of a kernel. Every input of an operator has either elements of the lane type, for
 // which the kernel is made; or conditions: UINT8, where 0 stands for false; or numbers of a type of
-// its own with fewer than 64 bits, which kernels get as FLOAT64.
+// its own with fewer than 64 bits, which kernels get as FLOAT64, and zeros where they are absent.
+// Where no input is of the lane type, the output's type is that.
 struct OpShape {
   // One letter per input, in the operator's order: what kernel expressions call its element. 'c'
-  // is a condition, 'e' a number of a type of its own, the others are of the lane type.
+  // is a condition, 'x' and 'y' are of the lane type, the others numbers of types of their own.
   absl::string_view operands = {};
   OpResult result = OpResult::kValue;
   // Whether elements are bits and never numbers. Types of one size then share a kernel, and a NaN
@@ -40,6 +41,8 @@ struct OpShape {
   // Whether a kernel computes a row of elements at a time, each from all of them. Calls then have
   // no element that can be computed alone.
   bool is_row = false;
+  // Whether kernels of integers come in two kinds: for numbers of integer types, and of others.
+  bool tells_integers = false;
 
   constexpr int input_count() const { return static_cast<int>(operands.size()); }
 
@@ -47,15 +50,18 @@ struct OpShape {
   constexpr bool is_condition(int i) const { return operands[static_cast<size_t>(i)] == 'c'; }
 
   // Whether input `i` holds numbers of a type of its own.
-  constexpr bool is_number(int i) const { return operands[static_cast<size_t>(i)] == 'e'; }
+  constexpr bool is_number(int i) const { return !is_condition(i) && !is_lane(i); }
 
   // Whether input `i` is of the lane type.
-  constexpr bool is_lane(int i) const { return !is_condition(i) && !is_number(i); }
+  constexpr bool is_lane(int i) const {
+    const char letter = operands[static_cast<size_t>(i)];
+    return letter == 'x' || letter == 'y';
+  }
 
-  // The input that holds numbers of a type of its own; -1 if there is none.
+  // The first input that holds numbers of a type of its own; input_count() if there is none.
   constexpr int number_input() const {
-    int i = input_count() - 1;
-    while (i >= 0 && !is_number(i)) --i;
+    int i = 0;
+    while (i < input_count() && !is_number(i)) ++i;
     return i;
   }
 
@@ -68,7 +74,7 @@ struct OpShape {
 };
 
 // The shapes, and for each the parameters of a function whose body is a kernel expression:
-// OPSERVE_OPERANDS_shape declares c as CONDITION, x and y as VALUE, and e as the driver has it.
+// OPSERVE_OPERANDS_shape declares c as CONDITION, others as VALUE, and e as the driver has it.
 namespace op_shapes {
 
 // T(x)
@@ -80,8 +86,17 @@ inline constexpr OpShape kBinary = {.operands = "xy"};
 #define OPSERVE_OPERANDS_Binary(CONDITION, VALUE) VALUE x, VALUE y
 
 // T(x, e)
-inline constexpr OpShape kPower = {.operands = "xe"};
+inline constexpr OpShape kPower = {.operands = "xe", .tells_integers = true};
 #define OPSERVE_OPERANDS_Power(CONDITION, VALUE) VALUE x, const auto &e
+
+// T(v, s, z): a value, a scale and a zero point
+inline constexpr OpShape kQuantization = {.operands = "vsz"};
+#define OPSERVE_OPERANDS_Quantization(CONDITION, VALUE) VALUE v, VALUE s, VALUE z
+
+// T(a, s, z, b, t, w, r, u): two values with scales and zero points, and those of the result
+inline constexpr OpShape kQuantizedSum = {.operands = "aszbtwru"};
+#define OPSERVE_OPERANDS_QuantizedSum(CONDITION, VALUE) \
+  VALUE a, VALUE s, VALUE z, VALUE b, VALUE t, VALUE w, VALUE r, VALUE u
 
 // bool(x)
 inline constexpr OpShape kPredicate = {.operands = "x", .result = OpResult::kFlag};

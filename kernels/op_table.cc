@@ -37,25 +37,33 @@ constexpr bool SupportIsSound(const OpTraits& op) {
   return true;
 }
 
+// Whether the types of these tensors must be equal, and those of no others with them.
+constexpr bool HasGroup(const OpTraits& op, TensorMask tensors) {
+  for (const TypeGroup& group : op.same_data_type) {
+    if (group.tensors == tensors && !group.integers_count_as_float32) return true;
+  }
+  return false;
+}
+
 // Whether the tensors are what the kernel takes them for, whose memory it reads and writes as its
 // shape says: conditions are UINT8, flags and counts UINT8 or UINT32, numbers of a type of their
 // own have fewer than 64 bits, and all others have one type, which is the lane's.
 constexpr bool ShapeIsSound(const OpTraits& op) {
   if (op.input_count() != op.shape.input_count()) return false;
-  if (op.lane_input() >= op.input_count()) return false;
   const bool gives_value = op.shape.result == OpResult::kValue;
+  if (op.lane_tensor() == op.input_count() && !gives_value) return false;
   const auto is_lane = [&](int t) {
     return t < op.input_count() ? op.shape.is_lane(t) : gives_value;
   };
   const auto is_small = [](DataTypeSet types) {
     return (types | op_rows::kNumeric8) == op_rows::kNumeric8;
   };
-  int lane_tensors = 0;
-  for (int t = 0; t < op.tensor_count(); ++t) lane_tensors += is_lane(t) ? 1 : 0;
+  TensorMask lanes = 0;
+  for (int t = 0; t < op.tensor_count(); ++t) lanes |= is_lane(t) ? op.MaskOf(t) : TensorMask{0};
+  if (lanes != op.MaskOf(op.lane_tensor()) && !HasGroup(op, lanes)) return false;
   for (int t = 0; t < op.tensor_count(); ++t) {
-    if (op.shares_type(t) != (is_lane(t) && lane_tensors > 1)) return false;
     for (const SupportRow& row : op.support) {
-      const bool is_sound = is_lane(t) ? row.types[t] == row.types[op.lane_input()]
+      const bool is_sound = is_lane(t) ? row.types[t] == row.types[op.lane_tensor()]
                             : t < op.input_count() && op.shape.is_number(t) ? is_small(row.types[t])
                             : t < op.input_count()
                                 ? row.types[t] == op_rows::kU8

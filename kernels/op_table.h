@@ -22,7 +22,7 @@
 namespace opserve {
 
 // Most inputs and attributes that an operator of the table has.
-inline constexpr int kMaxInputs = 3;
+inline constexpr int kMaxInputs = 8;
 inline constexpr int kMaxAttributes = 4;
 // Inputs and the output.
 inline constexpr int kMaxTensors = kMaxInputs + 1;
@@ -36,9 +36,10 @@ enum class OpFamily : uint8_t {
   kArithmetic,
   kElementary,
   kActivation,
+  kQuantization,
   kSoftmax
 };
-inline constexpr int kOpFamilyCount = 8;
+inline constexpr int kOpFamilyCount = 9;
 
 // The family in words: "moves, signs and bits".
 constexpr absl::string_view NameOf(OpFamily family) {
@@ -49,6 +50,7 @@ constexpr absl::string_view NameOf(OpFamily family) {
                                                                     "arithmetic",
                                                                     "elementary functions",
                                                                     "activations",
+                                                                    "quantisation",
                                                                     "softmax and its kin"};
   return kNames[static_cast<size_t>(family)];
 }
@@ -111,11 +113,30 @@ struct AttributeTraits {
 struct TensorTraits {
   absl::string_view name = {};  // DirectML's member name
   bool optional = false;
+  // Where optional: the feature level from which on it is.
+  FeatureLevel optional_since = FeatureLevel::k1_0;
+  // Whether it has exactly one element, which goes with all elements of the others.
+  bool is_single = false;
+
+  constexpr bool is_optional_at(FeatureLevel level) const {
+    return optional && optional_since <= level;
+  }
 };
 
 // A set of tensors of one operator: bit i is input i, kOutputBit the output.
 using TensorMask = uint16_t;
 inline constexpr TensorMask kOutputBit = 0x8000;
+
+// Tensors whose types must be equal.
+struct TypeGroup {
+  TensorMask tensors = 0;
+  // Whether the first of them may have an integer type instead, which counts as FLOAT32.
+  bool integers_count_as_float32 = false;
+
+  // Whether it has input `i`; the output.
+  constexpr bool has_input(int i) const { return (tensors >> i & 1) != 0; }
+  constexpr bool has_output() const { return (tensors & kOutputBit) != 0; }
+};
 
 // What the tensors may be from one feature level on.
 struct SupportRow {
@@ -123,7 +144,7 @@ struct SupportRow {
   uint8_t min_dimension_count = 1;  // for all tensors
   uint8_t max_dimension_count = kMaxDimensionCount;
   FixedList<DataTypeSet, kMaxTensors> types = {};  // inputs first, then the output
-  TensorMask same_data_type = 0;  // at this level in addition to OpTraits::same_data_type
+  TensorMask same_data_type = 0;  // at this level in addition to the first group of OpTraits
 };
 
 // Everything about an operator except how to compute it.
@@ -137,7 +158,7 @@ struct OpTraits {
   FixedList<TensorTraits, kMaxInputs> inputs = {};
   TensorTraits output = {.name = "OutputTensor"};
   FixedList<AttributeTraits, kMaxAttributes> attributes = {};
-  TensorMask same_data_type = 0;  // tensors whose types must be equal; 0: no such rule
+  FixedList<TypeGroup, 3> same_data_type = {};
   FixedList<absl::string_view, kMaxInputs> in_place =
       {};                                 // inputs the output may alias, at most one
   FixedList<SupportRow, 8> support = {};  // ascending by level; never empty
@@ -161,12 +182,13 @@ struct OpTraits {
   constexpr const TensorTraits& tensor(int i) const {
     return i < input_count() ? inputs[i] : output;
   }
-  // The input whose type is the lane type, which selects the kernel.
-  constexpr int lane_input() const { return shape.lane_input(); }
+  // The tensor, in the order above, whose type is the lane type, which selects the kernel.
+  constexpr int lane_tensor() const { return shape.lane_input(); }
   // The type of input i of every valid call of the operator whose lane type is `lane`; for numbers
-  // of a type of their own, one that is valid at all levels.
+  // of a type of their own, one that is valid at all levels that have such calls.
   constexpr DataType InputType(int i, DataType lane) const {
-    return shape.is_condition(i) ? DataType::kUint8 : lane;
+    if (shape.is_condition(i)) return DataType::kUint8;
+    return shape.is_lane(i) || SharesLaneType(i) ? lane : support[0].types[i].last();
   }
   // The types that the output may have, at any feature level, where the lane type is `lane`.
   constexpr DataTypeSet OutputTypes(DataType lane) const {
@@ -178,7 +200,7 @@ struct OpTraits {
   // The lane types that calls may have at any feature level: those that need a kernel.
   constexpr DataTypeSet lane_types() const {
     DataTypeSet types;
-    for (const SupportRow& row : support) types = types | row.types[lane_input()];
+    for (const SupportRow& row : support) types = types | row.types[lane_tensor()];
     return types;
   }
   // Whether kernels have a mode, a value that they know at compile time: that of the first
@@ -197,9 +219,21 @@ struct OpTraits {
     }
     return -1;
   }
-  // Whether tensor i takes part in the same-data-type rule.
-  constexpr bool shares_type(int i) const {
-    return (same_data_type & (i < input_count() ? TensorMask(1u << i) : kOutputBit)) != 0;
+  // Tensor i as a set.
+  constexpr TensorMask MaskOf(int i) const {
+    return i < input_count() ? static_cast<TensorMask>(1u << i) : kOutputBit;
+  }
+  // Whether tensor i must have the lane type at some level.
+  constexpr bool SharesLaneType(int i) const {
+    const TensorMask both = MaskOf(i) | MaskOf(lane_tensor());
+    for (const TypeGroup& group : same_data_type) {
+      TensorMask tensors = group.tensors;
+      if (&group == same_data_type.begin()) {
+        for (const SupportRow& row : support) tensors |= row.same_data_type;
+      }
+      if ((tensors & both) == both) return true;
+    }
+    return false;
   }
   // The row in force at `level`, or nullptr if the operator was introduced later.
   constexpr const SupportRow* SupportAt(FeatureLevel level) const {

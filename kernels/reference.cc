@@ -11,6 +11,7 @@
 #include "kernels/op_rows.h"
 #include "kernels/reference_elementary.h"
 #include "kernels/reference_ops.h"
+#include "kernels/reference_quantization.h"
 #include "kernels/reference_shapes.h"
 #include "kernels/reference_softmax.h"
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "kernels/invocation.h"
@@ -23,7 +24,7 @@ namespace opserve::reference {
 // Where the operands of one element are.
 struct Element {
   std::array<const std::byte*, kMaxInputs> inputs = {};
-  std::array<DataType, kMaxInputs> types = {};
+  std::array<DataType, kMaxInputs> types = {};  // kUnknown where one is absent
   std::byte* output = nullptr;
 };
 
@@ -122,6 +123,33 @@ struct Power {
     WriteNumber(Body()(T(), p, ReadNumber(at.inputs[0], T()), exponent), at.output, T());
   }
 };
+
+// A number of a type of its own, which has fewer than 64 bits; 0 where it is absent.
+inline double NumberOf(const Element& at, size_t input) {
+  double number = 0;
+  WithType(at.types[input], [&]<DataType, class T>(T) {
+    number = static_cast<double>(ReadNumber(at.inputs[input], T()));
+  });
+  return number;
+}
+
+// Results of numbers only.
+template <const OpShape& kShape>
+struct OfNumbers {
+  template <class Body, class T>
+  static void Apply(const Element& at, const Attributes& p, DataType /*output*/) {
+    constexpr auto kInputs = std::make_index_sequence<kShape.operands.size()>();
+    WriteNumber(Result<Body, T>(at, p, kInputs), at.output, T());
+  }
+
+ private:
+  template <class Body, class T, size_t... kInput>
+  static auto Result(const Element& at, const Attributes& p, std::index_sequence<kInput...>) {
+    return Body()(T(), p, NumberOf(at, kInput)...);
+  }
+};
+using Quantization = OfNumbers<op_shapes::kQuantization>;
+using QuantizedSum = OfNumbers<op_shapes::kQuantizedSum>;
 
 // Flags and counts.
 inline void WriteFlag(uint32_t value, DataType output, std::byte* to) {

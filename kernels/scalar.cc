@@ -57,7 +57,9 @@ std::optional<Scalar> OfIntegerType(Number number, DataType type) {
   return std::nullopt;
 }
 
-bool IsFloat(DataType type) { return type == DataType::kFloat32 || type == DataType::kFloat16; }
+bool HasFloatScalars(DataType type) {
+  return type == DataType::kFloat32 || type == DataType::kFloat16;
+}
 
 // FLOAT32 has no integers between those of INT64 that need more than 24 digits: rounding to FLOAT64
 // first would round twice. To odd, it does not.
@@ -73,17 +75,17 @@ double RoundedToOdd(Number number) {
 }  // namespace
 
 std::optional<Scalar> ScalarOf(int64_t number, DataType type) {
-  if (IsFloat(type)) return OfFloat(RoundedToOdd(number), type);
+  if (HasFloatScalars(type)) return OfFloat(RoundedToOdd(number), type);
   return OfIntegerType(number, type);
 }
 
 std::optional<Scalar> ScalarOf(uint64_t number, DataType type) {
-  if (IsFloat(type)) return OfFloat(RoundedToOdd(number), type);
+  if (HasFloatScalars(type)) return OfFloat(RoundedToOdd(number), type);
   return OfIntegerType(number, type);
 }
 
 std::optional<Scalar> ScalarOf(double number, DataType type) {
-  if (IsFloat(type)) return OfFloat(number, type);
+  if (HasFloatScalars(type)) return OfFloat(number, type);
   if (number != std::trunc(number) || !(std::abs(number) < 0x1p64)) return std::nullopt;
   if (number < 0) {
     if (number < -0x1p63) return std::nullopt;

@@ -38,6 +38,8 @@ struct SequenceStep {
 
 // Most steps of a group: bounds the memory of one that runs.
 inline constexpr uint32_t kMaxGroupSteps = 64;
+// Most tensors that each of them has, likewise.
+inline constexpr int kMaxGroupTensors = 4;
 
 // Consecutive steps that run together.
 struct StepGroup {

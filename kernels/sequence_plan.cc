@@ -143,7 +143,7 @@ class Planner {
 }  // namespace
 
 bool IsFlat(const Plan& plan) {
-  if (plan.loop_count != 1 || plan.row_begin) return false;
+  if (plan.loop_count != 1 || plan.row_begin || plan.tensor_count > kMaxGroupTensors) return false;
   const int output = plan.tensor_count - 1;
   for (int t = 0; t < output; ++t) {
     if (plan.strides[t][0] > 1) return false;

@@ -18,6 +18,14 @@ std::string SizesText(std::span<const uint32_t> sizes) {
   return absl::StrCat("[", absl::StrJoin(sizes, ", "), "]");
 }
 
+// Has the one element of `single` go with each of `output`.
+void Repeat(TensorDesc& single, const TensorDesc& output) {
+  single.dimension_count = output.dimension_count;
+  single.sizes = output.sizes;
+  single.strides = {};
+  single.has_strides = true;
+}
+
 std::string InputField(size_t i) { return absl::StrCat("inputs[", i, "]"); }
 
 // One validation: collects violations and, as far as they permit, the parts of the invocation.
@@ -117,7 +125,7 @@ class Validation {
       return;
     }
     for (int i = 0; i < op_->input_count(); ++i) {
-      if (positions_[i] || op_->inputs[i].optional) continue;
+      if (positions_[i] || op_->inputs[i].is_optional_at(level_)) continue;
       violations_.Add("inputs", "The tensor ", op_->inputs[i].name, " is missing; ", op_->name,
                       " takes ", InputNames(), ".");
     }
@@ -223,7 +231,9 @@ class Validation {
 
   // Scalars are values of the tensors' type.
   void CheckScalarType() {
-    const std::optional<size_t>& position = positions_[op_->lane_input()];
+    const int lane = op_->lane_tensor();
+    if (lane == op_->input_count()) return;
+    const std::optional<size_t>& position = positions_[lane];
     if (!position || !checks_[*position].type) return;
     for (size_t a = 0; a < op_->attributes.size(); ++a) {
       if (op_->attributes[a].kind != AttributeKind::kDataType) continue;
@@ -232,7 +242,7 @@ class Validation {
       if (given == DataType::kUnknown || given == type) continue;
       violations_.Add("attributes", "The data type ", NameOf(given), " of ",
                       op_->attributes[a].name, " differs from the data type ", NameOf(type), " of ",
-                      op_->inputs[op_->lane_input()].name, "; they must be equal.");
+                      op_->inputs[lane].name, "; they must be equal.");
     }
   }
 
@@ -280,10 +290,11 @@ class Validation {
                     op_->inputs[0].name, "; allowed are types of fewer than 64 bits.");
   }
 
-  // The sizes that all tensors must have: those of the first input that is present.
+  // The sizes that all tensors must have but those of one element: the first input's that is
+  // present.
   std::optional<size_t> SizesModel() const {
-    for (const std::optional<size_t>& position : positions_) {
-      if (position) return position;
+    for (int i = 0; i < op_->input_count(); ++i) {
+      if (positions_[i] && !op_->inputs[i].is_single) return positions_[i];
     }
     return std::nullopt;
   }
@@ -294,6 +305,10 @@ class Validation {
     for (int i = 0; i < op_->input_count(); ++i) {
       if (!positions_[i] || *positions_[i] == *model) continue;
       const size_t at = *positions_[i];
+      if (op_->inputs[i].is_single) {
+        CheckIsSingle(at, op_->inputs[i].name, *model);
+        continue;
+      }
       CompareSizes(checks_[at], request_.inputs[at].sizes, InputField(at), op_->inputs[i].name,
                    *model);
     }
@@ -312,36 +327,56 @@ class Validation {
                     "; they must be equal (use strides of 0 to broadcast).");
   }
 
-  // Input that leads the same-data-type group, if there is one and it is present.
-  std::optional<size_t> TypeModel() const {
+  // Checks that the input at `at` has one element, in as many dimensions as the one at `model`.
+  void CheckIsSingle(size_t at, absl::string_view name, size_t model) {
+    if (!checks_[at].has_good_sizes || !checks_[model].has_good_sizes) return;
+    const std::vector<uint32_t> expected(request_.inputs[model].sizes.size(), 1);
+    const std::span<const uint32_t> sizes = request_.inputs[at].sizes;
+    if (std::equal(sizes.begin(), sizes.end(), expected.begin(), expected.end())) return;
+    violations_.Add(absl::StrCat(InputField(at), ".sizes"), "The sizes ", SizesText(sizes), " of ",
+                    name, " are not those of one element in as many dimensions as ",
+                    op_->inputs[InputAt(model)].name, " has; allowed: ", SizesText(expected), ".");
+  }
+
+  // The tensors of the group at the level.
+  TypeGroup AtLevel(const TypeGroup& group) const {
+    TypeGroup at_level = group;
+    const bool is_first = &group == op_->same_data_type.begin();
+    if (is_first && support_ != nullptr) at_level.tensors |= support_->same_data_type;
+    return at_level;
+  }
+
+  // The first input of the group that is present: its type is that of the others.
+  std::optional<size_t> TypeModel(const TypeGroup& group) const {
     for (int i = 0; i < op_->input_count(); ++i) {
-      if (op_->shares_type(i)) return positions_[i];
+      if (group.has_input(i) && positions_[i]) return positions_[i];
     }
     return std::nullopt;
   }
 
-  bool SharesTypeAtLevel(int i) const {
-    return support_ != nullptr && (support_->same_data_type & TensorMask(1u << i)) != 0;
-  }
-
   void CheckSameTypes() {
-    const std::optional<size_t> model = TypeModel();
-    if (!model) return;
-    for (int i = 0; i < op_->input_count(); ++i) {
-      const bool shares_type = op_->shares_type(i) || SharesTypeAtLevel(i);
-      if (!shares_type || !positions_[i] || *positions_[i] == *model) continue;
-      CompareTypes(checks_[*positions_[i]], InputField(*positions_[i]), op_->inputs[i].name,
-                   *model);
+    for (const TypeGroup& declared : op_->same_data_type) {
+      const TypeGroup group = AtLevel(declared);
+      const std::optional<size_t> model = TypeModel(group);
+      if (!model) continue;
+      for (int i = 0; i < op_->input_count(); ++i) {
+        if (!group.has_input(i) || !positions_[i] || *positions_[i] == *model) continue;
+        CompareTypes(group, checks_[*positions_[i]], InputField(*positions_[i]),
+                     op_->inputs[i].name, *model);
+      }
     }
   }
 
-  void CompareTypes(const TensorCheck& check, const std::string& field, absl::string_view name,
-                    size_t model) {
-    const std::optional<DataType> expected = checks_[model].type;
-    if (!expected || !check.type || *expected == *check.type) return;
-    violations_.Add(absl::StrCat(field, ".data_type"), "The data type ", NameOf(*check.type),
-                    " of ", name, " differs from the data type ", NameOf(*expected), " of ",
-                    op_->inputs[InputAt(model)].name, "; they must be equal.");
+  void CompareTypes(const TypeGroup& group, const TensorCheck& check, const std::string& field,
+                    absl::string_view name, size_t model) {
+    const std::optional<DataType> given = checks_[model].type;
+    if (!given || !check.type) return;
+    const bool counts_as_float32 = group.integers_count_as_float32 && !IsFloat(*given);
+    if (*check.type == (counts_as_float32 ? DataType::kFloat32 : *given)) return;
+    violations_.Add(
+        absl::StrCat(field, ".data_type"), "The data type ", NameOf(*check.type), " of ", name,
+        " differs from the data type ", NameOf(*given), " of ", op_->inputs[InputAt(model)].name,
+        counts_as_float32 ? "; allowed with integers: FLOAT32." : "; they must be equal.");
   }
 
   // Fills in what the request leaves open about the output, then checks it like any tensor. Stops
@@ -367,19 +402,20 @@ class Validation {
     const TensorCheck check = CheckTensor(output, rules, limits_, violations_);
     if (check.desc) invocation_.output = *check.desc;
     if (model) CompareSizes(check, output.sizes, "output", op_->output.name, *model);
-    const std::optional<size_t> type_model = TypeModel();
-    if (type_model && op_->shares_type(op_->input_count())) {
-      CompareTypes(check, "output", op_->output.name, *type_model);
+    for (const TypeGroup& group : op_->same_data_type) {
+      const std::optional<size_t> type_model = TypeModel(group);
+      if (!type_model || !group.has_output()) continue;
+      CompareTypes(group, check, "output", op_->output.name, *type_model);
     }
   }
 
   std::optional<DataType> OutputTypeByRule() const {
-    if (op_->shares_type(op_->input_count())) {
-      const std::optional<size_t> model = TypeModel();
-      return model ? checks_[*model].type : std::nullopt;
+    for (const TypeGroup& group : op_->same_data_type) {
+      const std::optional<size_t> model = TypeModel(group);
+      if (model && group.has_output()) return checks_[*model].type;
     }
     if (support_ == nullptr) return std::nullopt;
-    // Flags and counts: as small as the level has them.
+    // Flags, counts and what no zero point tells the type of: as small as the level has them.
     return support_->types[op_->input_count()].last();
   }
 
@@ -416,12 +452,13 @@ class Validation {
       if (!positions_[i]) continue;
       invocation_.payload_index[i] = static_cast<int>(*positions_[i]);
       invocation_.inputs[i] = *checks_[*positions_[i]].desc;
+      if (op_->inputs[i].is_single) Repeat(invocation_.inputs[i], invocation_.output);
       invocation_.input_bytes[i] = *ExactSizeInBytes(invocation_.inputs[i]);
       tensors[i] = invocation_.inputs[i];
     }
-    invocation_.lane_type = invocation_.inputs[op_->lane_input()].data_type;
-    invocation_.output_bytes = *ExactSizeInBytes(invocation_.output);
     tensors[input_count] = invocation_.output;
+    invocation_.lane_type = tensors[op_->lane_tensor()].data_type;
+    invocation_.output_bytes = *ExactSizeInBytes(invocation_.output);
     const std::span used(tensors.data(), static_cast<size_t>(input_count + 1));
     invocation_.plan = op_->shape.is_row ? MakeRowPlan(used, RowDimensions()) : MakePlan(used);
   }

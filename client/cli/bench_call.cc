@@ -102,9 +102,11 @@ absl::StatusOr<FileCall> MakeBenchCall(const OperatorInfo& op, const BenchArgume
   for (size_t i = 0; i < op.inputs.size() && !op.support.empty(); ++i) {
     const TensorSupport& support = op.support.back().tensors[i];
     const bool fits = Supports(support, arguments.type);
+    const Dimensions sizes =
+        op.inputs[i].one_element ? Dimensions(arguments.shape.size(), 1) : arguments.shape;
     type_used |= fits;
     absl::StatusOr<Tensor> tensor =
-        MakeRandomTensor(fits ? arguments.type : support.data_types.front(), arguments.shape, i);
+        MakeRandomTensor(fits ? arguments.type : support.data_types.front(), sizes, i);
     if (!tensor.ok()) return tensor.status();
     made.tensors.push_back(*std::move(tensor));
     made.call.inputs.push_back(made.tensors.back().view());

@@ -10,8 +10,9 @@ namespace opserve::cli {
 namespace {
 
 // Entry `i` of a list that may be shorter than the inputs; empty where there is none.
-Dimensions EntryOf(const std::vector<Dimensions>& list, size_t i) {
-  return i < list.size() ? list[i] : Dimensions();
+template <class T>
+T EntryOf(const std::vector<T>& list, size_t i) {
+  return i < list.size() ? list[i] : T();
 }
 
 // The token is all of the file but the white space around it, such as a last line end.
@@ -98,9 +99,10 @@ absl::StatusOr<FileCall> MakeCall(const CallArguments& arguments) {
     if (!strides.empty()) spec.strides = strides;
     call.inputs.push_back(handle ? TensorView::At(*handle, std::move(spec))
                                  : TensorView(std::move(spec), made.tensors.back().bytes()));
+    call.inputs.back().set_name(EntryOf(arguments.input_names, i));
   }
-  if (!arguments.output_strides.empty()) {
-    call.output.emplace().strides = arguments.output_strides;
+  if (!arguments.output_strides.empty() || arguments.output_type != DataType::kUnknown) {
+    call.output = {arguments.output_type, {}, arguments.output_strides};
   }
   return made;
 }
@@ -117,7 +119,7 @@ absl::Status CompleteResidentInputs(Client& client, bool all, OperatorCall& call
       spec.sizes = info->spec.sizes;
       if (spec.strides.empty()) spec.strides = info->spec.strides;
     }
-    input = TensorView::At(*handle, std::move(spec));
+    input = TensorView::At(*handle, std::move(spec)).set_name(input.name());
   }
   return absl::OkStatus();
 }

@@ -16,7 +16,10 @@ Json NamesAsJson(const std::vector<DataType>& types) {
 }
 
 Json AsJson(const TensorInfo& tensor) {
-  return {{"name", tensor.name}, {"optional", tensor.optional}};
+  Json json = {{"name", tensor.name}, {"optional", tensor.optional}};
+  if (tensor.optional) json["optional_since"] = tensor.optional_since;
+  json["one_element"] = tensor.one_element;
+  return json;
 }
 
 Json AsJson(const AttributeInfo& attribute) {
@@ -74,6 +77,7 @@ Json AsJson(const OperatorInfo& op) {
           {"attributes", ArrayAsJson(op.attributes)},
           {"same_sizes", op.same_sizes},
           {"same_data_type", op.same_data_type},
+          {"same_float_type", op.same_float_type},
           {"in_place", op.in_place},
           {"support", ArrayAsJson(op.support)},
           {"max_ulp", op.max_ulp},

@@ -96,7 +96,7 @@ absl::Status JudgeDevices(Client& client, const RightResult& right, const Operat
 int ExitCodeOf(const ComparisonReport& report) {
   if (HasVerdict(report, Verdict::kFail)) return kDifferent;
   if (HasVerdict(report, Verdict::kError)) return kCallFailed;
-  return HasVerdict(report, Verdict::kPass) ? kSuccess : kTestFailed;
+  return HasPassed(report) ? kSuccess : kTestFailed;
 }
 
 // The file first: what is printed may be cut off.

@@ -198,6 +198,11 @@ bool HasVerdict(const ComparisonReport& report, Verdict verdict) {
                      [&](const ComparedResult& result) { return result.verdict == verdict; });
 }
 
+bool HasPassed(const ComparisonReport& report) {
+  return HasVerdict(report, Verdict::kPass) && !HasVerdict(report, Verdict::kFail) &&
+         !HasVerdict(report, Verdict::kError);
+}
+
 std::string ShowTolerance(const Tolerance& tolerance) {
   std::string text;
   if (tolerance.ulp > 0 || tolerance.absolute == 0) absl::StrAppend(&text, tolerance.ulp, " ulp");
@@ -264,7 +269,7 @@ Json ToJson(const ComparisonReport& report) {
       {"operator", report.operator_name},
       {"expected", ToJson(report.info, report.round_trip)},
       {"tolerance", {{"ulp", report.tolerance.ulp}, {"absolute", report.tolerance.absolute}}},
-      {"passed", !HasVerdict(report, Verdict::kFail) && !HasVerdict(report, Verdict::kError)},
+      {"passed", HasPassed(report)},
       {"results", Json::array()}};
   json["expected"]["output"] = ToJson(report.spec);
   for (const ComparedResult& result : report.results) {

@@ -51,6 +51,9 @@ struct ComparisonReport {
 // Whether a result has that verdict.
 bool HasVerdict(const ComparisonReport& report, Verdict verdict);
 
+// Whether something was compared, and all of it is within the tolerance.
+bool HasPassed(const ComparisonReport& report);
+
 // "2 ulp", "0.001 absolute", or both with " or " in between.
 std::string ShowTolerance(const Tolerance& tolerance);
 

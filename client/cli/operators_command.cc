@@ -118,8 +118,20 @@ void PrintOperator(const OperatorInfo& op, const Terminal& terminal) {
   for (const auto& group : op.same_sizes) {
     terminal.out << "Equal sizes: " << absl::StrJoin(group, ", ") << '\n';
   }
+  for (const TensorInfo& input : op.inputs) {
+    if (input.one_element) terminal.out << "One element: " << input.name << '\n';
+  }
   for (const auto& group : op.same_data_type) {
     terminal.out << "Equal types: " << absl::StrJoin(group, ", ") << '\n';
+  }
+  for (const auto& group : op.same_float_type) {
+    terminal.out << "Equal types, with integers FLOAT32: " << absl::StrJoin(group, ", ") << '\n';
+  }
+  for (const TensorInfo& input : op.inputs) {
+    if (!input.optional) continue;
+    terminal.out << "Optional: " << input.name;
+    if (input.optional_since > op.introduced) terminal.out << ", from " << input.optional_since;
+    terminal.out << '\n';
   }
   if (!op.in_place.empty()) {
     terminal.out << "The output may alias one of: " << absl::StrJoin(op.in_place, ", ") << '\n';

@@ -21,13 +21,15 @@ const TensorView* PeerOfOutput(const OperatorInfo& op, const OperatorCall& call,
   for (const std::vector<std::string>& group : groups) {
     if (!Contains(group, op.output.name)) continue;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
-      if (Contains(group, op.inputs[i].name)) return &call.inputs[i];
+      const std::string& name = call.inputs[i].name();
+      if (Contains(group, name.empty() ? op.inputs[i].name : name)) return &call.inputs[i];
     }
   }
   return nullptr;
 }
 
 DataType TypeOfOutput(const OperatorInfo& op, const OperatorCall& call) {
+  if (call.output && call.output->data_type != DataType::kUnknown) return call.output->data_type;
   const TensorView* const peer = PeerOfOutput(op, call, op.same_data_type);
   if (peer != nullptr) return peer->spec().data_type;
   if (op.support.empty() || op.support.back().tensors.empty()) return DataType::kUnknown;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -64,6 +65,15 @@ absl::Status ParseDimensions(const Json& json, const std::string& path, Dimensio
   return absl::OkStatus();
 }
 
+absl::Status ParseType(const Json& json, const std::string& path, DataType& type) {
+  absl::StatusOr<std::string> name = TextOf(json, path, "the name of a data type");
+  if (!name.ok()) return name.status();
+  const std::optional<DataType> found = DataTypeFromName(*name);
+  if (!found) return Wrong(path, json, "the name of a data type, such as INT8");
+  type = *found;
+  return absl::OkStatus();
+}
+
 bool IsAxis(const Json& json) {
   return json.is_number_unsigned() && json.get<uint64_t>() <= UINT32_MAX;
 }
@@ -119,8 +129,14 @@ absl::Status ParseSource(const Json& json, const std::string& path, size_t numbe
 absl::Status ParseInput(const Json& json, const std::string& path, size_t number,
                         InputText& input) {
   if (!json.is_object()) return ParseSource(json, path, number, input);
-  absl::Status status = CheckMembers(json, path, {"from", "sizes", "strides"}, {"from"});
+  absl::Status status = CheckMembers(json, path, {"from", "name", "sizes", "strides"}, {"from"});
   if (status.ok()) status = ParseSource(json["from"], path + ".from", number, input);
+  if (status.ok() && json.contains("name")) {
+    absl::StatusOr<std::string> name =
+        TextOf(json["name"], path + ".name", "the name of an input of the operator");
+    if (!name.ok()) return name.status();
+    input.name = *std::move(name);
+  }
   if (status.ok() && json.contains("sizes")) {
     status = ParseDimensions(json["sizes"], path + ".sizes", input.sizes);
   }
@@ -154,9 +170,9 @@ absl::Status ParseOutput(const Json& json, const std::string& path, StepText& st
 
 absl::StatusOr<StepText> ParseStep(const Json& json, size_t number) {
   const std::string path = absl::StrCat("steps[", number, "]");
-  absl::Status status =
-      CheckMembers(json, path, {"operator", "attributes", "inputs", "output", "output_strides"},
-                   {"operator", "inputs"});
+  absl::Status status = CheckMembers(
+      json, path, {"operator", "attributes", "inputs", "output", "output_strides", "output_type"},
+      {"operator", "inputs"});
   if (!status.ok()) return status;
   StepText step;
   absl::StatusOr<std::string> name =
@@ -172,6 +188,9 @@ absl::StatusOr<StepText> ParseStep(const Json& json, size_t number) {
   }
   if (status.ok() && json.contains("output_strides")) {
     status = ParseDimensions(json["output_strides"], path + ".output_strides", step.output_strides);
+  }
+  if (status.ok() && json.contains("output_type")) {
+    status = ParseType(json["output_type"], path + ".output_type", step.output_type);
   }
   if (!status.ok()) return status;
   return step;

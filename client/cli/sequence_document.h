@@ -23,6 +23,7 @@ struct InputText {
   std::optional<uint32_t> step;  // the result of an earlier step
   Dimensions sizes = {};         // empty: the source's own
   Dimensions strides = {};
+  std::string name = {};  // DirectML's; empty: as its place in the list says
 };
 
 // A step as it is written.
@@ -32,6 +33,7 @@ struct StepText {
   std::vector<InputText> inputs = {};
   std::string output = {};  // a file, "tensor:HANDLE", or empty
   Dimensions output_strides = {};
+  DataType output_type = DataType::kUnknown;  // kUnknown: by the operator's rule
 };
 
 // The steps of a document. INVALID_ARGUMENT names the field that is wrong, its value, and what is

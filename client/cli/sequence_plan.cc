@@ -27,12 +27,17 @@ absl::StatusOr<uint32_t> NumberOf(const std::string& from, PlannedSequence& plan
 }
 
 absl::StatusOr<StepInput> MakeInput(const InputText& text, PlannedSequence& plan) {
-  std::optional<TensorSpec> view;
-  if (!text.sizes.empty()) view = TensorSpec{DataType::kUnknown, text.sizes, text.strides};
-  if (text.step) return FromStep(*text.step, std::move(view));
+  StepInput input = {.name = text.name};
+  if (!text.sizes.empty()) input.view = TensorSpec{DataType::kUnknown, text.sizes, text.strides};
+  if (text.step) {
+    input.source = StepInput::Source::kStep;
+    input.number = *text.step;
+    return input;
+  }
   const absl::StatusOr<uint32_t> number = NumberOf(text.from, plan);
   if (!number.ok()) return number.status();
-  return FromInput(*number, std::move(view));
+  input.number = *number;
+  return input;
 }
 
 void AddOutput(uint32_t step, const std::string& output, PlannedSequence& plan) {
@@ -50,7 +55,9 @@ absl::Status AddStep(const StepText& text, PlannedSequence& plan) {
     if (!made.ok()) return made.status();
     step.inputs.push_back(*std::move(made));
   }
-  if (!text.output_strides.empty()) step.output.emplace().strides = text.output_strides;
+  if (!text.output_strides.empty() || text.output_type != DataType::kUnknown) {
+    step.output = {text.output_type, {}, text.output_strides};
+  }
   const auto number = static_cast<uint32_t>(plan.sequence.steps.size());
   if (!text.output.empty()) AddOutput(number, text.output, plan);
   plan.sequence.steps.push_back(std::move(step));

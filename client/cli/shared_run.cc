@@ -30,7 +30,7 @@ void MoveInputs(const SharedRegion& region, OperatorCall& call) {
     const RegionRange range = region.range(offset, input.bytes().size());
     std::copy(input.bytes().begin(), input.bytes().end(), range.bytes().begin());
     offset += Padded(range.size());
-    input = TensorView::At(range, input.spec());
+    input = TensorView::At(range, input.spec()).set_name(input.name());
   }
 }
 

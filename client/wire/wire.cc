@@ -15,7 +15,9 @@ std::vector<std::string> Strings(const google::protobuf::RepeatedPtrField<std::s
   return {strings.begin(), strings.end()};
 }
 
-TensorInfo Decode(const v1::TensorInfo& tensor) { return {tensor.name(), tensor.optional()}; }
+TensorInfo Decode(const v1::TensorInfo& tensor) {
+  return {tensor.name(), tensor.optional(), tensor.optional_since(), tensor.one_element()};
+}
 
 AttributeValueKind AttributeValueKindFrom(absl::string_view name) {
   if (name == "enum") return AttributeValueKind::kEnum;
@@ -73,6 +75,9 @@ OperatorInfo Decode(const v1::OperatorInfo& op) {
   for (const auto& group : op.same_sizes()) info.same_sizes.push_back(Strings(group.tensors()));
   for (const auto& group : op.same_data_type()) {
     info.same_data_type.push_back(Strings(group.tensors()));
+  }
+  for (const auto& group : op.same_float_type()) {
+    info.same_float_type.push_back(Strings(group.tensors()));
   }
   info.in_place = Strings(op.in_place());
   for (const v1::SupportInfo& row : op.support()) info.support.push_back(Decode(row));

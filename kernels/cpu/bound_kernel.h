@@ -33,11 +33,16 @@ class BoundKernel {
   void RunStages(const std::byte* const* inputs, std::byte* output, size_t count,
                  StoreMode store_mode) const;
 
+  // What the kernel gets of input `input` for elements `at` and the `count` - 1 behind it: the
+  // elements themselves, or what is made of them in `staged` by way of `scaled`.
+  const std::byte* StagedInput(size_t input, const std::byte* elements, size_t at, size_t count,
+                               std::byte* scaled, std::byte* staged) const;
+
   FlatKernel kernel_ = nullptr;
   AttributeValues attributes_ = {};
   // What an input goes through before the kernel; nullptr: nothing.
   struct Stages {
-    size_t element_size = 0;
+    size_t element_size = 0;  // 0 where it is absent
     FlatKernel scale_bias = nullptr;
     FlatKernel widening = nullptr;
   };

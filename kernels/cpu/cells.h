@@ -14,12 +14,11 @@
 
 namespace opserve::cpu {
 
-// Whether a variant is of the second kind for its type: flags and counts that are UINT32, or powers
-// of integers by exponents that are no integers.
+// Whether a variant is of the second kind for its type: flags and counts that are UINT32, or
+// integers computed with numbers that are none where kernels tell.
 constexpr bool IsAlternative(const OpTraits& op, const KernelVariant& variant) {
-  constexpr DataTypeSet kFloats = {DataType::kFloat64, DataType::kFloat32, DataType::kFloat16};
   if (op.shape.result != OpResult::kValue) return variant.output == DataType::kUint32;
-  return kFloats.contains(variant.number) && !kFloats.contains(variant.lane);
+  return op.shape.tells_integers && IsFloat(variant.number) && !IsFloat(variant.lane);
 }
 
 // The kernels of an operator for one type, by mode: alternatives behind all others.
@@ -39,7 +38,8 @@ struct RowKernels {
   OPSERVE_UNITS_OF_FAMILY(UNIT, Rounding)   \
   OPSERVE_UNITS_OF_FAMILY(UNIT, Arithmetic) \
   OPSERVE_UNITS_OF_FAMILY(UNIT, Elementary) \
-  OPSERVE_UNITS_OF_FAMILY(UNIT, Activation)
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Activation) \
+  OPSERVE_UNITS_OF_FAMILY(UNIT, Quantization)
 
 // Each finds a cell of its unit, for the best target; nullptr if it is not there.
 #define OPSERVE_UNIT_LOOKUP(FAMILY, GROUP) \
@@ -79,13 +79,11 @@ constexpr bool HasCell(OpId op, DataType lane, bool is_alternative, int mode) {
   if (mode >= row.mode_count()) return false;
   if (row.shape.is_bitwise && lane != UnsignedOfSameSize(lane)) return false;
   const bool has_flag = row.shape.result != OpResult::kValue;
-  const bool has_number = row.shape.number_input() >= 0;
   if (has_flag &&
       !row.OutputTypes(lane).contains(is_alternative ? DataType::kUint32 : DataType::kUint8)) {
     return false;
   }
-  const bool is_float = lane == DataType::kFloat32 || lane == DataType::kFloat16;
-  if (is_alternative && !has_flag && !(has_number && !is_float)) return false;
+  if (is_alternative && !has_flag && !(row.shape.tells_integers && !IsFloat(lane))) return false;
   const DataTypeSet types = row.lane_types();
   if (!row.shape.is_bitwise) return types.contains(lane);
   for (DataType type : kAllDataTypes) {

@@ -20,7 +20,8 @@ constexpr uint64_t kElementsPerUnit = 64;
 constexpr size_t kWidestElement = 8;
 static_assert(kBlockBytes >= kElementsPerUnit * kWidestElement);
 // Every result and every input in a slot.
-static_assert(kScratchBytes >= kMaxGroupSteps * kMaxTensors * kElementsPerUnit * kWidestElement);
+static_assert(kScratchBytes >=
+              kMaxGroupSteps * kMaxGroupTensors * kElementsPerUnit * kWidestElement);
 
 bool IsReadInGroup(const SequenceInvocation& sequence, const StepGroup& group, uint32_t result) {
   const TensorSource source = {TensorSource::Kind::kStep, result};

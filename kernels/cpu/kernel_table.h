@@ -30,12 +30,12 @@ using FlatKernel = void (*)(const std::byte* const* inputs, std::byte* output, s
 
 // What selects a kernel of an operator.
 struct KernelVariant {
-  // The type of the operator's lane input, and of its output.
+  // The type of the operator's lane tensor, and of its output.
   DataType lane = DataType::kUnknown;
   DataType output = DataType::kUnknown;
   // The number of its first enum attribute; 0 where it has none.
   int mode = 0;
-  // The type of its numbers that have a type of their own; kUnknown where it has none such.
+  // The type of its first number that has a type of its own; kUnknown where it has none such.
   DataType number = DataType::kUnknown;
 };
 

@@ -236,6 +236,31 @@ struct PowerStep : ElementSizes<op_shapes::kPower, T, T> {
   }
 };
 
+// Results of the lane type, of numbers only.
+template <const OpShape& kShape, class Body, class T>
+struct NumbersStep : ElementSizes<kShape, T, T> {
+  using Numbers = hn::ScalableTag<double>;
+  using D = hn::Rebind<T, Numbers>;
+  static constexpr size_t kCount = MaxLanes(D());
+
+  template <bool kStream>
+  static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i,
+                             const Attributes& p) {
+    StoreAt<kStream>(Result(in, i, p, NumbersStep::kInputs), ValueTag<D>(), out + i * sizeof(T));
+  }
+
+ private:
+  template <size_t... kInput>
+  static HWY_INLINE auto Result(const std::byte* const* in, size_t i, const Attributes& p,
+                                std::index_sequence<kInput...>) {
+    return Body()(D(), p, LoadAt(Numbers(), in[kInput] + i * sizeof(double))...);
+  }
+};
+template <class Body, class T, bool kIsAlternative>
+using QuantizationStep = NumbersStep<op_shapes::kQuantization, Body, T>;
+template <class Body, class T, bool kIsAlternative>
+using QuantizedSumStep = NumbersStep<op_shapes::kQuantizedSum, Body, T>;
+
 // ------------------------------------------------------------------ The loop
 
 // Runs shorter than a step: through buffers of a step's size.

@@ -7,7 +7,7 @@
 namespace opserve::cpu {
 namespace {
 
-// Bytes of a gathered operand in a tile: all operands together fit in a first-level cache.
+// Bytes of a gathered operand in a tile: four of them fit in a first-level cache.
 constexpr size_t kScratchBytes = 8192;
 
 // Iterations of an outer loop in a tile, where some input runs along that loop: enough to use the
@@ -161,6 +161,7 @@ void TileWalk::RunTile(const BoundKernel& kernel, std::span<const std::byte* con
   std::array<const std::byte*, kMaxInputs> sources = {};
   for (int t = 0; t < output_index; ++t) {
     const size_t size = element_sizes_[t];
+    if (size == 0) continue;  // absent
     const std::byte* first = inputs[t] + at.offsets[t] * size;
     const OperandLoops loops(plan_, t, at.extents);
     const Layout layout = loops.layout();

@@ -15,6 +15,9 @@ namespace opserve::hlsl {
 // Threads of a thread group of every kernel.
 inline constexpr uint32_t kThreadsPerGroup = 256;
 
+// Most inputs of operators that have kernels. The plan of a strided one comes behind them.
+inline constexpr int kMaxKernelInputs = 3;
+
 // How a kernel walks its tensors.
 enum class LayoutClass : uint8_t {
   kPacked,   // all tensors packed: blocks of 16 bytes

@@ -58,7 +58,7 @@ Kernel KernelOf(const KernelKey& key) {
 
 // Macros that the bodies look at.
 std::string LaneMacros(const Kernel& kernel) {
-  const DataType lane = kernel.inputs[kernel.op.lane_input()].type;
+  const DataType lane = kernel.inputs[kernel.op.lane_tensor()].type;
   std::string text = absl::StrCat("#define LANE_BITS ", SizeOf(lane) * 8, "\n",
                                   "#define LANE_IS_SIGNED ", IsSigned(lane) ? 1 : 0, "\n");
   if (lane == DataType::kFloat32) absl::StrAppend(&text, "#define MANTISSA_BITS 23\n");
@@ -78,7 +78,7 @@ std::string Bindings(const Kernel& kernel) {
     absl::StrAppend(&text, "ByteAddressBuffer Input", i, " : register(t", i, ");\n");
   }
   if (kernel.key.layout == LayoutClass::kStrided) {
-    absl::StrAppend(&text, "ByteAddressBuffer Plan : register(t", kMaxInputs, ");\n");
+    absl::StrAppend(&text, "ByteAddressBuffer Plan : register(t", kMaxKernelInputs, ");\n");
   }
   return absl::StrCat(text, "RWByteAddressBuffer Output : register(u0);\n\n");
 }

@@ -34,13 +34,45 @@ std::string GpuTypes(const OpTraits& op) {
   return types == op.lane_types() ? "all types" : types.ToString();
 }
 
-std::string TensorNames(const OpTraits& op, bool only_sharing_type) {
+// The names of the tensors for which `counts` holds.
+template <class Function>
+std::string TensorNames(const OpTraits& op, const Function& counts) {
   std::string names;
   for (int t = 0; t < op.tensor_count(); ++t) {
-    if (only_sharing_type && !op.shares_type(t)) continue;
-    absl::StrAppend(&names, names.empty() ? "" : ", ", op.tensor(t).name);
+    if (counts(t)) absl::StrAppend(&names, names.empty() ? "" : ", ", op.tensor(t).name);
   }
   return names;
+}
+
+// "`A`, `B` (optional from 6_2)"
+std::string InputNames(const OpTraits& op) {
+  return absl::StrJoin(op.inputs, ", ", [&](std::string* out, const TensorTraits& input) {
+    absl::StrAppend(out, "`", input.name, "`");
+    if (!input.optional) return;
+    absl::StrAppend(out, " (optional");
+    if (input.optional_since > op.introduced()) {
+      absl::StrAppend(out, " from ", NameOf(input.optional_since));
+    }
+    absl::StrAppend(out, ")");
+  });
+}
+
+// Which tensors must agree.
+std::string GroupsText(const OpTraits& op) {
+  const auto is_single = [&](int t) { return op.tensor(t).is_single; };
+  std::string text =
+      absl::StrCat("- Same sizes: ", TensorNames(op, [&](int t) { return !is_single(t); }), "\n");
+  const std::string singles = TensorNames(op, is_single);
+  if (!singles.empty()) {
+    absl::StrAppend(&text, "- One element, in as many dimensions: ", singles, "\n");
+  }
+  for (const TypeGroup& group : op.same_data_type) {
+    absl::StrAppend(
+        &text, "- Same data type",
+        group.integers_count_as_float32 ? ", FLOAT32 where the first has integers: " : ": ",
+        TensorNames(op, [&](int t) { return (group.tensors & op.MaskOf(t)) != 0; }), "\n");
+  }
+  return text;
 }
 
 // What an attribute without named values takes.
@@ -103,13 +135,7 @@ std::string SupportTable(const OpTraits& op) {
 std::string Section(const OpTraits& op) {
   std::string text =
       absl::StrCat("## ", op.name, "\n\n", op.summary, ".\n\n    ", op.formula, "\n\n");
-  absl::StrAppend(&text, "- Inputs: ",
-                  absl::StrJoin(op.inputs, ", ",
-                                [](std::string* out, const TensorTraits& t) {
-                                  absl::StrAppend(out, "`", t.name, "`",
-                                                  t.optional ? " (optional)" : "");
-                                }),
-                  "; output: `", op.output.name, "`\n");
+  absl::StrAppend(&text, "- Inputs: ", InputNames(op), "; output: `", op.output.name, "`\n");
   for (const AttributeTraits& attribute : op.attributes) {
     absl::StrAppend(&text, AttributeText(attribute));
   }
@@ -132,13 +158,10 @@ std::string Section(const OpTraits& op) {
       absl::StrAppend(&text, "\n");
     }
   }
-  absl::StrAppend(&text, "- Same sizes: ", TensorNames(op, false), "\n");
+  absl::StrAppend(&text, GroupsText(op));
   if (op.max_effective_rank < kMaxDimensionCount) {
     absl::StrAppend(&text, "- Sizes: at most ", int{op.max_effective_rank},
                     " dimensions, not counting leading ones of size 1\n");
-  }
-  if (op.same_data_type != 0) {
-    absl::StrAppend(&text, "- Same data type: ", TensorNames(op, true), "\n");
   }
   absl::StrAppend(
       &text, "- In place: ", op.in_place.empty() ? "no" : absl::StrJoin(op.in_place, " or "), "\n");

@@ -177,6 +177,10 @@ absl::Status CheckCalls(std::span<const DeviceCall> calls, uint64_t limit) {
   const Invocation& first = *calls[0].invocation;
   const LaneKey lane = LaneKeyOf(first);
   if (first.scale_bias) return absl::UnimplementedError("GPU kernels take no ScaleBias.");
+  if (TraitsOf(first.op).input_count() > hlsl::kMaxKernelInputs) {
+    return absl::UnimplementedError(
+        absl::StrCat("GPU kernels take at most ", hlsl::kMaxKernelInputs, " inputs."));
+  }
   const PackedArithmetic packed(first);
   for (const DeviceCall& call : calls) {
     if (LaneKeyOf(*call.invocation) != lane) {

@@ -33,7 +33,7 @@ inline constexpr uint64_t kMaxKernelBytes = uint64_t{1} << 31;
 
 // Offsets in the two buffers of a batch: that of all inputs and plans, and that of all outputs.
 struct Offsets {
-  std::array<uint64_t, kMaxInputs> inputs = {};
+  std::array<uint64_t, hlsl::kMaxKernelInputs> inputs = {};
   // Where the plan of a strided kernel lies; packed ones have none, and it is the end of the
   // inputs.
   uint64_t plan = 0;

@@ -52,7 +52,7 @@ D3D12_RESOURCE_STATES StateOf(BufferUse use) {
 
 // What a dispatch binds.
 struct Addresses {
-  std::array<D3D12_GPU_VIRTUAL_ADDRESS, kMaxInputs> inputs = {};
+  std::array<D3D12_GPU_VIRTUAL_ADDRESS, hlsl::kMaxKernelInputs> inputs = {};
   D3D12_GPU_VIRTUAL_ADDRESS plan = 0;
   D3D12_GPU_VIRTUAL_ADDRESS output = 0;
 };

@@ -34,7 +34,7 @@ struct StepLayout {
   // Only the numbers of it count: where the tensors are is what the members below say, and `bound`
   // says nothing.
   Dispatch dispatch;
-  std::array<StepInputPlace, kMaxInputs> inputs = {};
+  std::array<StepInputPlace, hlsl::kMaxKernelInputs> inputs = {};
   // First byte of the plan in the buffer of inputs, where the kernel is a strided one.
   uint64_t plan = 0;
   // The buffer of results, which the kernel writes from its beginning on, and whether it does so

@@ -18,9 +18,13 @@ namespace {
 
 std::string Text(absl::string_view view) { return std::string(view); }
 
-void WriteTensor(const TensorTraits& tensor, v1::TensorInfo& out) {
+// As it is at `level`, or at the highest level.
+void WriteTensor(const TensorTraits& tensor, std::optional<FeatureLevel> level,
+                 v1::TensorInfo& out) {
   out.set_name(Text(tensor.name));
-  out.set_optional(tensor.optional);
+  out.set_optional(tensor.is_optional_at(level.value_or(kHighestFeatureLevel)));
+  if (out.optional()) out.set_optional_since(NameOf(tensor.optional_since));
+  out.set_one_element(tensor.is_single);
 }
 
 void WriteAttribute(const AttributeTraits& attribute, v1::AttributeInfo& out) {
@@ -50,16 +54,19 @@ void WriteSupport(const OpTraits& op, const SupportRow& row, v1::SupportInfo& ou
   }
 }
 
-// Which tensors must agree. A group of one constrains nothing and is left out.
+// Which tensors must agree.
 void WriteGroups(const OpTraits& op, v1::OperatorInfo& out) {
-  v1::TensorGroup sizes;
-  v1::TensorGroup types;
+  v1::TensorGroup& sizes = *out.add_same_sizes();
   for (int i = 0; i < op.tensor_count(); ++i) {
-    sizes.add_tensors(Text(op.tensor(i).name));
-    if (op.shares_type(i)) types.add_tensors(Text(op.tensor(i).name));
+    if (!op.tensor(i).is_single) sizes.add_tensors(Text(op.tensor(i).name));
   }
-  *out.add_same_sizes() = sizes;
-  if (types.tensors_size() > 1) *out.add_same_data_type() = types;
+  for (const TypeGroup& group : op.same_data_type) {
+    v1::TensorGroup& types =
+        group.integers_count_as_float32 ? *out.add_same_float_type() : *out.add_same_data_type();
+    for (int i = 0; i < op.tensor_count(); ++i) {
+      if ((group.tensors & op.MaskOf(i)) != 0) types.add_tensors(Text(op.tensor(i).name));
+    }
+  }
 }
 
 void WriteOperator(const OpTraits& op, std::optional<FeatureLevel> level, v1::OperatorInfo& out) {
@@ -68,8 +75,8 @@ void WriteOperator(const OpTraits& op, std::optional<FeatureLevel> level, v1::Op
   out.set_summary(Text(op.summary));
   out.set_formula(Text(op.formula));
   out.set_introduced(NameOf(op.introduced()));
-  for (const TensorTraits& input : op.inputs) WriteTensor(input, *out.add_inputs());
-  WriteTensor(op.output, *out.mutable_output());
+  for (const TensorTraits& input : op.inputs) WriteTensor(input, level, *out.add_inputs());
+  WriteTensor(op.output, level, *out.mutable_output());
   for (const AttributeTraits& attribute : AttributesFor(op)) {
     WriteAttribute(attribute, *out.add_attributes());
   }

@@ -73,7 +73,7 @@ void AddDevicesOf(const DevicePool& pool, const OpTraits& op, v1::OperatorInfo& 
     v1::OperatorDevice& device = *out.add_devices();
     device = found->second;
     device.set_device(status.profile.name);
-    device.set_tensor(std::string(op.tensor(op.lane_input()).name));
+    device.set_tensor(std::string(op.tensor(op.lane_tensor()).name));
   }
 }
 

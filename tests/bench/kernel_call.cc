@@ -60,7 +60,8 @@ std::shared_ptr<const Invocation> MakePackedCall(OpId op, DataType lane, int set
   const OpTraits& traits = TraitsOf(op);
   testing::RequestBuilder builder{std::string(traits.name)};
   for (int i = 0; i < traits.input_count(); ++i) {
-    builder.Input({.type = traits.InputType(i, lane), .sizes = {count}});
+    const uint32_t elements = traits.inputs[i].is_single ? 1 : count;
+    builder.Input({.type = traits.InputType(i, lane), .sizes = {elements}});
   }
   builder.Output({.type = traits.OutputTypes(lane).last(), .sizes = {count}});
   builder.request().attributes = AttributesOfSetting(traits, lane, setting);

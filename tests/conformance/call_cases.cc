@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -91,6 +92,25 @@ std::vector<Cell> AllCells() {
   return cells;
 }
 
+std::vector<Cell> PackableCells() {
+  std::vector<Cell> cells = AllCells();
+  std::erase_if(cells, [](const Cell& cell) {
+    return std::any_of(cell.op->inputs.begin(), cell.op->inputs.end(),
+                       [](const TensorTraits& input) { return input.is_single; });
+  });
+  return cells;
+}
+
+std::vector<Cell> CellsWithInputs(int most) {
+  std::vector<Cell> cells = AllCells();
+  std::erase_if(cells, [most](const Cell& cell) { return cell.op->input_count() > most; });
+  return cells;
+}
+
+std::vector<uint32_t> SizesOfInput(const OpTraits& op, int i, const std::vector<uint32_t>& sizes) {
+  return op.inputs[i].is_single ? std::vector<uint32_t>(sizes.size(), 1) : sizes;
+}
+
 Layout Packed(uint32_t count) { return {"packed", {count}, std::vector<std::vector<uint32_t>>(4)}; }
 
 std::vector<Layout> LayoutsOf(uint32_t count) {
@@ -118,9 +138,11 @@ std::vector<Layout> LayoutsOf(uint32_t count) {
 std::shared_ptr<const Invocation> MakeCall(const Cell& cell, int setting, const Layout& layout) {
   RequestBuilder builder{std::string(cell.op->name)};
   for (int i = 0; i < cell.op->input_count(); ++i) {
-    builder.Input({cell.op->InputType(i, cell.lane), layout.sizes, layout.strides[i]});
+    const bool is_single = cell.op->inputs[i].is_single;
+    builder.Input({cell.op->InputType(i, cell.lane), SizesOfInput(*cell.op, i, layout.sizes),
+                   is_single ? std::vector<uint32_t>() : layout.strides_of_input(i)});
   }
-  builder.Output({cell.output, layout.sizes, layout.strides[3]});
+  builder.Output({cell.output, layout.sizes, layout.strides_of_output()});
   builder.request().attributes = AttributesOfSetting(*cell.op, cell.lane, setting);
   ValidationResult result = builder.Validate();
   for (const Violation& violation : result.violations) {
@@ -135,6 +157,7 @@ std::vector<GuardedInput> MakeInputs(const Invocation& call, std::mt19937_64& ra
   for (int i = 0; i < TraitsOf(call.op).input_count(); ++i) {
     GuardedInput& input = inputs.emplace_back(call.input_bytes[i]);
     const DataType type = call.inputs[i].data_type;
+    if (type == DataType::kUnknown) continue;
     const size_t size = SizeOf(type);
     for (size_t at = 0; at + size <= input.size(); at += size) {
       const uint64_t value = MakeValue(type, random);

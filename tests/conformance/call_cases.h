@@ -40,12 +40,27 @@ void PrintTo(const Cell& cell, std::ostream* out);
 // All cells of the operator table whose elements are computed each by itself.
 std::vector<Cell> AllCells();
 
+// Those whose calls can be packed: no input has a single element for all of the others.
+std::vector<Cell> PackableCells();
+
+// Those with at most `most` inputs.
+std::vector<Cell> CellsWithInputs(int most);
+
+// The sizes of input `i` of an operator where other tensors have `sizes`.
+std::vector<uint32_t> SizesOfInput(const OpTraits& op, int i, const std::vector<uint32_t>& sizes);
+
 // A way to lay out the tensors of a call.
 struct Layout {
   const char* name;
   std::vector<uint32_t> sizes;
-  // Strides per tensor, inputs first, kMaxTensors of them; empty where packed.
+  // Strides of three inputs, which further inputs take in turn, and of the output; empty where
+  // packed.
   std::vector<std::vector<uint32_t>> strides;
+
+  const std::vector<uint32_t>& strides_of_input(int i) const {
+    return strides[static_cast<size_t>(i) % 3];
+  }
+  const std::vector<uint32_t>& strides_of_output() const { return strides[3]; }
 };
 
 // Layouts with `count` elements or a few more: packed, strided, broadcast, transposed, padded, 8-D.
@@ -57,7 +72,7 @@ Layout Packed(uint32_t count);
 // A validated call. Fails the test and returns nullptr if validation refuses it.
 std::shared_ptr<const Invocation> MakeCall(const Cell& cell, int setting, const Layout& layout);
 
-// Inputs for a call: special values, random bits and small numbers, mixed.
+// Inputs for a call: special values, random bits and small numbers, mixed; empty where absent.
 std::vector<GuardedInput> MakeInputs(const Invocation& call, std::mt19937_64& random);
 
 // Pointers to inputs, as executors take them.

@@ -64,6 +64,8 @@ TEST_P(DirectMlTableTest, TensorsAgree) {
   for (size_t i = 0; i < op().inputs.size(); ++i) {
     EXPECT_EQ(std::string(op().inputs[i].name), facts_["inputs"][i]["name"]);
     EXPECT_EQ(op().inputs[i].optional, facts_["inputs"][i]["optional"]);
+    EXPECT_EQ(NameOf(op().inputs[i].optional_since),
+              facts_["inputs"][i].value("optional_since", std::string(NameOf(FeatureLevel::k1_0))));
   }
   ASSERT_EQ(facts_["outputs"].size(), 1u);
   EXPECT_EQ(std::string(op().output.name), facts_["outputs"][0]);
@@ -116,22 +118,35 @@ TEST_P(DirectMlTableTest, AttributesAgree) {
   }
 }
 
-TEST_P(DirectMlTableTest, AllTensorsHaveEqualSizes) {
-  // The table has no trait for it: its operators are those where this holds.
+// The table has no trait for equal sizes: its operators are those where all tensors have them but
+// those of one element.
+TEST_P(DirectMlTableTest, AllTensorsHaveEqualSizesOrOneElement) {
   Names all;
-  for (int t = 0; t < op().tensor_count(); ++t) all.emplace(op().tensor(t).name);
-  ASSERT_EQ(facts_["same_sizes"].size(), 1u);
-  EXPECT_EQ(facts_["same_sizes"][0].get<Names>(), all);
+  Names singles;
+  for (int t = 0; t < op().tensor_count(); ++t) {
+    all.emplace(op().tensor(t).name);
+    if (op().tensor(t).is_single) singles.emplace(op().tensor(t).name);
+  }
+  EXPECT_EQ(facts_.value("one_element", Names()), singles);
+  // Where some have one element, the page only tells that dimension counts are equal.
+  const json& equal = facts_[singles.empty() ? "same_sizes" : "same_dimension_count"];
+  ASSERT_EQ(equal.size(), 1u);
+  EXPECT_EQ(equal[0].get<Names>(), all);
 }
 
 TEST_P(DirectMlTableTest, SameDataTypeAgrees) {
-  Names group;
-  for (int t = 0; t < op().tensor_count(); ++t) {
-    if (op().shares_type(t)) group.emplace(op().tensor(t).name);
+  std::set<Names> groups;
+  std::set<Names> groups_with_integers;
+  for (const TypeGroup& group : op().same_data_type) {
+    Names names;
+    for (int t = 0; t < op().tensor_count(); ++t) {
+      if ((group.tensors & op().MaskOf(t)) != 0) names.emplace(op().tensor(t).name);
+    }
+    (group.integers_count_as_float32 ? groups_with_integers : groups).insert(names);
   }
-  ASSERT_EQ(facts_["same_data_type"].size(), group.empty() ? 0u : 1u);
-  if (group.empty()) return;
-  EXPECT_EQ(facts_["same_data_type"][0].get<Names>(), group);
+  EXPECT_EQ(facts_["same_data_type"].get<std::set<Names>>(), groups);
+  EXPECT_EQ(facts_.value("same_data_type_but_integers_as_float32", std::set<Names>()),
+            groups_with_integers);
 }
 
 TEST_P(DirectMlTableTest, InPlaceAgrees) {

@@ -20,7 +20,7 @@ using hlsl::LayoutClass;
 struct PlanRow {
   uint32_t size;
   uint32_t output;
-  std::array<uint32_t, kMaxInputs> inputs;
+  std::array<uint32_t, hlsl::kMaxKernelInputs> inputs;
   std::array<uint32_t, 3> padding;
 };
 static_assert(sizeof(PlanRow) * kMaxDimensionCount == d3d12::kPlanBytes);
@@ -31,9 +31,9 @@ using Owner = uint32_t;
 constexpr Owner kNobody = 0;
 
 Owner OwnerOf(size_t call, int tensor) {
-  return static_cast<Owner>(call * (kMaxInputs + 1) + static_cast<size_t>(tensor) + 1);
+  return static_cast<Owner>(call * (hlsl::kMaxKernelInputs + 1) + static_cast<size_t>(tensor) + 1);
 }
-size_t CallOf(Owner owner) { return (owner - 1) / (kMaxInputs + 1); }
+size_t CallOf(Owner owner) { return (owner - 1) / (hlsl::kMaxKernelInputs + 1); }
 
 // Checks the accesses of one batch.
 class Model {
@@ -217,14 +217,14 @@ class Model {
 
   void StridedSlot(uint32_t rest) {
     bool is_gap = false;
-    std::array<uint32_t, kMaxInputs> offsets = {};
+    std::array<uint32_t, hlsl::kMaxKernelInputs> offsets = {};
     for (const PlanRow& row : plan_) {
       Expect(row.output != 0, "division by zero in the plan", rest);
       if (row.output == 0) return;
       const uint32_t index = rest / row.output;
       rest -= index * row.output;
       is_gap = is_gap || index >= row.size;
-      for (int i = 0; i < kMaxInputs; ++i) offsets[i] += index * row.inputs[i];
+      for (int i = 0; i < hlsl::kMaxKernelInputs; ++i) offsets[i] += index * row.inputs[i];
     }
     if (is_gap || rest != 0) return;
     for (int i = 0; i < input_count(); ++i) {

@@ -109,7 +109,9 @@ TEST_P(KernelConformanceTest, Misaligned) {
 }
 
 // Streaming stores are for large results only; kernels must be right with them at any size.
-TEST_P(KernelConformanceTest, StreamingStores) {
+class KernelStreamingTest : public KernelConformanceTest {};
+
+TEST_P(KernelStreamingTest, StreamingStores) {
   for (int mode = 0; mode < cell().mode_count(); ++mode) {
     for (size_t misalignment = 0; misalignment < 65; ++misalignment) {
       const auto call = MakeCall(cell(), mode, Packed(1 + 9 * static_cast<uint32_t>(misalignment)));
@@ -127,20 +129,26 @@ TEST_P(KernelConformanceTest, StreamingStores) {
   }
 }
 
-// Every special value in the lane input, with every special value in the last input.
+// Every special value in the lane input, or the first, with every special value in the last input.
 TEST_P(KernelConformanceTest, PairsOfSpecialValues) {
-  const std::vector<uint64_t>& special = SpecialValues(cell().lane);
-  const bool is_pair = cell().op->input_count() > 1;
-  const auto count = static_cast<uint32_t>(special.size() * (is_pair ? special.size() : 1));
+  const int last = cell().op->input_count() - 1;
+  const int lane = cell().op->lane_tensor();
+  const int first = lane > last ? 0 : lane;
+  const auto type = [&](int i) { return cell().op->InputType(i, cell().lane); };
+  const std::vector<uint64_t>& a = SpecialValues(type(first));
+  const std::vector<uint64_t>& b = SpecialValues(type(last));
+  const bool is_pair = last > 0;
+  const auto count = static_cast<uint32_t>(a.size() * (is_pair ? b.size() : 1));
   for (int setting = 0; setting < cell().setting_count(); ++setting) {
     const auto call = MakeCall(cell(), setting, Packed(count));
     ASSERT_NE(call, nullptr);
     std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
-    const size_t size = SizeOf(cell().lane);
+    const size_t a_size = SizeOf(type(first));
+    const size_t b_size = SizeOf(type(last));
     for (uint32_t i = 0; i < count; ++i) {
-      std::memcpy(inputs[cell().op->lane_input()].data() + i * size,
-                  &special[is_pair ? i / special.size() : i], size);
-      std::memcpy(inputs.back().data() + i * size, &special[i % special.size()], size);
+      std::memcpy(inputs[first].data() + i * a_size, &a[is_pair ? i / b.size() : i], a_size);
+      if (!is_pair || cell().op->inputs[last].is_single) continue;
+      std::memcpy(inputs[last].data() + i * b_size, &b[i % b.size()], b_size);
     }
     CheckInputs(*call, inputs, "setting " + std::to_string(setting), /*misalignment=*/0);
   }
@@ -195,6 +203,10 @@ std::string NameOfInstance(const ::testing::TestParamInfo<std::tuple<Cell, int64
 
 INSTANTIATE_TEST_SUITE_P(AllCells, KernelConformanceTest,
                          ::testing::Combine(::testing::ValuesIn(AllCells()),
+                                            ::testing::ValuesIn(RunnableTargets())),
+                         NameOfInstance);
+INSTANTIATE_TEST_SUITE_P(PackableCells, KernelStreamingTest,
+                         ::testing::Combine(::testing::ValuesIn(PackableCells()),
                                             ::testing::ValuesIn(RunnableTargets())),
                          NameOfInstance);
 INSTANTIATE_TEST_SUITE_P(SmallCells, KernelAllValuesTest,

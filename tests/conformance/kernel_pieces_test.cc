@@ -177,7 +177,7 @@ TEST(CanRunInPlaceTest, FollowsTheOperatorTable) {
   EXPECT_GT(allowed, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllCells, KernelPiecesTest, ::testing::ValuesIn(AllCells()),
+INSTANTIATE_TEST_SUITE_P(PackableCells, KernelPiecesTest, ::testing::ValuesIn(PackableCells()),
                          [](const auto& instance) { return instance.param.name(); });
 
 }  // namespace

@@ -68,10 +68,18 @@ class Generator {
     const int input_count = cell.op->input_count();
     // Inputs first: they may add some to the sequence.
     std::vector<Available> inputs;
-    for (int i = 0; i < input_count; ++i)
-      inputs.push_back(ChooseInput(cell.op->InputType(i, cell.lane)));
+    for (int i = 0; i < input_count; ++i) {
+      const DataType type = cell.op->InputType(i, cell.lane);
+      inputs.push_back(cell.op->inputs[i].is_single ? MakeSingle(type) : ChooseInput(type));
+    }
     builder_.Step(std::string(cell.op->name));
-    for (const Available& input : inputs) UseInput(input);
+    for (int i = 0; i < input_count; ++i) {
+      if (cell.op->inputs[i].is_single) {
+        builder_.From(inputs[i].source);
+      } else {
+        UseInput(inputs[i]);
+      }
+    }
     const int settings = shape_.scale_biases ? cell.setting_count() : PlainSettingCount(*cell.op);
     builder_.Attributes(AttributesOfSetting(*cell.op, cell.lane, static_cast<int>(Dice(settings))));
     Available result = {FromStep(number), cell.output, sizes_, *ElementCount(sizes_)};
@@ -108,6 +116,12 @@ class Generator {
     if (Dice(4) == 0) sizes = {1};
     const TensorSource source = builder_.Input({type, sizes});
     return available_.emplace_back(Available{source, type, sizes, *ElementCount(sizes)});
+  }
+
+  // A new input of one element.
+  Available MakeSingle(DataType type) {
+    const std::vector<uint32_t> sizes(sizes_.size(), 1);
+    return available_.emplace_back(Available{builder_.Input({type, sizes}), type, sizes, 1});
   }
 
   void UseInput(const Available& input) {

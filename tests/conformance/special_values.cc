@@ -18,10 +18,6 @@ struct FloatFormat {
   uint64_t sign() const { return uint64_t{1} << (exponent_bits + mantissa_bits); }
 };
 
-bool IsFloat(DataType type) {
-  return type == DataType::kFloat64 || type == DataType::kFloat32 || type == DataType::kFloat16;
-}
-
 FloatFormat FormatOf(DataType type) {
   if (type == DataType::kFloat64) return {11, 52};
   if (type == DataType::kFloat32) return {8, 23};

@@ -83,12 +83,15 @@ class Call {
  private:
   void AddTensors(int type, FuzzedDataProvider& data) {
     const Dims& sizes = dims_.emplace_back(TakeSizes(data));
+    const Dims& single = dims_.emplace_back(sizes.size(), 1u);
+    const std::optional<DataType> lane = DataTypeFromNumber(type);
     for (int i = 0; i < op_.input_count(); ++i) {
-      const auto condition = static_cast<int>(DataType::kUint8);
-      request_.inputs.push_back({.name = {},
-                                 .data_type = op_.shape.is_condition(i) ? condition : type,
-                                 .sizes = sizes,
-                                 .strides = dims_.emplace_back(TakeStrides(data, sizes.size()))});
+      const bool is_single = op_.inputs[i].is_single && !data.ConsumeBool();
+      request_.inputs.push_back(
+          {.name = {},
+           .data_type = lane ? static_cast<int>(op_.InputType(i, *lane)) : type,
+           .sizes = is_single ? single : sizes,
+           .strides = dims_.emplace_back(TakeStrides(data, sizes.size()))});
       request_.payload_bytes.push_back(0);
     }
     if (data.ConsumeBool()) {

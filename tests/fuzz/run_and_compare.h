@@ -18,7 +18,7 @@
 namespace opserve::fuzz {
 
 // Aborts where the GPU kernel would touch what it must not in a batch of `calls`, all of one lane.
-// Their buffers are not looked at.
+// Their buffers are not looked at, and nothing where they are such that none has a kernel.
 void CheckGpuBounds(std::span<const DeviceCall> calls);
 
 // Fills the inputs with bytes of `pool`, over and over; zeros where it is empty.

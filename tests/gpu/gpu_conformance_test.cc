@@ -78,7 +78,7 @@ TEST_P(GpuConformanceTest, AllSettings) {
     ASSERT_NE(call, nullptr);
     std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
     for (uint32_t i = 0; i < count; ++i) {
-      std::memcpy(inputs[cell().op->lane_input()].data() + i * size, &special[i / special.size()],
+      std::memcpy(inputs[cell().op->lane_tensor()].data() + i * size, &special[i / special.size()],
                   size);
       std::memcpy(inputs.back().data() + i * inputs.back().size() / count,
                   &special[i % special.size()], inputs.back().size() / count);

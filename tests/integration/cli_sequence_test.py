@@ -80,6 +80,18 @@ class SequenceTest(CliCase):
         self.succeed("sequence", self.document(steps))
         self.assert_same(np.load(output), np.stack([np.trunc(self.x)] * 2)[None])
 
+    def test_named_inputs_and_types_of_results(self):
+        output = str(self.folder / "y.npy")
+        scale = str(self.save("scale.npy", np.full(3, 2, np.float32)))
+        steps = [{"operator": "ELEMENT_WISE_QUANTIZE_LINEAR", "output_type": "INT8",
+                  "inputs": [{"from": scale, "name": "ScaleTensor"},
+                             {"from": self.file, "name": "InputTensor"}]},
+                 {"operator": "ELEMENT_WISE_DEQUANTIZE_LINEAR", "inputs": ["step:0", scale],
+                  "output": output}]
+        self.succeed("sequence", self.document(steps))
+        whole = np.clip(np.rint(self.x / 2), -128, 127)
+        self.assert_same(np.load(output), (whole * 2 + 0.0).astype(np.float32))
+
     def test_lists_and_large_integers_are_attributes(self):
         output = str(self.folder / "y.npy")
         words = np.array([5, 2**64 - 1], np.uint64)
@@ -114,6 +126,9 @@ class SequenceTest(CliCase):
              "steps[1].attributes.RoundingMode is [-1], not the name of an enum value"),
             ({**step, "output": "step:0"}, "steps[1].output is \"step:0\", not \"FILE.npy\""),
             ({**step, "output_strides": []}, "steps[1].output_strides is []"),
+            ({**step, "output_type": "INT9"}, "steps[1].output_type is \"INT9\", not the name of"),
+            ({**step, "inputs": [{"from": self.file, "name": 3}]},
+             "steps[1].inputs[0].name is 3, not the name of an input"),
             ("ROUND", "steps[1] is \"ROUND\", not an object"),
         ]
         for wrong, words in cases:

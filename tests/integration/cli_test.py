@@ -55,6 +55,42 @@ class CliTest(CliCase):
             rows = self.run_operator(["ACTIVATION_HARDMAX1", "--attr", text], [x])
             self.assert_same(rows, expected)
 
+    def test_quantised_tensors(self):
+        x = self.random.normal(0, 4, (5, 7)).astype(np.float32)
+        scale = np.full_like(x, 0.25)
+        for zero, kind in ((np.int8(-3), np.int8), (np.uint8(100), np.uint8)):
+            zeros = np.full(x.shape, zero)
+            limits = np.iinfo(kind)
+            whole = np.clip(np.rint(x * 4) + zero, limits.min, limits.max).astype(kind)
+            quantised = self.run_operator(["ELEMENT_WISE_QUANTIZE_LINEAR"], [x, scale, zeros])
+            self.assert_same(quantised, whole)
+            # Without a zero point nothing but the caller tells the type.
+            self.assert_same(
+                self.run_operator(["ELEMENT_WISE_QUANTIZE_LINEAR"], [x, scale], "--output-type",
+                                  kind.__name__.upper()),
+                np.clip(np.rint(x * 4), limits.min, limits.max).astype(kind))
+            self.assert_same(
+                self.run_operator(["ELEMENT_WISE_DEQUANTIZE_LINEAR"], [whole, scale, zeros]),
+                (whole.astype(np.float32) - zero) / 4)
+
+    def test_optional_tensors_are_left_out_by_name(self):
+        a, b = (self.random.integers(0, 256, (3, 4)).astype(np.uint8) for _ in range(2))
+        one = np.ones((1, 1), np.float32)
+        files = {"BTensor": b, "ATensor": a, "AScaleTensor": one, "BScaleTensor": 2 * one,
+                 "OutputScaleTensor": 4 * one, "OutputZeroPointTensor": np.full((1, 1), 5, np.uint8)}
+        inputs = [option for name, tensor in files.items()
+                  for option in ("--input", f"{name}={self.save(name + '.npy', tensor)}")]
+        output = self.folder / "out.npy"
+        for options in ([], ["--shared-memory"], ["--stream"]):
+            done = opserve("run", "ELEMENT_WISE_QUANTIZED_LINEAR_ADD", *inputs, "--output", output,
+                           *options)
+            self.assertEqual(done.returncode, SUCCESS, done.stderr)
+            total = np.rint((a.astype(np.float64) + 2.0 * b) / 4) + 5
+            self.assert_same(np.load(output), np.clip(total, 0, 255).astype(np.uint8))
+        done = opserve("run", "ELEMENT_WISE_QUANTIZED_LINEAR_ADD", *inputs[2:])
+        self.assertEqual(done.returncode, CALL_FAILED)
+        self.assertIn("The tensor BTensor is missing", done.stderr)
+
     def test_files_of_every_order(self):
         x = self.random.normal(0, 9, (3, 4, 5)).astype(np.float32)
         for stored in (np.asfortranarray(x), x.astype(">f4")):

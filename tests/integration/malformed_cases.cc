@@ -44,7 +44,9 @@ v1::ExecuteRequest GoodRequest(const OpTraits& op) {
   for (int i = 0; i < op.input_count(); ++i) {
     const DataTypeSet types = op.support.back().types[i];
     const DataType type = types.contains(DataType::kFloat32) ? DataType::kFloat32 : types.first();
-    AddInput(request, static_cast<v1::DataType>(type), {4}, std::string(4 * SizeOf(type), '\0'));
+    const uint32_t count = op.inputs[i].is_single ? 1 : 4;
+    AddInput(request, static_cast<v1::DataType>(type), {count},
+             std::string(count * SizeOf(type), '\0'));
   }
   return request;
 }

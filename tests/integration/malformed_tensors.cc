@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,7 +101,7 @@ void CaseWriter::DataTypes() {
           absl::StrCat("inputs[", i, "].data_type"));
     }
   }
-  if (op_.lane_types().contains(DataType::kFloat64) && op_.lane_input() == 0) return;
+  if (op_.lane_types().contains(DataType::kFloat64) && op_.lane_tensor() == 0) return;
   Add(
       "type of a mask where numbers belong, and the other way round",
       [](auto& r) {
@@ -115,7 +116,9 @@ void CaseWriter::DataTypes() {
 void CaseWriter::Payloads() {
   for (int i = 0; i < op_.input_count(); ++i) {
     const size_t exact = GoodRequest(op_).payloads(i).size();
-    for (const size_t length : {size_t{0}, exact - 1, exact + 1, exact + 4, 10 * exact}) {
+    // A single byte has two of them in common.
+    for (const size_t length :
+         std::set<size_t>{size_t{0}, exact - 1, exact + 1, exact + 4, 10 * exact}) {
       Add(
           absl::StrCat("payload ", i, " of ", length, " bytes"),
           [&](auto& r) { r.set_payloads(i, std::string(length, '\x7f')); },
@@ -202,8 +205,12 @@ void CaseWriter::Outputs() {
       "output.name");
   Add(
       "response above the largest message",
-      [](auto& r) {
+      [this](auto& r) {
         for (int i = 0; i < r.inputs_size(); ++i) {
+          if (op_.inputs[i].is_single) {
+            SetSizes(*r.mutable_inputs(i), {1, 1});
+            continue;
+          }
           SetSizes(*r.mutable_inputs(i),
                    {static_cast<uint32_t>(kMalformedMaxMessageBytes) / 1024, 1024});
           SetStrides(*r.mutable_inputs(i), {0, 0});

@@ -43,11 +43,13 @@ std::optional<TensorHandle> HandleOf(const std::string& text);
 struct CallArguments {
   std::string operator_name = {};
   std::vector<Attribute> attributes = {};
-  std::vector<std::string> inputs = {};  // files, or "tensor:HANDLE"
+  std::vector<std::string> inputs = {};       // files, or "tensor:HANDLE"
+  std::vector<std::string> input_names = {};  // of each; empty: as its place in the list says
   // Per input, in order; fewer than inputs or an empty entry: the tensor's own.
   std::vector<Dimensions> sizes = {};
   std::vector<Dimensions> strides = {};
   Dimensions output_strides = {};
+  DataType output_type = DataType::kUnknown;  // kUnknown: by the operator's rule
   std::string feature_level = {};
   DevicePreference device = DevicePreference::kDefault;
   CallPriority priority = CallPriority::kNormal;

@@ -62,9 +62,10 @@ void AddCall(Verb verb, CallArguments& call) {
   verb.AddOption("OPERATOR", "OPERATOR", TakeAny(call.operator_name),
                  "Operator, as listed by `opserve operators`", {.required = true});
   AddAttributes(verb, call.attributes);
-  verb.AddOption("--input", "FILE", AppendAny(call.inputs),
+  verb.AddOption("--input", "FILE", AppendNamed(call.inputs, call.input_names),
                  "Input, in the operator's order: a .npy file, or tensor:HANDLE for a tensor at "
-                 "the server, see `opserve tensor`",
+                 "the server, see `opserve tensor`; or NAME=FILE for each, in any order, which "
+                 "can leave out optional ones (write ./a=b.npy for a file with such a name)",
                  {.required = true, .repeated = true});
   verb.AddOption("--sizes", "SIZES", AppendDimensions(call.sizes),
                  "Sizes of an input instead of its own, such as 2,3; one per input in order, - "
@@ -77,6 +78,8 @@ void AddCall(Verb verb, CallArguments& call) {
       {.repeated = true});
   verb.AddOption("--output-strides", "STRIDES", TakeDimensions(call.output_strides),
                  "Strides of the output in elements");
+  verb.AddOption("--output-type", TypeChoices(), TakeType(call.output_type),
+                 "Element type of the output, where the inputs leave it open [the smallest]");
   AddCallLabels(verb, call.feature_level, call.request_id);
   AddPlacement(verb, call.device, call.priority, call.verify);
 }

@@ -26,9 +26,12 @@ constexpr char kSequenceFooter[] =
     "                  \"tensor:HANDLE\", a tensor at the server, see `opserve tensor`;\n"
     "                  \"step:N\", the result of the earlier step N;\n"
     "                  {\"from\": ANY OF THESE, \"sizes\": [2, 3], \"strides\": [0, 1]},\n"
-    "                  the same with other sizes, and strides if wanted\n"
+    "                  the same with other sizes, and strides if wanted;\n"
+    "                  {\"from\": ANY OF THESE, \"name\": \"ScaleTensor\"}, named, where\n"
+    "                  optional ones are left out\n"
     "  output          \"FILE.npy\" or \"tensor:HANDLE\": where the result goes\n"
     "  output_strides  list: strides of the result in elements\n"
+    "  output_type     its element type, where the inputs leave it open\n"
     "\n"
     "Results without an output are not sent back; that of the last step is shown.";
 

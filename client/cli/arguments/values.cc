@@ -1,8 +1,10 @@
 #include "client/cli/arguments/values.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "client/rpc/client_name.h"
@@ -64,6 +66,21 @@ std::optional<Axes> AxesFrom(absl::string_view text) {
 }
 
 }  // namespace
+
+TakeText AppendNamed(std::vector<std::string>& texts, std::vector<std::string>& names) {
+  return [&texts, &names](const std::string& text) -> std::string {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+    const std::string& name = parts.first;
+    const bool is_named = absl::StrContains(text, '=') && !name.empty() &&
+                          std::all_of(name.begin(), name.end(), absl::ascii_isalnum);
+    if (is_named && parts.second.empty()) {
+      return absl::StrCat("'", text, "' names a tensor but no file");
+    }
+    texts.push_back(is_named ? parts.second : text);
+    names.push_back(is_named ? name : "");
+    return "";
+  };
+}
 
 TakeText AppendAttribute(std::vector<Attribute>& attributes) {
   return [&attributes](const std::string& text) -> std::string {

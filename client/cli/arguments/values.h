@@ -24,6 +24,8 @@ namespace opserve::cli {
 
 TakeText TakeAny(std::string& text);
 TakeText AppendAny(std::vector<std::string>& texts);
+// "TEXT", or "Name=TEXT" with a name of letters and digits; appended to both lists.
+TakeText AppendNamed(std::vector<std::string>& texts, std::vector<std::string>& names);
 // A positive duration such as 500ms.
 TakeText TakeDuration(absl::Duration& duration);
 // "2x3" or "2,3".

@@ -21,6 +21,8 @@ namespace opserve {
 struct TensorInfo {
   std::string name;  // DirectML's member name
   bool optional = false;
+  std::string optional_since = {};  // where optional: the feature level from which on it is
+  bool one_element = false;         // exactly one, which goes with all elements of the others
 };
 
 // One allowed value of an enum attribute.
@@ -87,13 +89,16 @@ struct OperatorInfo {
   std::vector<TensorInfo> inputs;
   TensorInfo output;
   std::vector<AttributeInfo> attributes;
-  std::vector<std::vector<std::string>> same_sizes;      // groups of tensors that must agree
+  // Groups of tensors that must agree. Tensors of one element have no such sizes.
+  std::vector<std::vector<std::string>> same_sizes;
   std::vector<std::vector<std::string>> same_data_type;  // likewise
   std::vector<std::string> in_place;                     // inputs that the output may alias
   std::vector<SupportInfo> support;                      // ascending by feature level
   uint32_t max_ulp = 0;                                  // largest error; 0: exact to the bit
   std::vector<OperatorDevice> devices;  // with a kernel for it; what one lacks runs on the CPU
   std::string family;                   // "arithmetic"; empty where an old server does not tell
+  // Groups like same_data_type, but that FLOAT32 goes with an integer type of the first.
+  std::vector<std::vector<std::string>> same_float_type;
 };
 
 // One feature level.

@@ -28,10 +28,6 @@ struct FloatFormat {
   constexpr bool is_nan(uint64_t bits) const { return (bits & (sign() - 1)) > infinity(); }
 };
 
-constexpr bool IsFloat(DataType type) {
-  return type == DataType::kFloat64 || type == DataType::kFloat32 || type == DataType::kFloat16;
-}
-
 // The format of a type for which IsFloat holds.
 constexpr FloatFormat FormatOf(DataType type) {
   if (type == DataType::kFloat64) return {11, 52};

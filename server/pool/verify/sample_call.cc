@@ -21,6 +21,8 @@ struct Shape {
   std::vector<uint32_t> sizes;
   std::vector<uint32_t> input_strides;
   std::vector<uint32_t> output_strides;
+  // Of tensors of one element.
+  std::vector<uint32_t> single_sizes = std::vector<uint32_t>(sizes.size(), 1);
 };
 
 Shape ShapeOf(SampleLayout layout, uint32_t count) {
@@ -45,7 +47,11 @@ ValidationResult ValidateSpec(const SampleSpec& spec) {
   request.operator_name = op.name;
   for (int i = 0; i < op.input_count(); ++i) {
     const int type = static_cast<int>(op.InputType(i, spec.lane));
-    request.inputs.push_back({{}, type, shape.sizes, shape.input_strides});
+    if (op.inputs[i].is_single) {
+      request.inputs.push_back({{}, type, shape.single_sizes, {}});
+    } else {
+      request.inputs.push_back({{}, type, shape.sizes, shape.input_strides});
+    }
     request.payload_bytes.push_back(BytesOf(request.inputs.back()));
   }
   const int type = static_cast<int>(spec.output);

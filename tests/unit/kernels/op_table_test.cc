@@ -39,7 +39,7 @@ TEST(OpTableTest, ShapesTellConditionsFromTheLane) {
   EXPECT_EQ(select.lane_input(), 1);
   EXPECT_TRUE(select.is_bitwise);
   const OpTraits& is_infinity = TraitsOf(OpId::ELEMENT_WISE_IS_INFINITY);
-  EXPECT_EQ(is_infinity.lane_input(), 0);
+  EXPECT_EQ(is_infinity.lane_tensor(), 0);
   EXPECT_EQ(is_infinity.shape.result, OpResult::kFlag);
   EXPECT_FALSE(is_infinity.shape.is_bitwise);
   EXPECT_EQ(OpShape{.operands = "cc"}.lane_input(), 2);
@@ -51,6 +51,21 @@ TEST(OpTableTest, TypesOfTensorsFollowTheLane) {
   EXPECT_EQ(select.InputType(0, lane), DataType::kUint8);
   EXPECT_EQ(select.InputType(1, lane), lane);
   EXPECT_EQ(select.OutputTypes(lane), DataTypeSet({lane}));
+}
+
+TEST(OpTableTest, NumbersHaveTypesOfTheirOwnUnlessTheyShareTheLane) {
+  const OpTraits& quantize = TraitsOf(OpId::ELEMENT_WISE_QUANTIZE_LINEAR);
+  EXPECT_EQ(quantize.lane_tensor(), 3);
+  EXPECT_EQ(quantize.lane_types(), DataTypeSet({DataType::kInt8, DataType::kUint8}));
+  EXPECT_EQ(quantize.InputType(0, DataType::kInt8), DataType::kFloat32);
+  EXPECT_EQ(quantize.InputType(1, DataType::kInt8), DataType::kFloat32);
+  EXPECT_EQ(quantize.InputType(2, DataType::kInt8), DataType::kInt8);
+  const OpTraits& dequantize = TraitsOf(OpId::ELEMENT_WISE_DEQUANTIZE_LINEAR);
+  EXPECT_EQ(dequantize.InputType(0, DataType::kFloat16), DataType::kUint8);
+  EXPECT_EQ(dequantize.InputType(1, DataType::kFloat16), DataType::kFloat16);
+  EXPECT_EQ(dequantize.InputType(2, DataType::kFloat16), DataType::kUint8);
+  // Exponents must have it at the first level.
+  EXPECT_EQ(TraitsOf(OpId::ELEMENT_WISE_POW).InputType(1, DataType::kInt8), DataType::kInt8);
 }
 
 TEST(OpTableTest, FlagsAndCountsHaveTypesOfTheirOwn) {

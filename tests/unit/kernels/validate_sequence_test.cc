@@ -253,7 +253,7 @@ TEST(ValidateSequenceTest, NumbersOfThings) {
   EXPECT_THAT(result.violations[0].description, HasSubstr("65"));
   EXPECT_NE(builder.Validate({.max_steps = 65}).sequence, nullptr);
 
-  builder.request().inputs.resize(200);
+  builder.request().inputs.resize(64 * kMaxInputs + 1);
   builder.request().outputs.resize(100);
   builder.request().steps.resize(1);
   EXPECT_THAT(FieldsOf(builder.Validate()), ElementsAre("inputs", "outputs"));

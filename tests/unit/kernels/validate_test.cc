@@ -150,11 +150,12 @@ TEST(ValidateTest, AcceptsExactlyWhatTheTableSupports) {
           for (int i = 0; i < op.input_count(); ++i) {
             std::vector<uint32_t> sizes(rank, 2);
             std::fill_n(sizes.begin(), rank - std::min(rank, op.max_effective_rank), 1);
+            if (op.inputs[i].is_single) sizes.assign(rank, 1);
             builder.Input({op.InputType(i, type), sizes});
           }
           const bool expected = row != nullptr && rank >= row->min_dimension_count &&
                                 rank <= row->max_dimension_count &&
-                                row->types[op.lane_input()].contains(type);
+                                row->types[op.lane_tensor()].contains(type);
           EXPECT_EQ(builder.Validate().violations.empty(), expected)
               << op.name << " " << NameOf(level) << " " << NameOf(type) << " rank " << int{rank};
         }
@@ -391,7 +392,7 @@ TEST(ValidateTest, TensorsMayBeNamedInAnyOrder) {
       .Input({kInt32, {3}, {}, "ATensor"});
   const ValidationResult result = named.Validate();
   ASSERT_THAT(result.violations, IsEmpty());
-  EXPECT_THAT(result.invocation->payload_index, ElementsAre(1, 2, 0));
+  EXPECT_THAT(std::span(result.invocation->payload_index).first<3>(), ElementsAre(1, 2, 0));
 
   RequestBuilder wrong("ELEMENT_WISE_MODULUS_TRUNCATE");
   wrong.Input({kInt8, {1}, {}, "ATensor"}).Input({kInt8, {1}, {}, "CTensor"});
@@ -419,6 +420,91 @@ TEST(ValidateTest, TensorsMustAgree) {
   EXPECT_THAT(types.Validate().violations,
               UnorderedElementsAre(IsViolation("inputs[1].data_type", "UINT8 of BTensor differs"),
                                    IsViolation("output.data_type", "INT16 of OutputTensor")));
+}
+
+TEST(ValidateTest, ScalesFollowTheTypeOfWhatTheyScale) {
+  const auto violations = [](DataType input, DataType scale, const char* level) {
+    RequestBuilder builder("ELEMENT_WISE_QUANTIZE_LINEAR");
+    builder.Level(level).Input({input, {4}}).Input({scale, {4}}).Input({kInt8, {4}});
+    return builder.Validate().violations;
+  };
+  EXPECT_THAT(violations(kFloat32, kFloat32, "6_0"), IsEmpty());
+  EXPECT_THAT(violations(kFloat16, kFloat16, "6_0"), IsEmpty());
+  EXPECT_THAT(violations(kInt32, kFloat32, "6_0"), IsEmpty());
+  EXPECT_THAT(violations(kFloat16, kFloat32, "6_0"),
+              ElementsAre(IsViolation("inputs[1].data_type",
+                                      "FLOAT32 of ScaleTensor differs from the data type FLOAT16 "
+                                      "of InputTensor; they must be equal.")));
+  EXPECT_THAT(violations(kInt32, kFloat16, "6_0"),
+              ElementsAre(IsViolation("inputs[1].data_type",
+                                      "FLOAT16 of ScaleTensor differs from the data type INT32 of "
+                                      "InputTensor; allowed with integers: FLOAT32.")));
+  EXPECT_THAT(violations(kFloat16, kFloat16, "5_2"),
+              ElementsAre(IsViolation("inputs[0].data_type", "FLOAT16 is not supported"),
+                          IsViolation("inputs[1].data_type", "FLOAT16 is not supported")));
+}
+
+TEST(ValidateTest, ZeroPointsHaveTheTypeOfWhatIsQuantised) {
+  RequestBuilder quantize("ELEMENT_WISE_QUANTIZE_LINEAR");
+  quantize.Input({kFloat32, {4}}).Input({kFloat32, {4}}).Input({kInt8, {4}}).Output({kUint8});
+  EXPECT_THAT(quantize.Validate().violations,
+              ElementsAre(IsViolation("output.data_type",
+                                      "UINT8 of OutputTensor differs from the "
+                                      "data type INT8 of ZeroPointTensor")));
+  RequestBuilder dequantize("ELEMENT_WISE_DEQUANTIZE_LINEAR");
+  dequantize.Input({kUint16, {4}}).Input({kFloat16, {4}}).Input({kInt16, {4}}).Output({kFloat32});
+  EXPECT_THAT(dequantize.Validate().violations,
+              UnorderedElementsAre(IsViolation("inputs[2].data_type", "INT16 of ZeroPointTensor"),
+                                   IsViolation("output.data_type", "FLOAT32 of OutputTensor")));
+}
+
+TEST(ValidateTest, ZeroPointsAreOptionalFromALevelOn) {
+  const auto validate = [](const char* level, TestTensor output) {
+    RequestBuilder builder("ELEMENT_WISE_QUANTIZE_LINEAR");
+    builder.Level(level).Input({kFloat32, {4}}).Input({kFloat32, {4}}).Output(std::move(output));
+    return builder.Validate();
+  };
+  EXPECT_THAT(validate("6_1", {kInt8}).violations,
+              ElementsAre(IsViolation("inputs", "The tensor ZeroPointTensor is missing")));
+  const ValidationResult signed_bytes = validate("6_2", {kInt8});
+  ASSERT_THAT(signed_bytes.violations, IsEmpty());
+  EXPECT_EQ(signed_bytes.invocation->lane_type, kInt8);
+  EXPECT_EQ(signed_bytes.invocation->payload_index[2], -1);
+  EXPECT_EQ(signed_bytes.invocation->inputs[2].data_type, DataType::kUnknown);
+  // Nothing tells the type of the output.
+  RequestBuilder open("ELEMENT_WISE_QUANTIZE_LINEAR");
+  const ValidationResult unsigned_bytes =
+      open.Input({kFloat32, {4}}).Input({kFloat32, {4}}).Validate();
+  ASSERT_THAT(unsigned_bytes.violations, IsEmpty());
+  EXPECT_EQ(unsigned_bytes.invocation->output.data_type, kUint8);
+}
+
+TEST(ValidateTest, SingleElementsGoWithAllOthers) {
+  const auto validate = [](std::vector<uint32_t> scale_sizes) {
+    RequestBuilder builder("ELEMENT_WISE_QUANTIZED_LINEAR_ADD");
+    builder.Input({kUint8, {2, 3}, {}, "ATensor"})
+        .Input({kFloat32, std::move(scale_sizes), {}, "AScaleTensor"})
+        .Input({kInt8, {2, 3}, {1, 2}, "BTensor"})
+        .Input({kFloat32, {1, 1}, {}, "BScaleTensor"})
+        .Input({kFloat32, {1, 1}, {7, 7}, "OutputScaleTensor"})
+        .Input({kInt8, {1, 1}, {}, "OutputZeroPointTensor"});
+    return builder.Validate();
+  };
+  const ValidationResult result = validate({1, 1});
+  ASSERT_THAT(result.violations, IsEmpty());
+  const Invocation& call = *result.invocation;
+  EXPECT_EQ(call.output.data_type, kInt8);
+  EXPECT_THAT(call.input_bytes, ElementsAre(6, 4, 0, 6, 4, 0, 4, 1));
+  EXPECT_THAT(call.inputs[6].size_span(), ElementsAre(2, 3));
+  EXPECT_THAT(call.inputs[6].stride_span(), ElementsAre(0, 0));
+
+  for (const std::vector<uint32_t>& sizes :
+       {std::vector<uint32_t>{2, 3}, {1}, {1, 1, 1}, {1, 3}, {2, 1}}) {
+    EXPECT_THAT(validate(sizes).violations,
+                ElementsAre(IsViolation("inputs[1].sizes",
+                                        "of AScaleTensor are not those of one element in as many "
+                                        "dimensions as ATensor has; allowed: [1, 1].")));
+  }
 }
 
 TEST(ValidateTest, DataTypesMustExist) {
@@ -590,6 +676,7 @@ TEST(ValidateTest, RandomRequestsAreSafe) {
     const DataType type = kAllDataTypes[random() % kAllDataTypes.size()];
     for (int i = 0; i < op.input_count(); ++i) {
       TestTensor tensor = {op.InputType(i, type), sizes};
+      if (op.inputs[i].is_single && random() % 16 != 0) tensor.sizes.assign(sizes.size(), 1);
       if (random() % 2 == 0) {
         for (size_t d = 0; d < sizes.size(); ++d) tensor.strides.push_back(random() % 6);
       }

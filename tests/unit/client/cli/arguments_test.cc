@@ -284,6 +284,18 @@ TEST_F(ArgumentsTest, Devices) {
   EXPECT_TRUE(one.json);
 }
 
+TEST_F(ArgumentsTest, InputsMayBeNamed) {
+  const auto call =
+      Parse<RunArguments>({"run", "OP", "--input", "ATensor=a.npy", "--input", "BTensor=b=c.npy",
+                           "--input", "./d=e.npy", "--output-type", "INT8"})
+          .call;
+  EXPECT_THAT(call.inputs, ElementsAre("a.npy", "b=c.npy", "./d=e.npy"));
+  EXPECT_THAT(call.input_names, ElementsAre("ATensor", "BTensor", ""));
+  EXPECT_EQ(call.output_type, DataType::kInt8);
+  EXPECT_EQ(ExitOf({"run", "OP", "--input", "ATensor="}), kUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("'ATensor=' names a tensor but no file"));
+}
+
 TEST_F(ArgumentsTest, EveryDeviceAndPriorityHasAName) {
   const auto run = [this](const char* option, const char* value) {
     return Parse<RunArguments>({"run", "OP", "--input", "a", option, value}).call;

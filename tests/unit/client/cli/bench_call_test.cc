@@ -65,6 +65,18 @@ TEST(BenchCallTest, TypesAndListsOfDimensionsSuitTheTensors) {
   EXPECT_EQ(std::get<Axes>(made->call.attributes[1].value), Axes{2});
 }
 
+TEST(BenchCallTest, TensorsOfOneElementHaveOne) {
+  OperatorInfo op = SelectLike();
+  op.inputs[0].one_element = true;
+  BenchArguments arguments;
+  arguments.type = DataType::kInt64;
+  arguments.shape = {4, 5};
+  const auto made = MakeBenchCall(op, arguments);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->call.inputs[0].spec(), (TensorSpec{DataType::kUint8, {1, 1}, {}}));
+  EXPECT_EQ(made->call.inputs[1].spec(), (TensorSpec{DataType::kInt64, {4, 5}, {}}));
+}
+
 TEST(BenchCallTest, PassesOnHowAndWhereToRun) {
   BenchArguments arguments;
   arguments.device = DevicePreference::kGpu;

@@ -37,6 +37,17 @@ TEST(ComparisonReportTest, OneLineSaysWhatIsWrong) {
             "it failed");
 }
 
+TEST(ComparisonReportTest, PassesWhereSomethingWasCompared) {
+  ComparisonReport report{.operator_name = "OP"};
+  EXPECT_FALSE(HasPassed(report));
+  report.results.push_back({.name = "gpu", .verdict = Verdict::kSkipped});
+  EXPECT_FALSE(HasPassed(report));
+  report.results.push_back(ResultWith({1}));
+  EXPECT_TRUE(HasPassed(report));
+  report.results.push_back(ResultWith({2}));
+  EXPECT_FALSE(HasPassed(report));
+}
+
 TEST(ComparisonReportTest, OneElementAmongManyIsSeenInTheHistogram) {
   std::vector<float> actual(1'000'000, 1);
   actual[7] = 1.0000001f;

@@ -45,6 +45,21 @@ TEST(ResultLayoutTest, TheOnlyTypeOfTheOutputNeedsNoGroup) {
   EXPECT_EQ(ResultLayout(op, call).value(), (TensorSpec{DataType::kUint8, {4}}));
 }
 
+TEST(ResultLayoutTest, NamedInputsComeInAnyOrder) {
+  OperatorCall call = CallOf({{DataType::kFloat16, {2, 3}}, {DataType::kUint8, {2, 3}}});
+  call.inputs[0].set_name("A");
+  call.inputs[1].set_name("Condition");
+  EXPECT_EQ(ResultLayout(If(), call).value(), (TensorSpec{DataType::kFloat16, {2, 3}}));
+}
+
+TEST(ResultLayoutTest, CallsMayChooseAType) {
+  OperatorInfo op = If();
+  op.same_data_type.clear();
+  OperatorCall call = CallOf({{DataType::kUint8, {4}}, {DataType::kFloat32, {4}}});
+  call.output.emplace().data_type = DataType::kFloat16;
+  EXPECT_EQ(ResultLayout(op, call).value(), (TensorSpec{DataType::kFloat16, {4}}));
+}
+
 TEST(ResultLayoutTest, WhatTheCatalogueDoesNotTellIsRefused) {
   const OperatorCall call = CallOf({{DataType::kUint8, {4}}, {DataType::kFloat32, {4}}});
   OperatorInfo sizes = If();

@@ -65,6 +65,31 @@ TEST(CatalogueTest, LeavesOutTypeGroupsOfOne) {
   EXPECT_THAT(List("ELEMENT_WISE_IS_INFINITY", "").operators(0).same_data_type(), SizeIs(0));
 }
 
+TEST(CatalogueTest, TellsWhichTensorsAreOptionalFromWhenOn) {
+  const v1::OperatorInfo now = List("ELEMENT_WISE_QUANTIZE_LINEAR", "").operators(0);
+  EXPECT_FALSE(now.inputs(1).optional());
+  EXPECT_TRUE(now.inputs(2).optional());
+  EXPECT_EQ(now.inputs(2).optional_since(), "6_2");
+  const v1::OperatorInfo early = List("ELEMENT_WISE_QUANTIZE_LINEAR", "6_1").operators(0);
+  EXPECT_FALSE(early.inputs(2).optional());
+  EXPECT_EQ(early.inputs(2).optional_since(), "");
+}
+
+TEST(CatalogueTest, TellsGroupsOfEachKind) {
+  const v1::OperatorInfo quantize = List("ELEMENT_WISE_QUANTIZE_LINEAR", "").operators(0);
+  ASSERT_THAT(quantize.same_data_type(), SizeIs(1));
+  EXPECT_THAT(quantize.same_data_type(0).tensors(), ElementsAre("ZeroPointTensor", "OutputTensor"));
+  ASSERT_THAT(quantize.same_float_type(), SizeIs(1));
+  EXPECT_THAT(quantize.same_float_type(0).tensors(), ElementsAre("InputTensor", "ScaleTensor"));
+
+  const v1::OperatorInfo add = List("ELEMENT_WISE_QUANTIZED_LINEAR_ADD", "").operators(0);
+  ASSERT_THAT(add.same_sizes(), SizeIs(1));
+  EXPECT_THAT(add.same_sizes(0).tensors(), ElementsAre("ATensor", "BTensor", "OutputTensor"));
+  EXPECT_THAT(add.same_data_type(), SizeIs(3));
+  EXPECT_FALSE(add.inputs(0).one_element());
+  EXPECT_TRUE(add.inputs(1).one_element());
+}
+
 TEST(CatalogueTest, TellsTheValuesOfEnums) {
   const v1::AttributeInfo mode = List("ELEMENT_WISE_ROUND", "").operators(0).attributes(0);
   EXPECT_EQ(mode.name(), "RoundingMode");
