@@ -26,7 +26,8 @@ from server_process import ServerProcess  # pylint: disable=wrong-import-positio
 
 CALL_LIMIT_S = 60
 # They run on the processor wherever they are asked for.
-WITHOUT_GPU_KERNEL = ("ELEMENT_WISE_EXP", "ACTIVATION_SIGMOID", "ACTIVATION_SOFTMAX1")
+WITHOUT_GPU_KERNEL = ("ELEMENT_WISE_EXP", "ACTIVATION_SIGMOID", "ACTIVATION_SOFTMAX1",
+                      "ELEMENT_WISE_QUANTIZE_LINEAR", "ELEMENT_WISE_DEQUANTIZE_LINEAR")
 
 
 @dataclasses.dataclass
@@ -76,6 +77,12 @@ def make_cases():
     dividend = with_specials(random.normal(0, 1e4, (3, 1000)).astype(np.float32))
     divisor = random.normal(0, 10, dividend.shape).astype(np.float32)
     words = random.integers(0, 2**32, (33, 65), dtype=np.uint32)
+    scale = np.abs(divisor) + np.float32(0.01)
+    zero = random.integers(0, 256, scale.shape, dtype=np.uint8)
+    quantised = random.integers(0, 256, scale.shape, dtype=np.uint8)
+    # Digits enough for the exact product, and for the exact quotient's integer.
+    dequantised = (quantised.astype(np.float64) - zero) * scale
+    quotient = divisor.astype(np.float64) / scale
     with np.errstate(invalid="ignore", over="ignore"):
         return [
             Case("ELEMENT_WISE_IF", [condition, a, b],
@@ -96,6 +103,10 @@ def make_cases():
             Case("ELEMENT_WISE_EXP", [rounded], np.exp(rounded.astype(np.float64)).astype(np.float32)),
             Case("ACTIVATION_SIGMOID", [b], (1 / (1 + np.exp(-b.astype(np.float64)))).astype(np.float32)),
             Case("ACTIVATION_SOFTMAX1", [b], softmax(b, axis=(1, 3)), ["Axes=3,1"]),
+            Case("ELEMENT_WISE_QUANTIZE_LINEAR", [divisor, scale, zero],
+                 np.clip(np.rint(quotient) + zero, 0, 255).astype(np.uint8)),
+            Case("ELEMENT_WISE_DEQUANTIZE_LINEAR", [quantised, scale, zero],
+                 dequantised.astype(np.float32)),
             Case("ACTIVATION_RELU", [words.view(np.int32)], np.maximum(words.view(np.int32), 0)),
         ]
 
