@@ -74,6 +74,11 @@ absl::StatusOr<ClientOptions> MakeClientOptions(const ServerArguments& arguments
   return options;
 }
 
+std::optional<TensorSpec> WantedOutput(DataType type, const Dimensions& strides) {
+  if (type == DataType::kUnknown && strides.empty()) return std::nullopt;
+  return TensorSpec{type, {}, strides};
+}
+
 absl::StatusOr<FileCall> MakeCall(const CallArguments& arguments) {
   FileCall made;
   OperatorCall& call = made.call;
@@ -101,9 +106,7 @@ absl::StatusOr<FileCall> MakeCall(const CallArguments& arguments) {
                                  : TensorView(std::move(spec), made.tensors.back().bytes()));
     call.inputs.back().set_name(EntryOf(arguments.input_names, i));
   }
-  if (!arguments.output_strides.empty() || arguments.output_type != DataType::kUnknown) {
-    call.output = {arguments.output_type, {}, arguments.output_strides};
-  }
+  call.output = WantedOutput(arguments.output_type, arguments.output_strides);
   return made;
 }
 

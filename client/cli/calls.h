@@ -7,6 +7,7 @@
 #define OPSERVE_CLIENT_CLI_CALLS_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,6 +24,9 @@ struct FileCall {
   std::vector<Tensor> tensors;
   OperatorCall call;
 };
+
+// What a call asks of its result; nothing where the type is kUnknown and no strides are given.
+std::optional<TensorSpec> WantedOutput(DataType type, const Dimensions& strides);
 
 // Reads the input files and makes the call that `arguments` describe. An input with sizes or
 // strides of its own takes the bytes of its file as they are. Errors name the file. The type of a

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/api/npy.h"
+#include "client/cli/calls.h"
 
 namespace opserve::cli {
 namespace {
@@ -27,16 +28,16 @@ absl::StatusOr<uint32_t> NumberOf(const std::string& from, PlannedSequence& plan
 }
 
 absl::StatusOr<StepInput> MakeInput(const InputText& text, PlannedSequence& plan) {
-  StepInput input = {.name = text.name};
-  if (!text.sizes.empty()) input.view = TensorSpec{DataType::kUnknown, text.sizes, text.strides};
+  StepInput input;
   if (text.step) {
-    input.source = StepInput::Source::kStep;
-    input.number = *text.step;
-    return input;
+    input = FromStep(*text.step);
+  } else {
+    const absl::StatusOr<uint32_t> number = NumberOf(text.from, plan);
+    if (!number.ok()) return number.status();
+    input = FromInput(*number);
   }
-  const absl::StatusOr<uint32_t> number = NumberOf(text.from, plan);
-  if (!number.ok()) return number.status();
-  input.number = *number;
+  if (!text.sizes.empty()) input.view = TensorSpec{DataType::kUnknown, text.sizes, text.strides};
+  input.name = text.name;
   return input;
 }
 
@@ -55,9 +56,7 @@ absl::Status AddStep(const StepText& text, PlannedSequence& plan) {
     if (!made.ok()) return made.status();
     step.inputs.push_back(*std::move(made));
   }
-  if (!text.output_strides.empty() || text.output_type != DataType::kUnknown) {
-    step.output = {text.output_type, {}, text.output_strides};
-  }
+  step.output = WantedOutput(text.output_type, text.output_strides);
   const auto number = static_cast<uint32_t>(plan.sequence.steps.size());
   if (!text.output.empty()) AddOutput(number, text.output, plan);
   plan.sequence.steps.push_back(std::move(step));

@@ -34,7 +34,6 @@ BoundKernel::BoundKernel(const Invocation& call)
     const DataType type = call.inputs[i].data_type;
     inputs_[i].element_size = SizeOf(type);
     if (call.scale_bias) inputs_[i].scale_bias = GetScaleBiasKernel(type);
-    if (type == DataType::kUnknown) continue;
     if (op.shape.is_number(static_cast<int>(i))) inputs_[i].widening = GetWideningKernel(type);
   }
   if (call.scale_bias) scale_and_bias_ = {call.scale_bias->scale, call.scale_bias->bias};

@@ -44,14 +44,18 @@ std::vector<DataType> MembersOf(DataTypeSet types) {
   return members;
 }
 
+// What scales by one tensor, with a zero point of type `zero_point` and without.
+void AddScaling(DataType input, DataType scale, DataType zero_point, DataType output,
+                std::vector<Types>& all) {
+  all.push_back({{input, scale, zero_point}, output});
+  all.push_back({{input, scale, kUnknown}, output});
+}
+
 std::vector<Types> TypesOfQuantize() {
   std::vector<Types> all;
   for (const auto& [input, scale] : {std::pair(kFloat32, kFloat32), std::pair(kFloat16, kFloat16),
                                      std::pair(kInt32, kFloat32)}) {
-    for (DataType output : {kInt8, kUint8}) {
-      all.push_back({{input, scale, output}, output});
-      all.push_back({{input, scale, kUnknown}, output});
-    }
+    for (DataType output : {kInt8, kUint8}) AddScaling(input, scale, output, output, all);
   }
   return all;
 }
@@ -59,10 +63,7 @@ std::vector<Types> TypesOfQuantize() {
 std::vector<Types> TypesOfDequantize() {
   std::vector<Types> all;
   for (DataType input : MembersOf(op_rows::kIntegers6)) {
-    for (DataType output : {kFloat32, kFloat16}) {
-      all.push_back({{input, output, input}, output});
-      all.push_back({{input, output, kUnknown}, output});
-    }
+    for (DataType output : {kFloat32, kFloat16}) AddScaling(input, output, input, output, all);
   }
   return all;
 }
@@ -97,7 +98,7 @@ std::shared_ptr<const Invocation> Call(OpId id, const Types& types,
   return result.invocation;
 }
 
-// The arguments: one vector per input that is present, each of its type's elements.
+// The elements as they are in memory.
 template <class T>
 std::vector<std::byte> Bytes(const std::vector<T>& values) {
   std::vector<std::byte> bytes(values.size() * sizeof(T));
@@ -113,9 +114,8 @@ class QuantizationTest : public ::testing::TestWithParam<int64_t> {
          {std::vector<uint32_t>{4097}, {3, 700}, {2, 3, 5}, {1}}) {
       const auto call = Call(op, types, sizes);
       ASSERT_NE(call, nullptr);
-      std::vector<GuardedInput> inputs;
+      std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
       std::vector<const std::byte*> pointers;
-      for (GuardedInput& made : MakeInputs(*call, random_)) inputs.push_back(std::move(made));
       for (size_t i = 0; i < inputs.size(); ++i) {
         const bool is_absent = types.inputs[i] == kUnknown;
         pointers.push_back(is_absent ? nullptr : inputs[i].data());
