@@ -1,7 +1,9 @@
 #include "server/d3d12/d3d12_device.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <utility>
 #include <vector>
@@ -15,7 +17,9 @@
 #include "server/d3d12/content_transfers.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch.h"
+#include "server/d3d12/dispatch_pieces.h"
 #include "server/d3d12/intended_leak.h"
+#include "server/d3d12/kernel_costs.h"
 #include "server/d3d12/pipeline_cache.h"
 #include "server/d3d12/queue.h"
 #include "server/d3d12/recording.h"
@@ -106,8 +110,12 @@ struct D3D12Device::Impl {
   absl::StatusOr<Pipeline> PipelineOf(const hlsl::KernelKey& key);
   // How long what is submitted now may take, with what is under way before it.
   std::chrono::nanoseconds TimeLimit() const {
-    return HangLimit(options.timeout, profile.is_software, bytes_under_way);
+    return HangLimit(options.timeout, profile.is_software,
+                     {bytes_under_way, std::chrono::nanoseconds(expected_under_way)});
   }
+  // Bounds the commands of `dispatch` by what its kernel is expected to take. Returns what it
+  // computes.
+  KernelWork Bound(const hlsl::KernelKey& kernel, Dispatch& dispatch) const;
   // Memory for so many bytes of inputs and to read back, buffers of so many for results, and what
   // copies there is room for.
   absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t input_bytes, uint64_t readback_bytes,
@@ -120,11 +128,12 @@ struct D3D12Device::Impl {
                                               uint64_t readback_bytes,
                                               std::span<const uint64_t> result_buffers,
                                               bool reads_copies = true);
-  // Submits what `record` writes, and waits. `bytes`: of all tensors. Returns what was read back,
-  // which lies in `memory`, once it is certain that it is this submission's. `memory` is kept for
-  // ever where the device may still use it, or did not do what it said.
+  // Submits what `record` writes, and waits. `bytes`: of all tensors; `work`: of all kernels, whose
+  // costs are learnt from it. Returns what was read back, which lies in `memory`, once it is
+  // certain that it is this submission's. `memory` is kept for ever where the device may still use
+  // it, or did not do what it said.
   absl::StatusOr<const std::byte*> Execute(
-      uint64_t bytes, SubmissionMemory& memory,
+      uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
       absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
   // Submits, waits, and looks whether the stamp has arrived; UNAVAILABLE where the device is lost.
   absl::Status RunToTheEnd(const SubmissionMemory& memory,
@@ -148,8 +157,13 @@ struct D3D12Device::Impl {
   ContentCache<Buffer> contents;
   PipelineCache<const std::byte*, Pipeline> pipelines;
   StampNumbers stamp_numbers;
-  // Bytes of the buffers of all batches that are submitted and not waited for.
+  KernelCosts costs;
+  // Of all batches that are submitted and not waited for: bytes of their buffers, and nanoseconds
+  // that their kernels are expected to take.
   std::atomic<uint64_t> bytes_under_way = 0;
+  std::atomic<int64_t> expected_under_way = 0;
+  // When the last wait for a submission was over.
+  std::atomic<std::chrono::steady_clock::time_point> last_end{};
   // As TransferCounters tells them.
   std::atomic<uint64_t> uploaded_bytes = 0;
   std::atomic<uint64_t> kept_inputs = 0;
@@ -236,12 +250,29 @@ absl::Status D3D12Device::Impl::RunToTheEnd(
   return status;
 }
 
+KernelWork D3D12Device::Impl::Bound(const hlsl::KernelKey& kernel, Dispatch& dispatch) const {
+  KernelWork work{{kernel, dispatch.loop_count}};
+  dispatch.most_blocks = costs.BlocksWithin(work.variant, options.longest_dispatch);
+  for (const DispatchPiece& piece : PiecesOf(kernel, dispatch)) {
+    work.blocks += piece.computed_blocks;
+  }
+  return work;
+}
+
 absl::StatusOr<const std::byte*> D3D12Device::Impl::Execute(
-    uint64_t bytes, SubmissionMemory& memory,
+    uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
     absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
+  const int64_t expected = costs.Estimate(work).count();
+  const auto begin = options.now();
   bytes_under_way += bytes;
+  expected_under_way += expected;
   absl::Status status = RunToTheEnd(memory, record);
   bytes_under_way -= bytes;
+  expected_under_way -= expected;
+  const auto end = options.now();
+  // The device began with it once it was done with what was before it.
+  const auto took = end - std::max(begin, last_end.exchange(end));
+  if (status.ok()) costs.Observe(work, took);
   if (absl::IsUnavailable(status)) {
     MutexLock lock(mutex);
     abandoned.push_back(std::move(memory));
@@ -257,15 +288,17 @@ absl::StatusOr<const std::byte*> D3D12Device::Impl::Execute(
 absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
   OPSERVE_RETURN_IF_ERROR(device->status());
   if (calls[0].sequence != nullptr) return RunSequence(*calls[0].sequence);
-  const absl::StatusOr<BatchLayout> layout = LayOut(calls, MaxBufferBytes());
+  absl::StatusOr<BatchLayout> layout = LayOut(calls, MaxBufferBytes());
   if (!layout.ok()) return layout.status();
   const absl::StatusOr<Pipeline> pipeline = PipelineOf(layout->kernel);
   if (!pipeline.ok()) return pipeline.status();
+  std::vector<KernelWork> work;
+  for (Dispatch& dispatch : layout->dispatches) work.push_back(Bound(layout->kernel, dispatch));
   absl::StatusOr<SubmissionMemory> memory =
       TakeInputs(*layout, calls, layout->result_bytes, {&layout->output_buffer_bytes, 1});
   if (!memory.ok()) return memory.status();
   const absl::StatusOr<const std::byte*> results =
-      Execute(layout->input_buffer_bytes + layout->output_buffer_bytes, *memory,
+      Execute(layout->input_buffer_bytes + layout->output_buffer_bytes, work, *memory,
               [&](ID3D12GraphicsCommandList& list) {
                 RecordBatch(list, device->root_signature(), *(*pipeline).Get(), *layout, *memory);
               });
@@ -275,19 +308,21 @@ absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
 }
 
 absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
-  const absl::StatusOr<SequenceLayout> layout = LayOut(*call.sequence, MaxBufferBytes());
+  absl::StatusOr<SequenceLayout> layout = LayOut(*call.sequence, MaxBufferBytes());
   if (!layout.ok()) return layout.status();
   std::vector<Pipeline> step_pipelines;
-  for (const StepLayout& step : layout->steps) {
+  std::vector<KernelWork> work;
+  for (StepLayout& step : layout->steps) {
     absl::StatusOr<Pipeline> pipeline = PipelineOf(step.kernel);
     if (!pipeline.ok()) return pipeline.status();
     step_pipelines.push_back(*std::move(pipeline));
+    work.push_back(Bound(step.kernel, step.dispatch));
   }
   absl::StatusOr<SubmissionMemory> memory =
       TakeInputs(*layout, call, layout->readback_bytes, layout->result_buffers);
   if (!memory.ok()) return memory.status();
   const absl::StatusOr<const std::byte*> results =
-      Execute(layout->work_bytes, *memory, [&](ID3D12GraphicsCommandList& list) {
+      Execute(layout->work_bytes, work, *memory, [&](ID3D12GraphicsCommandList& list) {
         RecordSequence(list, device->root_signature(), step_pipelines, *layout, *memory);
       });
   if (!results.ok()) return results.status();
@@ -349,8 +384,10 @@ absl::Status D3D12Device::status() const { return impl_->device->status(); }
 uint64_t D3D12Device::pooled_bytes() const { return impl_->buffers.total_bytes(); }
 
 std::chrono::nanoseconds HangLimit(std::chrono::nanoseconds fixed, bool is_software,
-                                   uint64_t bytes) {
-  return fixed + (is_software ? kSoftwareTimePerByte : kTimePerByte) * bytes;
+                                   const PendingWork& pending) {
+  const std::chrono::nanoseconds for_bytes =
+      (is_software ? kSoftwareTimePerByte : kTimePerByte) * pending.bytes;
+  return fixed + std::max(for_bytes, 4 * pending.expected);
 }
 
 }  // namespace opserve::d3d12

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,9 +31,15 @@ struct DeviceOptions {
   // Bytes of mapped memory per direction; multiples of 256. Holds two batches of the largest usual
   // size, of which one is uploaded while the other one runs.
   uint64_t staging_bytes = uint64_t{128} << 20;
+  // How long a dispatch may be expected to take: what would take longer is made in pieces. Windows
+  // resets a GPU that is at work on one command for two seconds; the rest is for estimates that are
+  // wrong.
+  std::chrono::nanoseconds longest_dispatch = std::chrono::milliseconds(50);
   // How long a submission may take before the device counts as hung, apart from the time for its
-  // bytes: see HangLimit.
+  // bytes or the kernels: see HangLimit.
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);
+  // Tells the time by which costs of kernels are learnt.
+  std::function<std::chrono::steady_clock::time_point()> now = &std::chrono::steady_clock::now;
 };
 
 // Time that a device may take per byte of the buffers that it works on; far more than any kernel
@@ -41,16 +48,24 @@ struct DeviceOptions {
 inline constexpr std::chrono::nanoseconds kTimePerByte{20};
 inline constexpr std::chrono::nanoseconds kSoftwareTimePerByte{1000};
 
-// How long a device may be at work on `bytes` bytes, what was submitted before included, until it
-// counts as hung. `fixed`: DeviceOptions::timeout.
+// What is submitted to a device and not waited for.
+struct PendingWork {
+  // Of all buffers that it works on.
+  uint64_t bytes = 0;
+  // What its kernels are expected to take.
+  std::chrono::nanoseconds expected{0};
+};
+
+// How long a device may be at work on `pending` until it counts as hung: for its bytes, or four
+// times as long as it is expected to take where that is more. `fixed`: DeviceOptions::timeout.
 std::chrono::nanoseconds HangLimit(std::chrono::nanoseconds fixed, bool is_software,
-                                   uint64_t bytes);
+                                   const PendingWork& pending);
 
 // Thread-safe: while a batch of one thread runs on the device, those of other threads are uploaded.
-// A batch is one submission, with one dispatch where its calls are packed, else one per call. Of
-// inputs and results that have a ContentId it keeps copies while there is memory, so that they need
-// not be uploaded again. After the first batches of a kind, a batch allocates no device memory and
-// makes no pipelines.
+// A batch is one submission, with one dispatch where its calls are packed, else one per call; see
+// DeviceOptions::longest_dispatch. Of inputs and results that have a ContentId it keeps copies
+// while there is memory, so that they need not be uploaded again. After the first batches of a
+// kind, a batch allocates no device memory and makes no pipelines.
 //
 // A device that hangs or is lost refuses all further calls with UNAVAILABLE; make a new one.
 class D3D12Device final : public ComputeDevice {

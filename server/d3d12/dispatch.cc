@@ -9,10 +9,6 @@
 namespace opserve::d3d12 {
 namespace {
 
-// Direct3D allows so many groups in a dispatch. Where there is more work, each thread takes several
-// blocks.
-constexpr uint64_t kMaxGroups = 65535;
-
 constexpr uint64_t RoundUp(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
@@ -116,14 +112,6 @@ Extent StridedExtent(const Invocation& call) {
   return extent;
 }
 
-// Sets the numbers of a dispatch that compute `blocks` blocks.
-void SetBlocks(uint64_t blocks, Dispatch& dispatch) {
-  const uint64_t groups = (blocks + hlsl::kThreadsPerGroup - 1) / hlsl::kThreadsPerGroup;
-  dispatch.block_count = static_cast<uint32_t>(blocks);
-  dispatch.group_count = static_cast<uint32_t>(std::min(groups, kMaxGroups));
-  dispatch.thread_count = dispatch.group_count * hlsl::kThreadsPerGroup;
-}
-
 void LayOutPacked(std::span<const DeviceCall> calls, BatchLayout& layout) {
   const PackedArithmetic packed(*calls[0].invocation);
   uint64_t blocks = 0;
@@ -149,7 +137,7 @@ void LayOutPacked(std::span<const DeviceCall> calls, BatchLayout& layout) {
     first_block += packed.BlocksOf(*call.invocation);
   }
   dispatch.attributes = calls[0].invocation->attributes;
-  SetBlocks(blocks, dispatch);
+  dispatch.block_count = static_cast<uint32_t>(blocks);
 }
 
 // Adds a call and its dispatch behind those that are there.
@@ -169,7 +157,7 @@ void AddStrided(const Invocation& call, BatchLayout& layout) {
   layout.output_buffer_bytes = bound.output + extent.outputs;
   dispatch.loop_count = static_cast<uint32_t>(call.plan.loop_count);
   dispatch.attributes = call.attributes;
-  SetBlocks(extent.outputs / StridedBlockBytes(call), dispatch);
+  dispatch.block_count = static_cast<uint32_t>(extent.outputs / StridedBlockBytes(call));
 }
 
 // OK if every call is of the lane of the first one, and fits into buffers of `limit` bytes.

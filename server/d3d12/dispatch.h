@@ -40,12 +40,12 @@ struct Offsets {
   uint64_t output = 0;
 };
 
-// One dispatch of a kernel.
+// One dispatch of a kernel, in one command or, as dispatch_pieces.h says, several.
 struct Dispatch {
-  uint32_t group_count = 0;
-  // The root constants that the kernel reads.
   uint32_t block_count = 0;
-  uint32_t thread_count = 0;
+  // Blocks that one command may compute; see KernelCosts.
+  uint64_t most_blocks = UINT64_MAX;
+  // Root constants that the kernel reads.
   uint32_t loop_count = 0;
   AttributeValues attributes = {};
   // Where its root descriptors point to.

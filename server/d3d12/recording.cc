@@ -6,6 +6,8 @@
 
 #include "server/d3d12/buffer_use.h"
 #include "server/d3d12/device.h"
+#include "server/d3d12/dispatch_pieces.h"
+#include "server/d3d12/runtime/hresult.h"
 
 namespace opserve::d3d12 {
 namespace {
@@ -54,12 +56,14 @@ D3D12_RESOURCE_STATES StateOf(BufferUse use) {
 struct Addresses {
   std::array<D3D12_GPU_VIRTUAL_ADDRESS, hlsl::kMaxKernelInputs> inputs = {};
   D3D12_GPU_VIRTUAL_ADDRESS plan = 0;
-  D3D12_GPU_VIRTUAL_ADDRESS output = 0;
+  // The buffer of the output, and where in it that begins.
+  BufferPlace output = {};
 };
 
-void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
-                    const hlsl::KernelKey& kernel, const Addresses& addresses) {
-  std::array<uint32_t, kRootConstantCount> constants = {dispatch.block_count, dispatch.thread_count,
+void RecordPiece(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
+                 const hlsl::KernelKey& kernel, const Addresses& addresses,
+                 const DispatchPiece& piece) {
+  std::array<uint32_t, kRootConstantCount> constants = {piece.block_count, piece.thread_count,
                                                         dispatch.loop_count};
   static_assert(kFirstAttribute + kMaxAttributes == kRootConstantCount);
   // No attribute of an operator with a GPU kernel has more than 32 bits.
@@ -68,13 +72,25 @@ void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
                  [](uint64_t value) { return static_cast<uint32_t>(value); });
   list.SetComputeRoot32BitConstants(kRootConstants, kRootConstantCount, constants.data(), 0);
   for (int i = 0; i < TraitsOf(kernel.op).input_count(); ++i) {
-    list.SetComputeRootShaderResourceView(kRootInputs + static_cast<UINT>(i), addresses.inputs[i]);
+    list.SetComputeRootShaderResourceView(kRootInputs + static_cast<UINT>(i),
+                                          addresses.inputs[i] + piece.inputs[i]);
   }
   if (kernel.layout == hlsl::LayoutClass::kStrided) {
     list.SetComputeRootShaderResourceView(kRootPlan, addresses.plan);
   }
-  list.SetComputeRootUnorderedAccessView(kRootOutput, addresses.output);
-  list.Dispatch(dispatch.group_count, 1, 1);
+  const BufferPlace& output = addresses.output;
+  if (piece.writes_again) SeparateWrites(list, output.buffer);
+  list.SetComputeRootUnorderedAccessView(
+      kRootOutput, output.buffer->GetGPUVirtualAddress() + output.offset + piece.output);
+  // It has no result, but tests count it.
+  OPSERVE_HRESULT((list.Dispatch(piece.group_count, 1, 1), 0)).IgnoreError();
+}
+
+void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
+                    const hlsl::KernelKey& kernel, const Addresses& addresses) {
+  for (const DispatchPiece& piece : PiecesOf(kernel, dispatch)) {
+    RecordPiece(list, dispatch, kernel, addresses, piece);
+  }
 }
 
 // Fills the buffer of inputs from the staging memory and from copies, and makes copies of what is
@@ -137,7 +153,7 @@ void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sign
       addresses.inputs[i] = first_input + dispatch.bound.inputs[i];
     }
     addresses.plan = first_input + dispatch.bound.plan;
-    addresses.output = outputs->GetGPUVirtualAddress() + dispatch.bound.output;
+    addresses.output = {outputs, dispatch.bound.output};
     RecordDispatch(list, dispatch, layout.kernel, addresses);
   }
   Transition(list, outputs, D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
@@ -167,7 +183,7 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
                               : first_input);
     }
     addresses.plan = first_input + step.plan;
-    addresses.output = results.For(BufferUse::kWritten, step.output)->GetGPUVirtualAddress();
+    addresses.output = {results.For(BufferUse::kWritten, step.output), 0};
     list.SetPipelineState(pipelines[s].Get());
     RecordDispatch(list, step.dispatch, step.kernel, addresses);
   }

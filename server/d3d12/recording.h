@@ -36,13 +36,14 @@ struct SubmissionMemory {
   std::vector<BufferPool<Buffer>::Lease> outputs = {};
 };
 
-// Uploads, the dispatches, one readback. Dispatches write different ranges, so nothing has to
-// stand between them.
+// Uploads, the dispatches, each in its pieces, one readback. Dispatches write different ranges, so
+// nothing has to stand between them.
 void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                  ID3D12PipelineState& pipeline, const BatchLayout& layout,
                  SubmissionMemory& memory);
 
-// Uploads, a dispatch per step, one readback of each output. `pipelines`: one per step.
+// Uploads, a dispatch per step in its pieces, one readback of each output. `pipelines`: one per
+// step.
 void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                     const std::vector<Pipeline>& pipelines, const SequenceLayout& layout,
                     SubmissionMemory& memory);

@@ -11,6 +11,7 @@
 #include "kernels/hlsl/blobs.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch.h"
+#include "server/d3d12/dispatch_pieces.h"
 #include "server/d3d12/queue.h"
 #include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/staging_ring.h"
@@ -163,6 +164,7 @@ absl::StatusOr<KernelTimes> DeviceMeter::MeasureKernel(const Invocation& call, d
   if (const auto filled = impl_->Submit(fill, 1); !filled.ok()) return filled.status();
 
   const d3d12::Dispatch& dispatch = layout->dispatches[0];
+  const d3d12::DispatchPiece piece = d3d12::PiecesOf(layout->kernel, dispatch).front();
   const Impl::Work kernel = {
       .before =
           [&](ID3D12GraphicsCommandList& list) {
@@ -171,7 +173,7 @@ absl::StatusOr<KernelTimes> DeviceMeter::MeasureKernel(const Invocation& call, d
             list.SetComputeRootSignature(&impl_->device->root_signature());
             list.SetPipelineState((*pipeline).Get());
             const std::array<uint32_t, d3d12::kRootConstantCount> constants = {
-                dispatch.block_count, dispatch.thread_count, dispatch.loop_count};
+                piece.block_count, piece.thread_count, dispatch.loop_count};
             list.SetComputeRoot32BitConstants(d3d12::kRootConstants, d3d12::kRootConstantCount,
                                               constants.data(), 0);
             for (UINT i = 0; i < buffers.inputs.size(); ++i) {
@@ -182,8 +184,7 @@ absl::StatusOr<KernelTimes> DeviceMeter::MeasureKernel(const Invocation& call, d
             list.SetComputeRootUnorderedAccessView(d3d12::kRootOutput,
                                                    memory[1]->GetGPUVirtualAddress());
           },
-      .repeated =
-          [&](ID3D12GraphicsCommandList& list) { list.Dispatch(dispatch.group_count, 1, 1); }};
+      .repeated = [&](ID3D12GraphicsCommandList& list) { list.Dispatch(piece.group_count, 1, 1); }};
   const Impl::Work copy = {.repeated = [&](ID3D12GraphicsCommandList& list) {
     list.CopyBufferRegion(memory[3].Get(), 0, memory[2].Get(), 0, half);
   }};

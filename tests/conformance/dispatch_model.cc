@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/d3d12/dispatch_pieces.h"
 
 namespace opserve::testing {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using d3d12::BatchLayout;
 using d3d12::CallPlace;
 using d3d12::Dispatch;
+using d3d12::DispatchPiece;
 using hlsl::LayoutClass;
 
 // A loop as strided kernels read it.
@@ -116,14 +118,48 @@ class Model {
     call_ = is_strided_ ? calls_[d].invocation : &first_;
     CheckBindings();
     if (is_strided_) ReadPlan(d);
-    for (uint32_t block = 0; problem_.empty() && block < dispatch_->block_count; ++block) {
-      block_owner_ = kNobody;
-      if (is_strided_) {
-        StridedBlock(block);
-      } else {
-        PackedBlock(block);
+    writers_.assign(layout_.output_buffer_bytes / d3d12::kWordBytes + 1, 0);
+    const std::vector<DispatchPiece> pieces = PiecesOf(layout_.kernel, *dispatch_);
+    for (size_t p = 0; problem_.empty() && p < pieces.size(); ++p) {
+      piece_ = &pieces[p];
+      piece_number_ = static_cast<uint32_t>(p + 1);
+      RunPiece();
+    }
+  }
+
+  // Every thread of a command.
+  void RunPiece() {
+    CheckPiece();
+    uint64_t computed = 0;
+    const uint32_t threads = piece_->group_count * hlsl::kThreadsPerGroup;
+    for (uint32_t thread = 0; problem_.empty() && thread < threads; ++thread) {
+      for (uint32_t block = thread; problem_.empty() && block < piece_->block_count;
+           block += piece_->thread_count) {
+        ++computed;
+        block_owner_ = kNobody;
+        if (is_strided_) {
+          StridedBlock(block);
+        } else {
+          PackedBlock(block);
+        }
       }
     }
+    Expect(computed <= piece_->computed_blocks, "more blocks than told", computed);
+  }
+
+  // Alignment, numbers of blocks, and that it is no longer than it may be.
+  void CheckPiece() {
+    for (const uint64_t offset : piece_->inputs) {
+      Expect(offset % d3d12::kTensorAlignment == 0, "input of a piece is not aligned", offset);
+    }
+    Expect(piece_->output % d3d12::kTensorAlignment == 0, "output of a piece is not aligned",
+           piece_->output);
+    Expect(uint64_t{piece_->block_count} + piece_->thread_count < uint64_t{1} << 32,
+           "block numbers wrap", piece_->block_count);
+    Expect(piece_->group_count > 0 && piece_->group_count <= 65535 && piece_->thread_count > 0,
+           "threads of a piece", piece_->thread_count);
+    Expect(piece_->computed_blocks <= std::max(dispatch_->most_blocks, d3d12::kLeastPieceBlocks),
+           "piece is too long", piece_->computed_blocks);
   }
 
   // Where the area of input `i` begins and ends.
@@ -132,7 +168,7 @@ class Model {
     return {bound.inputs[i], i + 1 < input_count() ? bound.inputs[i + 1] : bound.plan};
   }
 
-  // Alignment, and one thread per block.
+  // Alignment.
   void CheckBindings() {
     const d3d12::Offsets& bound = dispatch_->bound;
     for (int i = 0; i < input_count(); ++i) {
@@ -142,22 +178,18 @@ class Model {
     }
     Expect(bound.plan % d3d12::kTensorAlignment == 0, "plan is not aligned", bound.plan);
     Expect(bound.output % d3d12::kTensorAlignment == 0, "output is not aligned", bound.output);
-    Expect(uint64_t{dispatch_->block_count} + dispatch_->thread_count < uint64_t{1} << 32,
-           "block numbers wrap", dispatch_->block_count);
-    Expect(dispatch_->group_count > 0 &&
-               dispatch_->thread_count == dispatch_->group_count * hlsl::kThreadsPerGroup,
-           "threads of the dispatch", dispatch_->thread_count);
   }
 
   // `bytes` bytes at `address` of input `i`, and the whole words around them.
   void Read(int i, uint32_t address, uint64_t bytes) {
     const auto [area, end_of_area] = AreaOf(i);
-    const uint64_t begin = area + (address & ~3u);
-    const uint64_t end = area + (address + bytes + 3) / 4 * 4;
+    const uint64_t first = area + piece_->inputs[i];
+    const uint64_t begin = first + (address & ~3u);
+    const uint64_t end = first + (address + bytes + 3) / 4 * 4;
     const bool is_inside = begin < end && end <= end_of_area;
     Expect(is_inside, "read outside of an input", address);
     if (!is_inside) return;
-    for (uint64_t at = area + address; at < area + address + bytes; ++at) {
+    for (uint64_t at = first + address; at < first + address + bytes; ++at) {
       if (inputs_[at] == kNobody) continue;
       Expect(inputs_[at] == OwnerOf(CallOf(inputs_[at]), i), "read of another tensor", at);
       Belong(inputs_[at], at);
@@ -165,11 +197,16 @@ class Model {
   }
 
   void Write(uint32_t address, uint64_t bytes) {
-    const uint64_t begin = dispatch_->bound.output + address;
+    const uint64_t begin = dispatch_->bound.output + piece_->output + address;
     Expect(address % 4 == 0 && bytes % 4 == 0, "write of less than a word", begin);
     const bool is_inside = begin + bytes <= layout_.output_buffer_bytes;
     Expect(is_inside, "write outside of the output", begin);
     if (!is_inside) return;
+    for (uint64_t word = begin / 4; word < (begin + bytes) / 4; ++word) {
+      const bool is_first = writers_[word] == 0 || writers_[word] == piece_number_;
+      Expect(is_first || piece_->writes_again, "pieces write the same word", begin);
+      writers_[word] = piece_number_;
+    }
     for (uint64_t at = begin; at < begin + bytes; ++at) {
       if (outputs_[at] == kNobody) continue;
       Belong(outputs_[at], at);
@@ -242,6 +279,11 @@ class Model {
   // Nobody again once written.
   std::vector<Owner> outputs_;
   const Dispatch* dispatch_ = nullptr;
+  const DispatchPiece* piece_ = nullptr;
+  // Of the dispatch, from 1 on.
+  uint32_t piece_number_ = 0;
+  // The piece that wrote each word of the buffer of outputs; 0: none of this dispatch.
+  std::vector<uint32_t> writers_;
   const Invocation* call_ = nullptr;
   Owner block_owner_ = kNobody;
   std::vector<PlanRow> plan_;

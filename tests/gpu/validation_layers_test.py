@@ -26,12 +26,13 @@ FOLDERS = [
 LIMIT_S = 240
 
 # What runs: batches of packed and strided calls, a kernel of each width, short staging memory, sequences, contents that the
-# device keeps, and submissions that are dropped. Not what records a dispatch whose buffers could not be bound, which the layers
+# device keeps, dispatches in pieces, and submissions that are dropped. Not what records a dispatch whose buffers could not be bound, which the layers
 # do not survive.
 TESTS = {
     "gpu_batch_test": "GpuBatchTest.*:AllWidths/*",
     "gpu_content_test": "*",
     "gpu_device_test": "GpuDeviceTest.SmallStagingMemoryIsShared",
+    "gpu_pieces_test": "*",
     "gpu_sequence_test": "*",
     "gpu_submission_test": "-*WhatCannotBeBound*",
 }

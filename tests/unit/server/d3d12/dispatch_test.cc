@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/d3d12/dispatch_pieces.h"
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/dispatch_model.h"
 
@@ -63,6 +64,41 @@ TEST(DispatchTest, KernelsStayInBounds) {
         if (::testing::Test::HasFailure()) return;
       }
     }
+  }
+}
+
+// Calls that are computed in pieces of about so many blocks, or, where that is fewer, of as few as
+// a piece can have. Returns the number of pieces of each.
+size_t CheckPieces(const Invocations& invocations, uint64_t most_blocks) {
+  auto layout = LayOutAll(invocations);
+  if (!layout.ok()) {
+    ADD_FAILURE() << layout.status();
+    return 0;
+  }
+  for (Dispatch& dispatch : layout->dispatches) dispatch.most_blocks = most_blocks;
+  EXPECT_EQ(FirstOutOfBounds(CallsOf(invocations), *layout), "");
+  return PiecesOf(layout->kernel, layout->dispatches[0]).size();
+}
+
+TEST(DispatchTest, PiecesStayInBounds) {
+  for (const Cell& cell : CellsWithInputs(hlsl::kMaxKernelInputs)) {
+    size_t most = 0;
+    // 16 elements of 8 bits make a block.
+    for (const Layout& layout : LayoutsOf(20001)) {
+      SCOPED_TRACE(cell.name() + ", " + layout.name);
+      const std::shared_ptr<const Invocation> call = MakeCall(cell, 0, layout);
+      ASSERT_NE(call, nullptr);
+      most = std::max(most, CheckPieces({call}, SizeOf(cell.output) == 2 ? 1000 : 0));
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_GE(most, 3u) << cell.name();
+  }
+}
+
+TEST(DispatchTest, BatchesInPiecesStayInBounds) {
+  const Cell cell = {FindOperator("ELEMENT_WISE_IF"), DataType::kFloat16};
+  for (const Layout& layout : {Packed(20001), LayoutsOf(20001)[5]}) {
+    EXPECT_GE(CheckPieces({MakeCall(cell, 0, layout), MakeCall(cell, 0, layout)}, 600), 3u);
   }
 }
 
@@ -228,13 +264,6 @@ TEST(DispatchTest, LargeTensorsAreRefused) {
             absl::StatusCode::kUnimplemented);
   const auto half = RoundCall(Packed(1u << 28));
   EXPECT_EQ(LayOutAll({half, half, half}).status().code(), absl::StatusCode::kResourceExhausted);
-}
-
-TEST(DispatchTest, GroupsAreBounded) {
-  const auto layout = LayOutAll({RoundCall(Packed(1u << 28))});
-  ASSERT_TRUE(layout.ok());
-  EXPECT_LE(layout->dispatches[0].group_count, 65535u);
-  EXPECT_GT(layout->dispatches[0].block_count, layout->dispatches[0].thread_count);
 }
 
 // Offsets 0, 2, 4, 3, 5, 7: neither loop lies inside the other.

@@ -141,9 +141,17 @@ TEST_F(TimelineTest, FailureToWaitIsTold) {
 
 TEST(HangLimitTest, GrowsWithTheBytes) {
   using std::chrono::seconds;
-  EXPECT_EQ(HangLimit(seconds(10), /*is_software=*/false, 0), seconds(10));
-  EXPECT_EQ(HangLimit(seconds(10), /*is_software=*/false, 1'000'000'000), seconds(30));
-  EXPECT_EQ(HangLimit(seconds(10), /*is_software=*/true, 1'000'000'000), seconds(1010));
+  EXPECT_EQ(HangLimit(seconds(10), /*is_software=*/false, {}), seconds(10));
+  EXPECT_EQ(HangLimit(seconds(10), /*is_software=*/false, {1'000'000'000, {}}), seconds(30));
+  EXPECT_EQ(HangLimit(seconds(10), /*is_software=*/true, {1'000'000'000, {}}), seconds(1010));
+}
+
+// A device whose kernels have shown to be slow is no hung one.
+TEST(HangLimitTest, GrowsWithWhatKernelsAreExpectedToTake) {
+  using std::chrono::seconds;
+  EXPECT_EQ(HangLimit(seconds(10), /*is_software=*/false, {1000, seconds(50)}), seconds(210));
+  EXPECT_EQ(HangLimit(seconds(10), /*is_software=*/false, {1'000'000'000, seconds(1)}),
+            seconds(30));
 }
 
 }  // namespace
