@@ -109,17 +109,21 @@ class BufferPool {
   // Bytes of the budget that are not on loan.
   uint64_t room() const {
     MutexLock lock(mutex_);
+    return Room();
+  }
+
+ private:
+  uint64_t Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     uint64_t on_loan = total_;
     for (const auto& [size, buffer] : idle_) on_loan -= size;
     return budget_ - on_loan;
   }
 
- private:
-  // Drops idle buffers, the largest first, until `size` bytes fit. False if they never will.
+  // Drops idle buffers, the largest first, until `size` bytes fit. False, and none is dropped, if
+  // they never will.
   bool MakeRoom(uint64_t size, std::vector<Buffer>& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (size > budget_) return false;
+    if (size > Room()) return false;
     while (total_ + size > budget_) {
-      if (idle_.empty()) return false;
       const auto largest = std::prev(idle_.end());
       total_ -= largest->first;
       dropped.push_back(std::move(largest->second));

@@ -6,46 +6,52 @@
 #ifndef OPSERVE_SERVER_D3D12_CONTENT_CACHE_H_
 #define OPSERVE_SERVER_D3D12_CONTENT_CACHE_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/tensor_bytes.h"
 #include "proto/base/mutex.h"
 #include "server/d3d12/buffer_pool.h"
+#include "server/d3d12/slab_pool.h"
 
 namespace opserve::d3d12 {
 
-// Copies by the id of their content, in what the pool's budget leaves: where that is too little,
-// the least recently used copies are dropped that nobody has a share of. Thread-safe. Buffer is
-// that of the pool.
+// Copies by the id of their content, in slabs, in what the pool's budget leaves: where that is too
+// little, the least recently used copies are dropped that nobody has a share of. Thread-safe.
+// Buffer is that of the pool.
 template <class Buffer>
 class ContentCache {
  public:
   using Lease = typename BufferPool<Buffer>::Lease;
+  using Part = typename SlabPool<Buffer>::Part;
 
-  // The first `bytes` bytes of a buffer.
+  // The first `bytes` bytes of a part of a slab.
   struct Copy {
-    Lease buffer;
+    Part place;
     uint64_t bytes = 0;
   };
   // A copy is not dropped while someone has a share of it.
   using Share = std::shared_ptr<Copy>;
 
   // `buffers` must outlive the cache.
-  explicit ContentCache(BufferPool<Buffer>& buffers) : buffers_(buffers) {}
+  explicit ContentCache(BufferPool<Buffer>& buffers) : buffers_(buffers), slabs_(buffers) {}
 
   // A buffer of the pool. Fails as the pool does, once no copy can make room any more.
   absl::StatusOr<Lease> Acquire(uint64_t bytes) {
     absl::StatusOr<Lease> lease = buffers_.Acquire(bytes);
-    if (!absl::IsResourceExhausted(lease.status()) || !CanMakeRoom(SizeClassOf(bytes))) {
+    if (!absl::IsResourceExhausted(lease.status()) ||
+        SizeClassOf(bytes) > RoomWithoutCopies().buffers) {
       return lease;
     }
-    while (absl::IsResourceExhausted(lease.status()) && DropOldest()) {
+    while (absl::IsResourceExhausted(lease.status()) && DropOldestSlab()) {
       lease = buffers_.Acquire(bytes);
     }
     return lease;
@@ -53,9 +59,11 @@ class ContentCache {
 
   // Room for a copy that is not kept yet; nullptr where there is none.
   Share Prepare(uint64_t bytes) {
-    absl::StatusOr<Lease> lease = Acquire(bytes);
-    if (!lease.ok()) return nullptr;
-    return std::make_shared<Copy>(Copy{*std::move(lease), bytes});
+    absl::StatusOr<Part> part = slabs_.Acquire(bytes);
+    if (absl::IsResourceExhausted(part.status()) && !CanHold(bytes)) return nullptr;
+    while (absl::IsResourceExhausted(part.status()) && DropOldest()) part = slabs_.Acquire(bytes);
+    if (!part.ok()) return nullptr;
+    return std::make_shared<Copy>(Copy{*std::move(part), bytes});
   }
 
   // Keeps `copy`, which holds the first bytes of `content`, unless a longer one is kept.
@@ -64,12 +72,12 @@ class ContentCache {
     if (const auto found = by_content_.find(content); found != by_content_.end()) {
       // What is dropped is destroyed by the caller, after the lock.
       if (found->second->copy->bytes < copy->bytes) {
-        bytes_ += copy->buffer.bytes() - found->second->copy->buffer.bytes();
+        bytes_ += copy->place.bytes() - found->second->copy->place.bytes();
         std::swap(found->second->copy, copy);
       }
       return;
     }
-    const uint64_t bytes = copy->buffer.bytes();
+    const uint64_t bytes = copy->place.bytes();
     // Whatever throws for want of memory comes before the first change.
     std::list<Entry> added;
     added.push_front({content, std::move(copy)});
@@ -96,7 +104,7 @@ class ContentCache {
     }
   }
 
-  // Bytes of the buffers of all copies.
+  // Bytes of the parts of slabs that all copies have.
   uint64_t bytes() const {
     MutexLock lock(mutex_);
     return bytes_;
@@ -116,15 +124,55 @@ class ContentCache {
   // Shares are taken under the lock alone, so the last one cannot become two.
   static bool IsUnused(const Entry& entry) { return entry.copy.use_count() == 1; }
 
-  // Whether there are `size` bytes without the copies that may be dropped. Dropping them for
-  // nothing would only cost their upload.
-  bool CanMakeRoom(uint64_t size) const {
-    uint64_t room = buffers_.room();
-    MutexLock lock(mutex_);
+  // Parts of a slab that copies have which may be dropped.
+  struct Unused {
+    size_t parts = 0;
+    uint64_t bytes = 0;
+  };
+  using UnusedBySlab = std::unordered_map<const void*, Unused>;
+
+  UnusedBySlab FindUnused() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    UnusedBySlab unused;
     for (const Entry& entry : entries_) {
-      if (IsUnused(entry)) room += entry.copy->buffer.bytes();
+      if (!IsUnused(entry)) continue;
+      Unused& of_slab = unused[entry.copy->place.slab()];
+      ++of_slab.parts;
+      of_slab.bytes += entry.copy->place.bytes();
     }
-    return size <= room;
+    return unused;
+  }
+
+  // What there would be without the copies that may be dropped: bytes for buffers, and for one part
+  // of a slab, if they lie together. Dropping copies for nothing would only cost their upload.
+  struct RoomLeft {
+    uint64_t buffers = 0;
+    uint64_t part = 0;
+  };
+  RoomLeft RoomWithoutCopies() const {
+    RoomLeft room{buffers_.room(), 0};
+    const auto slabs = slabs_.slabs();
+    MutexLock lock(mutex_);
+    const UnusedBySlab unused = FindUnused();
+    for (const auto& slab : slabs) {
+      const auto found = unused.find(slab.slab);
+      const Unused of_slab = found != unused.end() ? found->second : Unused();
+      if (of_slab.parts == slab.parts) room.buffers += slab.bytes;
+      room.part = std::max(room.part, slab.free_bytes + of_slab.bytes);
+    }
+    return room;
+  }
+
+  // Whether there may be room for a copy without others. Where all memory is taken, the oldest copy
+  // mostly has what is asked for, so that nothing else needs to be looked at.
+  bool CanHold(uint64_t bytes) const {
+    {
+      MutexLock lock(mutex_);
+      const auto oldest = std::find_if(entries_.rbegin(), entries_.rend(), IsUnused);
+      if (oldest == entries_.rend()) return false;
+      if (oldest->copy->place.bytes() >= bytes) return true;
+    }
+    const RoomLeft room = RoomWithoutCopies();
+    return bytes <= room.part || SizeClassOf(bytes) <= room.buffers;
   }
 
   // False if none may be dropped.
@@ -140,15 +188,42 @@ class ContentCache {
     return false;
   }
 
+  // Drops all copies of a slab that has no other ones: of those slabs, the one of the least
+  // recently used copy. False if there is none.
+  bool DropOldestSlab() {
+    std::vector<Share> dropped;  // destroyed after the lock
+    const auto slabs = slabs_.slabs();
+    MutexLock lock(mutex_);
+    const UnusedBySlab unused = FindUnused();
+    std::unordered_map<const void*, size_t> parts;
+    for (const auto& slab : slabs) parts[slab.slab] = slab.parts;
+    const auto may_go = [&](const Entry& entry) {
+      const void* const slab = entry.copy->place.slab();
+      const auto found = unused.find(slab);
+      return found != unused.end() && found->second.parts == parts[slab];
+    };
+    const auto oldest = std::find_if(entries_.rbegin(), entries_.rend(), may_go);
+    if (oldest == entries_.rend()) return false;
+    const void* const slab = oldest->copy->place.slab();
+    dropped.reserve(parts[slab]);
+    for (auto entry = entries_.begin(); entry != entries_.end();) {
+      const auto here = entry++;
+      if (here->copy->place.slab() == slab) dropped.push_back(Remove(here));
+    }
+    evictions_ += dropped.size();
+    return true;
+  }
+
   Share Remove(typename std::list<Entry>::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Share copy = std::move(entry->copy);
-    bytes_ -= copy->buffer.bytes();
+    bytes_ -= copy->place.bytes();
     by_content_.erase(entry->content);
     entries_.erase(entry);
     return copy;
   }
 
   BufferPool<Buffer>& buffers_;
+  SlabPool<Buffer> slabs_;
   mutable Mutex mutex_;
   // The most recently used first.
   std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);

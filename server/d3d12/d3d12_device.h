@@ -25,8 +25,9 @@ struct DeviceOptions {
   std::string name = {};
   // Bytes of the buffers in the device's memory: in use, kept for the next batch, or copies of
   // inputs and results that have a ContentId, which leave when a batch needs their room. Each
-  // counts with what it takes of the device: whole units of 64 KiB. So much again per direction may
-  // be mapped for batches that are larger than the staging memory.
+  // counts with what it takes of the device: whole units of 64 KiB; copies are parts of buffers of
+  // 64 MiB. So much again per direction may be mapped for batches that are larger than the staging
+  // memory.
   uint64_t memory_budget = uint64_t{1} << 30;
   // Bytes of mapped memory per direction; multiples of 256. Holds two batches of the largest usual
   // size, of which one is uploaded while the other one runs.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "server/d3d12/buffer_use.h"
@@ -93,6 +94,24 @@ void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
   }
 }
 
+BufferPlace PlaceOf(const ContentCache<Buffer>::Copy& copy) {
+  return {copy.place.buffer().Get(), copy.place.offset()};
+}
+
+// Slabs of which one copy has been read and another one is written: no buffer is in both states at
+// a time.
+void ReadThenWrite(ID3D12GraphicsCommandList& list, const ContentTransfers<Buffer>& contents) {
+  std::set<ID3D12Resource*> slabs;
+  for (const auto& kept : contents.kept_inputs()) slabs.insert(PlaceOf(*kept.copy).buffer);
+  for (const auto* ranges : {&contents.new_inputs(), &contents.new_results()}) {
+    for (const auto& fresh : *ranges) {
+      ID3D12Resource* const slab = PlaceOf(*fresh.copy).buffer;
+      if (slabs.erase(slab) == 0) continue;
+      Transition(list, slab, D3D12_RESOURCE_STATE_COPY_SOURCE, D3D12_RESOURCE_STATE_COPY_DEST);
+    }
+  }
+}
+
 // Fills the buffer of inputs from the staging memory and from copies, and makes copies of what is
 // new. Nothing is written twice, so nothing has to stand between the writes.
 void RecordInputs(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
@@ -103,12 +122,13 @@ void RecordInputs(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sig
          {memory.upload.buffer(), memory.upload.offset() + range.begin}, range.bytes());
   }
   for (const auto& kept : memory.contents.kept_inputs()) {
-    Copy(list, {inputs, kept.offset}, {kept.copy->buffer->Get(), 0}, kept.bytes);
+    Copy(list, {inputs, kept.offset}, PlaceOf(*kept.copy), kept.bytes);
   }
+  ReadThenWrite(list, memory.contents);
   Transition(list, inputs, D3D12_RESOURCE_STATE_COPY_DEST,
              kRead | D3D12_RESOURCE_STATE_COPY_SOURCE);
   for (const auto& fresh : memory.contents.new_inputs()) {
-    Copy(list, {fresh.copy->buffer->Get(), 0}, {inputs, fresh.offset}, fresh.bytes);
+    Copy(list, PlaceOf(*fresh.copy), {inputs, fresh.offset}, fresh.bytes);
   }
   list.SetComputeRootSignature(&root_signature);
 }
@@ -161,7 +181,7 @@ void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sign
   Copy(list, {memory.readback.buffer(), memory.readback.offset()}, {outputs, 0},
        layout.result_bytes);
   for (const auto& fresh : memory.contents.new_results()) {
-    Copy(list, {fresh.copy->buffer->Get(), 0}, {outputs, fresh.offset}, fresh.bytes);
+    Copy(list, PlaceOf(*fresh.copy), {outputs, fresh.offset}, fresh.bytes);
   }
 }
 
@@ -195,7 +215,7 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
   }
   for (const auto& fresh : memory.contents.new_results()) {
     ID3D12Resource* const source = results.For(BufferUse::kCopiedFrom, fresh.buffer);
-    Copy(list, {fresh.copy->buffer->Get(), 0}, {source, fresh.offset}, fresh.bytes);
+    Copy(list, PlaceOf(*fresh.copy), {source, fresh.offset}, fresh.bytes);
   }
 }
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "server/d3d12/buffer_pool.h"
 #include "server/d3d12/runtime/hresult.h"
+#include "server/d3d12/slab_pool.h"
 #include "tests/gpu/examples.h"
 #include "tests/gpu/test_device.h"
 #include "tests/testing/sequence_builder.h"
@@ -213,7 +213,47 @@ TEST_F(GpuContentTest, CallsOfABatchShareACopy) {
     for (const Bytes& output : outputs) EXPECT_TRUE(IsRight(example, output));
   }
   EXPECT_EQ(transfers().kept_inputs, 10u);
-  EXPECT_EQ(transfers().kept_bytes, d3d12::SizeClassOf(example.call->input_bytes[0]));
+  // Once, in whole parts of a slab.
+  EXPECT_EQ(transfers().kept_bytes, 6144u);
+}
+
+// Each would take 64 KiB in a buffer of its own, and drivers limit how many there may be.
+TEST_F(GpuContentTest, TenThousandSmallCopiesTakeOneBuffer) {
+  const Example example = MakeExample(2048, 1);
+  FailingCall made("CreateCommittedResource", kOutOfMemory);
+  made.armed = false;
+  d3d12::ScopedFaultInjector injector(made);
+  for (ContentId batch = 0; batch < 40; ++batch) {
+    std::vector<Bytes> outputs(250);
+    std::vector<DeviceCall> calls;
+    for (ContentId i = 0; i < 250; ++i) {
+      calls.push_back(CallOn(example, example.inputs[0].data(), 1 + batch * 250 + i, outputs[i]));
+    }
+    const absl::Status status = own().Run(calls);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  EXPECT_EQ(transfers().kept_bytes, 10000u * 4096);
+  EXPECT_EQ(transfers().evictions, 0u);
+  // The slab, and the buffers of a batch.
+  EXPECT_EQ(made.passes, 3);
+  EXPECT_LT(own().pooled_bytes(), d3d12::kSlabBytes + (uint64_t{4} << 20));
+  // All of them are there.
+  const uint64_t uploaded = transfers().uploaded_bytes;
+  for (const ContentId content : {1, 5000, 10000}) {
+    EXPECT_TRUE(IsRight(example, RunOwn(example, content)));
+  }
+  EXPECT_EQ(transfers().uploaded_bytes, uploaded);
+}
+
+// The buffer of a copy that is read is written, too.
+TEST_F(GpuContentTest, ASubmissionReadsAndWritesASlab) {
+  const Example example = MakeExample(3001, 1);
+  const Example other = MakeExample(3001, 2);
+  RunOwn(example, 1);
+  for (ContentId id = 2; id < 10; ++id) {
+    EXPECT_TRUE(IsRight(example, RunOwn(other, id - 1, {.id = id})));
+  }
+  for (ContentId id = 1; id < 10; ++id) EXPECT_TRUE(IsRight(example, RunOwn(other, id)));
 }
 
 // Room for three copies or so beside a call.

@@ -83,6 +83,18 @@ TEST_F(BufferPoolTest, IdleBuffersMakeRoom) {
   EXPECT_EQ(pool_.total_bytes(), live_);
 }
 
+// Idle buffers that cannot make room stay for who can use them.
+TEST_F(BufferPoolTest, NothingIsDroppedForWhatCannotFitAnyway) {
+  const auto lease = pool_.Acquire(64 * kMinBufferBytes);
+  ASSERT_TRUE(lease.ok());
+  ASSERT_TRUE(pool_.Acquire(10 * kMinBufferBytes).ok());
+  EXPECT_EQ(pool_.Acquire(50 * kMinBufferBytes).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(pool_.total_bytes(), 74 * kMinBufferBytes);
+  ASSERT_TRUE(pool_.Acquire(10 * kMinBufferBytes).ok());
+  EXPECT_EQ(made_, 2);
+}
+
 TEST_F(BufferPoolTest, BudgetIsKept) {
   auto first = pool_.Acquire(60 * kMinBufferBytes);
   ASSERT_TRUE(first.ok());

@@ -145,6 +145,78 @@ TEST_F(ContentCacheTest, CopiesGoWhereTheDeviceHasNoMemory) {
   EXPECT_EQ(cache_.evictions(), 3u);
 }
 
+// A budget of four slabs.
+class ContentSlabsTest : public ::testing::Test {
+ protected:
+  using Cache = ContentCache<FakeBuffer>;
+
+  bool Keep(ContentId content, uint64_t bytes) {
+    const Cache::Share copy = cache_.Prepare(bytes);
+    if (copy == nullptr) return false;
+    cache_.Keep(content, copy);
+    return true;
+  }
+  bool Has(ContentId content) { return cache_.Find(content, 1) != nullptr; }
+
+  std::atomic<uint64_t> live_ = 0;  // bytes
+  int made_ = 0;
+  BufferPool<FakeBuffer> pool_{4 * kSlabBytes,
+                               [this](uint64_t bytes) -> absl::StatusOr<FakeBuffer> {
+                                 ++made_;
+                                 return FakeBuffer(bytes, live_);
+                               }};
+  Cache cache_{pool_};
+};
+
+// In a buffer each they would take 640 MiB.
+TEST_F(ContentSlabsTest, TenThousandSmallCopiesTakeOneBuffer) {
+  for (ContentId content = 1; content <= 10000; ++content) ASSERT_TRUE(Keep(content, 4096));
+  EXPECT_EQ(made_, 1);
+  EXPECT_EQ(live_, kSlabBytes);
+  EXPECT_EQ(pool_.total_bytes(), kSlabBytes);
+  EXPECT_EQ(cache_.bytes(), 10000u * 4096);
+  EXPECT_EQ(cache_.evictions(), 0u);
+}
+
+TEST_F(ContentSlabsTest, NewCopiesTakeThePlacesOfTheLeastRecentlyUsed) {
+  constexpr ContentId kAll = 4 * kSlabBytes / 65536;
+  for (ContentId content = 1; content <= kAll; ++content) ASSERT_TRUE(Keep(content, 65536));
+  // One that is read in each slab, as by a submission that makes others.
+  std::vector<Cache::Share> read;
+  for (ContentId content = 5; content <= kAll; content += kAll / 4) {
+    read.push_back(cache_.Find(content, 1));
+  }
+  ASSERT_TRUE(Keep(kAll + 1, 65536));
+  EXPECT_EQ(cache_.evictions(), 1u);
+  EXPECT_FALSE(Has(1));
+  EXPECT_TRUE(Has(2));
+  // Three that lie together.
+  ASSERT_TRUE(Keep(kAll + 2, 3 * 65536));
+  EXPECT_EQ(made_, 4);
+}
+
+// Not the copies that happen to be older, one of each slab.
+TEST_F(ContentSlabsTest, ASlabLeavesForABuffer) {
+  constexpr uint64_t kBytes = kSlabBytes / 8;
+  for (ContentId content = 1; content <= 32; ++content) ASSERT_TRUE(Keep(content, kBytes));
+  for (const ContentId content : {3, 12, 20, 28}) EXPECT_TRUE(Has(content));
+  {
+    const auto lease = cache_.Acquire(kSlabBytes);
+    ASSERT_TRUE(lease.ok()) << lease.status();
+    EXPECT_EQ(cache_.evictions(), 8u);
+    EXPECT_FALSE(Has(3));
+    EXPECT_TRUE(Has(9));
+    EXPECT_EQ(cache_.bytes(), 3 * kSlabBytes);
+  }
+  // The slabs of copies that are read cannot.
+  const Cache::Share second = cache_.Find(9, 1);
+  const Cache::Share third = cache_.Find(17, 1);
+  EXPECT_TRUE(cache_.Acquire(2 * kSlabBytes).ok());
+  EXPECT_FALSE(Has(25));
+  EXPECT_EQ(cache_.Acquire(3 * kSlabBytes).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Has(9) && Has(10) && Has(17));
+}
+
 TEST_F(ContentCacheTest, ServesManyThreads) {
   std::vector<std::thread> threads;
   for (ContentId first : {1, 2, 3, 4}) {

@@ -90,14 +90,17 @@ TEST_F(ContentTransfersTest, CopiesAreMadeOnceAndKeptInTheEnd) {
 }
 
 TEST_F(ContentTransfersTest, NoCopyIsMadeWhereThereIsNoRoom) {
+  // Of the one unit that is left, one copy takes more than half.
   const auto lease = pool_.Acquire(3 * kMinBufferBytes);
-  transfers_.AddInput(0, 100, 7);
-  transfers_.AddResult(0, 0, 100, {.id = 8});
+  constexpr uint64_t kBytes = 40000;
+  transfers_.AddInput(0, kBytes, 7);
+  transfers_.AddResult(0, 0, kBytes, {.id = 8});
   transfers_.TakeRoom();
   EXPECT_THAT(transfers_.new_inputs(), SizeIs(1));
   EXPECT_THAT(transfers_.new_results(), IsEmpty());
   transfers_.Keep();
-  EXPECT_EQ(cache_.Find(8, 100), nullptr);
+  EXPECT_NE(cache_.Find(7, kBytes), nullptr);
+  EXPECT_EQ(cache_.Find(8, kBytes), nullptr);
 }
 
 TEST_F(ContentTransfersTest, WhatIsReplacedIsNotKept) {
@@ -111,7 +114,7 @@ TEST_F(ContentTransfersTest, WhatIsReplacedIsNotKept) {
   EXPECT_NE(cache_.Find(6, 100), nullptr);
   transfers_.Keep();
   EXPECT_EQ(cache_.Find(6, 100), nullptr);
-  EXPECT_EQ(cache_.bytes(), 2 * kMinBufferBytes);
+  EXPECT_EQ(cache_.bytes(), 2 * kPartAlignment);
 }
 
 }  // namespace
