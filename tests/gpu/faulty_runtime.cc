@@ -1,5 +1,7 @@
 #include "tests/gpu/faulty_runtime.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -27,19 +29,16 @@ const absl::StatusOr<std::shared_ptr<const Runtime>>& FaultyRuntime() {
   return runtime;
 }
 
-void FaultyGpuTest::SetUp() {
+void RequireFaultyRuntime() {
   const auto& runtime = FaultyRuntime();
   if (absl::IsNotFound(runtime.status())) {
     return SkipWithout("gpu", runtime.status().message());
   }
   ASSERT_TRUE(runtime.ok()) << runtime.status();
-  if ((*runtime)->adapters().empty()) return SkipWithout("gpu", "Vulkan has no adapters.");
-  // What the test before had.
-  ExpectAllFreed();
+  if ((*runtime)->adapters().empty()) SkipWithout("gpu", "Vulkan has no adapters.");
 }
 
-absl::StatusOr<std::unique_ptr<D3D12Device>> FaultyGpuTest::MakeDevice(
-    const d3d12::DeviceOptions& options) {
+absl::StatusOr<std::unique_ptr<D3D12Device>> MakeFaultyDevice(const d3d12::DeviceOptions& options) {
   const std::vector<AdapterInfo>& adapters = (*FaultyRuntime())->adapters();
   const auto hardware =
       std::find_if(adapters.begin(), adapters.end(),
@@ -48,8 +47,12 @@ absl::StatusOr<std::unique_ptr<D3D12Device>> FaultyGpuTest::MakeDevice(
   return D3D12Device::Create(*FaultyRuntime(), adapter, options);
 }
 
-void FaultyGpuTest::ExpectAllFreed() {
-  EXPECT_TRUE(WaitUntil([] { return FaultyVulkan::devices() == 0; }));
+void ExpectDevices(int count) {
+  EXPECT_TRUE(WaitUntil([count] { return FaultyVulkan::devices() == count; }));
+}
+
+void ExpectAllFreed() {
+  ExpectDevices(0);
   EXPECT_EQ(FaultyVulkan::memory_bytes(), 0u);
 }
 

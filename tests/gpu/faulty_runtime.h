@@ -6,8 +6,6 @@
 #ifndef OPSERVE_TESTS_GPU_FAULTY_RUNTIME_H_
 #define OPSERVE_TESTS_GPU_FAULTY_RUNTIME_H_
 
-#include <gtest/gtest.h>
-
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -19,19 +17,18 @@ namespace opserve::testing {
 // The run time over that driver, loaded once.
 const absl::StatusOr<std::shared_ptr<const d3d12::Runtime>>& FaultyRuntime();
 
-// Skips its tests, with the reason, where the machine has no run time or no adapter, unless "gpu"
-// is required (tests/testing/required.h).
-class FaultyGpuTest : public ::testing::Test {
- protected:
-  void SetUp() override;
+// For the SetUp of tests: skips them, with the reason, where the machine has no run time or no
+// adapter, unless "gpu" is required (tests/testing/required.h).
+void RequireFaultyRuntime();
 
-  // A device on the first hardware adapter, else on the first software adapter.
-  static absl::StatusOr<std::unique_ptr<d3d12::D3D12Device>> MakeDevice(
-      const d3d12::DeviceOptions& options);
+// A device on the first hardware adapter, else on the first software adapter.
+absl::StatusOr<std::unique_ptr<d3d12::D3D12Device>> MakeFaultyDevice(
+    const d3d12::DeviceOptions& options);
 
-  // Waits, for a minute, until there is no device and no memory of any.
-  static void ExpectAllFreed();
-};
+// Waits, for a minute, until there are so many devices.
+void ExpectDevices(int count);
+// Waits, for a minute, until there is no device and no memory of any.
+void ExpectAllFreed();
 
 }  // namespace opserve::testing
 

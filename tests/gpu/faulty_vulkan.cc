@@ -54,6 +54,8 @@ struct ModelDevice {
   Health health = Health::kWorking;
   // It goes on when somebody waits for it to become idle.
   bool is_lying = false;
+  // Fences that it is to call signalled.
+  int lies = 0;
   std::vector<HeldSubmission> held = {};
   // Fences that the real device is to signal, or has.
   std::set<VkFence> submitted = {};
@@ -76,13 +78,10 @@ class Model {
 
   // Whether `fault` is to strike at this call, which it then does.
   bool Strikes(VulkanCall call, VulkanFault fault) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    if (!IsArmed(call, fault)) return false;
+    if (armed.left == 0 || armed.call != call || armed.fault != fault) return false;
     --armed.left;
     ++armed.strikes;
     return true;
-  }
-  bool IsArmed(VulkanCall call, VulkanFault fault) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return armed.left > 0 && armed.call == call && armed.fault == fault;
   }
   // What loses or stops the device at this call does so.
   void Strike(ModelDevice& device, VulkanCall call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -211,9 +210,10 @@ VkResult QueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo* submits,
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
   }
   if (has_work && model.Strikes(VulkanCall::kSubmit, VulkanFault::kWrong)) submission.lists.clear();
-  if (has_work && model.IsArmed(VulkanCall::kStatus, VulkanFault::kWrong)) {
+  if (has_work && model.Strikes(VulkanCall::kStatus, VulkanFault::kWrong)) {
     device.health = Health::kHanging;
     device.is_lying = true;
+    device.lies = 1;
   }
   if (device.health == Health::kWorking) return model.Submit(device, submission);
   device.held.push_back(std::move(submission));
@@ -274,7 +274,10 @@ VkResult GetFenceStatus(VkDevice handle, VkFence fence) {
   if (model.Strikes(VulkanCall::kStatus, VulkanFault::kNoMemory)) {
     return VK_ERROR_OUT_OF_HOST_MEMORY;
   }
-  if (device.is_lying && model.Strikes(VulkanCall::kStatus, VulkanFault::kWrong)) return VK_SUCCESS;
+  if (device.lies > 0) {
+    --device.lies;
+    return VK_SUCCESS;
+  }
   const bool is_submitted = device.submitted.contains(fence);
   if (device.health != Health::kLost) {
     return is_submitted ? model.real.GetFenceStatus(handle, fence) : VK_NOT_READY;

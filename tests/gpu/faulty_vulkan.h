@@ -31,8 +31,8 @@ enum class VulkanFault {
   // The call fails for want of memory.
   kNoMemory,
   // kSubmit: the submission is dropped, and its fence signalled. kWait: a fence is said to be
-  // signalled. kStatus: the same, and the device hangs from the next submission with work on, so
-  // that it is certainly not. kDispatch: it is dropped.
+  // signalled. kStatus: the same, of the next submission with work, at which the device hangs, so
+  // that it certainly is not. kDispatch: it is dropped.
   kWrong,
 };
 

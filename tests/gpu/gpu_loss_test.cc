@@ -30,11 +30,13 @@ constexpr std::chrono::milliseconds kSoon{100};
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
-class GpuLossTest : public FaultyGpuTest {
+class GpuLossTest : public ::testing::Test {
  protected:
+  void SetUp() override { RequireFaultyRuntime(); }
+
   // A device that has run something.
   std::unique_ptr<D3D12Device> MakeWarmDevice(const d3d12::DeviceOptions& options) {
-    absl::StatusOr<std::unique_ptr<D3D12Device>> device = MakeDevice(options);
+    absl::StatusOr<std::unique_ptr<D3D12Device>> device = MakeFaultyDevice(options);
     EXPECT_TRUE(device.ok()) << device.status();
     if (!device.ok()) return nullptr;
     EXPECT_TRUE(RunExample(**device, MakeExample(1000, 1)).ok());
@@ -112,7 +114,7 @@ TEST_F(GpuLossTest, AllWhoWaitNotice) {
 TEST_F(GpuLossTest, WhileItIsMade) {
   for (const VulkanCall call : {VulkanCall::kCreateDevice, VulkanCall::kSubmit}) {
     FaultyVulkan::Arm(call, VulkanFault::kLost);
-    EXPECT_FALSE(MakeDevice({}).ok());
+    EXPECT_FALSE(MakeFaultyDevice({}).ok());
     EXPECT_EQ(FaultyVulkan::strikes(), 1);
     ExpectAllFreed();
   }
