@@ -115,6 +115,9 @@ class Model {
   std::map<VkQueue, VkDevice> device_of_queue ABSL_GUARDED_BY(mutex);
   std::map<VkDeviceMemory, uint64_t> memory ABSL_GUARDED_BY(mutex);
   uint64_t waits ABSL_GUARDED_BY(mutex) = 0;
+  uint64_t resets ABSL_GUARDED_BY(mutex) = 0;
+  bool are_waits_held ABSL_GUARDED_BY(mutex) = false;
+  bool is_status_awaited ABSL_GUARDED_BY(mutex) = false;
 };
 
 VkResult Model::Submit(ModelDevice& device, const HeldSubmission& submission) {
@@ -214,6 +217,7 @@ VkResult QueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo* submits,
     device.health = Health::kHanging;
     device.is_lying = true;
     device.lies = 1;
+    model.changed.NotifyAll();
   }
   if (device.health == Health::kWorking) return model.Submit(device, submission);
   device.held.push_back(std::move(submission));
@@ -252,7 +256,10 @@ VkResult WaitForFences(VkDevice handle, uint32_t count, const VkFence* fences, V
       return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
     if (model.Strikes(VulkanCall::kWait, VulkanFault::kWrong)) return VK_SUCCESS;
-    while (device.health == Health::kHanging) model.changed.Wait(model.mutex);
+    while (device.health == Health::kHanging || model.are_waits_held) {
+      if (device.lies > 0) return VK_SUCCESS;
+      model.changed.Wait(model.mutex);
+    }
     is_lost = device.health == Health::kLost;
     // Of those that were never submitted the real device knows nothing.
     if (is_lost)
@@ -274,11 +281,14 @@ VkResult GetFenceStatus(VkDevice handle, VkFence fence) {
   if (model.Strikes(VulkanCall::kStatus, VulkanFault::kNoMemory)) {
     return VK_ERROR_OUT_OF_HOST_MEMORY;
   }
-  if (device.lies > 0) {
+  const bool is_submitted = device.submitted.contains(fence);
+  if (!is_submitted && device.lies > 0) {
     --device.lies;
     return VK_SUCCESS;
   }
-  const bool is_submitted = device.submitted.contains(fence);
+  if (is_submitted && model.is_status_awaited) {
+    model.real.WaitForFences(handle, 1, &fence, VK_TRUE, kNoLimit);
+  }
   if (device.health != Health::kLost) {
     return is_submitted ? model.real.GetFenceStatus(handle, fence) : VK_NOT_READY;
   }
@@ -297,6 +307,7 @@ void Forget(ModelDevice& device, VkFence fence) {
 VkResult ResetFences(VkDevice handle, uint32_t count, const VkFence* fences) {
   Model& model = Model::Get();
   MutexLock lock(model.mutex);
+  ++model.resets;
   for (uint32_t i = 0; i < count; ++i) Forget(model.devices.at(handle), fences[i]);
   return model.real.ResetFences(handle, count, fences);
 }
@@ -396,6 +407,25 @@ void FaultyVulkan::ResumeHungDevices() {
   for (auto& [handle, device] : model.devices) {
     if (device.health == Health::kHanging) model.Resume(device);
   }
+}
+
+void FaultyVulkan::HoldWaits(bool is_held) {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  model.are_waits_held = is_held;
+  model.changed.NotifyAll();
+}
+
+void FaultyVulkan::WaitForStatus(bool is_awaited) {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  model.is_status_awaited = is_awaited;
+}
+
+uint64_t FaultyVulkan::resets() {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  return model.resets;
 }
 
 uint64_t FaultyVulkan::waits() {

@@ -52,6 +52,13 @@ class FaultyVulkan {
   // Devices that hang go on with what they were given.
   static void ResumeHungDevices();
 
+  // Until the next call with false, vkWaitForFences returns not before that.
+  static void HoldWaits(bool is_held);
+  // Until the next call with false, vkGetFenceStatus waits until the fence is signalled.
+  static void WaitForStatus(bool is_awaited);
+  // Calls of vkResetFences so far, which is what follows a fence that is signalled.
+  static uint64_t resets();
+
   // Calls of vkWaitForFences so far.
   static uint64_t waits();
   // Devices that exist, and bytes of their memory.

@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "tests/gpu/examples.h"
 #include "tests/gpu/faulty_runtime.h"
 #include "tests/gpu/faulty_vulkan.h"
+#include "tests/integration/wait_until.h"
 
 namespace opserve::testing {
 namespace {
@@ -118,6 +121,51 @@ TEST_F(GpuLossTest, WhileItIsMade) {
     EXPECT_EQ(FaultyVulkan::strikes(), 1);
     ExpectAllFreed();
   }
+}
+
+// Calls `act` once, when the thread that made it has submitted and not waited yet.
+class AfterSubmission final : public d3d12::FaultInjector {
+ public:
+  explicit AfterSubmission(std::function<void()> act) : act_(std::move(act)) {}
+
+  std::optional<int32_t> Fail(absl::string_view call) override {
+    if (std::this_thread::get_id() != owner_) return std::nullopt;
+    if (call.find("->Signal") != absl::string_view::npos) {
+      has_submitted_ = true;
+    } else if (std::exchange(has_submitted_, false)) {
+      std::exchange(act_, [] {})();
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const std::thread::id owner_ = std::this_thread::get_id();
+  std::function<void()> act_;
+  bool has_submitted_ = false;
+};
+
+// libvkd3d hears of the end of submissions in one thread, and of one that ends at once where it was
+// submitted. So it could take back what it has said of a later one, and nobody would ever hear of
+// it.
+TEST_F(GpuLossTest, AQuickSubmissionIsNotTakenForLost) {
+  const std::unique_ptr<D3D12Device> device = MakeWarmDevice({.timeout = std::chrono::seconds(5)});
+  ASSERT_NE(device, nullptr);
+  const uint64_t waits = FaultyVulkan::waits();
+  FaultyVulkan::HoldWaits(true);
+  std::thread first([&] { EXPECT_TRUE(RunExample(*device, MakeExample(1000, 2)).ok()); });
+  EXPECT_TRUE(WaitUntil([waits] { return FaultyVulkan::waits() > waits; }));
+  FaultyVulkan::WaitForStatus(true);
+  AfterSubmission act([] {
+    const uint64_t resets = FaultyVulkan::resets();
+    FaultyVulkan::HoldWaits(false);
+    EXPECT_TRUE(WaitUntil([resets] { return FaultyVulkan::resets() > resets; }));
+  });
+  {
+    d3d12::ScopedFaultInjector injector(act);
+    EXPECT_TRUE(RunExample(*device, MakeExample(1000, 3)).ok());
+  }
+  FaultyVulkan::WaitForStatus(false);
+  first.join();
 }
 
 class GpuHangTest : public GpuLossTest {

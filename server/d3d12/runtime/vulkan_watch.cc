@@ -23,6 +23,8 @@ constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 constexpr std::chrono::milliseconds kPause{10};
 
 thread_local uint64_t untold_failures = 0;
+// Whether the calling thread has waited for fences, and found none that was not ready since.
+thread_local bool may_ask_fences = false;
 
 // Never destroyed: libvkd3d's threads may outlive main().
 VulkanLosses& Losses() {
@@ -128,6 +130,7 @@ VkResult QueueWaitIdle(VkQueue queue) {
 // What libvkd3d's thread waits with, before it asks each fence.
 VkResult WaitForFences(VkDevice device, uint32_t count, const VkFence* fences, VkBool32 all,
                        uint64_t timeout) {
+  may_ask_fences = true;
   const VkResult result =
       NoteLoss(device, "vkWaitForFences", wait_for_fences(device, count, fences, all, timeout));
   if (result >= 0) return result;
@@ -137,16 +140,30 @@ VkResult WaitForFences(VkDevice device, uint32_t count, const VkFence* fences, V
   return VK_TIMEOUT;
 }
 
-// Vulkan takes a result of VK_ERROR_DEVICE_LOST for the end of what is asked for, and wants the
-// driver to give it in finite time. Until then a lost device may say that a fence is not ready.
-VkResult GetFenceStatus(VkDevice device, VkFence fence) {
+// What the driver says of a fence. Vulkan takes a result of VK_ERROR_DEVICE_LOST for the end of
+// what is asked for, and wants the driver to give it in finite time. Until then a lost device may
+// say that a fence is not ready.
+VkResult AskFence(VkDevice device, VkFence fence) {
   const VkResult result = NoteLoss(device, "vkGetFenceStatus", get_fence_status(device, fence));
   if (result != VK_SUCCESS && IsLost(device)) {
     wait_for_fences(device, 1, &fence, VK_TRUE, kNoLimit);
     return VK_SUCCESS;
   }
-  // Short of memory, the driver has not said that it is.
-  return result < 0 ? VK_NOT_READY : result;
+  if (result >= 0) return result;
+  // Short of memory, which passes. libvkd3d asks again at once.
+  std::this_thread::sleep_for(kPause);
+  return VK_NOT_READY;
+}
+
+// libvkd3d sets a fence of Direct3D to the value of the submission whose end it hears of last, so
+// it must hear of them in their order, or the fence falls back and nobody hears of the later one
+// again. It asks in the thread that submits, where earlier ones may still be unheard of, and in one
+// of its own from the oldest to the newest, where an older one may end after it was asked.
+VkResult GetFenceStatus(VkDevice device, VkFence fence) {
+  if (!may_ask_fences) return VK_NOT_READY;
+  const VkResult result = AskFence(device, fence);
+  may_ask_fences = result == VK_SUCCESS;
+  return result;
 }
 
 // A function that stands before one of the loader's, if any does.

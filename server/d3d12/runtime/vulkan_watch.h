@@ -7,7 +7,9 @@
 //               something else
 //   submitting  a submission that is refused is logged, too, and its fence signalled all the same
 //   waiting     a device that is lost is logged, and the wait begins again at once, for ever; so
-//               fences of a lost device end here, which is when the driver has given them up
+//               fences of a lost device end here, which is when the driver has given them up.
+//               The end of a submission may be told before that of an earlier one, which takes it
+//               back; so they end in their order
 
 #ifndef OPSERVE_SERVER_D3D12_RUNTIME_VULKAN_WATCH_H_
 #define OPSERVE_SERVER_D3D12_RUNTIME_VULKAN_WATCH_H_
