@@ -120,7 +120,7 @@ absl::Status Device::status() const {
     if (!lost_.ok()) return lost_;
   }
   const absl::Status told = runtime_->impl().LossOf(api());
-  if (told.ok()) return told;
+  if (told.ok()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("The device is lost: ", told.message()));
 }
 
