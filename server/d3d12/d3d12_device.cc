@@ -15,10 +15,10 @@
 #include "server/d3d12/buffer_pool.h"
 #include "server/d3d12/content_cache.h"
 #include "server/d3d12/content_transfers.h"
+#include "server/d3d12/destroy_when_idle.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch.h"
 #include "server/d3d12/dispatch_pieces.h"
-#include "server/d3d12/intended_leak.h"
 #include "server/d3d12/kernel_costs.h"
 #include "server/d3d12/pipeline_cache.h"
 #include "server/d3d12/queue.h"
@@ -30,6 +30,10 @@
 
 namespace opserve::d3d12 {
 namespace {
+
+// How long the destructor of a lost device waits for its memory to become free. Most drivers need
+// no time at all, and whoever makes the next device may need the memory.
+constexpr std::chrono::seconds kPatience{1};
 
 // The highest feature level of the device, "12_1".
 absl::StatusOr<std::string> FeatureLevelOf(ID3D12Device& device) {
@@ -143,6 +147,8 @@ struct D3D12Device::Impl {
   uint64_t MaxBufferBytes() const { return device->adapter().max_buffer_bytes / 5 * 4; }
   absl::Status RunSequence(const SequenceCall& call);
   absl::Status Run(std::span<const DeviceCall> calls);
+  // Declares the device lost, and has all who wait for it notice.
+  void MarkLost(const absl::Status& reason);
 
   const DeviceOptions options;
   const std::unique_ptr<Device> device;
@@ -244,6 +250,7 @@ absl::Status D3D12Device::Impl::RunToTheEnd(
         absl::StrCat("It says that submission ", static_cast<uint64_t>(*serial),
                      " is done, but has not carried it out: its stamp was not copied."));
   }
+  if (absl::IsUnavailable(status)) return status;
   if (absl::IsDeadlineExceeded(status) || (serial.ok() && !status.ok())) {
     return absl::UnavailableError(absl::StrCat("The device is lost: ", status.message()));
   }
@@ -330,6 +337,12 @@ absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
   return absl::OkStatus();
 }
 
+void D3D12Device::Impl::MarkLost(const absl::Status& reason) {
+  device->MarkLost(reason);
+  upload->Close();
+  readback->Close();
+}
+
 absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(
     std::shared_ptr<const Runtime> runtime, int adapter, const DeviceOptions& options) {
   absl::StatusOr<std::unique_ptr<Device>> device = Device::Create(std::move(runtime), adapter);
@@ -347,6 +360,8 @@ absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(
     if (!made.ok()) return made.status();
     *ring = *std::move(made);
   }
+  // Making it may have been told by nothing else.
+  OPSERVE_RETURN_IF_ERROR(impl->device->status());
   return std::unique_ptr<D3D12Device>(new D3D12Device(std::move(impl)));
 }
 
@@ -354,12 +369,11 @@ D3D12Device::D3D12Device(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 D3D12Device::~D3D12Device() {
   Timeline& timeline = impl_->queue->timeline();
-  // There is nothing to wait for on a lost device: either it is done or it never will be.
-  const auto limit =
-      impl_->device->status().ok() ? impl_->TimeLimit() : std::chrono::nanoseconds(0);
-  const bool is_idle = timeline.Wait(timeline.last(), limit).ok();
-  // Freeing what a hung device uses would be worse than leaking it.
-  if (!is_idle) LeakOnPurpose(std::move(impl_));
+  // Of a lost device no serial says what it still uses, and freeing that would be worse than
+  // leaking it.
+  if (timeline.Wait(timeline.last(), impl_->TimeLimit()).ok()) return;
+  DestroyWhenIdle(
+      std::move(impl_), [](const Impl& impl) { return impl.device->WaitUntilIdle(); }, kPatience);
 }
 
 const DeviceProfile& D3D12Device::profile() const { return impl_->profile; }
@@ -368,7 +382,7 @@ bool D3D12Device::Supports(OpId op, DataType lane) const { return impl_->Support
 
 absl::Status D3D12Device::Run(std::span<const DeviceCall> calls) {
   absl::Status status = impl_->Run(calls);
-  if (absl::IsUnavailable(status)) impl_->device->MarkLost(status);
+  if (absl::IsUnavailable(status)) impl_->MarkLost(status);
   return status;
 }
 

@@ -76,8 +76,9 @@ class D3D12Device final : public ComputeDevice {
   static absl::StatusOr<std::unique_ptr<D3D12Device>> Create(std::shared_ptr<const Runtime> runtime,
                                                              int adapter,
                                                              const DeviceOptions& options = {});
-  // Waits, within the time-out, for what is under way. What a lost device may still touch is not
-  // freed.
+  // Waits, within the time-out, for what is under way. What a lost device may still touch is freed
+  // once its driver says that it does not: mostly at once, else by a thread of its own, and never
+  // where the driver never says so.
   ~D3D12Device() override;
   D3D12Device(const D3D12Device&) = delete;
   D3D12Device& operator=(const D3D12Device&) = delete;

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/runtime/runtime_impl.h"
@@ -111,14 +112,27 @@ absl::StatusOr<ComPtr<ID3D12PipelineState>> Device::CreatePipeline(
 
 uint64_t Device::UntoldFailures() const { return runtime_->impl().UntoldFailures(); }
 
+bool Device::WaitUntilIdle() const { return runtime_->impl().WaitUntilIdle(api()); }
+
 absl::Status Device::status() const {
-  MutexLock lock(mutex_);
-  return lost_;
+  {
+    MutexLock lock(mutex_);
+    if (!lost_.ok()) return lost_;
+  }
+  const absl::Status told = runtime_->impl().LossOf(api());
+  if (told.ok()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("The device is lost: ", told.message()));
 }
 
 void Device::MarkLost(const absl::Status& reason) {
+  const absl::Status told = runtime_->impl().LossOf(api());
+  const bool is_told = told.ok() || absl::StrContains(reason.message(), told.message());
+  const absl::Status with_told =
+      is_told ? reason
+              : absl::UnavailableError(
+                    absl::StrCat(reason.message(), " The run time says: ", told.message()));
   MutexLock lock(mutex_);
-  if (lost_.ok()) lost_ = reason;
+  if (lost_.ok()) lost_ = with_told;
 }
 
 }  // namespace opserve::d3d12

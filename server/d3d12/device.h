@@ -55,10 +55,12 @@ class Device {
 
   // See Runtime::Impl.
   uint64_t UntoldFailures() const;
+  bool WaitUntilIdle() const;
 
-  // OK, or why the device is lost. A lost device never recovers.
+  // OK, or UNAVAILABLE with why the device is lost: as MarkLost was told, else as the run time
+  // says. A lost device never recovers.
   absl::Status status() const;
-  // Declares the device lost; the first reason stays.
+  // Declares the device lost; the first reason stays, with what the run time says of it.
   void MarkLost(const absl::Status& reason);
 
  private:

@@ -14,14 +14,17 @@ constexpr size_t kMaxSubmissions = 32;
 // An ID3D12Fence as a Fence.
 class DeviceFence final : public Fence {
  public:
-  explicit DeviceFence(ComPtr<ID3D12Fence> fence) : fence_(std::move(fence)) {}
+  DeviceFence(const Device& device, ComPtr<ID3D12Fence> fence)
+      : device_(device), fence_(std::move(fence)) {}
 
   uint64_t CompletedValue() override { return fence_->GetCompletedValue(); }
+  absl::Status Loss() override { return device_.status(); }
   absl::Status NotifyAt(uint64_t value, Event& event) override {
     return OPSERVE_HRESULT(fence_->SetEventOnCompletion(value, event.handle()));
   }
 
  private:
+  const Device& device_;
   ComPtr<ID3D12Fence> fence_;
 };
 
@@ -40,7 +43,7 @@ absl::Status Queue::Initialize() {
       &desc, IID_ID3D12CommandQueue, reinterpret_cast<void**>(queue_.GetAddressOf()))));
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_.api().CreateFence(
       0, D3D12_FENCE_FLAG_NONE, IID_ID3D12Fence, reinterpret_cast<void**>(fence_.GetAddressOf()))));
-  timeline_ = std::make_unique<Timeline>(std::make_unique<DeviceFence>(fence_));
+  timeline_ = std::make_unique<Timeline>(std::make_unique<DeviceFence>(device_, fence_));
   return absl::OkStatus();
 }
 
@@ -52,11 +55,12 @@ absl::StatusOr<Serial> Queue::Submit(absl::FunctionRef<void(ID3D12GraphicsComman
   OPSERVE_RETURN_IF_ERROR(Record(**slot, record));
   const absl::Status executed = Execute(**slot);
   const Serial serial = (*slot)->serial;
-  MutexLock lock(slots_mutex_);
-  (executed.ok() ? slots_ : broken_).push_back(*std::move(slot));
+  {
+    MutexLock lock(slots_mutex_);
+    (absl::IsUnavailable(executed) ? broken_ : slots_).push_back(*std::move(slot));
+  }
   if (executed.ok()) return serial;
-  // The device may be at work on something whose end nobody will hear of.
-  return absl::UnavailableError(absl::StrCat("The device is lost: ", executed.message()));
+  return executed;
 }
 
 absl::StatusOr<std::unique_ptr<Queue::Slot>> Queue::CreateSlot() const {
@@ -102,9 +106,22 @@ absl::Status Queue::Execute(Slot& slot) {
   MutexLock lock(submit_mutex_);
   slot.serial = timeline_->Next();
   ID3D12CommandList* lists[] = {slot.list.Get()};
+  const uint64_t failures = device_.UntoldFailures();
   // It has no result, which is why tests can drop it, and how run times fail to tell of it.
-  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT((queue_->ExecuteCommandLists(1, lists), 0)));
-  return OPSERVE_HRESULT(queue_->Signal(fence_.Get(), static_cast<uint64_t>(slot.serial)));
+  absl::Status told = OPSERVE_HRESULT((queue_->ExecuteCommandLists(1, lists), 0));
+  const bool is_refused = device_.UntoldFailures() != failures;
+  // Also where the list was refused: its serial is awaited like any other.
+  if (told.ok()) {
+    told = OPSERVE_HRESULT(queue_->Signal(fence_.Get(), static_cast<uint64_t>(slot.serial)));
+  }
+  OPSERVE_RETURN_IF_ERROR(device_.status());
+  if (!told.ok()) {
+    // The device may be at work on something whose end nobody will hear of.
+    return absl::UnavailableError(absl::StrCat("The device is lost: ", told.message()));
+  }
+  if (!is_refused) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      "The device has no memory for a submission, as its run time did not tell.");
 }
 
 }  // namespace opserve::d3d12

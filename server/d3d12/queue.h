@@ -28,7 +28,8 @@ class Queue {
 
   // Has `record` write a command list, and submits it. The serial is completed when the device is
   // done. Waits up to `timeout` where too many submissions are under way. UNAVAILABLE where the
-  // device is lost, DEADLINE_EXCEEDED where it hangs.
+  // device is lost, DEADLINE_EXCEEDED where it hangs; RESOURCE_EXHAUSTED where it has no memory for
+  // the submission, of which it then does nothing.
   absl::StatusOr<Serial> Submit(absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record,
                                 std::chrono::nanoseconds timeout);
 
@@ -48,18 +49,20 @@ class Queue {
   // A slot that the device is done with, the oldest one or a new one.
   absl::StatusOr<std::unique_ptr<Slot>> TakeSlot(std::chrono::nanoseconds timeout);
   absl::Status Record(Slot& slot, absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
+  // UNAVAILABLE where the device may use the slot for ever; any other error: it does not use it.
   absl::Status Execute(Slot& slot);
 
   const Device& device_;
   ComPtr<ID3D12CommandQueue> queue_;
-  ComPtr<ID3D12Fence> fence_;
   std::unique_ptr<Timeline> timeline_;
+  // After the timeline, whose events the fence may set until it is gone.
+  ComPtr<ID3D12Fence> fence_;
   // Serials must be signalled in order.
   Mutex submit_mutex_;
   Mutex slots_mutex_;
   // Slots that no thread holds, oldest serial first.
   std::vector<std::unique_ptr<Slot>> slots_ ABSL_GUARDED_BY(slots_mutex_);
-  // Slots that the device may still use, for ever.
+  // Slots that the device may still use, until it is idle.
   std::vector<std::unique_ptr<Slot>> broken_ ABSL_GUARDED_BY(slots_mutex_);
 };
 

@@ -71,12 +71,20 @@ std::optional<uint64_t> StagingRing::WaitForRoom(uint64_t bytes, std::chrono::na
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   MutexLock lock(mutex_);
   std::optional<uint64_t> offset = allocator_.Allocate(bytes);
-  while (!offset) {
+  while (!offset && !is_closed_) {
     const bool is_late = !released_.WaitUntil(mutex_, deadline);
     offset = allocator_.Allocate(bytes);
     if (is_late) break;
   }
   return offset;
+}
+
+void StagingRing::Close() {
+  {
+    MutexLock lock(mutex_);
+    is_closed_ = true;
+  }
+  released_.NotifyAll();
 }
 
 void StagingRing::Release(uint64_t offset) {

@@ -64,9 +64,12 @@ class StagingRing {
   StagingRing& operator=(const StagingRing&) = delete;
 
   // `bytes` (at least 1) bytes. Waits for room; RESOURCE_EXHAUSTED if there is none within
-  // `timeout`. What is larger than the ring gets a buffer of its own, which is kept for the next
-  // time; RESOURCE_EXHAUSTED if the budget does not allow it.
+  // `timeout`, or until Close. What is larger than the ring gets a buffer of its own, which is kept
+  // for the next time; RESOURCE_EXHAUSTED if the budget does not allow it.
   absl::StatusOr<Lease> Acquire(uint64_t bytes, std::chrono::nanoseconds timeout);
+
+  // Ends all waits for room, now and later: ranges in use will not come back.
+  void Close();
 
  private:
   StagingRing(const Device& device, BufferKind kind, uint64_t capacity, uint64_t budget)
@@ -89,6 +92,7 @@ class StagingRing {
   Mutex mutex_;
   CondVar released_;
   RingAllocator allocator_ ABSL_GUARDED_BY(mutex_);
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace opserve::d3d12

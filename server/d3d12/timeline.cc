@@ -1,5 +1,6 @@
 #include "server/d3d12/timeline.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -10,9 +11,12 @@
 namespace opserve::d3d12 {
 namespace {
 
+// The value of a lost device's fence.
 constexpr uint64_t kLost = std::numeric_limits<uint64_t>::max();
 
-absl::Status Lost() { return absl::UnavailableError("The device is lost: its fence says so."); }
+// How often a thread that waits looks whether the device is lost: other threads may have been told,
+// and who is does not set events.
+constexpr std::chrono::milliseconds kLookInterval{50};
 
 }  // namespace
 
@@ -21,11 +25,13 @@ Timeline::~Timeline() {
   fence_.reset();
 }
 
-uint64_t Timeline::Completed() {
+absl::StatusOr<uint64_t> Timeline::Completed() {
   const uint64_t value = fence_->CompletedValue();
-  if (value == kLost) return kLost;
+  // After the value, which a loss may have brought about.
+  if (absl::Status loss = fence_->Loss(); !loss.ok()) return loss;
+  if (value == kLost) return absl::UnavailableError("The device is lost: its fence says so.");
   NoteCompleted(value);
-  return completed_;
+  return completed_.load();
 }
 
 void Timeline::NoteCompleted(uint64_t value) {
@@ -35,31 +41,40 @@ void Timeline::NoteCompleted(uint64_t value) {
 }
 
 bool Timeline::IsCompleted(Serial serial) {
-  const uint64_t completed = Completed();
-  return completed != kLost && completed >= static_cast<uint64_t>(serial);
+  const absl::StatusOr<uint64_t> completed = Completed();
+  return completed.ok() && *completed >= static_cast<uint64_t>(serial);
 }
 
 absl::Status Timeline::Wait(Serial serial, std::chrono::nanoseconds timeout) {
   const auto value = static_cast<uint64_t>(serial);
-  if (const uint64_t completed = Completed(); completed >= value) {
-    return completed == kLost ? Lost() : absl::OkStatus();
-  }
+  absl::StatusOr<uint64_t> completed = Completed();
+  if (!completed.ok()) return completed.status();
+  if (*completed >= value) return absl::OkStatus();
   std::unique_ptr<Event> event = TakeEvent();
   if (!event->is_valid()) return absl::ResourceExhaustedError("The system has no event left.");
   absl::Status status = fence_->NotifyAt(value, *event);
-  const bool is_set = status.ok() && event->WaitFor(timeout);
+  const bool is_set = status.ok() && WaitForEvent(*event, timeout);
   {
     MutexLock lock(mutex_);
     (is_set ? idle_ : abandoned_).push_back(std::move(event));
   }
   OPSERVE_RETURN_IF_ERROR(status);
+  completed = Completed();
+  if (!completed.ok()) return completed.status();
   if (is_set) NoteCompleted(value);
-  const uint64_t completed = Completed();
-  if (completed == kLost) return Lost();
-  if (completed >= value) return absl::OkStatus();
+  if (is_set || *completed >= value) return absl::OkStatus();
   return absl::DeadlineExceededError(
       absl::StrCat("The device has not finished submission ", value, " within ",
                    std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(), " ms."));
+}
+
+bool Timeline::WaitForEvent(Event& event, std::chrono::nanoseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  for (;;) {
+    const std::chrono::nanoseconds left = deadline - std::chrono::steady_clock::now();
+    if (event.WaitFor(std::min<std::chrono::nanoseconds>(left, kLookInterval))) return true;
+    if (left <= kLookInterval || !fence_->Loss().ok()) return false;
+  }
 }
 
 std::unique_ptr<Event> Timeline::TakeEvent() {

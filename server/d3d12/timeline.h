@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "proto/base/mutex.h"
 #include "server/d3d12/runtime/event.h"
 
@@ -29,6 +30,9 @@ class Fence {
   // A value reached; UINT64_MAX when the device is lost. May fall back for a moment: libvkd3d
   // reports submissions in the order in which it hears of their end.
   virtual uint64_t CompletedValue() = 0;
+  // OK, or UNAVAILABLE with why the device is lost. Values that the fence reached because of that
+  // count for nothing: it is known before they are reached.
+  virtual absl::Status Loss() = 0;
   // Sets `event`, which must outlive the fence, once the fence has reached `value`.
   virtual absl::Status NotifyAt(uint64_t value, Event& event) = 0;
 };
@@ -49,15 +53,17 @@ class Timeline {
   // Whether the device is done with `serial`. False for all once the device is lost.
   bool IsCompleted(Serial serial);
 
-  // Waits until `serial` is completed. UNAVAILABLE if the device is lost, DEADLINE_EXCEEDED if it
-  // takes longer than `timeout`.
+  // Waits until `serial` is completed. UNAVAILABLE if the device is lost, soon after that is known;
+  // DEADLINE_EXCEEDED if it takes longer than `timeout`.
   absl::Status Wait(Serial serial, std::chrono::nanoseconds timeout);
 
  private:
-  // The highest value known to be reached; UINT64_MAX when the device is lost.
-  uint64_t Completed();
+  // The highest value known to be reached; UNAVAILABLE when the device is lost.
+  absl::StatusOr<uint64_t> Completed();
   void NoteCompleted(uint64_t value);
   std::unique_ptr<Event> TakeEvent();
+  // Waits until the event is set; false where it is not within `timeout`, or the device is lost.
+  bool WaitForEvent(Event& event, std::chrono::nanoseconds timeout);
 
   std::unique_ptr<Fence> fence_;
   std::atomic<uint64_t> last_ = 0;

@@ -180,6 +180,22 @@ TEST_F(GpuDeviceTest, LossIsForEver) {
   EXPECT_TRUE(RunExample(*other, MakeExample(1000, 1)).ok());
 }
 
+// The first call after a loss says that the device is removed; the run time knows why.
+TEST_F(GpuDeviceTest, TheReasonOfTheRunTimeIsTold) {
+  constexpr auto kDeviceHung = static_cast<int32_t>(0x887A0006);
+  const std::unique_ptr<D3D12Device> device = MakeDevice();
+  ASSERT_NE(device, nullptr);
+  ASSERT_TRUE(RunExample(*device, MakeExample(1000, 1)).ok());
+  FailingCall fault("GetDeviceRemovedReason", kDeviceHung);
+  d3d12::ScopedFaultInjector injector(fault);
+  const absl::Status status = RunExample(*device, MakeExample(1000, 1));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), StartsWith("The device is lost: "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("DXGI_ERROR_DEVICE_HUNG"));
+  fault.armed = false;
+  EXPECT_EQ(device->status(), status);
+}
+
 // A submission whose end is never signalled.
 TEST_F(GpuDeviceTest, HangIsALoss) {
   std::unique_ptr<D3D12Device> device = MakeDevice({.timeout = std::chrono::milliseconds(300)});

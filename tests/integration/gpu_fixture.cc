@@ -95,11 +95,16 @@ GpuServerTest::~GpuServerTest() {
 }
 
 void GpuServerTest::Start(const ServerOptions& options, int gpus, const Clock* clock) {
-  ServerEnvironment environment;
-  environment.clock = clock;
   std::vector<DeviceSource> sources;
   for (int i = 0; i < gpus; ++i) sources.push_back(factory(i).source());
-  if (gpus > 0) environment.find_gpus = [sources] { return sources; };
+  StartWith(options, sources, clock);
+}
+
+void GpuServerTest::StartWith(const ServerOptions& options, const std::vector<DeviceSource>& gpus,
+                              const Clock* clock) {
+  ServerEnvironment environment;
+  environment.clock = clock;
+  if (!gpus.empty()) environment.find_gpus = [gpus] { return gpus; };
   server_ = std::make_unique<TestServer>(options, environment);
 }
 

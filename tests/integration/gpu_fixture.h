@@ -61,6 +61,10 @@ class GpuServerTest : public ::testing::Test {
   // Starts the server with the first `gpus` of the two GPUs. The clock, by default that of this
   // machine, must outlive this fixture.
   void Start(const ServerOptions& options, int gpus = 2, const Clock* clock = nullptr);
+  // Starts the server with GPUs of another kind.
+  void StartWith(const ServerOptions& options, const std::vector<DeviceSource>& gpus,
+                 const Clock* clock = nullptr);
+  void Stop() { server_ = nullptr; }
 
   NullDeviceFactory& factory(int gpu) { return *factories_[static_cast<size_t>(gpu)]; }
   NullScript& script(int gpu) { return *factory(gpu).script(); }

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "server/d3d12/runtime/api.h"
+#include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/runtime/runtime.h"
 
 namespace opserve::d3d12 {
@@ -28,9 +29,21 @@ struct Runtime::Impl {
   // Makes a device of feature level 11_0 for adapters[index].
   virtual absl::Status CreateDevice(int index, ComPtr<ID3D12Device>& device) const = 0;
 
-  // Failures so far, in the calling thread, that the methods of command lists do not tell of; a
-  // list in whose recording the number grew must not be executed.
+  // Failures so far, in the calling thread, that the methods of command lists and queues do not
+  // tell of: a list in whose recording the number grew must not be executed, and one in whose
+  // execution it grew was not.
   virtual uint64_t UntoldFailures() const { return 0; }
+
+  // OK, or why the run time or its driver has said that the device is lost. Where a fence ends
+  // because of the loss, it is known before that.
+  virtual absl::Status LossOf(ID3D12Device& device) const {
+    return OPSERVE_HRESULT(device.GetDeviceRemovedReason());
+  }
+
+  // Waits until nothing that was submitted to the device is under way, or the driver says that it
+  // is lost; for ever where neither happens. No other thread may use the device. False where the
+  // run time cannot wait for that.
+  virtual bool WaitUntilIdle(ID3D12Device& /*device*/) const { return false; }
 
   const char* name = "";
   SerializeRootSignature* serialize_root_signature = nullptr;

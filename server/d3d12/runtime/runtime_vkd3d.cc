@@ -31,11 +31,14 @@ struct Vkd3dImpl final : Runtime::Impl {
   absl::Status FindAdapters(const SharedLibrary& vulkan);
   absl::Status CreateDevice(int index, ComPtr<ID3D12Device>& device) const override;
   uint64_t UntoldFailures() const override { return UntoldVulkanFailures(); }
+  absl::Status LossOf(ID3D12Device& device) const override;
+  bool WaitUntilIdle(ID3D12Device& device) const override;
 
   vkd3d::CreateInstance* create_instance = nullptr;
   vkd3d::InstanceDecref* instance_decref = nullptr;
   vkd3d::InstanceGetVkInstance* instance_get_vk_instance = nullptr;
   vkd3d::CreateDevice* create_device = nullptr;
+  vkd3d::GetVkDevice* get_vk_device = nullptr;
   vkd3d::Instance* instance = nullptr;
   // A VkPhysicalDevice per adapter.
   std::vector<void*> physical_devices;
@@ -46,6 +49,7 @@ absl::Status Vkd3dImpl::FindFunctions(const SharedLibrary& library) {
   OPSERVE_RETURN_IF_ERROR(library.Find("vkd3d_instance_decref", instance_decref));
   OPSERVE_RETURN_IF_ERROR(library.Find("vkd3d_instance_get_vk_instance", instance_get_vk_instance));
   OPSERVE_RETURN_IF_ERROR(library.Find("vkd3d_create_device", create_device));
+  OPSERVE_RETURN_IF_ERROR(library.Find("vkd3d_get_vk_device", get_vk_device));
   return library.Find("vkd3d_serialize_root_signature", serialize_root_signature);
 }
 
@@ -69,6 +73,17 @@ absl::Status Vkd3dImpl::CreateDevice(int index, ComPtr<ID3D12Device>& device) co
   info.adapter_luid.LowPart = static_cast<DWORD>(index + 1);
   return OPSERVE_HRESULT(create_device(&info, IID_ID3D12Device,
                                        reinterpret_cast<void**>(device.ReleaseAndGetAddressOf())));
+}
+
+// libvkd3d knows of losses that it has found out itself, the driver of all others.
+absl::Status Vkd3dImpl::LossOf(ID3D12Device& device) const {
+  absl::Status told = VulkanLossOf(get_vk_device(&device));
+  return told.ok() ? Runtime::Impl::LossOf(device) : told;
+}
+
+bool Vkd3dImpl::WaitUntilIdle(ID3D12Device& device) const {
+  WaitForVulkanDevice(get_vk_device(&device));
+  return true;
 }
 
 std::string NameOr(const std::string& given, const char* fallback) {

@@ -49,6 +49,7 @@ using CreateInstance = HRESULT(const InstanceCreateInfo* info, Instance** instan
 using InstanceDecref = unsigned(Instance* instance);
 using InstanceGetVkInstance = void*(Instance* instance);
 using CreateDevice = HRESULT(const DeviceCreateInfo* info, REFIID iid, void** device);
+using GetVkDevice = void*(ID3D12Device* device);
 
 }  // namespace opserve::d3d12::vkd3d
 

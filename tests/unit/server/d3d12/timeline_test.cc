@@ -24,6 +24,11 @@ class FakeFence final : public Fence {
     return value_;
   }
 
+  absl::Status Loss() override {
+    MutexLock lock(mutex_);
+    return loss_;
+  }
+
   absl::Status NotifyAt(uint64_t value, Event& event) override {
     MutexLock lock(mutex_);
     if (!notify_error_.ok()) return notify_error_;
@@ -52,6 +57,12 @@ class FakeFence final : public Fence {
     value_ = value;
   }
 
+  // The device is lost, which sets no event.
+  void Lose() {
+    MutexLock lock(mutex_);
+    loss_ = absl::UnavailableError("lost by the test");
+  }
+
   void FailNotify(absl::Status status) {
     MutexLock lock(mutex_);
     notify_error_ = std::move(status);
@@ -63,6 +74,7 @@ class FakeFence final : public Fence {
  private:
   Mutex mutex_;
   uint64_t value_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status loss_ ABSL_GUARDED_BY(mutex_);
   absl::Status notify_error_ ABSL_GUARDED_BY(mutex_);
   std::multimap<uint64_t, Event*> waiting_ ABSL_GUARDED_BY(mutex_);
   Event asked_;
@@ -132,6 +144,29 @@ TEST_F(TimelineTest, LossEndsAWait) {
   fence_->Reach(std::numeric_limits<uint64_t>::max());
   waiter.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+}
+
+// Another thread may have been told, and the fence may never move again.
+TEST_F(TimelineTest, LossThatSetsNoEventEndsAWait) {
+  absl::Status status;
+  std::thread waiter([&] { status = timeline_.Wait(Serial{1}, seconds(300)); });
+  EXPECT_TRUE(fence_->WaitUntilAsked());
+  fence_->Lose();
+  waiter.join();
+  EXPECT_EQ(status, absl::UnavailableError("lost by the test"));
+}
+
+// libvkd3d's fences end when the driver gives them up.
+TEST_F(TimelineTest, WhatALostDeviceCompletesCountsForNothing) {
+  absl::Status status;
+  std::thread waiter([&] { status = timeline_.Wait(Serial{1}, seconds(300)); });
+  EXPECT_TRUE(fence_->WaitUntilAsked());
+  fence_->Lose();
+  fence_->Reach(1);
+  waiter.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(timeline_.Wait(Serial{1}, seconds(0)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(timeline_.IsCompleted(Serial{1}));
 }
 
 TEST_F(TimelineTest, FailureToWaitIsTold) {
