@@ -10,8 +10,8 @@ JOBS ?= $(shell nproc)
 # Debian's own interpreter: it has Debian's NumPy, another one in PATH may not.
 PYTHON ?= /usr/bin/python3
 PREFIX ?= /usr/local
-# Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-wire`, `make prove` and
-# `make test` (the latter: of ctest).
+# Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-wire`, `make prove`,
+# `make hardest` and `make test` (the latter: of ctest).
 ARGS ?=
 # Extra arguments of CMake when a build folder is made.
 CMAKE_ARGS ?=
@@ -171,6 +171,13 @@ prove: packages ## Compare elementary functions of all FLOAT32 with MPFR (ARGS='
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/prove
 	@$(RELEASE)/bin/prove $(ARGS)
+
+.PHONY: hardest
+hardest: packages ## Find the inputs that are hardest to round, and write them (ARGS='--stride 7')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/hardest
+	@$(RELEASE)/bin/hardest $(ARGS) >$(RELEASE)/hard_inputs.def
+	@mv $(RELEASE)/hard_inputs.def client/inputs/hard_inputs.def
 
 .PHONY: docs
 docs: packages ## Write docs/operators.md from the operator table

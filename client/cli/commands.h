@@ -13,6 +13,7 @@ namespace opserve::cli {
 
 int RunCommand(const RunArguments& arguments, const Terminal& terminal);
 int RunCommand(const CompareArguments& arguments, const Terminal& terminal);
+int RunCommand(const InputsArguments& arguments, const Terminal& terminal);
 int RunCommand(const OperatorsArguments& arguments, const Terminal& terminal);
 int RunCommand(const InfoArguments& arguments, const Terminal& terminal);
 int RunCommand(const DevicesArguments& arguments, const Terminal& terminal);

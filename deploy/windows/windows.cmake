@@ -20,6 +20,7 @@ foreach(library gtest gtest_main gmock gmock_main)
 endforeach()
 
 add_subdirectory(kernels)
+add_subdirectory(client/inputs)
 add_subdirectory(server/d3d12)
 enable_testing()
 add_subdirectory(tests/windows)

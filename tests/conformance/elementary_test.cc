@@ -7,11 +7,11 @@
 #include <bit>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "client/inputs/hard_inputs.h"
 #include "kernels/attribute_settings.h"
 #include "kernels/cpu/bound_kernel.h"
 #include "kernels/cpu/kernel_table.h"
@@ -67,6 +67,15 @@ std::vector<T> Elements(DataType type, size_t count, std::mt19937_64& random) {
   return elements;
 }
 
+// Those with rows in client/inputs/hard_inputs.def.
+std::vector<OpId> OperatorsWithHardInputs() {
+  std::vector<OpId> ops;
+  for (const OpId op : TranscendentalOperators()) {
+    if (FindHardInputs(TraitsOf(op).name, DataType::kFloat32) != nullptr) ops.push_back(op);
+  }
+  return ops;
+}
+
 // Attribute `i` of the call, which is a FLOAT.
 float FloatOf(const Invocation& call, size_t i) {
   return std::bit_cast<float>(static_cast<uint32_t>(call.attributes[i]));
@@ -76,15 +85,17 @@ class ElementaryTest : public ::testing::TestWithParam<OpId> {
  protected:
   const OpTraits& op() const { return TraitsOf(GetParam()); }
 
-  // `exponent` replaces the first attribute.
+  // `attributes` replace the first ones.
   template <class T>
   void Check(DataType type, const std::vector<T>& x, const std::vector<T>& y, int setting,
-             std::optional<float> exponent = std::nullopt) {
+             const std::vector<float>& attributes = {}) {
     const auto made =
         MakeCall({&op(), type, type}, setting, Packed(static_cast<uint32_t>(x.size())));
     ASSERT_NE(made, nullptr);
     Invocation call = *made;
-    if (exponent) call.attributes[0] = std::bit_cast<uint32_t>(*exponent);
+    for (size_t a = 0; a < attributes.size(); ++a) {
+      call.attributes[a] = std::bit_cast<uint32_t>(attributes[a]);
+    }
     const std::vector<T> exact = Exact(call, x, y);
     const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(x.data()),
                                  reinterpret_cast<const std::byte*>(y.data())};
@@ -155,6 +166,30 @@ INSTANTIATE_TEST_SUITE_P(All, ElementaryTest, ::testing::ValuesIn(Transcendental
                            return std::string(TraitsOf(instance.param).name);
                          });
 
+class HardInputsTest : public ElementaryTest {
+ protected:
+  template <class T>
+  void CheckThoseOf(DataType type) {
+    const HardInputs* const hard = FindHardInputs(op().name, type);
+    ASSERT_NE(hard, nullptr);
+    std::vector<float> attributes;
+    for (const HardInputAttribute& attribute : hard->attributes) {
+      attributes.push_back(attribute.value);
+    }
+    std::vector<T> x;
+    for (const uint32_t bits : HardAndSpecialInputs(*hard)) Take(bits, x.emplace_back());
+    Check(type, x, x, 0, attributes);
+  }
+};
+
+TEST_P(HardInputsTest, Float32IsRoundedOnce) { CheckThoseOf<float>(DataType::kFloat32); }
+TEST_P(HardInputsTest, Float16IsRoundedOnce) { CheckThoseOf<Float16>(DataType::kFloat16); }
+
+INSTANTIATE_TEST_SUITE_P(All, HardInputsTest, ::testing::ValuesIn(OperatorsWithHardInputs()),
+                         [](const auto& instance) {
+                           return std::string(TraitsOf(instance.param).name);
+                         });
+
 class ConstantPowTest : public ElementaryTest {};
 
 INSTANTIATE_TEST_SUITE_P(ConstantPow, ConstantPowTest,
@@ -185,8 +220,8 @@ TEST_P(ConstantPowTest, RationalPowersAreRoundedOnce) {
   x.insert(x.end(), bases.begin(), bases.end());
   const auto halves = Elements<Float16>(DataType::kFloat16, 4000, random);
   for (const float exponent : kExponents) {
-    Check(DataType::kFloat32, x, x, 0, exponent);
-    Check(DataType::kFloat16, halves, halves, 0, exponent);
+    Check(DataType::kFloat32, x, x, 0, {exponent});
+    Check(DataType::kFloat16, halves, halves, 0, {exponent});
   }
 }
 

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "server/pool/verify/float_format.h"
+
 namespace opserve::testing {
 namespace {
 
@@ -230,6 +232,21 @@ void FreeExactValuesOfThread() { mpfr_free_cache(); }
 
 double ExactResult(OpId op, const ExactArguments& arguments) {
   return RoundedToOdd(Evaluated(op, arguments));
+}
+
+std::optional<double> DistanceToMiddle(OpId op, const ExactArguments& arguments, DataType type) {
+  Real result = Evaluated(op, arguments);
+  if (mpfr_regular_p(result.get()) == 0 || mpfr_min_prec(result.get()) <= 53) return std::nullopt;
+  const FloatFormat format = FormatOf(type);
+  const int bias = (1 << (format.exponent_bits - 1)) - 1;
+  const auto exponent = static_cast<int>(mpfr_get_exp(result.get()));
+  if (exponent > bias + 1) return std::nullopt;
+  // The last digit that an element of this magnitude has.
+  const int digit = std::max(exponent - format.mantissa_bits - 1, 1 - bias - format.mantissa_bits);
+  mpfr_mul_2si(result.get(), result.get(), -digit, kCut);
+  mpfr_abs(result.get(), result.get(), kCut);
+  mpfr_frac(result.get(), result.get(), kCut);
+  return std::fabs(mpfr_get_d((result + Real(-0.5)).get(), MPFR_RNDN));
 }
 
 }  // namespace opserve::testing

@@ -7,9 +7,11 @@
 #define OPSERVE_TESTS_CONFORMANCE_EXACT_VALUES_H_
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "kernels/data_type.h"
 #include "kernels/op_table.h"
 
 namespace opserve::testing {
@@ -27,8 +29,14 @@ struct ExactArguments {
 // has its last bit set and is on the same side of all shorter numbers. Thread-safe.
 double ExactResult(OpId op, const ExactArguments& arguments);
 
-// The same of each element of a row of finite elements and minus infinities, not all of which are
-// that.
+// How near the exact result is to the middle between two neighbours of FLOAT32 or FLOAT16, of which
+// the one beyond the largest number is infinite: a part of their distance, from 0 to 0.5. Nothing
+// where the result has as few digits as a double, so that it costs nothing to be right.
+// Thread-safe.
+std::optional<double> DistanceToMiddle(OpId op, const ExactArguments& arguments, DataType type);
+
+// What ExactResult() gives, of each element of a row of finite elements and minus infinities, not
+// all of which are that.
 std::vector<double> ExactSoftmax(std::span<const float> row);
 std::vector<double> ExactLogSoftmax(std::span<const float> row);
 

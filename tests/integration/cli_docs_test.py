@@ -19,7 +19,7 @@ class DocsTest(CliCase):
         text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
         # What a block prints may stand in another one right below it.
         blocks = re.findall(r"^```sh\n(.*?)^```$(?:\n\n```\n(.*?)^```$)?", text, re.MULTILINE | re.DOTALL)
-        self.assertEqual(len(blocks), 6)
+        self.assertEqual(len(blocks), 7)
         path = f"{cli_fixture.program().parent}:{os.environ['PATH']}"
         self.assertTrue(any(printed for _, printed in blocks))
         for block, printed in blocks:

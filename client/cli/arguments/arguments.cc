@@ -61,6 +61,7 @@ std::variant<Command, int> ParseArguments(const std::vector<std::string>& argume
   Command command;
   AddRun(root, command);
   AddCompare(root, command);
+  AddInputs(root, command);
   AddSequence(root, command);
   AddTensor(root, command);
   AddOperators(root, command);

@@ -86,6 +86,14 @@ struct PackArguments {
   std::string output_file;
 };
 
+struct InputsArguments {
+  std::string operator_name = {};      // empty: list the operators
+  bool hard = false;                   // true unless they are listed
+  DataType type = DataType::kUnknown;  // kUnknown: all types
+  std::string folder = ".";
+  bool json = false;
+};
+
 struct OperatorsArguments {
   ServerArguments server;
   std::string name;    // empty: all
@@ -220,12 +228,12 @@ struct ResumeArguments {
   bool json = false;
 };
 
-using Command =
-    std::variant<RunArguments, OperatorsArguments, InfoArguments, DevicesArguments, HealthArguments,
-                 BenchArguments, PackArguments, SequenceArguments, TensorCreateArguments,
-                 TensorWriteArguments, TensorReadArguments, TensorListArguments,
-                 TensorRenewArguments, TensorDeleteArguments, LeaseArguments, LeasesArguments,
-                 EndLeaseArguments, SetAsideArguments, ResumeArguments, CompareArguments>;
+using Command = std::variant<RunArguments, OperatorsArguments, InfoArguments, DevicesArguments,
+                             HealthArguments, BenchArguments, PackArguments, SequenceArguments,
+                             TensorCreateArguments, TensorWriteArguments, TensorReadArguments,
+                             TensorListArguments, TensorRenewArguments, TensorDeleteArguments,
+                             LeaseArguments, LeasesArguments, EndLeaseArguments, SetAsideArguments,
+                             ResumeArguments, CompareArguments, InputsArguments>;
 
 // Parses `arguments`, those after the program's name. Returns the command, or the exit code if
 // there is nothing to run: help, the version, completions and the manual page go to `out`,

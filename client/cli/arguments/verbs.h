@@ -13,6 +13,7 @@ namespace opserve::cli {
 
 void AddRun(Verb root, Command& command);
 void AddCompare(Verb root, Command& command);
+void AddInputs(Verb root, Command& command);
 void AddPack(Verb root, Command& command);
 void AddSequence(Verb root, Command& command);
 void AddTensor(Verb root, Command& command);

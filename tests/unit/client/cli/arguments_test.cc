@@ -45,6 +45,17 @@ class ArgumentsTest : public ::testing::Test {
   std::ostringstream err_;
 };
 
+TEST_F(ArgumentsTest, InputsTakesEveryOption) {
+  const auto inputs = Parse<InputsArguments>(
+      {"inputs", "OP", "--hard", "--type", "float16", "--output", "folder", "--json"});
+  EXPECT_EQ(inputs.operator_name, "OP");
+  EXPECT_TRUE(inputs.hard);
+  EXPECT_EQ(inputs.type, DataType::kFloat16);
+  EXPECT_EQ(inputs.folder, "folder");
+  EXPECT_TRUE(inputs.json);
+  EXPECT_EQ(Parse<InputsArguments>({"inputs"}).folder, ".");
+}
+
 TEST_F(ArgumentsTest, CompareTakesEveryOption) {
   const auto compare =
       Parse<CompareArguments>({"compare",        "OP",         "--attr",
