@@ -2,6 +2,7 @@
 // Vulkan driver can tell of it, while 64 clients use it: each request gets its one right answer,
 // the GPUs come back, and nothing stays behind. tests/gpu/faulty_vulkan.h is the driver.
 
+#include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <string>
@@ -18,8 +19,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Far longer than what clients send takes a device that works.
-constexpr std::chrono::seconds kTimeout{2};
+// So long that nothing ends because of it, and what it takes to give up a device that hangs: a
+// device that works and is given up, too, does no harm there.
+constexpr std::chrono::hours kNever{1000};
+constexpr std::chrono::seconds kSoon{2};
 
 // Files that the process has open, or its threads.
 long EntriesOf(const char* folder) {
@@ -42,12 +45,12 @@ class GpuLossServerTest : public GpuServerTest {
   }
 
   // Two devices on one adapter.
-  void StartGpus(const ServerOptions& options) {
+  void StartGpus(const ServerOptions& options, std::chrono::nanoseconds timeout = kNever) {
     std::vector<DeviceSource> sources;
     for (const char* name : {"d3d12/first", "d3d12/second"}) {
       DeviceProfile profile = NullProfile(name, /*is_software=*/true);
-      const auto create = [name]() -> absl::StatusOr<std::unique_ptr<ComputeDevice>> {
-        return MakeFaultyDevice({.name = name, .timeout = kTimeout});
+      const auto create = [name, timeout]() -> absl::StatusOr<std::unique_ptr<ComputeDevice>> {
+        return MakeFaultyDevice({.name = name, .timeout = timeout});
       };
       sources.push_back({.profile = profile, .create = create});
     }
@@ -61,7 +64,8 @@ class GpuLossServerTest : public GpuServerTest {
 
   // Has the fault strike so many times while clients use the server.
   void RunWithFault(VulkanCall call, VulkanFault fault, int count = 1) {
-    StartGpus(LoadOptions());
+    StartGpus(LoadOptions(),
+              fault == VulkanFault::kHang ? kSoon : std::chrono::nanoseconds(kNever));
     FaultyVulkan::Arm(call, fault, count);
     RunClients();
     EXPECT_EQ(FaultyVulkan::strikes(), count);
