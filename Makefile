@@ -167,7 +167,7 @@ format: ## Format all C++ sources
 	@git ls-files -z '*.h' '*.cc' | xargs -0 clang-format-14 -i
 
 .PHONY: prove
-prove: packages ## Compare elementary functions of all FLOAT32 with MPFR (ARGS='ELEMENT_WISE_EXP')
+prove: packages ## Compare elementary functions of all FLOAT32 with MPFR (ARGS='--gpu ELEMENT_WISE_EXP')
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/prove
 	@$(RELEASE)/bin/prove $(ARGS)

@@ -26,7 +26,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 declare -A packages_of=(
   [build]="ca-certificates ccache cmake directx-headers-dev g++ git make ninja-build pkg-config
     libabsl-dev libcli11-dev libgrpc++-dev libhwy-dev libprotobuf-dev libspdlog-dev libssl-dev libtbb-dev
-    libtomlplusplus-dev libvulkan-dev nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc"
+    libtomlplusplus-dev libvulkan-dev nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev"
   # groff and zsh check what opserve writes for man and for shells, prometheus its metrics; MPFR knows what elementary functions
   # are; the last four are a Direct3D 12 device in software, and what checks how it is used.
   [test]="groff-base libgmock-dev libgtest-dev libmpfr-dev openssl prometheus python3 python3-h2 python3-numpy zsh
@@ -37,7 +37,7 @@ declare -A packages_of=(
   [bundle]="binutils libvkd3d1 libvulkan1 patchelf"
   [bench]="python3 python3-matplotlib python3-venv"
   # dpkg-dev unpacks the sources; the last line is Wine with a display and a Vulkan driver.
-  [windows]="ccache cmake directx-headers-dev dpkg-dev g++-mingw-w64-x86-64-posix googletest ninja-build
+  [windows]="ccache cmake directx-headers-dev dpkg-dev g++-mingw-w64-x86-64-posix googletest libz-mingw-w64-dev ninja-build
     libgl1-mesa-dri libvulkan1 mesa-vulkan-drivers wine wine64 xauth xvfb"
   [gpu]="libvkd3d1 libvulkan1"
   # What opserve-server and opserve link; deploy/check-image-packages.sh compares it with them.

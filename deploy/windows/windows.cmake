@@ -6,6 +6,7 @@ set(OPSERVE_ABSEIL_SOURCES "${CMAKE_BINARY_DIR}/abseil" CACHE PATH
 set(OPSERVE_GOOGLETEST_SOURCES /usr/src/googletest CACHE PATH "Sources of GoogleTest")
 
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
 set(ABSL_PROPAGATE_CXX_STD ON)
 set(BUILD_TESTING OFF)
 set(INSTALL_GTEST OFF)

@@ -1,9 +1,9 @@
 
 // ------------------------------------------------------------------ Arithmetic
 //
-// Part of the kernels of arithmetic and activations only. Words of 64 bits are a uint2, low word
-// first. Functions of floats have one return, at their end: the compiler makes each statement after
-// an earlier one conditional.
+// Part of the kernels of arithmetic, activations and elementary functions only. Words of 64 bits are
+// a uint2, low word first. Functions of floats have one return, at their end: the compiler makes
+// each statement after an earlier one conditional.
 
 uint2 WideSum(uint2 x, uint2 y) {
   const uint low = x.x + y.x;

@@ -1,5 +1,7 @@
 #include "kernels/hlsl/blobs.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -30,13 +32,14 @@ struct Entry {
   KernelKey key;
   uint64_t source_hash;
   size_t offset;
-  size_t size;
+  size_t packed_bytes;
+  size_t code_bytes;
 };
 
 constexpr Entry kEntries[] = {
 #define OPSERVE_BLOB_COMPILER(VERSION)
-#define OPSERVE_BLOB(OP, LANE, OUTPUT, MODE, LAYOUT, HASH, OFFSET, SIZE) \
-  {{OpId::OP, LANE, OUTPUT, MODE, LAYOUT}, HASH, OFFSET, SIZE},
+#define OPSERVE_BLOB(OP, LANE, OUTPUT, MODE, LAYOUT, HASH, OFFSET, PACKED, CODE) \
+  {{OpId::OP, LANE, OUTPUT, MODE, LAYOUT}, HASH, OFFSET, PACKED, CODE},
 #include "kernels/hlsl/blobs/index.inc"
 #undef OPSERVE_BLOB
 #undef OPSERVE_BLOB_COMPILER
@@ -53,7 +56,8 @@ constexpr absl::string_view kCompiler =
   const std::span archive(opserve_kernel_archive, opserve_kernel_archive_end);
   std::vector<Blob> blobs;
   for (const Entry& entry : kEntries) {
-    blobs.push_back({entry.key, entry.source_hash, archive.subspan(entry.offset, entry.size)});
+    blobs.push_back({entry.key, entry.source_hash,
+                     archive.subspan(entry.offset, entry.packed_bytes), entry.code_bytes});
   }
   return blobs;
 }
@@ -70,6 +74,16 @@ const Blob* FindBlob(const KernelKey& key) {
   const auto found = std::find_if(blobs.begin(), blobs.end(),
                                   [&key](const Blob& blob) { return blob.key == key; });
   return found == blobs.end() ? nullptr : &*found;
+}
+
+std::vector<std::byte> CodeOf(const Blob& blob) {
+  std::vector<std::byte> code(blob.code_bytes);
+  uLongf bytes = code.size();
+  const int status = uncompress(reinterpret_cast<Bytef*>(code.data()), &bytes,
+                                reinterpret_cast<const Bytef*>(blob.packed.data()),
+                                static_cast<uLong>(blob.packed.size()));
+  if (status != Z_OK || bytes != code.size()) return {};
+  return code;
 }
 
 absl::string_view BlobCompiler() { return kCompiler; }

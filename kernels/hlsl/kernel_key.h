@@ -45,12 +45,12 @@ struct KernelKey {
 
 // Whether kernels of `op` round what they compute. Their bodies are long.
 constexpr bool HasArithmetic(const OpTraits& op) {
-  return op.family == OpFamily::kArithmetic || op.family == OpFamily::kActivation;
+  return op.family == OpFamily::kArithmetic || op.family == OpFamily::kActivation ||
+         op.family == OpFamily::kElementary;
 }
 
 // Elements that one thread of a packed kernel computes at a time: 16 bytes of the widest tensor,
-// and at least one whole word of the output. Of arithmetic one word: the text of a kernel has its
-// body once for each of them.
+// and at least one whole word of the output. Of arithmetic one word.
 constexpr uint32_t ElementsPerBlock(const OpTraits& op, DataType lane, DataType output) {
   const auto out = static_cast<uint32_t>(SizeOf(output));
   uint32_t widest = out;

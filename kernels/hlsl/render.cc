@@ -5,20 +5,13 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/hlsl/expressions.h"
 
 namespace opserve::hlsl {
 namespace {
-
-// The HLSL expressions of all operators, each in parentheses.
-constexpr absl::string_view kExpressions[] = {
-#define OPSERVE_OPERATOR(NAME, TRAITS, SHAPE, SIMD, HLSL, REFERENCE) #HLSL,
-#include "kernels/operators.def"
-#undef OPSERVE_OPERATOR
-};
-
-absl::string_view ExpressionOf(OpId op) { return kExpressions[static_cast<size_t>(op)]; }
 
 bool IsSigned(DataType type) {
   return type == DataType::kInt8 || type == DataType::kInt16 || type == DataType::kInt32 ||
@@ -56,6 +49,13 @@ Kernel KernelOf(const KernelKey& key) {
   return kernel;
 }
 
+// Whether attributes are of the lane type, which may have 64 bits.
+bool HasScalars(const OpTraits& op) {
+  return std::any_of(op.attributes.begin(), op.attributes.end(), [](const auto& attribute) {
+    return attribute.kind == AttributeKind::kScalar;
+  });
+}
+
 // Macros that the bodies look at.
 std::string LaneMacros(const Kernel& kernel) {
   const DataType lane = kernel.inputs[kernel.op.lane_tensor()].type;
@@ -63,6 +63,14 @@ std::string LaneMacros(const Kernel& kernel) {
                                   "#define LANE_IS_SIGNED ", IsSigned(lane) ? 1 : 0, "\n");
   if (lane == DataType::kFloat32) absl::StrAppend(&text, "#define MANTISSA_BITS 23\n");
   if (lane == DataType::kFloat16) absl::StrAppend(&text, "#define MANTISSA_BITS 10\n");
+  if (HasScalars(kernel.op)) {
+    // Of FLOAT16 as the FLOAT32 that it is.
+    absl::StrAppend(&text, "#define SCALAR(i) ",
+                    lane == DataType::kFloat16 ? "Narrowed(p[i])"
+                    : SizeOf(lane) == 8        ? "uint2(p[i], p_high[i])"
+                                               : "p[i]",
+                    "\n");
+  }
   return absl::StrCat(text, "#define kMode ", kernel.key.mode, "\n\n");
 }
 
@@ -72,15 +80,23 @@ std::string Bindings(const Kernel& kernel) {
       "  uint block_count;\n"
       "  uint thread_count;\n"
       "  uint loop_count;\n"
-      "  uint4 p;\n"
-      "};\n";
+      "  uint open_mark;\n"
+      "  uint4 p;\n";
+  absl::StrAppend(&text, HasScalars(kernel.op) ? "  uint4 p_high;\n};\n" : "};\n");
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     absl::StrAppend(&text, "ByteAddressBuffer Input", i, " : register(t", i, ");\n");
   }
   if (kernel.key.layout == LayoutClass::kStrided) {
     absl::StrAppend(&text, "ByteAddressBuffer Plan : register(t", kMaxKernelInputs, ");\n");
   }
-  return absl::StrCat(text, "RWByteAddressBuffer Output : register(u0);\n\n");
+  absl::StrAppend(&text, "RWByteAddressBuffer Output : register(u0);\n");
+  return absl::StrCat(
+      text, LeavesOpen(kernel.op.id) ? "RWByteAddressBuffer Open : register(u1);\n\n" : "\n");
+}
+
+// Whether the body of `op` may call elementary functions.
+bool HasElementary(const OpTraits& op) {
+  return op.family == OpFamily::kElementary || op.family == OpFamily::kActivation;
 }
 
 // A function that computes one element from its operands.
@@ -182,13 +198,36 @@ std::string StoreBlock(const Kernel& kernel, size_t elements) {
   return text;
 }
 
+// A thread that left an element open marks the submission with its number, which no other one has
+// left in that word.
+absl::string_view MarkOpen(const Kernel& kernel) {
+  return LeavesOpen(kernel.op.id) ? "  if (is_open) Open.Store(0, open_mark);\n" : "";
+}
+
 // The loop over the blocks of a thread around `body`.
-std::string Main(absl::string_view body) {
+std::string Main(const Kernel& kernel, absl::string_view body) {
   return absl::StrCat("[numthreads(", kThreadsPerGroup,
                       ", 1, 1)]\n"
                       "void main(uint3 id : SV_DispatchThreadID) {\n"
                       "  for (uint block = id.x; block < block_count; block += thread_count) {\n",
-                      body, "  }\n}\n");
+                      body, "  }\n", MarkOpen(kernel), "}\n");
+}
+
+// Of arithmetic, a block is one word of each tensor. The body, which may be long, is in the text
+// once.
+std::string StoreArithmetic(const Kernel& kernel) {
+  if (kernel.output.size() >= 4) return StoreBlock(kernel, 1);
+  const size_t bits = kernel.output.size() * 8;
+  std::vector<std::string> operands;
+  for (const Tensor& input : kernel.inputs) {
+    operands.push_back(Extract(input, WordName(input, 0), absl::StrCat("i * ", input.size() * 8)));
+  }
+  return absl::StrCat(
+      "    uint word = 0;\n"
+      "    [loop]\n"
+      "    for (uint i = 0; i < ",
+      32 / bits, "; ++i) {\n      word |= (Element(", absl::StrJoin(operands, ", "), ") & ",
+      (1u << bits) - 1, ") << i * ", bits, ";\n    }\n    Output.Store(block * 4, word);\n");
 }
 
 std::string PackedMain(const Kernel& kernel) {
@@ -197,7 +236,8 @@ std::string PackedMain(const Kernel& kernel) {
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     absl::StrAppend(&body, LoadBlock(kernel.inputs[i], i, elements));
   }
-  return Main(absl::StrCat(body, StoreBlock(kernel, elements)));
+  return Main(kernel, absl::StrCat(body, HasArithmetic(kernel.op) ? StoreArithmetic(kernel)
+                                                                  : StoreBlock(kernel, elements)));
 }
 
 // The element of `input` at the offset that a strided kernel has found.
@@ -210,6 +250,38 @@ std::string ElementAtOffset(const Tensor& input, size_t index) {
                  absl::StrCat("(", byte, " & 3) * 8"));
 }
 
+// Kernels that are wrong on Mesa 22.3's software adapter, as tests show, where loops of their
+// bodies are within the condition for gaps, within the loop over the elements of a word. Others are
+// wrong where they are not.
+bool ComputesGaps(const Kernel& kernel) {
+  constexpr OpId kOps[] = {OpId::ACTIVATION_PARAMETRIC_SOFTPLUS, OpId::ACTIVATION_SOFTPLUS,
+                           OpId::ELEMENT_WISE_ATAN_YX};
+  return kernel.output.size() < 4 && absl::c_linear_search(kOps, kernel.op.id);
+}
+
+// What belongs to the place that SlotFunction has found: zero in a gap.
+std::string ValueOfSlot(const Kernel& kernel, const std::vector<std::string>& operands) {
+  const absl::string_view type = kernel.output.value_type();
+  if (ComputesGaps(kernel)) {
+    // In gaps it is that of the first elements that comes to nothing.
+    return absl::StrCat(
+        "const bool is_element = !is_gap && rest == 0;\n"
+        "  if (!is_element) offset = 0;\n"
+        "  const ",
+        type, " value = Element(", absl::StrJoin(operands, ",\n                    "),
+        ");\n"
+        "  return is_element ? value : 0;\n");
+  }
+  return absl::StrCat(type,
+                      " value = 0;\n"
+                      "  if (!is_gap && rest == 0) {\n"
+                      "    value = Element(",
+                      absl::StrJoin(operands, ",\n                    "),
+                      ");\n"
+                      "  }\n"
+                      "  return value;\n");
+}
+
 // A function that finds the coordinates of a place in the output, and computes what belongs there.
 // A loop of the plan has 32 bytes: size, stride of the output, strides of the inputs.
 std::string SlotFunction(const Kernel& kernel) {
@@ -217,8 +289,7 @@ std::string SlotFunction(const Kernel& kernel) {
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     operands.push_back(ElementAtOffset(kernel.inputs[i], i));
   }
-  const absl::string_view type = kernel.output.value_type();
-  return absl::StrCat(type,
+  return absl::StrCat(kernel.output.value_type(),
                       " Slot(uint rest) {\n"
                       "  bool is_gap = false;\n"
                       "  uint3 offset = 0;\n"
@@ -230,29 +301,38 @@ std::string SlotFunction(const Kernel& kernel) {
                       "    offset += index * uint3(nest.zw, Plan.Load(i * 32 + 16));\n"
                       "  }\n"
                       "  ",
-                      type,
-                      " value = 0;\n"
-                      "  if (!is_gap && rest == 0) {\n"
-                      "    value = Element(",
-                      absl::StrJoin(operands, ",\n                    "),
-                      ");\n"
-                      "  }\n"
-                      "  return value;\n"
-                      "}\n\n");
+                      ValueOfSlot(kernel, operands), "}\n\n");
 }
 
+// The words of the output one after the other, and of each the elements, in one loop: the body,
+// which may be long, is in the text once, and Mesa's drivers lose results in loops of loops of
+// loops.
 std::string StridedMain(const Kernel& kernel) {
-  const uint32_t slots = SlotsPerWord(kernel.key.output);
-  std::vector<std::string> elements;
-  for (uint32_t i = 0; i < slots; ++i) {
-    elements.push_back(slots == 1 ? "Slot(block)"
-                                  : absl::StrCat("Slot(block * ", slots, " + ", i, ")"));
+  const size_t bits = kernel.output.size() * 8;
+  if (bits >= 32) {
+    return absl::StrCat(SlotFunction(kernel),
+                        Main(kernel, bits == 64 ? "    Output.Store2(block * 8, Slot(block));\n"
+                                                : "    Output.Store(block * 4, Slot(block));\n"));
   }
-  const bool is_wide = kernel.output.size() == 8;
-  return absl::StrCat(
-      SlotFunction(kernel),
-      Main(absl::StrCat("    Output.Store", is_wide ? "2(block * 8, " : "(block * 4, ",
-                        Pack(kernel.output, elements), ");\n")));
+  const size_t count = 32 / bits;
+  return absl::StrCat(SlotFunction(kernel), "[numthreads(", kThreadsPerGroup,
+                      ", 1, 1)]\n"
+                      "void main(uint3 id : SV_DispatchThreadID) {\n"
+                      "  uint word = 0;\n"
+                      "  for (uint slot = id.x * ",
+                      count, "; slot < block_count * ", count,
+                      "; ++slot) {\n"
+                      "    word = word >> ",
+                      bits, " | Slot(slot) << ", 32 - bits,
+                      ";\n"
+                      "    if (slot % ",
+                      count, " == ", count - 1,
+                      ") {\n"
+                      "      Output.Store(slot / ",
+                      count,
+                      " * 4, word);\n"
+                      "      slot += (thread_count - 1) * ",
+                      count, ";\n    }\n  }\n", MarkOpen(kernel), "}\n");
 }
 
 // The files one after the other; empty where one cannot be read.
@@ -290,6 +370,7 @@ std::string RenderKernel(const KernelKey& key, const Bodies& bodies) {
   const Kernel kernel = KernelOf(key);
   return absl::StrCat(
       LaneMacros(kernel), bodies.common, HasArithmetic(kernel.op) ? bodies.arithmetic : "",
+      HasElementary(kernel.op) ? bodies.elementary : "", LeavesOpen(key.op) ? bodies.open : "",
       Bindings(kernel), ElementFunction(kernel),
       key.layout == LayoutClass::kPacked ? PackedMain(kernel) : StridedMain(kernel));
 }
@@ -297,7 +378,8 @@ std::string RenderKernel(const KernelKey& key, const Bodies& bodies) {
 Bodies ReadBodies(const std::string& folder) {
   return {ReadFiles(folder, {"/elements.hlsli", "/moves.hlsli", "/logic.hlsli", "/selection.hlsli",
                              "/rounding.hlsli"}),
-          ReadFiles(folder, {"/arithmetic.hlsli"})};
+          ReadFiles(folder, {"/arithmetic.hlsli"}), ReadFiles(folder, {"/elementary.hlsli"}),
+          ReadFiles(folder, {"/open.hlsli"})};
 }
 
 }  // namespace opserve::hlsl

@@ -4,12 +4,13 @@
 // tool that builds the blobs and by tests; the server needs only kernels/hlsl/blobs.h.
 //
 // A kernel binds:
-//   b0         block count, thread count, loop count, one unused, and the attributes of the call,
-//   as
-//              in AttributeValues (root constants)
+//   b0         block count, thread count, loop count, the mark of open submissions, and the
+//              attributes of the call, as in AttributeValues (root constants)
 //   t0, t1, .. the inputs, raw (root SRVs)
 //   t3         the plan, raw; strided kernels only (root SRV)
 //   u0         the output, raw (root UAV)
+//   u1         a word that gets the mark where an element is left open, raw; only kernels that
+//              LeavesOpen (kernels/hlsl/expressions.h) tells of (root UAV)
 
 #ifndef OPSERVE_KERNELS_HLSL_RENDER_H_
 #define OPSERVE_KERNELS_HLSL_RENDER_H_
@@ -27,9 +28,13 @@ std::vector<KernelKey> AllKernelKeys();
 // The text of the *.hlsli files.
 struct Bodies {
   std::string common;      // part of every kernel
-  std::string arithmetic;  // part of those of arithmetic and activations
+  std::string arithmetic;  // part of those of arithmetic, activations and elementary functions
+  std::string elementary;  // part of those of activations and elementary functions
+  std::string open;        // part of those that may leave elements open
 
-  bool empty() const { return common.empty() || arithmetic.empty(); }
+  bool empty() const {
+    return common.empty() || arithmetic.empty() || elementary.empty() || open.empty();
+  }
 };
 
 // The complete source of a kernel, which must be one of AllKernelKeys(). Kernels that do the same

@@ -11,6 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/hlsl/blobs.h"
+#include "kernels/hlsl/expressions.h"
 #include "kernels/op_rows.h"
 #include "server/d3d12/buffer_pool.h"
 #include "server/d3d12/content_cache.h"
@@ -80,6 +81,14 @@ void WriteInputs(const BatchLayout& layout, std::span<const DeviceCall> calls, s
   for (size_t i = 0; i < calls.size(); ++i) WriteInputs(layout, i, calls[i], to);
 }
 
+// Whether a kernel of the batch, or of the sequence, may leave elements open.
+bool LeavesOpen(const BatchLayout& layout) { return hlsl::LeavesOpen(layout.kernel.op); }
+
+bool LeavesOpen(const SequenceLayout& layout) {
+  return std::any_of(layout.steps.begin(), layout.steps.end(),
+                     [](const StepLayout& step) { return hlsl::LeavesOpen(step.kernel.op); });
+}
+
 absl::Status NoKernel(const hlsl::KernelKey& key, absl::string_view why) {
   return absl::UnimplementedError(absl::StrCat("There is no GPU kernel for ", TraitsOf(key.op).name,
                                                " of ", NameOf(key.lane), why));
@@ -97,10 +106,10 @@ struct D3D12Device::Impl {
             [this](uint64_t bytes) { return device->CreateBuffer(BufferKind::kDefault, bytes); }),
         contents(buffers),
         pipelines([this](const std::byte* const& code) -> absl::StatusOr<Pipeline> {
-          return device->CreatePipeline(codes.at(code));
+          return device->CreatePipeline(hlsl::CodeOf(*blobs.at(code)));
         }) {
     for (const hlsl::Blob& blob : hlsl::AllBlobs()) {
-      codes.emplace(blob.code.data(), blob.code);
+      blobs.emplace(blob.packed.data(), &blob);
     }
     for (const OpTraits& op : OpTable()) {
       for (DataType lane : kAllDataTypes) SupportOf(op.id, lane) = HasKernels(op, lane);
@@ -120,11 +129,11 @@ struct D3D12Device::Impl {
   // Bounds the commands of `dispatch` by what its kernel is expected to take. Returns what it
   // computes.
   KernelWork Bound(const hlsl::KernelKey& kernel, Dispatch& dispatch) const;
-  // Memory for so many bytes of inputs and to read back, buffers of so many for results, and what
-  // copies there is room for.
+  // Memory for so many bytes of inputs and to read back, buffers of so many for results, a word for
+  // kernels that leave elements open, and what copies there is room for.
   absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t input_bytes, uint64_t readback_bytes,
                                               std::span<const uint64_t> result_buffers,
-                                              ContentTransfers<Buffer> transfers);
+                                              bool leaves_open, ContentTransfers<Buffer> transfers);
   // The same for `calls`, with the inputs that are to be uploaded. Where copies that they read take
   // what their other memory lacks, they do without.
   template <class Layout, class Calls>
@@ -134,13 +143,13 @@ struct D3D12Device::Impl {
                                               bool reads_copies = true);
   // Submits what `record` writes, and waits. `bytes`: of all tensors; `work`: of all kernels, whose
   // costs are learnt from it. Returns what was read back, which lies in `memory`, once it is
-  // certain that it is this submission's. `memory` is kept for ever where the device may still use
-  // it, or did not do what it said.
+  // certain that it is this submission's; OUT_OF_RANGE where a kernel left an element open.
+  // `memory` is kept for ever where the device may still use it, or did not do what it said.
   absl::StatusOr<const std::byte*> Execute(
       uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
       absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
   // Submits, waits, and looks whether the stamp has arrived; UNAVAILABLE where the device is lost.
-  absl::Status RunToTheEnd(const SubmissionMemory& memory,
+  absl::Status RunToTheEnd(SubmissionMemory& memory,
                            absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
   // The most bytes that a buffer may have: one of the pool may be a quarter larger than what it was
   // asked for.
@@ -154,8 +163,8 @@ struct D3D12Device::Impl {
   const std::unique_ptr<Device> device;
   const DeviceProfile profile;
   std::array<std::array<std::atomic<bool>, kDataTypeCount>, op_rows::kRowCount> support{};
-  // By code, which several kernels may share.
-  std::map<const std::byte*, std::span<const std::byte>> codes;
+  // By packed code, which several kernels may share.
+  std::map<const std::byte*, const hlsl::Blob*> blobs;
   std::unique_ptr<Queue> queue;
   std::unique_ptr<StagingRing> upload;
   std::unique_ptr<StagingRing> readback;
@@ -180,7 +189,7 @@ struct D3D12Device::Impl {
 absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& key) {
   const hlsl::Blob* const blob = hlsl::FindBlob(key);
   if (blob == nullptr) return NoKernel(key, ".");
-  absl::StatusOr<Pipeline> pipeline = pipelines.Get(blob->code.data());
+  absl::StatusOr<Pipeline> pipeline = pipelines.Get(blob->packed.data());
   if (!absl::IsInternal(pipeline.status())) return pipeline;
   // The driver refuses this kernel, now and later; that does not make the device a bad one.
   SupportOf(key.op, key.lane) = false;
@@ -189,7 +198,7 @@ absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& ke
 
 absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
     uint64_t input_bytes, uint64_t readback_bytes, std::span<const uint64_t> result_buffers,
-    ContentTransfers<Buffer> transfers) {
+    bool leaves_open, ContentTransfers<Buffer> transfers) {
   // A device that is lost in the meantime keeps its memory, which must not look like a shortage.
   const auto failed = [this](const absl::Status& why) {
     absl::Status status = device->status();
@@ -216,6 +225,11 @@ absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
     if (!buffer.ok()) return failed(buffer.status());
     memory.outputs.push_back(*std::move(buffer));
   }
+  if (leaves_open) {
+    buffer = contents.Acquire(SubmissionStamp::kMarkBytes);
+    if (!buffer.ok()) return failed(buffer.status());
+    memory.open = *std::move(buffer);
+  }
   memory.contents.TakeRoom();
   return memory;
 }
@@ -228,7 +242,8 @@ absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeInputs(
   const auto uploads = AddContents(layout, calls, transfers);
   const bool has_copies = !transfers.kept_inputs().empty();
   absl::StatusOr<SubmissionMemory> memory =
-      TakeMemory(layout.input_buffer_bytes, readback_bytes, result_buffers, std::move(transfers));
+      TakeMemory(layout.input_buffer_bytes, readback_bytes, result_buffers, LeavesOpen(layout),
+                 std::move(transfers));
   if (has_copies && absl::IsResourceExhausted(memory.status())) {
     return TakeInputs(layout, calls, readback_bytes, result_buffers, /*reads_copies=*/false);
   }
@@ -237,7 +252,7 @@ absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeInputs(
 }
 
 absl::Status D3D12Device::Impl::RunToTheEnd(
-    const SubmissionMemory& memory, absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
+    SubmissionMemory& memory, absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
   const auto record_all = [&](ID3D12GraphicsCommandList& list) {
     record(list);
     RecordStamp(list, memory);
@@ -286,6 +301,9 @@ absl::StatusOr<const std::byte*> D3D12Device::Impl::Execute(
     return status;
   }
   if (!status.ok()) return status;
+  if (memory.stamp.IsMarked(memory.readback.data())) {
+    return absl::OutOfRangeError("Elements are left open, which more digits have to decide.");
+  }
   memory.contents.Keep();
   for (const ByteRange& range : memory.uploads) uploaded_bytes += range.bytes();
   kept_inputs += memory.contents.kept_inputs().size();

@@ -28,6 +28,7 @@ absl::StatusOr<ComPtr<ID3D12RootSignature>> CreateRootSignature(const Runtime::I
     parameters[i] = RootDescriptor(D3D12_ROOT_PARAMETER_TYPE_SRV, i - kRootInputs);
   }
   parameters[kRootOutput] = RootDescriptor(D3D12_ROOT_PARAMETER_TYPE_UAV, 0);
+  parameters[kRootOpen] = RootDescriptor(D3D12_ROOT_PARAMETER_TYPE_UAV, 1);
   const D3D12_ROOT_SIGNATURE_DESC desc{kRootParameterCount, parameters.data(), 0, nullptr,
                                        D3D12_ROOT_SIGNATURE_FLAG_NONE};
   ComPtr<ID3DBlob> blob;

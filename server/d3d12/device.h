@@ -24,12 +24,14 @@ enum RootParameter : UINT {
   kRootInputs = 1,  // and one more per further input
   kRootPlan = kRootInputs + 3,
   kRootOutput = kRootPlan + 1,
-  kRootParameterCount = kRootOutput + 1,
+  kRootOpen = kRootOutput + 1,
+  kRootParameterCount = kRootOpen + 1,
 };
-// Number of 32-bit values of kRootConstants: three numbers of the dispatch, one that is unused, as
-// a constant buffer is made of whole registers of four values, and the attributes of the call.
-inline constexpr UINT kRootConstantCount = 8;
+// Number of 32-bit values of kRootConstants: three numbers of the dispatch, the mark of the
+// submission, the low halves of the attributes of the call, and their high halves.
+inline constexpr UINT kRootConstantCount = 12;
 inline constexpr UINT kFirstAttribute = 4;
+inline constexpr UINT kFirstHighAttribute = 8;
 
 // What a buffer is for.
 enum class BufferKind { kUpload, kReadback, kDefault };

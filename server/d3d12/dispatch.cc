@@ -237,7 +237,11 @@ void WriteInputs(const BatchLayout& layout, size_t index, const DeviceCall& call
   const CallPlace& place = layout.places[index];
   for (int i = 0; i < TraitsOf(invocation.op).input_count(); ++i) {
     if (call.inputs[i].is_absent()) continue;
-    call.inputs[i].CopyTo(to + place.at.inputs[i], invocation.input_bytes[i]);
+    std::byte* const input = to + place.at.inputs[i];
+    const uint64_t bytes = invocation.input_bytes[i];
+    call.inputs[i].CopyTo(input, bytes);
+    // Kernels compute whole words, and tell of elements that they leave open: of zeros they do not.
+    std::memset(input + bytes, 0, RoundUp(bytes, kWordBytes) - bytes);
   }
   if (layout.kernel.layout == hlsl::LayoutClass::kStrided) {
     WritePlan(invocation, place, to + place.at.plan);

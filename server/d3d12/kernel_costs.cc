@@ -40,7 +40,7 @@ double GuessedNanosecondsPerBlock(const KernelVariant& variant) {
     bytes += elements * (is_packed ? size : kCacheLineBytes);
   }
   // The text may have the body once for all elements of a word.
-  const auto code = static_cast<double>(hlsl::FindBlob(key)->code.size());
+  const auto code = static_cast<double>(hlsl::FindBlob(key)->code_bytes);
   const double instructions =
       slots * (code / kBytesPerInstruction + variant.loop_count * kInstructionsPerLoop);
   return instructions / kInstructionsPerNanosecond + bytes / kBytesPerNanosecond;

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "kernels/hlsl/expressions.h"
 #include "server/d3d12/buffer_use.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch_pieces.h"
@@ -63,14 +64,15 @@ struct Addresses {
 
 void RecordPiece(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
                  const hlsl::KernelKey& kernel, const Addresses& addresses,
-                 const DispatchPiece& piece) {
+                 const DispatchPiece& piece, SubmissionMemory& memory) {
   std::array<uint32_t, kRootConstantCount> constants = {piece.block_count, piece.thread_count,
-                                                        dispatch.loop_count};
-  static_assert(kFirstAttribute + kMaxAttributes == kRootConstantCount);
-  // No attribute of an operator with a GPU kernel has more than 32 bits.
-  std::transform(dispatch.attributes.begin(), dispatch.attributes.end(),
-                 constants.begin() + kFirstAttribute,
-                 [](uint64_t value) { return static_cast<uint32_t>(value); });
+                                                        dispatch.loop_count, memory.stamp.mark()};
+  static_assert(kFirstAttribute + kMaxAttributes == kFirstHighAttribute);
+  static_assert(kFirstHighAttribute + kMaxAttributes == kRootConstantCount);
+  for (size_t i = 0; i < dispatch.attributes.size(); ++i) {
+    constants[kFirstAttribute + i] = static_cast<uint32_t>(dispatch.attributes[i]);
+    constants[kFirstHighAttribute + i] = static_cast<uint32_t>(dispatch.attributes[i] >> 32);
+  }
   list.SetComputeRoot32BitConstants(kRootConstants, kRootConstantCount, constants.data(), 0);
   for (int i = 0; i < TraitsOf(kernel.op).input_count(); ++i) {
     list.SetComputeRootShaderResourceView(kRootInputs + static_cast<UINT>(i),
@@ -83,14 +85,20 @@ void RecordPiece(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
   if (piece.writes_again) SeparateWrites(list, output.buffer);
   list.SetComputeRootUnorderedAccessView(
       kRootOutput, output.buffer->GetGPUVirtualAddress() + output.offset + piece.output);
+  if (hlsl::LeavesOpen(kernel.op)) {
+    ID3D12Resource* const open = memory.open->Get();
+    SeparateWrites(list, open);
+    list.SetComputeRootUnorderedAccessView(kRootOpen, open->GetGPUVirtualAddress());
+  }
   // It has no result, but tests count it.
   OPSERVE_HRESULT((list.Dispatch(piece.group_count, 1, 1), 0)).IgnoreError();
 }
 
 void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
-                    const hlsl::KernelKey& kernel, const Addresses& addresses) {
+                    const hlsl::KernelKey& kernel, const Addresses& addresses,
+                    SubmissionMemory& memory) {
   for (const DispatchPiece& piece : PiecesOf(kernel, dispatch)) {
-    RecordPiece(list, dispatch, kernel, addresses, piece);
+    RecordPiece(list, dispatch, kernel, addresses, piece, memory);
   }
 }
 
@@ -174,7 +182,7 @@ void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sign
     }
     addresses.plan = first_input + dispatch.bound.plan;
     addresses.output = {outputs, dispatch.bound.output};
-    RecordDispatch(list, dispatch, layout.kernel, addresses);
+    RecordDispatch(list, dispatch, layout.kernel, addresses, memory);
   }
   Transition(list, outputs, D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
              D3D12_RESOURCE_STATE_COPY_SOURCE);
@@ -205,7 +213,7 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
     addresses.plan = first_input + step.plan;
     addresses.output = {results.For(BufferUse::kWritten, step.output), 0};
     list.SetPipelineState(pipelines[s].Get());
-    RecordDispatch(list, step.dispatch, step.kernel, addresses);
+    RecordDispatch(list, step.dispatch, step.kernel, addresses, memory);
   }
   for (const SequenceOutputPlace& output : layout.outputs) {
     ID3D12Resource* const source =
@@ -219,8 +227,14 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
   }
 }
 
-void RecordStamp(ID3D12GraphicsCommandList& list, const SubmissionMemory& memory) {
+void RecordStamp(ID3D12GraphicsCommandList& list, SubmissionMemory& memory) {
   const SubmissionStamp& stamp = memory.stamp;
+  if (memory.open.bytes() > 0) {
+    ID3D12Resource* const open = memory.open->Get();
+    Transition(list, open, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_SOURCE);
+    Copy(list, {memory.readback.buffer(), memory.readback.offset() + stamp.mark_offset()},
+         {open, 0}, SubmissionStamp::kMarkBytes);
+  }
   Copy(list, {memory.readback.buffer(), memory.readback.offset() + stamp.readback_offset()},
        {memory.upload.buffer(), memory.upload.offset() + stamp.upload_offset()},
        SubmissionStamp::kBytes);

@@ -34,6 +34,8 @@ struct SubmissionMemory {
   BufferPool<Buffer>::Lease inputs = {};
   // One for a batch; for a sequence one per buffer of results.
   std::vector<BufferPool<Buffer>::Lease> outputs = {};
+  // The word that kernels mark, of submissions with one that may leave elements open.
+  BufferPool<Buffer>::Lease open = {};
 };
 
 // Uploads, the dispatches, each in its pieces, one readback. Dispatches write different ranges, so
@@ -48,8 +50,9 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
                     const std::vector<Pipeline>& pipelines, const SequenceLayout& layout,
                     SubmissionMemory& memory);
 
-// The end of every command list: copies the stamp to the memory that is read back.
-void RecordStamp(ID3D12GraphicsCommandList& list, const SubmissionMemory& memory);
+// The end of every command list: copies the word that kernels mark, if there is one, and then the
+// stamp to the memory that is read back.
+void RecordStamp(ID3D12GraphicsCommandList& list, SubmissionMemory& memory);
 
 }  // namespace opserve::d3d12
 

@@ -7,6 +7,9 @@
 // what it held before, results of somebody else. So every command list ends by copying a number
 // that no other submission has from the upload memory to the readback memory, and nothing that was
 // read back is used where the number has not arrived.
+//
+// The low half of the number is also the mark by which kernels tell that they left elements open:
+// whatever the word held before, it was not this.
 
 #ifndef OPSERVE_SERVER_D3D12_SUBMISSION_STAMP_H_
 #define OPSERVE_SERVER_D3D12_SUBMISSION_STAMP_H_
@@ -24,7 +27,8 @@ class StampNumbers {
   StampNumbers();
   explicit StampNumbers(uint64_t first) : next_(first) {}
 
-  // A number that was not returned before; never 0, which is what cleared places hold.
+  // A number that was not returned before. Its low half is never 0, which is what cleared places
+  // hold.
   uint64_t Next();
 
  private:
@@ -36,6 +40,7 @@ class StampNumbers {
 class SubmissionStamp {
  public:
   static constexpr uint64_t kBytes = sizeof(uint64_t);
+  static constexpr uint64_t kMarkBytes = sizeof(uint32_t);
 
   // Of a submission that uses `upload_bytes` bytes of upload memory and `readback_bytes` bytes of
   // readback memory for other things.
@@ -49,15 +54,21 @@ class SubmissionStamp {
   // Where the stamp is copied from and to, relative to the beginnings of the two memories.
   uint64_t upload_offset() const { return upload_offset_; }
   uint64_t readback_offset() const { return readback_offset_; }
-  // Bytes of the two memories with the stamp.
+  // Where the word of the mark is copied to, likewise.
+  uint64_t mark_offset() const { return readback_offset_ + kBytes; }
+  // Bytes of the two memories with the stamp, and with the word of the mark.
   uint64_t upload_bytes() const { return upload_offset_ + kBytes; }
-  uint64_t readback_bytes() const { return readback_offset_ + kBytes; }
+  uint64_t readback_bytes() const { return mark_offset() + kMarkBytes; }
+  // What kernels write where they leave an element open.
+  uint32_t mark() const { return static_cast<uint32_t>(number_); }
 
-  // Writes the number to its place in the memory at `upload`, and clears that at `readback`. Before
-  // the submission.
+  // Writes the number to its place in the memory at `upload`, and clears the two at `readback`.
+  // Before the submission.
   void Prepare(std::byte* upload, std::byte* readback) const;
   // Whether the number is in its place in the memory at `readback`. After the submission.
   bool HasArrived(const std::byte* readback) const;
+  // Whether the mark is. After the submission, if the word was copied.
+  bool IsMarked(const std::byte* readback) const;
 
  private:
   static constexpr uint64_t RoundUp(uint64_t bytes) {

@@ -107,6 +107,7 @@ class ComputeDevice {
   // itself, and writes every byte of each output. Where it fails, the outputs hold nothing of use,
   // and the calls may run again, here or elsewhere:
   //   UNIMPLEMENTED       no kernel for them, or a tensor too large for this device
+  //   OUT_OF_RANGE        a result is nearer to the middle of two elements than its digits tell
   //   RESOURCE_EXHAUSTED  out of device memory now; fewer calls at a time may succeed
   //   UNAVAILABLE         the device is lost, now and for ever; also after a hang
   //   CANCELLED           `stop` of the sequence was set, and the device looked

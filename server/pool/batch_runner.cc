@@ -136,7 +136,8 @@ absl::Status BatchRunner::TimedRun(ComputeDevice& device, std::span<const Device
 void BatchRunner::OnRunFailed(ComputeDevice& device, std::span<Entry> entries,
                               const absl::Status& why, bool may_split) {
   if (absl::IsCancelled(why)) return RefuseEach(entries, StoppedError());
-  const bool is_unsupported = why.code() == absl::StatusCode::kUnimplemented;
+  // No fault of the device: it has no kernel, or one that does not decide every element.
+  const bool is_unsupported = absl::IsUnimplemented(why) || absl::IsOutOfRange(why);
   if (!is_unsupported) slot_.Count([](SlotCounters& counters) { ++counters.faults; });
   parts_.logger.Log(is_unsupported ? LogLevel::kDebug : LogLevel::kWarn, "run failed",
                     {{"device", slot_.profile().name},

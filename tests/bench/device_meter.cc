@@ -140,7 +140,7 @@ absl::StatusOr<KernelTimes> DeviceMeter::MeasureKernel(const Invocation& call, d
   if (!layout.ok()) return layout.status();
   const hlsl::Blob* const blob = hlsl::FindBlob(layout->kernel);
   if (blob == nullptr) return absl::UnimplementedError("There is no kernel.");
-  const auto pipeline = impl_->device->CreatePipeline(blob->code);
+  const auto pipeline = impl_->device->CreatePipeline(hlsl::CodeOf(*blob));
   if (!pipeline.ok()) return pipeline.status();
 
   // A copy reads and writes half of the bytes each.

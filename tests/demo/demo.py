@@ -26,8 +26,8 @@ from server_process import ServerProcess  # pylint: disable=wrong-import-positio
 
 CALL_LIMIT_S = 60
 # They run on the processor wherever they are asked for.
-WITHOUT_GPU_KERNEL = ("ELEMENT_WISE_EXP", "ACTIVATION_SIGMOID", "ACTIVATION_SOFTMAX1",
-                      "ELEMENT_WISE_QUANTIZE_LINEAR", "ELEMENT_WISE_DEQUANTIZE_LINEAR")
+WITHOUT_GPU_KERNEL = ("ACTIVATION_SOFTMAX1", "ELEMENT_WISE_QUANTIZE_LINEAR",
+                      "ELEMENT_WISE_DEQUANTIZE_LINEAR")
 
 
 @dataclasses.dataclass

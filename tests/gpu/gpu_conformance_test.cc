@@ -3,15 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/attribute_settings.h"
 #include "tests/conformance/buffers.h"
 #include "tests/conformance/call_cases.h"
+#include "tests/conformance/open_elements.h"
 #include "tests/conformance/special_values.h"
 #include "tests/gpu/cells.h"
 #include "tests/gpu/test_device.h"
@@ -32,8 +36,9 @@ class GpuConformanceTest : public GpuTest, public ::testing::WithParamInterface<
     CheckInputs(call, MakeInputs(call, random_), what);
   }
 
-  void CheckInputs(const Invocation& call, const std::vector<GuardedInput>& inputs,
+  void CheckInputs(const Invocation& call, std::vector<GuardedInput> inputs,
                    const std::string& what) {
+    CloseOpenElements(call, inputs);
     const std::vector<const std::byte*> pointers = PointersTo(inputs);
     SentinelOutput output(call.output_bytes, /*misalignment=*/1);
     const absl::Status status = RunOne(device(), call, pointers, output.data());
@@ -83,7 +88,7 @@ TEST_P(GpuConformanceTest, AllSettings) {
       std::memcpy(inputs.back().data() + i * inputs.back().size() / count,
                   &special[i % special.size()], inputs.back().size() / count);
     }
-    CheckInputs(*call, inputs, what);
+    CheckInputs(*call, std::move(inputs), what);
     const std::shared_ptr<const Invocation> strided = MakeCall(cell(), setting, LayoutsOf(33)[1]);
     ASSERT_NE(strided, nullptr);
     Check(*strided, what + ", strided");
@@ -126,6 +131,33 @@ TEST_P(GpuLayoutTest, LargeTensors) {
 
 INSTANTIATE_TEST_SUITE_P(AllWidths, GpuLayoutTest, ::testing::ValuesIn(CellsOfEachWidth()),
                          [](const auto& instance) { return instance.param.name(); });
+
+// A call with an element that is left open is given up as a whole, alone or in a batch, packed or
+// strided; the next one is as good as ever.
+TEST_F(GpuTest, OpenElementsAreTold) {
+  const Cell cell = {FindOperator("ACTIVATION_ELU"), DataType::kFloat32, DataType::kFloat32};
+  // Half of an odd number of the smallest kind, and of an even one.
+  constexpr float kOpen = -0x3p-149f;
+  constexpr float kDecided = -0x4p-149f;
+  for (const Layout& layout : {Packed(300), Layout{"strided", {300}, {{2}, {}, {}, {3}}}}) {
+    const std::shared_ptr<const Invocation> made = MakeCall(cell, 0, layout);
+    ASSERT_NE(made, nullptr);
+    Invocation call = *made;
+    call.attributes[0] = std::bit_cast<uint32_t>(0.5f);
+    std::mt19937_64 random(1);
+    std::vector<GuardedInput> inputs = MakeInputs(call, random);
+    for (const float value : {kDecided, kOpen, kDecided}) {
+      for (size_t i = 0; i < inputs[0].size() / sizeof(float); ++i) {
+        std::memcpy(inputs[0].data() + i * sizeof(float), &kDecided, sizeof(float));
+      }
+      std::memcpy(inputs[0].data() + inputs[0].size() - sizeof(float), &value, sizeof(float));
+      SentinelOutput output(call.output_bytes, 0);
+      const absl::Status status = RunOne(device(), call, PointersTo(inputs), output.data());
+      EXPECT_EQ(absl::IsOutOfRange(status), value == kOpen) << layout.name << ": " << status;
+      EXPECT_EQ(status.ok(), value == kDecided) << layout.name << ": " << status;
+    }
+  }
+}
 
 TEST_F(GpuTest, TakesNoScaleBias) {
   const Cell cell = {FindOperator("ELEMENT_WISE_IDENTITY"), DataType::kFloat32, DataType::kFloat32};

@@ -19,6 +19,7 @@
 #include "kernels/cpu/cpu_executor.h"
 #include "tests/conformance/buffers.h"
 #include "tests/conformance/call_cases.h"
+#include "tests/conformance/open_elements.h"
 #include "tests/gpu/cells.h"
 #include "tests/gpu/test_device.h"
 
@@ -83,6 +84,7 @@ TEST_F(GpuExhaustiveTest, AllSmallValues) {
       std::vector<GuardedInput> inputs;
       inputs.emplace_back(count * size);
       for (uint32_t i = 0; i < count; ++i) std::memcpy(inputs[0].data() + i * size, &i, size);
+      CloseOpenElements(*call, inputs);
       Check(*call, inputs);
       ++calls;
     }

@@ -6,6 +6,7 @@
 
 #include "server/d3d12/module/module_loader.h"
 #include "tests/conformance/call_cases.h"
+#include "tests/conformance/open_elements.h"
 #include "tests/testing/required.h"
 
 namespace opserve::testing {
@@ -58,7 +59,8 @@ TEST_F(ModuleDeviceTest, DeviceComputes) {
     if (!(*device)->Supports(cell.op->id, cell.lane)) continue;
     const auto invocation = MakeCall(cell, 0, Packed(100));
     ASSERT_NE(invocation, nullptr);
-    const std::vector<GuardedInput> inputs = MakeInputs(*invocation, random);
+    std::vector<GuardedInput> inputs = MakeInputs(*invocation, random);
+    CloseOpenElements(*invocation, inputs);
     const std::vector<const std::byte*> pointers = PointersTo(inputs);
     std::vector<std::byte> output(invocation->output_bytes);
     DeviceCall call = {invocation.get(), {}, output.data()};

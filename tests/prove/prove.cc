@@ -1,4 +1,5 @@
-// Proves elementary functions: every FLOAT32 there is, on a target of each class, rounded once.
+// Proves elementary functions: every FLOAT32 there is, on a target of each class, rounded once; or
+// as GPU kernels compute them, by the text of these.
 //
 // Kernels are compared with the reference, which computes in another way. Where the two differ, and
 // in blocks where a kernel could not decide an element by itself, MPFR says what is right.
@@ -27,6 +28,7 @@
 #include "kernels/reference.h"
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/exact_values.h"
+#include "tests/conformance/gpu_text.h"
 #include "tests/conformance/targets.h"
 
 namespace opserve::testing {
@@ -63,10 +65,11 @@ bool IsSame(float a, float b) {
          std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
 }
 
-// A proof of one operator on some targets.
+// A proof of one operator on some targets; where there are none, of its GPU kernels.
 class Proof {
  public:
-  Proof(OpId op, const std::vector<int64_t>& targets, uint64_t stride) : op_(op), stride_(stride) {
+  Proof(OpId op, const std::vector<int64_t>& targets, uint64_t stride)
+      : op_(op), stride_(stride), gpu_(GpuBodyOf(op, DataType::kFloat32)) {
     call_ = MakeCall({&TraitsOf(op), DataType::kFloat32, DataType::kFloat32}, 0, Packed(kBlock));
     for (const int64_t target : targets) {
       const ScopedTarget scoped(target);
@@ -104,6 +107,12 @@ class Proof {
                {});
         Compare(x, expected, actual, cpu::slow::DecisionCount() != decisions);
       }
+      if (kernels_.empty()) {
+        for (size_t i = 0; i < kBlock; ++i) {
+          actual[i] = std::bit_cast<float>(gpu_(std::bit_cast<uint32_t>(x[i]), 0, {}).bits);
+        }
+        Compare(x, expected, actual, false);
+      }
       inputs_ += kBlock;
     }
     FreeExactValuesOfThread();
@@ -127,6 +136,7 @@ class Proof {
   const uint64_t stride_;
   std::shared_ptr<const Invocation> call_;
   std::vector<cpu::FlatKernel> kernels_;
+  const GpuBody gpu_;
   std::atomic<uint64_t> next_ = 0;
   std::atomic<uint64_t> inputs_ = 0;
   std::atomic<uint64_t> asked_ = 0;
@@ -150,12 +160,16 @@ int Main(int argc, char** argv) {
   CLI::App app("Compares elementary functions of all FLOAT32 with MPFR.");
   std::vector<std::string> names;
   uint64_t stride = 1;
+  bool of_gpu = false;
   app.add_option("OPERATOR", names, "Which to prove; all where none is named");
   app.add_option("--stride", stride, "Takes one input of so many")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 20));
+  app.add_flag("--gpu", of_gpu,
+               "Proves the text of GPU kernels, which takes some ten times as long");
   CLI11_PARSE(app, argc, argv);
   std::vector<OpId> ops;
   for (const OpId op : ProvableOperators()) {
+    if (of_gpu && GpuBodyOf(op, DataType::kFloat32) == nullptr) continue;
     const bool is_named = std::find(names.begin(), names.end(), TraitsOf(op).name) != names.end();
     if (names.empty() || is_named) ops.push_back(op);
   }
@@ -166,8 +180,9 @@ int Main(int argc, char** argv) {
                  }).c_str());
     return 2;
   }
-  const std::vector<int64_t> targets = TargetClasses();
-  absl::PrintF("targets: %s\n", absl::StrJoin(targets, ", ", [](std::string* out, int64_t target) {
+  const std::vector<int64_t> targets = of_gpu ? std::vector<int64_t>() : TargetClasses();
+  absl::PrintF("targets: %s%s\n", of_gpu ? "GPU" : "",
+               absl::StrJoin(targets, ", ", [](std::string* out, int64_t target) {
                  out->append(TargetName(target));
                }));
   bool good = true;

@@ -14,6 +14,7 @@
 #include "server/d3d12/runtime/runtime.h"
 #include "tests/conformance/buffers.h"
 #include "tests/conformance/call_cases.h"
+#include "tests/conformance/open_elements.h"
 
 namespace opserve::testing {
 namespace {
@@ -61,7 +62,8 @@ class WindowsDeviceTest : public ::testing::TestWithParam<Cell> {
   void SetUp() override { ASSERT_TRUE(TestDevice().ok()) << TestDevice().status(); }
 
   void Check(const Invocation& invocation, const std::string& what) {
-    const std::vector<GuardedInput> inputs = MakeInputs(invocation, random_);
+    std::vector<GuardedInput> inputs = MakeInputs(invocation, random_);
+    CloseOpenElements(invocation, inputs);
     const std::vector<const std::byte*> pointers = PointersTo(inputs);
     SentinelOutput output(invocation.output_bytes, /*misalignment=*/1);
     DeviceCall call = {&invocation, {}, output.data()};

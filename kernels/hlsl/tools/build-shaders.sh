@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the GPU kernels and writes kernels/hlsl/blobs. Run it after a change of the HLSL column of
-# kernels/operators.def, of kernels/hlsl/*.hlsli or of kernels/hlsl/render.cc, and commit the result.
+# Compiles the GPU kernels whose text is new and writes kernels/hlsl/blobs. Run it after a change of the HLSL
+# column of kernels/operators.def, of kernels/hlsl/*.hlsli or of kernels/hlsl/render.cc, and commit the result.
 #
 #   kernels/hlsl/tools/build-shaders.sh [BUILD_FOLDER]     default: build/release
 #
@@ -17,7 +17,8 @@ shadergen=$build/bin/shadergen
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$shadergen" render kernels/hlsl "$work"
+version=$("$compiler" --version | head -n 1)
+"$shadergen" render kernels/hlsl "$work" "$version"
 
 compile() {
   "$1" -x hlsl -b dxbc-tpf -p cs_5_1 -e main "$2" -o "${2%.hlsl}.cso" 2>"$2.log" || {
@@ -27,9 +28,8 @@ compile() {
   }
 }
 export -f compile
-printf '%s\0' "$work"/*.hlsl | xargs -0 -P "$(nproc)" -n 1 bash -c 'compile "$@"' _ "$compiler"
+find "$work" -name '*.hlsl' -print0 | xargs -0 -r -P "$(nproc)" -n 1 bash -c 'compile "$@"' _ "$compiler"
 
 mkdir -p kernels/hlsl/blobs
-version=$("$compiler" --version | head -n 1)
 "$shadergen" pack kernels/hlsl "$work" kernels/hlsl/blobs "$version"
 printf 'build-shaders: %s, %s bytes\n' "$version" "$(stat -c %s kernels/hlsl/blobs/kernels.bin)"

@@ -9,6 +9,7 @@ cbuffer Constants : register(b0) {
   uint block_count;
   uint thread_count;
   uint loop_count;
+  uint open_mark;
   uint4 p;
 };
 ByteAddressBuffer Input0 : register(t0);
@@ -36,10 +37,12 @@ uint Slot(uint rest) {
 
 [numthreads(256, 1, 1)]
 void main(uint3 id : SV_DispatchThreadID) {
-  for (uint block = id.x; block < block_count; block += thread_count) {
-    Output.Store(block * 4, Pack8(Slot(block * 4 + 0),
-          Slot(block * 4 + 1),
-          Slot(block * 4 + 2),
-          Slot(block * 4 + 3)));
+  uint word = 0;
+  for (uint slot = id.x * 4; slot < block_count * 4; ++slot) {
+    word = word >> 8 | Slot(slot) << 24;
+    if (slot % 4 == 3) {
+      Output.Store(slot / 4 * 4, word);
+      slot += (thread_count - 1) * 4;
+    }
   }
 }

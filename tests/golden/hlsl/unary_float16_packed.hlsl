@@ -9,6 +9,7 @@ cbuffer Constants : register(b0) {
   uint block_count;
   uint thread_count;
   uint loop_count;
+  uint open_mark;
   uint4 p;
 };
 ByteAddressBuffer Input0 : register(t0);

@@ -9,7 +9,9 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "kernels/hlsl/source_hash.h"
 
 namespace opserve::hlsl {
@@ -36,6 +38,12 @@ const Representative kRepresentatives[] = {
     {"binary_int8_strided",
      {OpId::ELEMENT_WISE_MODULUS_TRUNCATE, DataType::kInt8, DataType::kInt8, 0,
       LayoutClass::kStrided}},
+    {"open_float16_strided",
+     {OpId::ACTIVATION_ELU, DataType::kFloat16, DataType::kFloat16, 0, LayoutClass::kStrided}},
+    {"open_float16_packed",
+     {OpId::ACTIVATION_ELU, DataType::kFloat16, DataType::kFloat16, 0, LayoutClass::kPacked}},
+    {"scalars_uint64_packed",
+     {OpId::ELEMENT_WISE_CLIP1, DataType::kUint64, DataType::kUint64, 0, LayoutClass::kPacked}},
     {"select_float64_packed",
      {OpId::ELEMENT_WISE_IF, DataType::kFloat64, DataType::kFloat64, 0, LayoutClass::kPacked}},
 };
@@ -45,7 +53,8 @@ class RenderGoldenTest : public ::testing::TestWithParam<Representative> {};
 // OPSERVE_UPDATE_GOLDENS=1 writes the goldens instead.
 TEST_P(RenderGoldenTest, TextIsAsBefore) {
   const std::string path = std::string(OPSERVE_GOLDENS) + "/hlsl/" + GetParam().golden + ".hlsl";
-  const std::string text = RenderKernel(GetParam().key, {"// (bodies)\n\n", "// (arithmetic)\n\n"});
+  const std::string text = RenderKernel(GetParam().key, {"// (bodies)\n\n", "// (arithmetic)\n\n",
+                                                         "// (elementary)\n\n", "// (open)\n\n"});
   if (std::getenv("OPSERVE_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path, std::ios::binary) << text;
     GTEST_SKIP() << "wrote " << path;
@@ -87,15 +96,33 @@ TEST(RenderTest, ModesDiffer) {
   EXPECT_NE(text_of(0), text_of(1));
 }
 
-TEST(RenderTest, ArithmeticIsPartOfItsKernelsOnly) {
-  const auto has_arithmetic = [](OpId op) {
+TEST(RenderTest, LongBodiesArePartOfTheirKernelsOnly) {
+  const auto bodies_of = [](OpId op) {
     const KernelKey key = {op, DataType::kFloat32, DataType::kFloat32, 0, LayoutClass::kPacked};
-    return RenderKernel(key, {"// (common)\n", "// (arithmetic)\n"}).find("(arithmetic)") !=
-           std::string::npos;
+    const Bodies bodies = {"", "(arithmetic)\n", "(elementary)\n", "(open)\n"};
+    const std::string text = RenderKernel(key, bodies);
+    std::string found;
+    for (const char* const name : {"(arithmetic)", "(elementary)", "(open)"}) {
+      if (text.find(name) != std::string::npos) found += name;
+    }
+    return found;
   };
-  EXPECT_TRUE(has_arithmetic(OpId::ELEMENT_WISE_ADD));
-  EXPECT_TRUE(has_arithmetic(OpId::ACTIVATION_LINEAR));
-  EXPECT_FALSE(has_arithmetic(OpId::ELEMENT_WISE_ROUND));
+  EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_ROUND), "");
+  EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_ADD), "(arithmetic)");
+  EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_EXP), "(arithmetic)(elementary)");
+  EXPECT_EQ(bodies_of(OpId::ACTIVATION_TANH), "(arithmetic)(elementary)");
+  EXPECT_EQ(bodies_of(OpId::ACTIVATION_ELU), "(arithmetic)(elementary)(open)");
+}
+
+// The body of arithmetic is long: it is called once, whatever the number of elements in a word.
+TEST(RenderTest, ArithmeticIsCalledOnce) {
+  for (const DataType type : {DataType::kFloat16, DataType::kFloat32}) {
+    for (const LayoutClass layout : {LayoutClass::kPacked, LayoutClass::kStrided}) {
+      const std::string text = RenderKernel({OpId::ELEMENT_WISE_EXP, type, type, 0, layout}, {});
+      // Its definition and one call.
+      EXPECT_EQ(std::vector<std::string>(absl::StrSplit(text, "Element(")).size(), 3u) << text;
+    }
+  }
 }
 
 TEST(RenderTest, MissingBodiesAreEmpty) { EXPECT_TRUE(ReadBodies("/nonexistent").empty()); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <thread>
@@ -78,10 +79,35 @@ TEST(SubmissionStampTest, NoStampNeverArrives) {
   EXPECT_FALSE(SubmissionStamp().HasArrived(zeros.data()));
 }
 
+// The mark counts where it was copied to, and only that of this submission.
+TEST(SubmissionStampTest, IsMarkedByItsOwnMarkAlone) {
+  StampedMemory memory(77, 16, 18);
+  const SubmissionStamp& stamp = memory.stamp_;
+  EXPECT_GE(stamp.mark_offset(), stamp.readback_offset() + SubmissionStamp::kBytes);
+  EXPECT_FALSE(stamp.IsMarked(memory.readback_.data()));
+  for (const uint32_t word : {76u, 77u}) {
+    std::memcpy(memory.readback_.data() + stamp.mark_offset(), &word, sizeof(word));
+    EXPECT_EQ(stamp.IsMarked(memory.readback_.data()), word == 77u);
+  }
+  memory.CopyStamp();
+  EXPECT_TRUE(memory.HasArrived());
+  EXPECT_FALSE(SubmissionStamp(78, 16, 18).IsMarked(memory.readback_.data()));
+}
+
+// Cleared memory is no mark of a submission that has none.
+TEST(SubmissionStampTest, NoStampIsNeverMarked) {
+  const std::vector<std::byte> zeros(SubmissionStamp().readback_bytes());
+  EXPECT_FALSE(SubmissionStamp().IsMarked(zeros.data()));
+}
+
+// Nor is the low half, which is the mark.
 TEST(StampNumbersTest, NoneIsZero) {
   StampNumbers numbers(std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(numbers.Next(), std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(numbers.Next(), 1u);
+  StampNumbers halves(std::numeric_limits<uint32_t>::max());
+  EXPECT_EQ(halves.Next(), std::numeric_limits<uint32_t>::max());
+  EXPECT_EQ(halves.Next(), (uint64_t{1} << 32) + 1);
 }
 
 TEST(StampNumbersTest, BeginAtRandom) { EXPECT_NE(StampNumbers().Next(), StampNumbers().Next()); }

@@ -1,0 +1,39 @@
+#include "tests/conformance/gpu_text.h"
+
+#include <array>
+
+#include "tests/conformance/hlsl_words.h"
+
+// Not all of the text is called, and it is written as HLSL is.
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+namespace opserve::testing {
+namespace {
+
+namespace of_float32 {
+#define LANE_BITS 32
+#define MANTISSA_BITS 23
+#include "tests/conformance/gpu_bodies.inc"
+#undef LANE_BITS
+#undef MANTISSA_BITS
+}  // namespace of_float32
+
+namespace of_float16 {
+#define LANE_BITS 16
+#define MANTISSA_BITS 10
+#include "tests/conformance/gpu_bodies.inc"
+#undef LANE_BITS
+#undef MANTISSA_BITS
+}  // namespace of_float16
+
+}  // namespace
+
+GpuBody GpuBodyOf(OpId op, DataType lane) {
+  if (lane == DataType::kFloat32) return of_float32::BodyOf(op);
+  if (lane == DataType::kFloat16) return of_float16::BodyOf(op);
+  return nullptr;
+}
+
+}  // namespace opserve::testing

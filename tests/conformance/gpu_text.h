@@ -1,0 +1,36 @@
+// File: tests/conformance/gpu_text.h
+//
+// What GPU kernels of elementary functions and activations compute, by the text that they are
+// compiled from: it is C++ as well as HLSL. The processor so tries in minutes what takes a software
+// adapter hours.
+
+#ifndef OPSERVE_TESTS_CONFORMANCE_GPU_TEXT_H_
+#define OPSERVE_TESTS_CONFORMANCE_GPU_TEXT_H_
+
+#include <cstdint>
+
+#include "kernels/data_type.h"
+#include "kernels/invocation.h"
+#include "kernels/op_table.h"
+
+namespace opserve::testing {
+
+// One result.
+struct GpuElement {
+  // Its encoding, in the low bits.
+  uint32_t bits = 0;
+  // Whether the kernel leaves the element open: then the bits are not to be used.
+  bool is_open = false;
+};
+
+// The element of the result for elements of up to two inputs, each an encoding, and the attributes
+// of the call. Thread-safe.
+using GpuBody = GpuElement (*)(uint32_t x, uint32_t y, const AttributeValues& attributes);
+
+// The body of a GPU kernel of FLOAT32 or FLOAT16; nullptr where the operator has none, or is no
+// elementary function and no activation.
+GpuBody GpuBodyOf(OpId op, DataType lane);
+
+}  // namespace opserve::testing
+
+#endif  // OPSERVE_TESTS_CONFORMANCE_GPU_TEXT_H_

@@ -1,0 +1,146 @@
+// The text of GPU kernels of elementary functions and activations against MPFR, run by the
+// processor. tests/gpu compares the kernels made of it with the processor's.
+
+#include "tests/conformance/gpu_text.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <ios>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/attribute_settings.h"
+#include "kernels/reference_ops.h"
+#include "tests/conformance/call_cases.h"
+#include "tests/conformance/exact_values.h"
+#include "tests/conformance/special_values.h"
+
+namespace opserve::testing {
+namespace {
+
+float NumberOf(DataType type, uint32_t bits) {
+  if (type == DataType::kFloat32) return std::bit_cast<float>(bits);
+  return reference::ToFloat({static_cast<uint16_t>(bits)});
+}
+
+uint32_t RoundedBits(DataType type, double exact) {
+  if (type == DataType::kFloat32) return std::bit_cast<uint32_t>(static_cast<float>(exact));
+  return reference::ToHalf(exact).bits;
+}
+
+// The operators whose results are no rational numbers and that have a GPU kernel.
+std::vector<OpId> OperatorsWithText() {
+  std::vector<OpId> ops;
+  for (const OpId op : TranscendentalOperators()) {
+    if (GpuBodyOf(op, DataType::kFloat32) != nullptr) ops.push_back(op);
+  }
+  return ops;
+}
+
+// Special values, any bits, and numbers where most functions have their bends.
+std::vector<uint32_t> Elements(DataType type, size_t count, std::mt19937_64& random) {
+  std::vector<uint32_t> elements;
+  for (const uint64_t bits : SpecialValues(type)) elements.push_back(static_cast<uint32_t>(bits));
+  std::uniform_real_distribution<double> near(-12, 12);
+  const auto mask = static_cast<uint32_t>((uint64_t{1} << SizeOf(type) * 8) - 1);
+  while (elements.size() < count) {
+    elements.push_back(RoundedBits(type, near(random)));
+    elements.push_back(static_cast<uint32_t>(random()) & mask);
+  }
+  return elements;
+}
+
+class GpuTextTest : public ::testing::TestWithParam<OpId> {
+ protected:
+  const OpTraits& op() const { return TraitsOf(GetParam()); }
+
+  // Compares the results for pairs (x[i], y[i]) with the exact ones, and counts those left open.
+  void Check(DataType type, int setting, const std::vector<uint32_t>& x,
+             const std::vector<uint32_t>& y) {
+    const auto call = MakeCall({&op(), type, type}, setting, Packed(1));
+    ASSERT_NE(call, nullptr);
+    const GpuBody body = GpuBodyOf(GetParam(), type);
+    const auto attribute = [&](size_t i) {
+      return std::bit_cast<float>(static_cast<uint32_t>(call->attributes[i]));
+    };
+    int wrong = 0;
+    for (size_t i = 0; i < x.size() && wrong < 5; ++i) {
+      const GpuElement actual = body(x[i], y[i], call->attributes);
+      ++elements_;
+      open_ += actual.is_open ? 1 : 0;
+      const float a = NumberOf(type, x[i]);
+      const float b = NumberOf(type, y[i]);
+      const double exact = ExactResult(GetParam(), {{a, b}, {attribute(0), attribute(1)}});
+      const float nearest = NumberOf(type, RoundedBits(type, exact));
+      const float result = NumberOf(type, actual.bits);
+      const bool is_same =
+          std::isnan(nearest) ? std::isnan(result) : RoundedBits(type, exact) == actual.bits;
+      if (is_same || actual.is_open) continue;
+      ++wrong;
+      ADD_FAILURE() << "attributes " << attribute(0) << " and " << attribute(1) << ": "
+                    << std::hexfloat << a << " (and " << b << ") give " << result << ", not "
+                    << nearest;
+    }
+  }
+
+  int elements() const { return elements_; }
+  int open() const { return open_; }
+
+ private:
+  int elements_ = 0;
+  int open_ = 0;
+};
+
+TEST_P(GpuTextTest, Float32IsRoundedOnceOrLeftOpen) {
+  std::mt19937_64 random(20261126);
+  for (int setting = 0; setting < PlainSettingCount(op()); ++setting) {
+    const size_t count = setting == 0 ? 8000 : 1000;
+    const auto x = Elements(DataType::kFloat32, count, random);
+    const auto y = Elements(DataType::kFloat32, count, random);
+    Check(DataType::kFloat32, setting, x, y);
+  }
+  EXPECT_LT(open(), elements() / 20);
+}
+
+// All numbers, with the first attributes.
+TEST_P(GpuTextTest, Float16IsRoundedOnceOrLeftOpen) {
+  std::mt19937_64 random(20261127);
+  std::vector<uint32_t> all;
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) all.push_back(bits);
+  Check(DataType::kFloat16, 0, all, Elements(DataType::kFloat16, all.size(), random));
+  for (int setting = 1; setting < PlainSettingCount(op()); ++setting) {
+    const auto x = Elements(DataType::kFloat16, 1000, random);
+    Check(DataType::kFloat16, setting, x, x);
+  }
+  EXPECT_LT(open(), elements() / 20);
+}
+
+// Of one number there are few enough that all digits needed are known.
+TEST_P(GpuTextTest, FunctionsOfOneNumberLeaveNothingOpen) {
+  if (op().input_count() > 1 || !op().attributes.empty()) return;
+  std::mt19937_64 random(20261128);
+  const auto x = Elements(DataType::kFloat32, 8000, random);
+  Check(DataType::kFloat32, 0, x, x);
+  EXPECT_EQ(open(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuTextTest, ::testing::ValuesIn(OperatorsWithText()),
+                         [](const auto& instance) {
+                           return std::string(TraitsOf(instance.param).name);
+                         });
+
+// Half of an odd number of the smallest kind, and a little less.
+TEST(GpuTextOpenTest, ElementsNextToAMiddleAreLeftOpen) {
+  AttributeValues attributes = {std::bit_cast<uint32_t>(0.5f)};
+  const GpuBody elu = GpuBodyOf(OpId::ACTIVATION_ELU, DataType::kFloat32);
+  EXPECT_TRUE(elu(0x80000003, 0, attributes).is_open);
+  EXPECT_FALSE(elu(0x80000004, 0, attributes).is_open);
+  EXPECT_FALSE(elu(0xbf800000, 0, attributes).is_open);
+}
+
+}  // namespace
+}  // namespace opserve::testing
