@@ -9,6 +9,11 @@
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
+#ifdef __clang__
+// That is how an attribute of HLSL becomes one of C++.
+#pragma clang diagnostic ignored "-Wcompound-token-split-by-macro"
+#endif
+
 namespace opserve::testing {
 namespace {
 

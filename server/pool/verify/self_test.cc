@@ -79,7 +79,7 @@ class Test {
   // Runs calls of `counts` elements together. Where hard values leave some of them open, usual ones
   // must not.
   absl::Status TestCalls(SampleSpec spec, std::span<const uint32_t> counts) {
-    const absl::Status status = TestValues(spec, counts);
+    absl::Status status = TestValues(spec, counts);
     if (!absl::IsOutOfRange(status)) return status;
     spec.values = SampleValues::kUsual;
     return TestValues(spec, counts);
