@@ -32,6 +32,7 @@ size_t ExpectedRuns(const BatchQueue::Load& load, const BatchLimits& limits) {
 
 TransferCounters Sum(const TransferCounters& a, const TransferCounters& b) {
   TransferCounters sum;
+  sum.budget_bytes = a.budget_bytes + b.budget_bytes;
   sum.kept_bytes = a.kept_bytes + b.kept_bytes;
 #define OPSERVE_TRANSFER_COUNTER(NAME) sum.NAME = a.NAME + b.NAME;
 #include "proto/opserve/device_counters.def"
@@ -251,6 +252,7 @@ absl::StatusOr<std::unique_ptr<ComputeDevice>> DeviceSlot::Create() {
     old = std::move(device_);
     device_ = nullptr;
     past_transfers_ = Sum(past_transfers_, transfers_);
+    past_transfers_.budget_bytes = 0;
     past_transfers_.kept_bytes = 0;
     transfers_ = {};
   }
@@ -265,6 +267,7 @@ void DeviceSlot::Install(std::shared_ptr<ComputeDevice> device,
   {
     MutexLock lock(mutex_);
     feature_level_ = device->profile().feature_level;
+    transfers_ = device->transfers();
     device_ = std::move(device);
     supported_ = std::move(supported);
     tested_ = {tested.begin(), tested.end()};

@@ -1,6 +1,7 @@
 // The run times whose Direct3D 12 is Microsoft's own: WSL and Windows.
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,10 @@ struct SystemImpl final : Runtime::Impl {
     return OPSERVE_HRESULT(
         create_device(handles[index].Get(), D3D_FEATURE_LEVEL_11_0, IID_ID3D12Device,
                       reinterpret_cast<void**>(device.ReleaseAndGetAddressOf())));
+  }
+
+  std::optional<MemoryReport> MemoryOf(int index) const override {
+    return MemoryOfSystemAdapter(*handles[index].Get());
   }
 
   PFN_D3D12_CREATE_DEVICE create_device = nullptr;

@@ -7,12 +7,14 @@
 #define OPSERVE_SERVER_D3D12_RUNTIME_SYSTEM_ADAPTERS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/d3d12/runtime/adapter_info.h"
 #include "server/d3d12/runtime/api.h"
+#include "server/d3d12/runtime/memory_report.h"
 #include "server/d3d12/runtime/shared_library.h"
 
 namespace opserve::d3d12 {
@@ -34,6 +36,9 @@ struct SystemAdapter {
 // All adapters that Direct3D 12 can use, in the system's order. `library`: the one that knows them.
 // NOT_FOUND where the system has none.
 absl::StatusOr<std::vector<SystemAdapter>> EnumerateSystemAdapters(const SharedLibrary& library);
+
+// What the system says now of the memory of SystemAdapter::adapter; nullopt where it says nothing.
+std::optional<MemoryReport> MemoryOfSystemAdapter(IUnknown& adapter);
 
 // A driver's version as Windows writes it, "31.0.15.3623": four numbers of 16 bits.
 std::string DriverVersion(uint64_t version);
