@@ -109,18 +109,21 @@ bool DeviceSlot::SupportsAll(const JobTraits& job) const {
 }
 
 std::optional<Clock::Duration> DeviceSlot::EstimateOf(const JobTraits& job) const {
-  if (job.sequence == nullptr) return costs_.EstimateLike(job.lane, job.bytes);
-  const std::optional<Clock::Duration> known = costs_.Estimate(job.lane, job.bytes);
-  if (known) return known;
-  Clock::Duration total{};
-  for (const SequenceStep& step : job.sequence->steps) {
-    uint64_t bytes = step.call->output_bytes;
-    for (const uint64_t input : step.call->input_bytes) bytes += input;
-    const std::optional<Clock::Duration> one = costs_.EstimateLike(LaneKeyOf(*step.call), bytes);
-    if (!one) return std::nullopt;
-    total += *one;
+  if (job.sequence != nullptr) return costs_.EstimateSequence(WorkOf(*job.sequence));
+  return costs_.EstimateLike(job.lane, job.bytes);
+}
+
+std::optional<Clock::Duration> DeviceSlot::KnownTimeOf(const JobTraits& job, uint64_t bytes) const {
+  if (job.sequence != nullptr) return costs_.EstimateSequence(WorkOf(*job.sequence));
+  return costs_.Estimate(job.lane, bytes);
+}
+
+void DeviceSlot::LearnTimeOf(const JobTraits& job, uint64_t bytes, Clock::Duration took) {
+  if (job.sequence != nullptr) {
+    costs_.ObserveSequence(WorkOf(*job.sequence), took);
+  } else {
+    costs_.Observe(job.lane, bytes, took);
   }
-  return total;
 }
 
 bool DeviceSlot::CanRun(const JobTraits& job) const {
