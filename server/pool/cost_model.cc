@@ -34,8 +34,8 @@ double TimeOf(const CostLine& line, size_t runs, uint64_t bytes) {
 
 }  // namespace
 
-SequenceWork WorkOf(const SequenceInvocation& sequence) {
-  SequenceWork work = {.steps = sequence.steps.size()};
+SequenceCost WorkOf(const SequenceInvocation& sequence) {
+  SequenceCost work = {.steps = sequence.steps.size()};
   for (const uint64_t bytes : sequence.input_bytes) work.edge_bytes += bytes;
   for (size_t i = 0; i < sequence.outputs.size(); ++i) work.edge_bytes += sequence.output_bytes(i);
   for (const SequenceStep& step : sequence.steps) {
@@ -97,7 +97,7 @@ Clock::Duration CostModel::EstimateAny(size_t runs, uint64_t bytes) const {
   return FromNanoseconds(TimeOf(any_, runs, bytes));
 }
 
-void CostModel::ObserveSequence(const SequenceWork& work, Clock::Duration took) {
+void CostModel::ObserveSequence(const SequenceCost& work, Clock::Duration took) {
   MutexLock lock(mutex_);
   // One step is a call, and without calls nobody knows what the ends cost.
   if (work.steps < 2 || lanes_.empty()) return;
@@ -107,7 +107,7 @@ void CostModel::ObserveSequence(const SequenceWork& work, Clock::Duration took) 
                  std::max(further, 0.0) / static_cast<double>(work.steps - 1));
 }
 
-std::optional<Clock::Duration> CostModel::EstimateSequence(const SequenceWork& work) const {
+std::optional<Clock::Duration> CostModel::EstimateSequence(const SequenceCost& work) const {
   MutexLock lock(mutex_);
   if (lanes_.empty()) return std::nullopt;
   if (!step_ || work.steps == 0) {
