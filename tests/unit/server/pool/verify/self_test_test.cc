@@ -16,9 +16,9 @@
 namespace opserve::testing {
 namespace {
 
-using ::testing::AllOf;
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // What is tested of the operator table: (operator, type, type of the output, setting).
