@@ -135,7 +135,11 @@ absl::Status BatchRunner::TimedRun(ComputeDevice& device, std::span<const Device
   timing.ran = end - timing.start;
   timing.busy = timing.ran;
   // A GPU begins with a batch once it is done with the one before.
-  if (slot_.is_gpu()) timing.busy = end - std::max(timing.start, last_end_.exchange(end));
+  if (slot_.is_gpu()) {
+    // Another thread may have noted a later end meanwhile.
+    timing.busy =
+        std::max(end - std::max(timing.start, last_end_.exchange(end)), Clock::Duration::zero());
+  }
   return status;
 }
 
