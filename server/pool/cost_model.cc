@@ -34,15 +34,15 @@ double TimeOf(const CostLine& line, size_t runs, uint64_t bytes) {
 
 }  // namespace
 
-SequenceCost WorkOf(const SequenceInvocation& sequence) {
-  SequenceCost work = {.steps = sequence.steps.size()};
-  for (const uint64_t bytes : sequence.input_bytes) work.edge_bytes += bytes;
-  for (size_t i = 0; i < sequence.outputs.size(); ++i) work.edge_bytes += sequence.output_bytes(i);
+SequenceSize SequenceSizeOf(const SequenceInvocation& sequence) {
+  SequenceSize size = {.steps = sequence.steps.size()};
+  for (const uint64_t bytes : sequence.input_bytes) size.edge_bytes += bytes;
+  for (size_t i = 0; i < sequence.outputs.size(); ++i) size.edge_bytes += sequence.output_bytes(i);
   for (const SequenceStep& step : sequence.steps) {
-    work.step_bytes += step.call->output_bytes;
-    for (const uint64_t bytes : step.call->input_bytes) work.step_bytes += bytes;
+    size.step_bytes += step.call->output_bytes;
+    for (const uint64_t bytes : step.call->input_bytes) size.step_bytes += bytes;
   }
-  return work;
+  return size;
 }
 
 void CostLine::Observe(double bytes, double nanoseconds) {
@@ -97,25 +97,25 @@ Clock::Duration CostModel::EstimateAny(size_t runs, uint64_t bytes) const {
   return FromNanoseconds(TimeOf(any_, runs, bytes));
 }
 
-void CostModel::ObserveSequence(const SequenceCost& work, Clock::Duration took) {
+void CostModel::ObserveSequence(const SequenceSize& size, Clock::Duration took) {
   MutexLock lock(mutex_);
   // One step is a call, and without calls nobody knows what the ends cost.
-  if (work.steps < 2 || lanes_.empty()) return;
-  const double further = static_cast<double>(took.count()) - TimeOf(any_, 1, work.edge_bytes);
+  if (size.steps < 2 || lanes_.empty()) return;
+  const double further = static_cast<double>(took.count()) - TimeOf(any_, 1, size.edge_bytes);
   if (!step_) step_.emplace();
-  step_->Observe(static_cast<double>(work.step_bytes) / static_cast<double>(work.steps),
-                 std::max(further, 0.0) / static_cast<double>(work.steps - 1));
+  step_->Observe(static_cast<double>(size.step_bytes) / static_cast<double>(size.steps),
+                 std::max(further, 0.0) / static_cast<double>(size.steps - 1));
 }
 
-std::optional<Clock::Duration> CostModel::EstimateSequence(const SequenceCost& work) const {
+std::optional<Clock::Duration> CostModel::EstimateSequence(const SequenceSize& size) const {
   MutexLock lock(mutex_);
   if (lanes_.empty()) return std::nullopt;
-  if (!step_ || work.steps == 0) {
-    return FromNanoseconds(TimeOf(any_, work.steps, work.step_bytes));
+  if (!step_ || size.steps == 0) {
+    return FromNanoseconds(TimeOf(any_, size.steps, size.step_bytes));
   }
-  const size_t further = work.steps - 1;
-  return FromNanoseconds(TimeOf(any_, 1, work.edge_bytes) +
-                         TimeOf(*step_, further, work.step_bytes / work.steps * further));
+  const size_t further = size.steps - 1;
+  return FromNanoseconds(TimeOf(any_, 1, size.edge_bytes) +
+                         TimeOf(*step_, further, size.step_bytes / size.steps * further));
 }
 
 void CostModel::Clear() {

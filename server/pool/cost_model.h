@@ -40,14 +40,14 @@ class CostLine {
   double per_byte_ns_ = 0;
 };
 
-// What a sequence does: bytes that come and go at its ends, the number of its steps, and the bytes
-// of the inputs and the output of all of them.
-struct SequenceCost {
+// How large a sequence is: bytes that come and go at its ends, the number of its steps, and the
+// bytes of the inputs and the output of all of them.
+struct SequenceSize {
   uint64_t edge_bytes = 0;
   size_t steps = 0;
   uint64_t step_bytes = 0;
 };
-SequenceCost WorkOf(const SequenceInvocation& sequence);
+SequenceSize SequenceSizeOf(const SequenceInvocation& sequence);
 
 // The costs of one device. A batch counts as one run of all its bytes. Attributes do not tell lanes
 // apart here: kernels are bound by memory, and clients must not be able to make lanes without end.
@@ -59,7 +59,7 @@ class CostModel {
   // A run of `bytes` bytes of inputs and outputs took `took`.
   void Observe(const LaneKey& lane, uint64_t bytes, Clock::Duration took);
   // The same of a sequence, which tells something once calls have told what its ends cost.
-  void ObserveSequence(const SequenceCost& work, Clock::Duration took);
+  void ObserveSequence(const SequenceSize& size, Clock::Duration took);
 
   // Expected time of a run; nullopt if the lane has never been observed.
   std::optional<Clock::Duration> Estimate(const LaneKey& lane, uint64_t bytes) const;
@@ -68,7 +68,7 @@ class CostModel {
   std::optional<Clock::Duration> EstimateLike(const LaneKey& lane, uint64_t bytes) const;
 
   // The same of a sequence; where none has been observed, its steps cost what calls do.
-  std::optional<Clock::Duration> EstimateSequence(const SequenceCost& work) const;
+  std::optional<Clock::Duration> EstimateSequence(const SequenceSize& size) const;
 
   // Expected time of `runs` runs of `bytes` bytes together, of whatever lanes; 0 if nothing has
   // been observed.

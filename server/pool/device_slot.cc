@@ -30,11 +30,10 @@ size_t ExpectedRuns(const BatchQueue::Load& load, const BatchLimits& limits) {
   return static_cast<size_t>(std::max(by_requests, by_bytes));
 }
 
-TransferCounters Sum(const TransferCounters& a, const TransferCounters& b) {
-  TransferCounters sum;
-  sum.budget_bytes = a.budget_bytes + b.budget_bytes;
-  sum.kept_bytes = a.kept_bytes + b.kept_bytes;
-#define OPSERVE_TRANSFER_COUNTER(NAME) sum.NAME = a.NAME + b.NAME;
+// What `now` tells of the present, and what both have counted.
+TransferCounters Sum(const TransferCounters& past, const TransferCounters& now) {
+  TransferCounters sum = now;
+#define OPSERVE_TRANSFER_COUNTER(NAME) sum.NAME += past.NAME;
 #include "proto/opserve/device_counters.def"
   return sum;
 }
@@ -109,18 +108,18 @@ bool DeviceSlot::SupportsAll(const JobTraits& job) const {
 }
 
 std::optional<Clock::Duration> DeviceSlot::EstimateOf(const JobTraits& job) const {
-  if (job.sequence != nullptr) return costs_.EstimateSequence(WorkOf(*job.sequence));
+  if (job.sequence != nullptr) return costs_.EstimateSequence(SequenceSizeOf(*job.sequence));
   return costs_.EstimateLike(job.lane, job.bytes);
 }
 
 std::optional<Clock::Duration> DeviceSlot::KnownTimeOf(const JobTraits& job, uint64_t bytes) const {
-  if (job.sequence != nullptr) return costs_.EstimateSequence(WorkOf(*job.sequence));
+  if (job.sequence != nullptr) return costs_.EstimateSequence(SequenceSizeOf(*job.sequence));
   return costs_.Estimate(job.lane, bytes);
 }
 
 void DeviceSlot::LearnTimeOf(const JobTraits& job, uint64_t bytes, Clock::Duration took) {
   if (job.sequence != nullptr) {
-    costs_.ObserveSequence(WorkOf(*job.sequence), took);
+    costs_.ObserveSequence(SequenceSizeOf(*job.sequence), took);
   } else {
     costs_.Observe(job.lane, bytes, took);
   }
@@ -255,8 +254,6 @@ absl::StatusOr<std::unique_ptr<ComputeDevice>> DeviceSlot::Create() {
     old = std::move(device_);
     device_ = nullptr;
     past_transfers_ = Sum(past_transfers_, transfers_);
-    past_transfers_.budget_bytes = 0;
-    past_transfers_.kept_bytes = 0;
     transfers_ = {};
   }
   // The new device may need the memory of the old one.

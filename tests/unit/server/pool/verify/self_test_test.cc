@@ -122,8 +122,8 @@ TEST(CalibrationTest, LearnsTheCostsOfLanesThatStandForAll) {
   EXPECT_EQ(costs.Estimate(other, 0), std::nullopt);
   EXPECT_GT(costs.EstimateLike(other, 1 << 20), costs.EstimateLike(other, 0));
   // What a further step costs is known by itself.
-  const SequenceCost two = {.edge_bytes = 2 << 20, .steps = 2, .step_bytes = 4 << 20};
-  const SequenceCost ten = {.edge_bytes = 2 << 20, .steps = 10, .step_bytes = 20 << 20};
+  const SequenceSize two = {.edge_bytes = 2 << 20, .steps = 2, .step_bytes = 4 << 20};
+  const SequenceSize ten = {.edge_bytes = 2 << 20, .steps = 10, .step_bytes = 20 << 20};
   const Clock::Duration further = *costs.EstimateSequence(ten) - *costs.EstimateSequence(two);
   // The ends of a sequence are those of calls of all kinds, some of which have small results.
   const double expected = 8 * (10'000 + 2 * (1 << 20) / 10.0);
