@@ -38,8 +38,4 @@ absl::StatusOr<std::unique_ptr<const D3D12Module>> LoadModule() {
 }  // namespace
 }  // namespace opserve::d3d12
 
-extern "C" const opserve::d3d12::ModuleEntry* opserve_d3d12_module() {
-  static constexpr opserve::d3d12::ModuleEntry kEntry = {opserve::d3d12::kModuleAbi,
-                                                         &opserve::d3d12::LoadModule};
-  return &kEntry;
-}
+OPSERVE_D3D12_MODULE(opserve::d3d12::LoadModule)

@@ -49,4 +49,11 @@ using ModuleFunction = const ModuleEntry*();
 
 }  // namespace opserve::d3d12
 
+// Defines that symbol, in no namespace. `load`: the function of ModuleEntry::load.
+#define OPSERVE_D3D12_MODULE(load)                                                               \
+  extern "C" const opserve::d3d12::ModuleEntry* opserve_d3d12_module() {                         \
+    static constexpr opserve::d3d12::ModuleEntry kEntry = {opserve::d3d12::kModuleAbi, &(load)}; \
+    return &kEntry;                                                                              \
+  }
+
 #endif  // OPSERVE_SERVER_D3D12_MODULE_MODULE_H_
