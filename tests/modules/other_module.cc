@@ -20,7 +20,7 @@ class OtherModule final : public D3D12Module {
   }
 
  private:
-  const std::vector<AdapterInfo> adapters_;
+  const std::vector<AdapterInfo> adapters_ = {};
 };
 
 absl::StatusOr<std::unique_ptr<const D3D12Module>> LoadModule() {
