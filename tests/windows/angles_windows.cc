@@ -1,6 +1,6 @@
 // The sine, cosine and tangent that the reference calls, in the place of mingw-w64's own. Those are
-// the x87's instructions, whose pi has 66 digits, so that for large angles they have few right
-// digits or none. These reduce angles by as many digits of pi as it takes.
+// the x87's instructions, whose pi has 66 bits, so that for large angles they have few right bits
+// or none. These reduce angles by as many bits of pi as it takes.
 
 #include <quadmath.h>
 
