@@ -43,7 +43,7 @@ struct KernelKey {
   }
 };
 
-// Whether kernels of `op` round what they compute. Their bodies are long.
+// Whether kernels of the family of `op` round what they compute. Most bodies there are long.
 constexpr bool HasArithmetic(const OpTraits& op) {
   return op.family == OpFamily::kArithmetic || op.family == OpFamily::kActivation ||
          op.family == OpFamily::kElementary;

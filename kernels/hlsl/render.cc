@@ -6,8 +6,10 @@
 #include <iterator>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "kernels/hlsl/expressions.h"
 
 namespace opserve::hlsl {
@@ -92,11 +94,6 @@ std::string Bindings(const Kernel& kernel) {
   absl::StrAppend(&text, "RWByteAddressBuffer Output : register(u0);\n");
   return absl::StrCat(
       text, LeavesOpen(kernel.op.id) ? "RWByteAddressBuffer Open : register(u1);\n\n" : "\n");
-}
-
-// Whether the body of `op` may call elementary functions.
-bool HasElementary(const OpTraits& op) {
-  return op.family == OpFamily::kElementary || op.family == OpFamily::kActivation;
 }
 
 // A function that computes one element from its operands.
@@ -335,6 +332,15 @@ std::string StridedMain(const Kernel& kernel) {
                       count, ";\n    }\n  }\n", MarkOpen(kernel), "}\n");
 }
 
+// Whether `expression` calls a function that `text` has.
+bool Calls(absl::string_view expression, absl::string_view text) {
+  const auto is_called = [text](absl::string_view word) {
+    return absl::StrContains(text, absl::StrCat("uint ", word, "("));
+  };
+  return absl::c_any_of(absl::StrSplit(expression, absl::ByAnyChar("(), "), absl::SkipEmpty()),
+                        is_called);
+}
+
 // The files one after the other; empty where one cannot be read.
 std::string ReadFiles(const std::string& folder, std::initializer_list<const char*> names) {
   std::string text;
@@ -368,10 +374,15 @@ std::vector<KernelKey> AllKernelKeys() {
 
 std::string RenderKernel(const KernelKey& key, const Bodies& bodies) {
   const Kernel kernel = KernelOf(key);
+  const absl::string_view expression = ExpressionOf(key.op);
+  // Each file builds upon those before it.
+  const bool has_open = LeavesOpen(key.op);
+  const bool has_elementary = has_open || Calls(expression, bodies.elementary);
+  const bool has_arithmetic = has_elementary || Calls(expression, bodies.arithmetic);
   return absl::StrCat(
-      LaneMacros(kernel), bodies.common, HasArithmetic(kernel.op) ? bodies.arithmetic : "",
-      HasElementary(kernel.op) ? bodies.elementary : "", LeavesOpen(key.op) ? bodies.open : "",
-      Bindings(kernel), ElementFunction(kernel),
+      LaneMacros(kernel), bodies.common, has_arithmetic ? bodies.arithmetic : "",
+      has_elementary ? bodies.elementary : "", has_open ? bodies.open : "", Bindings(kernel),
+      ElementFunction(kernel),
       key.layout == LayoutClass::kPacked ? PackedMain(kernel) : StridedMain(kernel));
 }
 

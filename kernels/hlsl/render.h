@@ -25,12 +25,13 @@ namespace opserve::hlsl {
 // All kernels of the operator table whose row has an HLSL body, in the order of the table.
 std::vector<KernelKey> AllKernelKeys();
 
-// The text of the *.hlsli files.
+// The text of the *.hlsli files. Kernels have what their row's HLSL column calls, and the files
+// before it.
 struct Bodies {
   std::string common;      // part of every kernel
-  std::string arithmetic;  // part of those of arithmetic, activations and elementary functions
-  std::string elementary;  // part of those of activations and elementary functions
-  std::string open;        // part of those that may leave elements open
+  std::string arithmetic;  // numbers of 64 bits, and what needs no more
+  std::string elementary;  // elementary functions
+  std::string open;        // what may leave elements open
 
   bool empty() const {
     return common.empty() || arithmetic.empty() || elementary.empty() || open.empty();
