@@ -139,6 +139,7 @@ Json ToJson(const DeviceInfo& device) {
           {"pending_requests", device.pending_requests},
           {"pending_bytes", device.pending_bytes},
           {"batches_in_flight", device.batches_in_flight},
+          {"memory_budget_bytes", device.memory_budget_bytes},
           {"kept_bytes", device.kept_bytes},
           {"lease_left_ms", absl::ToInt64Milliseconds(device.lease_left)},
           {"counters", CountersAsJson(device.counters)}};

@@ -129,6 +129,7 @@ DeviceInfo Decode(const v1::DeviceInfo& device) {
   info.pending_requests = device.pending_requests();
   info.pending_bytes = device.pending_bytes();
   info.batches_in_flight = device.batches_in_flight();
+  info.memory_budget_bytes = device.memory_budget_bytes();
   info.kept_bytes = device.kept_bytes();
   info.lease_left = absl::Milliseconds(device.lease_left_ms());
   info.counters = Decode(device.counters());

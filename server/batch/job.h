@@ -81,7 +81,8 @@ struct RunRecord {
   int attempts = 1;
   // Whether the result was compared with the processor's.
   bool is_verified = false;
-  // This job's part of `ran`, by its bytes: what the job costs its client.
+  // This job's part, by its bytes, of the time in which the device was at work on the batch and on
+  // no other: what the job costs its client.
   Clock::Duration cost{};
 };
 

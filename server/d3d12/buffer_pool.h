@@ -74,7 +74,15 @@ class BufferPool {
   };
 
   // Keeps at most `budget` bytes of buffers, on loan or idle.
-  BufferPool(uint64_t budget, Create create) : budget_(budget), create_(std::move(create)) {}
+  BufferPool(uint64_t budget, Create create) : create_(std::move(create)), budget_(budget) {}
+
+  // From now on it is `budget` bytes. Idle buffers that exceed it are given up; those on loan stay.
+  void SetBudget(uint64_t budget) {
+    std::vector<Buffer> dropped;  // destroyed after the lock
+    MutexLock lock(mutex_);
+    budget_ = budget;
+    Trim(0, dropped);
+  }
 
   // An idle buffer, or a new one, for which idle ones of other sizes make room. RESOURCE_EXHAUSTED
   // where the budget does not allow it, else the error of `create`; where that is short of memory,
@@ -106,6 +114,15 @@ class BufferPool {
     MutexLock lock(mutex_);
     return total_;
   }
+  uint64_t budget() const {
+    MutexLock lock(mutex_);
+    return budget_;
+  }
+  // Whether the buffers take more than the budget, which was larger when they were made.
+  bool is_over_budget() const {
+    MutexLock lock(mutex_);
+    return total_ > budget_;
+  }
   // Bytes of the budget that are not on loan.
   uint64_t room() const {
     MutexLock lock(mutex_);
@@ -116,20 +133,24 @@ class BufferPool {
   uint64_t Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     uint64_t on_loan = total_;
     for (const auto& [size, buffer] : idle_) on_loan -= size;
-    return budget_ - on_loan;
+    return budget_ - std::min(budget_, on_loan);
   }
 
-  // Drops idle buffers, the largest first, until `size` bytes fit. False, and none is dropped, if
-  // they never will.
+  // Drops idle buffers until `size` bytes fit. False, and none is dropped, if they never will.
   bool MakeRoom(uint64_t size, std::vector<Buffer>& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (size > Room()) return false;
-    while (total_ + size > budget_) {
+    Trim(size, dropped);
+    return true;
+  }
+
+  // Drops idle buffers, the largest first, until `size` bytes fit or there are none.
+  void Trim(uint64_t size, std::vector<Buffer>& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    while (total_ + size > budget_ && !idle_.empty()) {
       const auto largest = std::prev(idle_.end());
       total_ -= largest->first;
       dropped.push_back(std::move(largest->second));
       idle_.erase(largest);
     }
-    return true;
   }
 
   void DropIdle(std::vector<Buffer>& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -140,20 +161,25 @@ class BufferPool {
     idle_.clear();
   }
 
-  absl::Status OverBudget(uint64_t size) const {
+  absl::Status OverBudget(uint64_t size) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return absl::ResourceExhaustedError(
         absl::StrCat("A buffer of ", size, " bytes exceeds what is left of the device's budget (",
                      budget_, " bytes)."));
   }
 
+  // `buffer` is destroyed after the lock where it is not kept.
   void GiveBack(uint64_t size, Buffer buffer) {
     MutexLock lock(mutex_);
-    idle_.emplace(size, std::move(buffer));
+    if (total_ > budget_) {
+      total_ -= size;
+    } else {
+      idle_.emplace(size, std::move(buffer));
+    }
   }
 
-  const uint64_t budget_;
   const Create create_;
   mutable Mutex mutex_;
+  uint64_t budget_ ABSL_GUARDED_BY(mutex_);
   std::multimap<uint64_t, Buffer> idle_ ABSL_GUARDED_BY(mutex_);
   uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -57,6 +57,14 @@ class ContentCache {
     return lease;
   }
 
+  // The pool has `budget` bytes from now on. Where buffers and copies take more, idle buffers are
+  // given up, and then the least recently used copies that nobody has a share of.
+  void SetBudget(uint64_t budget) {
+    buffers_.SetBudget(budget);
+    // What a slab took is idle once its copies are gone.
+    while (buffers_.is_over_budget() && DropOldestSlab()) buffers_.SetBudget(budget);
+  }
+
   // Room for a copy that is not kept yet; nullptr where there is none.
   Share Prepare(uint64_t bytes) {
     absl::StatusOr<Part> part = slabs_.Acquire(bytes);

@@ -21,6 +21,7 @@
 #include "server/d3d12/dispatch.h"
 #include "server/d3d12/dispatch_pieces.h"
 #include "server/d3d12/kernel_costs.h"
+#include "server/d3d12/memory_budget.h"
 #include "server/d3d12/pipeline_cache.h"
 #include "server/d3d12/queue.h"
 #include "server/d3d12/recording.h"
@@ -94,6 +95,15 @@ absl::Status NoKernel(const hlsl::KernelKey& key, absl::string_view why) {
                                                " of ", NameOf(key.lane), why));
 }
 
+// What the driver allows now.
+uint64_t BudgetOf(const Device& device, uint64_t own_bytes, uint64_t cap) {
+  return MemoryBudgetOf({.adapter_bytes = device.adapter().memory_bytes,
+                         .is_shared = device.shares_memory(),
+                         .report = device.memory(),
+                         .own_bytes = own_bytes},
+                        cap);
+}
+
 }  // namespace
 
 struct D3D12Device::Impl {
@@ -102,7 +112,7 @@ struct D3D12Device::Impl {
         device(std::move(made)),
         profile(ProfileOf(device->adapter(), limits.name, feature_level)),
         buffers(
-            limits.memory_budget,
+            BudgetOf(*device, 0, limits.memory_budget),
             [this](uint64_t bytes) { return device->CreateBuffer(BufferKind::kDefault, bytes); }),
         contents(buffers),
         pipelines([this](const std::byte* const& code) -> absl::StatusOr<Pipeline> {
@@ -129,6 +139,8 @@ struct D3D12Device::Impl {
   // Bounds the commands of `dispatch` by what its kernel is expected to take. Returns what it
   // computes.
   KernelWork Bound(const hlsl::KernelKey& kernel, Dispatch& dispatch) const;
+  // Has the buffers take no more than the adapter has to give, where nobody has asked lately.
+  void UpdateBudget();
   // Memory for so many bytes of inputs and to read back, buffers of so many for results, a word for
   // kernels that leave elements open, and what copies there is room for.
   absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t input_bytes, uint64_t readback_bytes,
@@ -179,6 +191,9 @@ struct D3D12Device::Impl {
   std::atomic<int64_t> expected_under_way = 0;
   // When the last wait for a submission was over.
   std::atomic<std::chrono::steady_clock::time_point> last_end{};
+  // When the driver is to be asked for its memory again.
+  std::atomic<std::chrono::steady_clock::time_point> next_report{options.now() +
+                                                                 options.memory_interval};
   // As TransferCounters tells them.
   std::atomic<uint64_t> uploaded_bytes = 0;
   std::atomic<uint64_t> kept_inputs = 0;
@@ -196,6 +211,14 @@ absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& ke
   return NoKernel(key, absl::StrCat(" on this device: ", pipeline.status().message()));
 }
 
+void D3D12Device::Impl::UpdateBudget() {
+  const auto now = options.now();
+  auto due = next_report.load();
+  // One thread asks; the others do with what was said before.
+  if (now < due || !next_report.compare_exchange_strong(due, now + options.memory_interval)) return;
+  contents.SetBudget(BudgetOf(*device, buffers.total_bytes(), options.memory_budget));
+}
+
 absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
     uint64_t input_bytes, uint64_t readback_bytes, std::span<const uint64_t> result_buffers,
     bool leaves_open, ContentTransfers<Buffer> transfers) {
@@ -204,6 +227,7 @@ absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
     absl::Status status = device->status();
     return status.ok() ? why : status;
   };
+  UpdateBudget();
   SubmissionMemory memory{.contents = std::move(transfers)};
   memory.uploads = memory.contents.Uploads(input_bytes);
   const uint64_t upload_bytes = memory.uploads.empty() ? 1 : memory.uploads.back().end;
@@ -374,7 +398,7 @@ absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(
   for (auto [ring, kind] : {std::pair(&impl->upload, BufferKind::kUpload),
                             std::pair(&impl->readback, BufferKind::kReadback)}) {
     absl::StatusOr<std::unique_ptr<StagingRing>> made =
-        StagingRing::Create(*impl->device, kind, options.staging_bytes, options.memory_budget);
+        StagingRing::Create(*impl->device, kind, options.staging_bytes, impl->buffers.budget());
     if (!made.ok()) return made.status();
     *ring = *std::move(made);
   }
@@ -407,7 +431,8 @@ absl::Status D3D12Device::Run(std::span<const DeviceCall> calls) {
 }
 
 TransferCounters D3D12Device::transfers() const {
-  return {.kept_bytes = impl_->contents.bytes(),
+  return {.budget_bytes = impl_->buffers.budget(),
+          .kept_bytes = impl_->contents.bytes(),
           .uploaded_bytes = impl_->uploaded_bytes,
           .kept_inputs = impl_->kept_inputs,
           .evictions = impl_->contents.evictions()};

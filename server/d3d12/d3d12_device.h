@@ -23,11 +23,11 @@ namespace opserve::d3d12 {
 struct DeviceOptions {
   // Name of the device instead of "d3d12/" with the adapter's name; for several on one adapter.
   std::string name = {};
-  // Bytes of the buffers in the device's memory: in use, kept for the next batch, or copies of
+  // Most bytes of the buffers in the device's memory: in use, kept for the next batch, or copies of
   // inputs and results that have a ContentId, which leave when a batch needs their room. Each
   // counts with what it takes of the device: whole units of 64 KiB; copies are parts of buffers of
-  // 64 MiB. So much again per direction may be mapped for batches that are larger than the staging
-  // memory.
+  // 64 MiB. Less where the adapter has less to give (memory_budget.h). So much as when the device
+  // was made may be mapped per direction for batches that are larger than the staging memory.
   uint64_t memory_budget = uint64_t{1} << 30;
   // Bytes of mapped memory per direction; multiples of 256. Holds two batches of the largest usual
   // size, of which one is uploaded while the other one runs.
@@ -39,7 +39,9 @@ struct DeviceOptions {
   // How long a submission may take before the device counts as hung, apart from the time for its
   // bytes or the kernels: see HangLimit.
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);
-  // Tells the time by which costs of kernels are learnt.
+  // How often the driver is asked what memory the adapter has to give.
+  std::chrono::nanoseconds memory_interval = std::chrono::seconds(1);
+  // Tells the time by which costs of kernels are learnt, and the driver is asked.
   std::function<std::chrono::steady_clock::time_point()> now = &std::chrono::steady_clock::now;
 };
 

@@ -42,6 +42,13 @@ absl::StatusOr<ComPtr<ID3D12RootSignature>> CreateRootSignature(const Runtime::I
   return root_signature;
 }
 
+absl::StatusOr<bool> SharesMemory(ID3D12Device& device) {
+  D3D12_FEATURE_DATA_ARCHITECTURE architecture{};
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(
+      device.CheckFeatureSupport(D3D12_FEATURE_ARCHITECTURE, &architecture, sizeof(architecture))));
+  return architecture.UMA != 0;
+}
+
 D3D12_HEAP_TYPE HeapOf(BufferKind kind) {
   if (kind == BufferKind::kUpload) return D3D12_HEAP_TYPE_UPLOAD;
   if (kind == BufferKind::kReadback) return D3D12_HEAP_TYPE_READBACK;
@@ -75,6 +82,9 @@ absl::Status Device::Initialize() {
       CreateRootSignature(runtime, *device_.Get());
   if (!root_signature.ok()) return root_signature.status();
   root_signature_ = *std::move(root_signature);
+  const absl::StatusOr<bool> shares_memory = SharesMemory(*device_.Get());
+  if (!shares_memory.ok()) return shares_memory.status();
+  shares_memory_ = *shares_memory;
   return absl::OkStatus();
 }
 
@@ -109,6 +119,10 @@ absl::StatusOr<ComPtr<ID3D12PipelineState>> Device::CreatePipeline(
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_->CreateComputePipelineState(
       &desc, IID_ID3D12PipelineState, reinterpret_cast<void**>(pipeline.GetAddressOf()))));
   return pipeline;
+}
+
+std::optional<MemoryReport> Device::memory() const {
+  return runtime_->impl().MemoryOf(adapter_.index);
 }
 
 uint64_t Device::UntoldFailures() const { return runtime_->impl().UntoldFailures(); }

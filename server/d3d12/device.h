@@ -8,12 +8,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/base/mutex.h"
 #include "server/d3d12/runtime/api.h"
+#include "server/d3d12/runtime/memory_report.h"
 #include "server/d3d12/runtime/runtime.h"
 
 namespace opserve::d3d12 {
@@ -48,6 +50,8 @@ class Device {
   ID3D12Device& api() const { return *device_.Get(); }
   ID3D12RootSignature& root_signature() const { return *root_signature_.Get(); }
   const AdapterInfo& adapter() const { return adapter_; }
+  // Whether the adapter works in the machine's memory.
+  bool shares_memory() const { return shares_memory_; }
 
   // A buffer of `bytes` bytes. Those of kind kDefault can be written by kernels.
   absl::StatusOr<ComPtr<ID3D12Resource>> CreateBuffer(BufferKind kind, uint64_t bytes) const;
@@ -56,6 +60,7 @@ class Device {
   absl::StatusOr<ComPtr<ID3D12PipelineState>> CreatePipeline(std::span<const std::byte> code) const;
 
   // See Runtime::Impl.
+  std::optional<MemoryReport> memory() const;
   uint64_t UntoldFailures() const;
   bool WaitUntilIdle() const;
 
@@ -75,6 +80,7 @@ class Device {
   const AdapterInfo adapter_;
   ComPtr<ID3D12Device> device_;
   ComPtr<ID3D12RootSignature> root_signature_;
+  bool shares_memory_ = false;
   mutable Mutex mutex_;
   absl::Status lost_ ABSL_GUARDED_BY(mutex_);
 };

@@ -86,6 +86,9 @@ struct DeviceCall {
 
 // What a device did to have inputs in its own memory. It keeps copies of tensors with a ContentId.
 struct TransferCounters {
+  // Bytes of its memory that all that it holds for calls may take now; 0 where it has none of its
+  // own.
+  uint64_t budget_bytes = 0;
   // Bytes of its memory that the copies take now.
   uint64_t kept_bytes = 0;
   // Counted since it was made; proto/opserve/device_counters.def tells what each counter counts.

@@ -94,6 +94,7 @@ void AddDevice(MetricSet& set, const DeviceStatus& device, const TensorStore& te
 #define OPSERVE_POOL_COUNTER(NAME) add(MetricId::kDevice_##NAME, device.counters.NAME);
 #define OPSERVE_TRANSFER_COUNTER(NAME) add(MetricId::kDevice_##NAME, device.transfers.NAME);
 #include "proto/opserve/device_counters.def"
+  add(MetricId::kDeviceMemoryBudget, device.transfers.budget_bytes);
   add(MetricId::kDeviceKeptBytes, device.transfers.kept_bytes);
   add(MetricId::kDeviceResidentBytes, tensors.BytesOn(profile.name));
 }

@@ -1,5 +1,6 @@
 #include "server/pool/batch_runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -95,7 +96,8 @@ std::vector<BatchRunner::Entry> BatchRunner::Prepare(Batch& batch) {
 }
 
 void BatchRunner::Attempt(ComputeDevice& device, std::span<Entry> entries, bool may_split) {
-  const LaneKey lane = (*entries.front().held)->traits().lane;
+  // All are of its lane.
+  const JobTraits& first = (*entries.front().held)->traits();
   uint64_t bytes = 0;
   bool is_typical = true;
   std::vector<DeviceCall> calls;
@@ -109,14 +111,14 @@ void BatchRunner::Attempt(ComputeDevice& device, std::span<Entry> entries, bool 
     ++(*entry.held)->progress().attempts;
   }
   const Clock::Duration expected =
-      slot_.costs().Estimate(lane, bytes).value_or(Clock::Duration::zero());
+      slot_.KnownTimeOf(first, bytes).value_or(Clock::Duration::zero());
   Timing timing;
   const absl::Status status = TimedRun(device, calls, expected, timing);
   if (!status.ok()) {
     OnRunFailed(device, entries, status, may_split);
     return;
   }
-  if (is_typical) slot_.costs().Observe(lane, bytes, timing.ran);
+  if (is_typical) slot_.LearnTimeOf(first, bytes, timing.busy);
   slot_.Count([&](SlotCounters& counters) { ++counters.batches[entries.size()]; });
   slot_.OnSuccess(device);
   if (slot_.is_gpu()) Verify(device, entries);
@@ -129,7 +131,11 @@ absl::Status BatchRunner::TimedRun(ComputeDevice& device, std::span<const Device
   const absl::Cleanup end_run = [this, run] { slot_.EndRun(run); };
   timing.start = parts_.clock.Now();
   absl::Status status = device.Run(calls);
-  timing.ran = parts_.clock.Now() - timing.start;
+  const Clock::TimePoint end = parts_.clock.Now();
+  timing.ran = end - timing.start;
+  timing.busy = timing.ran;
+  // A GPU begins with a batch once it is done with the one before.
+  if (slot_.is_gpu()) timing.busy = end - std::max(timing.start, last_end_.exchange(end));
   return status;
 }
 
@@ -203,7 +209,7 @@ void BatchRunner::AnswerEach(std::span<Entry> entries, const Timing& timing) {
     record.queued = timing.start - job->traits().accepted;
     record.ran = timing.ran;
     record.cost =
-        std::chrono::duration_cast<Clock::Duration>(timing.ran * (weight(*job) / weights));
+        std::chrono::duration_cast<Clock::Duration>(timing.busy * (weight(*job) / weights));
     record.batch_size = entries.size();
     record.attempts = job->progress().attempts;
     record.is_verified = entry.is_verified;

@@ -6,6 +6,7 @@
 #ifndef OPSERVE_SERVER_POOL_BATCH_RUNNER_H_
 #define OPSERVE_SERVER_POOL_BATCH_RUNNER_H_
 
+#include <atomic>
 #include <optional>
 #include <span>
 #include <vector>
@@ -57,6 +58,8 @@ class BatchRunner {
   struct Timing {
     Clock::TimePoint start{};
     Clock::Duration ran{};
+    // `ran` without the time in which a GPU was at work on other batches.
+    Clock::Duration busy{};
   };
 
   void RunUnguarded(Batch& batch);
@@ -85,6 +88,8 @@ class BatchRunner {
 
   const Parts parts_;
   DeviceSlot& slot_;
+  // When the last run of any thread ended.
+  std::atomic<Clock::TimePoint> last_end_{};
   // Held while kernels are tested, so that no two threads test the same ones.
   Mutex testing_;
 };

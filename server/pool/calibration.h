@@ -5,6 +5,8 @@
 #ifndef OPSERVE_SERVER_POOL_CALIBRATION_H_
 #define OPSERVE_SERVER_POOL_CALIBRATION_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "server/base/clock.h"
 #include "server/device/compute_device.h"
@@ -12,10 +14,16 @@
 
 namespace opserve {
 
-// Runs the lanes that stand for all, packed and strided, at a small and a large size, and puts the
-// times into `costs`, which then estimates other lanes like them. Fails with the first run that
-// fails.
-absl::Status Calibrate(ComputeDevice& device, const Clock& clock, CostModel& costs);
+// Bytes of the small size.
+inline constexpr uint32_t kSmallCalibrationBytes = uint32_t{64} << 10;
+
+// Runs the lanes that stand for all, packed and strided, at a small and a large size of the lane's
+// input: one shows the time per call, one that per byte. Runs a chain of steps, too, where the
+// device has kernels for it. Puts the times into `costs`, which then estimates other lanes, and
+// sequences, like them. Before that it has the device work until its clocks and its bus have had
+// time to speed up. `large_bytes`: at most a GiB. Fails with the first run that fails.
+absl::Status Calibrate(ComputeDevice& device, const Clock& clock, uint64_t large_bytes,
+                       CostModel& costs);
 
 }  // namespace opserve
 

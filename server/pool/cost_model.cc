@@ -8,6 +8,9 @@ namespace {
 // What an observation weighs when the next one is made: about the last 20 count.
 constexpr double kDecay = 0.95;
 
+// Runs of up to about so many bytes weigh the same: what they take is mostly the same, too.
+constexpr double kLightBytes = 64 << 10;
+
 // Sizes tell the time per byte only where their deviation is at least this share of their mean:
 // otherwise the slope would be noise, and far off at other sizes.
 constexpr double kLeastSpread = 0.5;
@@ -20,18 +23,35 @@ Clock::Duration FromNanoseconds(double nanoseconds) {
 
 LaneKey Merged(LaneKey lane) {
   lane.attributes = {};
-  if (lane.sequence != 0) lane.sequence = 1;
   return lane;
+}
+
+// Of so many runs of `bytes` bytes together.
+double TimeOf(const CostLine& line, size_t runs, uint64_t bytes) {
+  return line.fixed_ns() * static_cast<double>(runs) +
+         line.per_byte_ns() * static_cast<double>(bytes);
 }
 
 }  // namespace
 
+SequenceWork WorkOf(const SequenceInvocation& sequence) {
+  SequenceWork work = {.steps = sequence.steps.size()};
+  for (const uint64_t bytes : sequence.input_bytes) work.edge_bytes += bytes;
+  for (size_t i = 0; i < sequence.outputs.size(); ++i) work.edge_bytes += sequence.output_bytes(i);
+  for (const SequenceStep& step : sequence.steps) {
+    work.step_bytes += step.call->output_bytes;
+    for (const uint64_t bytes : step.call->input_bytes) work.step_bytes += bytes;
+  }
+  return work;
+}
+
 void CostLine::Observe(double bytes, double nanoseconds) {
-  weight_ = weight_ * kDecay + 1;
-  sum_x_ = sum_x_ * kDecay + bytes;
-  sum_y_ = sum_y_ * kDecay + nanoseconds;
-  sum_xx_ = sum_xx_ * kDecay + bytes * bytes;
-  sum_xy_ = sum_xy_ * kDecay + bytes * nanoseconds;
+  const double weight = 1 / (1 + bytes / kLightBytes);
+  weight_ = weight_ * kDecay + weight;
+  sum_x_ = sum_x_ * kDecay + weight * bytes;
+  sum_y_ = sum_y_ * kDecay + weight * nanoseconds;
+  sum_xx_ = sum_xx_ * kDecay + weight * bytes * bytes;
+  sum_xy_ = sum_xy_ * kDecay + weight * bytes * nanoseconds;
   Fit();
 }
 
@@ -59,8 +79,7 @@ std::optional<Clock::Duration> CostModel::Estimate(const LaneKey& lane, uint64_t
   MutexLock lock(mutex_);
   const auto found = lanes_.find(Merged(lane));
   if (found == lanes_.end()) return std::nullopt;
-  const CostLine& line = found->second;
-  return FromNanoseconds(line.fixed_ns() + line.per_byte_ns() * static_cast<double>(bytes));
+  return FromNanoseconds(TimeOf(found->second, 1, bytes));
 }
 
 std::optional<Clock::Duration> CostModel::EstimateLike(const LaneKey& lane, uint64_t bytes) const {
@@ -75,14 +94,35 @@ std::optional<Clock::Duration> CostModel::EstimateLike(const LaneKey& lane, uint
 
 Clock::Duration CostModel::EstimateAny(size_t runs, uint64_t bytes) const {
   MutexLock lock(mutex_);
-  return FromNanoseconds(any_.fixed_ns() * static_cast<double>(runs) +
-                         any_.per_byte_ns() * static_cast<double>(bytes));
+  return FromNanoseconds(TimeOf(any_, runs, bytes));
+}
+
+void CostModel::ObserveSequence(const SequenceWork& work, Clock::Duration took) {
+  MutexLock lock(mutex_);
+  // One step is a call, and without calls nobody knows what the ends cost.
+  if (work.steps < 2 || lanes_.empty()) return;
+  const double further = static_cast<double>(took.count()) - TimeOf(any_, 1, work.edge_bytes);
+  if (!step_) step_.emplace();
+  step_->Observe(static_cast<double>(work.step_bytes) / static_cast<double>(work.steps),
+                 std::max(further, 0.0) / static_cast<double>(work.steps - 1));
+}
+
+std::optional<Clock::Duration> CostModel::EstimateSequence(const SequenceWork& work) const {
+  MutexLock lock(mutex_);
+  if (lanes_.empty()) return std::nullopt;
+  if (!step_ || work.steps == 0) {
+    return FromNanoseconds(TimeOf(any_, work.steps, work.step_bytes));
+  }
+  const size_t further = work.steps - 1;
+  return FromNanoseconds(TimeOf(any_, 1, work.edge_bytes) +
+                         TimeOf(*step_, further, work.step_bytes / work.steps * further));
 }
 
 void CostModel::Clear() {
   MutexLock lock(mutex_);
   lanes_.clear();
   any_ = {};
+  step_.reset();
 }
 
 }  // namespace opserve

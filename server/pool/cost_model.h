@@ -10,14 +10,16 @@
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
+#include "kernels/sequence.h"
 #include "proto/base/mutex.h"
 #include "server/base/clock.h"
 #include "server/device/lane_key.h"
 
 namespace opserve {
 
-// A line through observed (bytes, time) by least squares, in which each observation weighs less
-// than the one after it. Both coefficients are at least 0. Not thread-safe.
+// A line through observed (bytes, time) by least squares. A run weighs the less the more bytes it
+// has, so that errors of long runs do not drown the time that every run takes, and each observation
+// less than the one after it. Both coefficients are at least 0. Not thread-safe.
 class CostLine {
  public:
   // Takes in a run.
@@ -38,19 +40,35 @@ class CostLine {
   double per_byte_ns_ = 0;
 };
 
+// What a sequence does: bytes that come and go at its ends, the number of its steps, and the bytes
+// of the inputs and the output of all of them.
+struct SequenceWork {
+  uint64_t edge_bytes = 0;
+  size_t steps = 0;
+  uint64_t step_bytes = 0;
+};
+SequenceWork WorkOf(const SequenceInvocation& sequence);
+
 // The costs of one device. A batch counts as one run of all its bytes. Attributes do not tell lanes
-// apart here, and neither do sequences: kernels are bound by memory, and clients must not be able
-// to make lanes without end. Thread-safe.
+// apart here: kernels are bound by memory, and clients must not be able to make lanes without end.
+//
+// A sequence costs what a call with its inputs and results does, and for each further step what a
+// step does that finds its inputs on the device. Thread-safe.
 class CostModel {
  public:
   // A run of `bytes` bytes of inputs and outputs took `took`.
   void Observe(const LaneKey& lane, uint64_t bytes, Clock::Duration took);
+  // The same of a sequence, which tells something once calls have told what its ends cost.
+  void ObserveSequence(const SequenceWork& work, Clock::Duration took);
 
   // Expected time of a run; nullopt if the lane has never been observed.
   std::optional<Clock::Duration> Estimate(const LaneKey& lane, uint64_t bytes) const;
 
   // The same, by what other lanes take if this one has never been observed; nullopt if none has.
   std::optional<Clock::Duration> EstimateLike(const LaneKey& lane, uint64_t bytes) const;
+
+  // The same of a sequence; where none has been observed, its steps cost what calls do.
+  std::optional<Clock::Duration> EstimateSequence(const SequenceWork& work) const;
 
   // Expected time of `runs` runs of `bytes` bytes together, of whatever lanes; 0 if nothing has
   // been observed.
@@ -63,6 +81,8 @@ class CostModel {
   mutable Mutex mutex_;
   absl::flat_hash_map<LaneKey, CostLine> lanes_ ABSL_GUARDED_BY(mutex_);
   CostLine any_ ABSL_GUARDED_BY(mutex_);
+  // Of a step within a sequence.
+  std::optional<CostLine> step_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace opserve

@@ -16,11 +16,12 @@
 namespace opserve {
 
 DeviceKeeper::DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger,
-                           std::function<void()> on_idle)
+                           uint64_t calibration_bytes, std::function<void()> on_idle)
     : slots_(slots),
       router_(router),
       clock_(clock),
       logger_(logger),
+      calibration_bytes_(calibration_bytes),
       on_idle_(std::move(on_idle)) {}
 
 Clock::TimePoint DeviceKeeper::Maintain() {
@@ -76,11 +77,11 @@ absl::Status DeviceKeeper::CalibrateSlot(DeviceSlot& slot, ComputeDevice& device
   if (!is_processor_calibrated_) {
     const std::shared_ptr<ComputeDevice> serving = processor.serving();
     StoppableDevice measured(*serving, is_stopped_);
-    absl::Status status = Calibrate(measured, clock_, processor.costs());
+    absl::Status status = Calibrate(measured, clock_, calibration_bytes_, processor.costs());
     if (!status.ok()) return status;
     is_processor_calibrated_ = true;
   }
-  return Calibrate(device, clock_, slot.costs());
+  return Calibrate(device, clock_, calibration_bytes_, slot.costs());
 }
 
 absl::StatusOr<std::vector<SelfTestResult>> DeviceKeeper::SelfTest(absl::string_view device) {

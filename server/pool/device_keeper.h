@@ -23,10 +23,10 @@ namespace opserve {
 // Thread-safe, but Maintain is for one thread at a time. Holds no lock.
 class DeviceKeeper {
  public:
-  // All must outlive the keeper. `on_idle` is called where the end of a test leaves a device idle,
-  // and somebody wants to know.
+  // All must outlive the keeper. `calibration_bytes`: see PoolOptions. `on_idle` is called where
+  // the end of a test leaves a device idle, and somebody wants to know.
   DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger,
-               std::function<void()> on_idle);
+               uint64_t calibration_bytes, std::function<void()> on_idle);
 
   // Makes what is due, one device after the other. Returns when that is to be done again; kNever:
   // not before a device is lost.
@@ -52,6 +52,7 @@ class DeviceKeeper {
   Router& router_;
   const Clock& clock_;
   Logger& logger_;
+  const uint64_t calibration_bytes_;
   const std::function<void()> on_idle_;
   // Of the thread in Maintain.
   bool is_processor_calibrated_ = false;

@@ -138,7 +138,7 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
           DeviceSource{.profile = processor->profile(), .create = nullptr},
           ProcessorLimits(options.cpu_workers), options.health, shared)),
       router(slots),
-      keeper(slots, router, clock_in, logger_in, [this] { OnIdle(); }),
+      keeper(slots, router, clock_in, logger_in, options.calibration_bytes, [this] { OnIdle(); }),
       sampler(options.verify_rate),
       runner_parts{clock_in, logger_in, router, *processor, sampler},
       processor_runner(runner_parts, slots.processor()),
@@ -186,10 +186,8 @@ bool DevicePool::Impl::IsForThisThread(const JobTraits& traits) {
   // The queue refuses what is late.
   if (traits.deadline <= clock.Now()) return false;
   if (traits.bytes <= kShortBytes) return true;
-  return slots.processor()
-             .costs()
-             .Estimate(traits.lane, traits.bytes)
-             .value_or(Clock::Duration()) <= kLongestInline;
+  return slots.processor().KnownTimeOf(traits, traits.bytes).value_or(Clock::Duration::zero()) <=
+         kLongestInline;
 }
 
 void DevicePool::Impl::StartThreads(absl::string_view name, DeviceSlot& slot, BatchRunner& runner,

@@ -40,6 +40,8 @@ struct PoolOptions {
   // Share of the GPU results that is compared with the processor's, 0 to 1.
   double verify_rate = 0;
   HealthOptions health;
+  // Bytes of the large calls by which hardware is measured before it joins: more than caches hold.
+  uint64_t calibration_bytes = uint64_t{32} << 20;
 };
 
 // A device as it is now.

@@ -32,6 +32,7 @@ size_t ExpectedRuns(const BatchQueue::Load& load, const BatchLimits& limits) {
 
 TransferCounters Sum(const TransferCounters& a, const TransferCounters& b) {
   TransferCounters sum;
+  sum.budget_bytes = a.budget_bytes + b.budget_bytes;
   sum.kept_bytes = a.kept_bytes + b.kept_bytes;
 #define OPSERVE_TRANSFER_COUNTER(NAME) sum.NAME = a.NAME + b.NAME;
 #include "proto/opserve/device_counters.def"
@@ -108,18 +109,21 @@ bool DeviceSlot::SupportsAll(const JobTraits& job) const {
 }
 
 std::optional<Clock::Duration> DeviceSlot::EstimateOf(const JobTraits& job) const {
-  if (job.sequence == nullptr) return costs_.EstimateLike(job.lane, job.bytes);
-  const std::optional<Clock::Duration> known = costs_.Estimate(job.lane, job.bytes);
-  if (known) return known;
-  Clock::Duration total{};
-  for (const SequenceStep& step : job.sequence->steps) {
-    uint64_t bytes = step.call->output_bytes;
-    for (const uint64_t input : step.call->input_bytes) bytes += input;
-    const std::optional<Clock::Duration> one = costs_.EstimateLike(LaneKeyOf(*step.call), bytes);
-    if (!one) return std::nullopt;
-    total += *one;
+  if (job.sequence != nullptr) return costs_.EstimateSequence(WorkOf(*job.sequence));
+  return costs_.EstimateLike(job.lane, job.bytes);
+}
+
+std::optional<Clock::Duration> DeviceSlot::KnownTimeOf(const JobTraits& job, uint64_t bytes) const {
+  if (job.sequence != nullptr) return costs_.EstimateSequence(WorkOf(*job.sequence));
+  return costs_.Estimate(job.lane, bytes);
+}
+
+void DeviceSlot::LearnTimeOf(const JobTraits& job, uint64_t bytes, Clock::Duration took) {
+  if (job.sequence != nullptr) {
+    costs_.ObserveSequence(WorkOf(*job.sequence), took);
+  } else {
+    costs_.Observe(job.lane, bytes, took);
   }
-  return total;
 }
 
 bool DeviceSlot::CanRun(const JobTraits& job) const {
@@ -251,6 +255,7 @@ absl::StatusOr<std::unique_ptr<ComputeDevice>> DeviceSlot::Create() {
     old = std::move(device_);
     device_ = nullptr;
     past_transfers_ = Sum(past_transfers_, transfers_);
+    past_transfers_.budget_bytes = 0;
     past_transfers_.kept_bytes = 0;
     transfers_ = {};
   }
@@ -265,6 +270,7 @@ void DeviceSlot::Install(std::shared_ptr<ComputeDevice> device,
   {
     MutexLock lock(mutex_);
     feature_level_ = device->profile().feature_level;
+    transfers_ = device->transfers();
     device_ = std::move(device);
     supported_ = std::move(supported);
     tested_ = {tested.begin(), tested.end()};

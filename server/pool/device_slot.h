@@ -74,9 +74,14 @@ class DeviceSlot {
   // Whether it has kernels for all that the job consists of. No GPU has for a ScaleBias, nor for
   // sequences that show the bits of computed NaNs, in which devices differ.
   bool SupportsAll(const JobTraits& job) const;
-  // Expected time of the job alone; a sequence like which none has run takes as long as its steps
-  // one by one, and a lane that has not run as long as others do. nullopt if nothing is known.
+  // Expected time of the job alone; a lane that has not run takes as long as others do. nullopt if
+  // nothing is known.
   std::optional<Clock::Duration> EstimateOf(const JobTraits& job) const;
+  // The same of a run of jobs like this one, of `bytes` bytes together; nullopt if its lane has
+  // never run.
+  std::optional<Clock::Duration> KnownTimeOf(const JobTraits& job, uint64_t bytes) const;
+  // Such a run kept the device busy for `took`.
+  void LearnTimeOf(const JobTraits& job, uint64_t bytes, Clock::Duration took);
   // Whether it takes jobs, and has kernels for all of this one.
   bool CanRun(const JobTraits& job) const;
   // What placing a job needs to know.

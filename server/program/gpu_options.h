@@ -20,8 +20,9 @@ struct GpuOptions {
   bool allow_software = false;
   // Devices made for each adapter.
   int instances = 1;
-  // Bytes of device memory that the tensors of one device may take.
-  uint64_t memory_bytes = uint64_t{1} << 30;
+  // Most bytes of device memory that the tensors of one device take; UINT64_MAX: as many as the
+  // adapter has to give (server/d3d12/memory_budget.h).
+  uint64_t memory_bytes = UINT64_MAX;
   // A device that does not finish within it, plus a time that grows with the bytes, is lost.
   std::chrono::milliseconds timeout = std::chrono::seconds(10);
 };

@@ -98,6 +98,8 @@ void AddNetworkOptions(CLI::App& app, ServerOptions& server) {
       ->check(Between(size_t{0}, size_t{500000}));
 }
 
+constexpr absl::string_view kAuto = "auto";
+
 // The bytes that a text such as "64MiB" means; an error text goes to `error`.
 uint64_t SizeOf(std::string text, std::string& error) {
   uint64_t value = 0;
@@ -107,20 +109,23 @@ uint64_t SizeOf(std::string text, std::string& error) {
   return value;
 }
 
-// A size in bytes, with or without a unit. The text is kept, so that --print-config prints it.
+// A size in bytes, with or without a unit. The text is kept, so that --print-config prints it. One
+// whose default is "auto" is also set to that, which is UINT64_MAX: whatever there is.
 void AddSize(CLI::App& app, const std::string& name, uint64_t& value, const char* default_text,
              uint64_t least, uint64_t most, const std::string& description) {
-  const auto check = [least, most](const std::string& text) {
+  const bool has_auto = absl::string_view(default_text) == kAuto;
+  const auto check = [least, most, has_auto](const std::string& text) {
     std::string error;
+    if (has_auto && text == kAuto) return error;
     const uint64_t size = SizeOf(text, error);
     if (error.empty() && (size < least || size > most)) {
       error = absl::StrCat("Value ", text, " not in range ", least, " to ", most);
     }
     return error;
   };
-  const auto assign = [&value](const std::string& text) {
+  const auto assign = [&value, has_auto](const std::string& text) {
     std::string error;
-    value = SizeOf(text, error);
+    value = has_auto && text == kAuto ? UINT64_MAX : SizeOf(text, error);
   };
   app.add_option_function<std::string>(name, assign, description)
       ->type_name("SIZE")
@@ -265,8 +270,10 @@ void AddDeviceOptions(CLI::App& app, ProgramOptions& options, RawValues& raw) {
   app.add_option("--device-instances", gpu.instances, "Devices made for each adapter, up to 16")
       ->capture_default_str()
       ->check(Between(1, 16));
-  AddSize(app, "--device-memory", gpu.memory_bytes, "1GiB", kMiB, kTiB,
-          "Memory that the tensors of one device may take, 1MiB to 1TiB");
+  AddSize(app, "--device-memory", gpu.memory_bytes, "auto", kMiB, kTiB,
+          "Most memory that the tensors of one device take, 1MiB to 1TiB; auto: three quarters of "
+          "what its driver says there is, a quarter where that is the machine's. What there is "
+          "bounds a size, too");
   app.add_option("--device-timeout", raw.device_timeout_s,
                  "Time after which a device that does not finish counts as lost, plus one that "
                  "grows with the bytes, up to 3600")

@@ -87,6 +87,7 @@ void AddDevice(const DeviceStatus& device, v1::GetServerInfoResponse& info) {
   out.set_pending_requests(device.pending);
   out.set_pending_bytes(device.pending_bytes);
   out.set_batches_in_flight(static_cast<uint32_t>(device.in_flight));
+  out.set_memory_budget_bytes(device.transfers.budget_bytes);
   out.set_kept_bytes(device.transfers.kept_bytes);
   WriteCounters(device, *out.mutable_counters());
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <set>
@@ -27,6 +28,8 @@ struct RealFunctions {
   PFN_vkGetInstanceProcAddr GetInstanceProcAddr = nullptr;
   PFN_vkGetDeviceProcAddr GetDeviceProcAddr = nullptr;
   PFN_vkEnumeratePhysicalDevices EnumeratePhysicalDevices = nullptr;
+  PFN_vkEnumerateDeviceExtensionProperties EnumerateDeviceExtensionProperties = nullptr;
+  PFN_vkGetPhysicalDeviceMemoryProperties2 GetPhysicalDeviceMemoryProperties2KHR = nullptr;
   PFN_vkCreateDevice CreateDevice = nullptr;
   PFN_vkDestroyDevice DestroyDevice = nullptr;
   PFN_vkGetDeviceQueue GetDeviceQueue = nullptr;
@@ -61,6 +64,15 @@ struct ModelDevice {
   std::vector<HeldSubmission> held = {};
   // Fences that the real device is to signal, or has.
   std::set<VkFence> submitted = {};
+};
+
+// What adapters say of their memory.
+struct MemoryTold {
+  enum class Kind { kReal, kTold, kNone };
+
+  Kind kind = Kind::kReal;
+  uint64_t budget_bytes = 0;
+  uint64_t used_bytes = 0;
 };
 
 struct Armed {
@@ -116,6 +128,8 @@ class Model {
   std::map<VkDevice, ModelDevice> devices ABSL_GUARDED_BY(mutex);
   std::map<VkQueue, VkDevice> device_of_queue ABSL_GUARDED_BY(mutex);
   std::map<VkDeviceMemory, uint64_t> memory ABSL_GUARDED_BY(mutex);
+  MemoryTold memory_told ABSL_GUARDED_BY(mutex);
+  uint64_t memory_reports ABSL_GUARDED_BY(mutex) = 0;
   uint64_t waits ABSL_GUARDED_BY(mutex) = 0;
   uint64_t resets ABSL_GUARDED_BY(mutex) = 0;
   bool are_odd_ones_shown ABSL_GUARDED_BY(mutex) = false;
@@ -161,6 +175,62 @@ VkResult EnumeratePhysicalDevices(VkInstance instance, uint32_t* count,
     ++*count;
   }
   return result;
+}
+
+// Those of the real adapter, with VK_EXT_memory_budget or without it.
+VkResult EnumerateDeviceExtensionProperties(VkPhysicalDevice adapter, const char* layer,
+                                            uint32_t* count, VkExtensionProperties* properties) {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  const auto list = model.real.EnumerateDeviceExtensionProperties;
+  if (layer != nullptr || model.memory_told.kind == MemoryTold::Kind::kReal) {
+    return list(adapter, layer, count, properties);
+  }
+  uint32_t real_count = 0;
+  if (const VkResult result = list(adapter, nullptr, &real_count, nullptr); result != VK_SUCCESS) {
+    return result;
+  }
+  std::vector<VkExtensionProperties> all(real_count);
+  list(adapter, nullptr, &real_count, all.data());
+  std::erase_if(all, [](const VkExtensionProperties& extension) {
+    return std::string_view(extension.extensionName) == VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+  });
+  if (model.memory_told.kind == MemoryTold::Kind::kTold) {
+    VkExtensionProperties& added = all.emplace_back();
+    std::strcpy(added.extensionName, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    added.specVersion = VK_EXT_MEMORY_BUDGET_SPEC_VERSION;
+  }
+  if (properties == nullptr) {
+    *count = static_cast<uint32_t>(all.size());
+    return VK_SUCCESS;
+  }
+  *count = std::min(*count, static_cast<uint32_t>(all.size()));
+  std::copy_n(all.begin(), *count, properties);
+  return *count < all.size() ? VK_INCOMPLETE : VK_SUCCESS;
+}
+
+void GetPhysicalDeviceMemoryProperties2KHR(VkPhysicalDevice adapter,
+                                           VkPhysicalDeviceMemoryProperties2* properties) {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  model.real.GetPhysicalDeviceMemoryProperties2KHR(adapter, properties);
+  auto* const next = static_cast<VkBaseOutStructure*>(properties->pNext);
+  if (next == nullptr ||
+      next->sType != VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT) {
+    return;
+  }
+  ++model.memory_reports;
+  if (model.memory_told.kind != MemoryTold::Kind::kTold) return;
+  // All of it is in the first heap that the adapter has to itself.
+  auto* const budgets = reinterpret_cast<VkPhysicalDeviceMemoryBudgetPropertiesEXT*>(next);
+  MemoryTold left = model.memory_told;
+  for (uint32_t i = 0; i < VK_MAX_MEMORY_HEAPS; ++i) {
+    const bool is_own =
+        i < properties->memoryProperties.memoryHeapCount &&
+        (properties->memoryProperties.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0;
+    budgets->heapBudget[i] = is_own ? std::exchange(left.budget_bytes, 0) : 0;
+    budgets->heapUsage[i] = is_own ? std::exchange(left.used_bytes, 0) : 0;
+  }
 }
 
 VkResult CreateDevice(VkPhysicalDevice adapter, const VkDeviceCreateInfo* info,
@@ -346,6 +416,8 @@ PFN_vkVoidFunction FindOwn(std::string_view name) {
 #define OPSERVE_OWN_FUNCTION(NAME) \
   if (name == "vk" #NAME) return reinterpret_cast<PFN_vkVoidFunction>(&NAME)
   OPSERVE_OWN_FUNCTION(EnumeratePhysicalDevices);
+  OPSERVE_OWN_FUNCTION(EnumerateDeviceExtensionProperties);
+  OPSERVE_OWN_FUNCTION(GetPhysicalDeviceMemoryProperties2KHR);
   OPSERVE_OWN_FUNCTION(CreateDevice);
   OPSERVE_OWN_FUNCTION(DestroyDevice);
   OPSERVE_OWN_FUNCTION(GetDeviceQueue);
@@ -391,6 +463,8 @@ void FindRealFunctions(VkInstance instance, RealFunctions& real) {
   SetRealAdapterFunctions(of_adapters);
   find("vkGetDeviceProcAddr", real.GetDeviceProcAddr);
   find("vkEnumeratePhysicalDevices", real.EnumeratePhysicalDevices);
+  find("vkEnumerateDeviceExtensionProperties", real.EnumerateDeviceExtensionProperties);
+  find("vkGetPhysicalDeviceMemoryProperties2KHR", real.GetPhysicalDeviceMemoryProperties2KHR);
   find("vkCreateDevice", real.CreateDevice);
   find("vkDestroyDevice", real.DestroyDevice);
   find("vkGetDeviceQueue", real.GetDeviceQueue);
@@ -467,6 +541,30 @@ uint64_t FaultyVulkan::resets() {
   Model& model = Model::Get();
   MutexLock lock(model.mutex);
   return model.resets;
+}
+
+void FaultyVulkan::ReportRealMemory() {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  model.memory_told = {MemoryTold::Kind::kReal};
+}
+
+void FaultyVulkan::ReportMemory(uint64_t budget_bytes, uint64_t used_bytes) {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  model.memory_told = {MemoryTold::Kind::kTold, budget_bytes, used_bytes};
+}
+
+void FaultyVulkan::ReportNoMemory() {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  model.memory_told = {MemoryTold::Kind::kNone};
+}
+
+uint64_t FaultyVulkan::memory_reports() {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  return model.memory_reports;
 }
 
 uint64_t FaultyVulkan::waits() {

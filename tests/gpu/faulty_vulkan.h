@@ -63,6 +63,14 @@ class FaultyVulkan {
   // Calls of vkResetFences so far, which is what follows a fence that is signalled.
   static uint64_t resets();
 
+  // What adapters say of their memory from now on: as real ones do, which is how it begins; these
+  // numbers, by VK_EXT_memory_budget; or nothing, as drivers without that extension.
+  static void ReportRealMemory();
+  static void ReportMemory(uint64_t budget_bytes, uint64_t used_bytes);
+  static void ReportNoMemory();
+  // How often they were asked.
+  static uint64_t memory_reports();
+
   // Calls of vkWaitForFences so far.
   static uint64_t waits();
   // Devices that exist, and bytes of their memory.

@@ -61,6 +61,14 @@ TEST(ModuleLoaderTest, ModuleOfAnotherBuildIsRefused) {
   EXPECT_THAT(std::string(reason.message()), HasSubstr("opserve of another day"));
 }
 
+// A run time that opserve does not have.
+TEST(ModuleLoaderTest, ModulesOfOthersAreLoadedToo) {
+  const D3D12Modules loaded = LoadD3D12Modules({OPSERVE_OTHER_MODULE});
+  EXPECT_EQ(loaded.absent.size(), 2u);
+  ASSERT_EQ(loaded.modules.size(), 1u);
+  EXPECT_EQ(loaded.modules[0]->name(), "other");
+}
+
 class ModuleFolderTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(mkdtemp(folder_.data()), nullptr); }

@@ -73,12 +73,13 @@ struct DeviceInfo {
   bool software = false;      // a GPU whose work is done by the processor; kAuto never picks it
 
   State state = State::kUnknown;
-  std::string state_reason;        // why it is not kReady; empty where it is
-  uint64_t pending_requests = 0;   // that wait for it
-  uint64_t pending_bytes = 0;      // of their tensors
-  uint32_t batches_in_flight = 0;  // that it works on
-  uint64_t kept_bytes = 0;         // of its memory that copies of resident tensors take (GPU)
-  absl::Duration lease_left;       // of the lease that has it; 0: it is not leased (GPU)
+  std::string state_reason;          // why it is not kReady; empty where it is
+  uint64_t pending_requests = 0;     // that wait for it
+  uint64_t pending_bytes = 0;        // of their tensors
+  uint32_t batches_in_flight = 0;    // that it works on
+  uint64_t memory_budget_bytes = 0;  // that tensors may take of it, as of its last batch (GPU)
+  uint64_t kept_bytes = 0;           // of its memory that copies of resident tensors take (GPU)
+  absl::Duration lease_left;         // of the lease that has it; 0: it is not leased (GPU)
   DeviceCounters counters;
 };
 

@@ -24,7 +24,7 @@ class D3D12Module {
  public:
   virtual ~D3D12Module() = default;
 
-  // "vkd3d" or "wsl".
+  // "vkd3d", "wsl", or what somebody else calls it.
   virtual std::string name() const = 0;
   // All adapters, in the driver's order.
   virtual const std::vector<AdapterInfo>& adapters() const = 0;

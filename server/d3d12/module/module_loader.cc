@@ -1,12 +1,15 @@
 #include "server/d3d12/module/module_loader.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "server/d3d12/runtime/shared_library.h"
 
 namespace opserve::d3d12 {
@@ -14,7 +17,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Those of opserve, in the order in which their adapters are listed.
 constexpr const char* kRuntimes[] = {"vkd3d", "wsl"};
+
+constexpr absl::string_view kPrefix = "opserve-d3d12-";
+constexpr absl::string_view kSuffix = ".so";
+
+// All that there may be: opserve's own, and what else the directories have.
+std::vector<std::string> Runtimes(const std::vector<std::string>& directories) {
+  std::vector<std::string> runtimes(std::begin(kRuntimes), std::end(kRuntimes));
+  std::set<std::string> others;
+  for (const std::string& directory : directories) {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+      const std::string file = entry.path().filename().string();
+      absl::string_view name = file;
+      if (absl::ConsumePrefix(&name, kPrefix) && absl::ConsumeSuffix(&name, kSuffix) &&
+          std::find(runtimes.begin(), runtimes.end(), name) == runtimes.end()) {
+        others.emplace(name);
+      }
+    }
+  }
+  runtimes.insert(runtimes.end(), others.begin(), others.end());
+  return runtimes;
+}
 
 // The module's path in the first directory that has it; empty if none does.
 std::string FindModule(const std::string& file, const std::vector<std::string>& directories) {
@@ -28,7 +54,7 @@ std::string FindModule(const std::string& file, const std::vector<std::string>& 
 
 absl::StatusOr<std::unique_ptr<const D3D12Module>> LoadOne(
     const std::string& runtime, const std::vector<std::string>& directories) {
-  const std::string file = absl::StrCat("opserve-d3d12-", runtime, ".so");
+  const std::string file = absl::StrCat(kPrefix, runtime, kSuffix);
   const std::string path = FindModule(file, directories);
   if (path.empty()) {
     return absl::NotFoundError(
@@ -60,7 +86,7 @@ std::vector<std::string> ModuleDirectories() {
 
 D3D12Modules LoadD3D12Modules(const std::vector<std::string>& directories) {
   D3D12Modules loaded;
-  for (const char* runtime : kRuntimes) {
+  for (const std::string& runtime : Runtimes(directories)) {
     absl::StatusOr<std::unique_ptr<const D3D12Module>> module = LoadOne(runtime, directories);
     if (module.ok()) {
       loaded.modules.push_back(*std::move(module));

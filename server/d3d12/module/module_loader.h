@@ -16,7 +16,7 @@ namespace opserve::d3d12 {
 
 // A run time that cannot be used here, which is nothing unusual.
 struct AbsentRuntime {
-  // "vkd3d" or "wsl".
+  // "vkd3d", "wsl", or that of a module of somebody else.
   std::string name;
   // What is missing, for the log: NOT_FOUND where a library or driver is, FAILED_PRECONDITION where
   // the module belongs to another version of opserve, or the error of the run time.
@@ -32,8 +32,9 @@ struct D3D12Modules {
 // folder of the running program. So it is in installations, in bundles and in build trees.
 std::vector<std::string> ModuleDirectories();
 
-// Loads every run time from the first of `directories` that has its module. Never fails: each run
-// time is in one of the two lists. Modules are never unloaded. Thread-safe.
+// Loads every run time from the first of `directories` that has its module, opserve-d3d12-NAME.so:
+// those that opserve has, and then whatever else is there, by name. Never fails: each run time is
+// in one of the two lists. Modules are never unloaded. Thread-safe.
 D3D12Modules LoadD3D12Modules(const std::vector<std::string>& directories);
 
 }  // namespace opserve::d3d12

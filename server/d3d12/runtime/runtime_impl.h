@@ -6,11 +6,13 @@
 #define OPSERVE_SERVER_D3D12_RUNTIME_RUNTIME_IMPL_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "server/d3d12/runtime/api.h"
 #include "server/d3d12/runtime/hresult.h"
+#include "server/d3d12/runtime/memory_report.h"
 #include "server/d3d12/runtime/runtime.h"
 
 namespace opserve::d3d12 {
@@ -28,6 +30,9 @@ struct Runtime::Impl {
 
   // Makes a device of feature level 11_0 for adapters[index].
   virtual absl::Status CreateDevice(int index, ComPtr<ID3D12Device>& device) const = 0;
+
+  // What the driver says of the memory of adapters[index] now; nullopt where it says nothing.
+  virtual std::optional<MemoryReport> MemoryOf(int /*index*/) const { return std::nullopt; }
 
   // Failures so far, in the calling thread, that the methods of command lists and queues do not
   // tell of: a list in whose recording the number grew must not be executed, and one in whose

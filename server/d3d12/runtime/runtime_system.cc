@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/mutex.h"
 #include "server/d3d12/runtime/adapter_match.h"
 #include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/runtime/runtime_impl.h"
@@ -28,12 +29,17 @@ struct SystemImpl final : Runtime::Impl {
   absl::Status CreateDevice(int index, ComPtr<ID3D12Device>& device) const override;
   bool WaitUntilIdle(ID3D12Device& device) const override;
 
+  std::optional<MemoryReport> MemoryOf(int index) const override;
+
   const SharedLibrary knows_adapters;
   PFN_D3D12_CREATE_DEVICE create_device = nullptr;
+  mutable Mutex mutex;
+  // As they were listed for the latest device of each of `adapters`.
+  mutable std::vector<ComPtr<IUnknown>> handles ABSL_GUARDED_BY(mutex);
 };
 
-// Neither a list of adapters nor an adapter is kept: after an update of the driver they are of no
-// more use, and a device may be made because of that.
+// No device is made of an adapter that is kept: after an update of the driver it is of no more use,
+// and a device may be made because of that.
 absl::Status SystemImpl::CreateDevice(int index, ComPtr<ID3D12Device>& device) const {
   const absl::StatusOr<SystemAdapters> found = EnumerateSystemAdapters(knows_adapters);
   if (!found.ok()) return found.status();
@@ -44,9 +50,22 @@ absl::Status SystemImpl::CreateDevice(int index, ComPtr<ID3D12Device>& device) c
     return absl::UnavailableError(
         absl::StrCat("The adapter \"", adapters[index].name, "\" is not there any more."));
   }
-  return OPSERVE_HRESULT(create_device(found->usable[*place].adapter.Get(), D3D_FEATURE_LEVEL_11_0,
-                                       IID_ID3D12Device,
+  const ComPtr<IUnknown>& adapter = found->usable[*place].adapter;
+  {
+    MutexLock lock(mutex);
+    handles[index] = adapter;
+  }
+  return OPSERVE_HRESULT(create_device(adapter.Get(), D3D_FEATURE_LEVEL_11_0, IID_ID3D12Device,
                                        reinterpret_cast<void**>(device.ReleaseAndGetAddressOf())));
+}
+
+std::optional<MemoryReport> SystemImpl::MemoryOf(int index) const {
+  ComPtr<IUnknown> adapter;
+  {
+    MutexLock lock(mutex);
+    adapter = handles[index];
+  }
+  return MemoryOfSystemAdapter(*adapter.Get());
 }
 
 // A removed device does nothing more: the system has taken it off the hardware. One that hangs is
@@ -108,6 +127,8 @@ absl::StatusOr<std::shared_ptr<const Runtime>> Runtime::Load(const RuntimeLibrar
     adapter.info.runtime = kSystemNames.runtime;
     adapter.info.index = static_cast<int>(impl->adapters.size());
     impl->adapters.push_back(std::move(adapter.info));
+    MutexLock lock(impl->mutex);
+    impl->handles.push_back(std::move(adapter.adapter));
   }
   return std::shared_ptr<const Runtime>(new Runtime(std::move(impl)));
 }

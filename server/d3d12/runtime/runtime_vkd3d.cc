@@ -1,5 +1,6 @@
 // The run time that is libvkd3d over Vulkan.
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "server/d3d12/runtime/shared_library.h"
 #include "server/d3d12/runtime/vkd3d_abi.h"
 #include "server/d3d12/runtime/vulkan_adapters.h"
+#include "server/d3d12/runtime/vulkan_memory.h"
 #include "server/d3d12/runtime/vulkan_watch.h"
 
 namespace opserve::d3d12 {
@@ -30,6 +32,9 @@ struct Vkd3dImpl final : Runtime::Impl {
   absl::Status FindFunctions(const SharedLibrary& library);
   absl::Status FindAdapters(const SharedLibrary& vulkan);
   absl::Status CreateDevice(int index, ComPtr<ID3D12Device>& device) const override;
+  std::optional<MemoryReport> MemoryOf(int index) const override {
+    return memory.ReportOf(physical_devices[index]);
+  }
   uint64_t UntoldFailures() const override { return UntoldVulkanFailures(); }
   absl::Status LossOf(ID3D12Device& device) const override;
   bool WaitUntilIdle(ID3D12Device& device) const override;
@@ -42,6 +47,7 @@ struct Vkd3dImpl final : Runtime::Impl {
   vkd3d::Instance* instance = nullptr;
   // A VkPhysicalDevice per adapter.
   std::vector<void*> physical_devices;
+  VulkanMemory memory;
 };
 
 absl::Status Vkd3dImpl::FindFunctions(const SharedLibrary& library) {
@@ -63,6 +69,7 @@ absl::Status Vkd3dImpl::FindAdapters(const SharedLibrary& vulkan) {
     adapters.push_back(std::move(adapter.info));
     physical_devices.push_back(adapter.physical_device);
   }
+  memory = VulkanMemory(vulkan, instance_get_vk_instance(instance));
   return absl::OkStatus();
 }
 

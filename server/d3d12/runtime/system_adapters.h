@@ -7,12 +7,14 @@
 #define OPSERVE_SERVER_D3D12_RUNTIME_SYSTEM_ADAPTERS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/d3d12/runtime/adapter_info.h"
 #include "server/d3d12/runtime/api.h"
+#include "server/d3d12/runtime/memory_report.h"
 #include "server/d3d12/runtime/shared_library.h"
 
 namespace opserve::d3d12 {
@@ -47,6 +49,9 @@ absl::Status LeftOut(uint32_t place, const absl::Status& why);
 
 // A LUID as one number.
 uint64_t LuidNumber(const LUID& luid);
+
+// What the system says now of the memory of SystemAdapter::adapter; nullopt where it says nothing.
+std::optional<MemoryReport> MemoryOfSystemAdapter(IUnknown& adapter);
 
 // A driver's version as Windows writes it, "31.0.15.3623": four numbers of 16 bits.
 std::string DriverVersion(uint64_t version);

@@ -4,7 +4,7 @@
 #include "server/d3d12/runtime/system_adapters.h"
 
 // clang-format off
-#include <dxgi.h>
+#include <dxgi1_4.h>
 // clang-format on
 
 namespace opserve::d3d12 {
@@ -73,6 +73,20 @@ absl::StatusOr<SystemAdapters> EnumerateSystemAdapters(const SharedLibrary& libr
     return absl::NotFoundError("DXGI knows no adapter.");
   }
   return adapters;
+}
+
+std::optional<MemoryReport> MemoryOfSystemAdapter(IUnknown& adapter) {
+  ComPtr<IDXGIAdapter3> adapter3;
+  if (adapter.QueryInterface(IID_IDXGIAdapter3, reinterpret_cast<void**>(adapter3.GetAddressOf())) <
+      0) {
+    return std::nullopt;
+  }
+  DXGI_QUERY_VIDEO_MEMORY_INFO info{};
+  // Where an adapter works in the machine's memory, that is its local one.
+  if (adapter3->QueryVideoMemoryInfo(0, DXGI_MEMORY_SEGMENT_GROUP_LOCAL, &info) < 0) {
+    return std::nullopt;
+  }
+  return MemoryReport{info.Budget, info.CurrentUsage};
 }
 
 }  // namespace opserve::d3d12

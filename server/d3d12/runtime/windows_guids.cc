@@ -3,5 +3,5 @@
 // clang-format off
 #include <initguid.h>
 #include "server/d3d12/runtime/api.h"
-#include <dxgi.h>
+#include <dxgi1_4.h>
 // clang-format on

@@ -119,4 +119,21 @@ absl::StatusOr<SystemAdapters> EnumerateSystemAdapters(const SharedLibrary& libr
   return adapters;
 }
 
+std::optional<MemoryReport> MemoryOfSystemAdapter(IUnknown& adapter) {
+  ComPtr<IDXCoreAdapter> core;
+  if (adapter.QueryInterface(IID_IDXCoreAdapter, reinterpret_cast<void**>(core.GetAddressOf())) <
+          0 ||
+      !core->IsQueryStateSupported(DXCoreAdapterState::AdapterMemoryBudget)) {
+    return std::nullopt;
+  }
+  // Where an adapter works in the machine's memory, that is its local one.
+  const DXCoreAdapterMemoryBudgetNodeSegmentGroup segment{0, DXCoreSegmentGroup::Local};
+  DXCoreAdapterMemoryBudget budget{};
+  if (core->QueryState(DXCoreAdapterState::AdapterMemoryBudget, sizeof(segment), &segment,
+                       sizeof(budget), &budget) < 0) {
+    return std::nullopt;
+  }
+  return MemoryReport{budget.budget, budget.currentUsage};
+}
+
 }  // namespace opserve::d3d12

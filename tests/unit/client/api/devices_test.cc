@@ -35,6 +35,7 @@ v1::DeviceInfo Gpu() {
   gpu.set_pending_requests(3);
   gpu.set_pending_bytes(300);
   gpu.set_batches_in_flight(2);
+  gpu.set_memory_budget_bytes(700);
   gpu.set_kept_bytes(500);
   v1::DeviceCounters& counters = *gpu.mutable_counters();
   counters.set_requests(11);
@@ -79,6 +80,7 @@ TEST(DevicesTest, EveryFieldOfADeviceIsDecoded) {
   EXPECT_EQ(info.pending_requests, 3u);
   EXPECT_EQ(info.pending_bytes, 300u);
   EXPECT_EQ(info.batches_in_flight, 2u);
+  EXPECT_EQ(info.memory_budget_bytes, 700u);
   EXPECT_EQ(info.kept_bytes, 500u);
 }
 

@@ -37,6 +37,7 @@ DeviceInfo Gpu() {
   gpu.pending_requests = 1200;
   gpu.pending_bytes = 3 << 20;
   gpu.batches_in_flight = 2;
+  gpu.memory_budget_bytes = 1 << 30;
   gpu.kept_bytes = 4096;
   gpu.counters = {.requests = 12345,
                   .batches = {{1, 3}, {4, 2}},
@@ -108,7 +109,8 @@ TEST(DeviceReportTest, ProgramsGetEverything) {
     "name": "d3d12/X", "description": "", "kind": "GPU", "threads": 0, "runtime": "vkd3d",
     "driver": "drv 1.2", "feature_level": "11_0", "memory_bytes": 17179869184, "software": false,
     "state": "QUARANTINED", "state_reason": "2 results were wrong", "pending_requests": 1200,
-    "pending_bytes": 3145728, "batches_in_flight": 2, "kept_bytes": 4096, "lease_left_ms": 0,
+    "pending_bytes": 3145728, "batches_in_flight": 2, "memory_budget_bytes": 1073741824, "kept_bytes": 4096,
+    "lease_left_ms": 0,
     "counters": {"requests": 12345,
                  "batches": [{"size": 1, "count": 3}, {"size": 4, "count": 2}],
                  "verified": 50, "mismatches": 2, "faults": 1, "losses": 4, "moved": 5,

@@ -105,6 +105,38 @@ TEST_F(BufferPoolTest, BudgetIsKept) {
   EXPECT_TRUE(pool_.Acquire(20 * kMinBufferBytes).ok());
 }
 
+TEST_F(BufferPoolTest, ASmallerBudgetDropsIdleBuffers) {
+  auto lease = pool_.Acquire(20 * kMinBufferBytes);
+  ASSERT_TRUE(lease.ok());
+  ASSERT_TRUE(pool_.Acquire(40 * kMinBufferBytes).ok());
+  pool_.SetBudget(50 * kMinBufferBytes);
+  EXPECT_EQ(live_, 20 * kMinBufferBytes);
+  EXPECT_EQ(pool_.total_bytes(), live_);
+  EXPECT_FALSE(pool_.is_over_budget());
+  EXPECT_EQ(pool_.room(), 30 * kMinBufferBytes);
+}
+
+// What is in use exceeds the budget until it comes back, and then does not stay.
+TEST_F(BufferPoolTest, BuffersOnLoanOutliveTheirBudget) {
+  {
+    auto lease = pool_.Acquire(20 * kMinBufferBytes);
+    ASSERT_TRUE(lease.ok());
+    pool_.SetBudget(10 * kMinBufferBytes);
+    EXPECT_TRUE(pool_.is_over_budget());
+    EXPECT_EQ(pool_.room(), 0u);
+    EXPECT_EQ(pool_.Acquire(1).status().code(), absl::StatusCode::kResourceExhausted);
+  }
+  EXPECT_EQ(live_, 0u);
+  EXPECT_EQ(pool_.total_bytes(), 0u);
+  EXPECT_TRUE(pool_.Acquire(10 * kMinBufferBytes).ok());
+}
+
+TEST_F(BufferPoolTest, ALargerBudgetHasMoreRoom) {
+  pool_.SetBudget(200 * kMinBufferBytes);
+  EXPECT_EQ(pool_.budget(), 200 * kMinBufferBytes);
+  EXPECT_TRUE(pool_.Acquire(160 * kMinBufferBytes).ok());
+}
+
 TEST_F(BufferPoolTest, FailureCostsNothing) {
   fails_ = true;
   EXPECT_EQ(pool_.Acquire(5000).status().code(), absl::StatusCode::kResourceExhausted);

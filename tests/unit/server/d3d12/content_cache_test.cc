@@ -217,6 +217,34 @@ TEST_F(ContentSlabsTest, ASlabLeavesForABuffer) {
   EXPECT_TRUE(Has(9) && Has(10) && Has(17));
 }
 
+TEST_F(ContentSlabsTest, ASmallerBudgetHasTheLeastRecentlyUsedSlabsGo) {
+  for (ContentId content = 1; content <= 32; ++content) ASSERT_TRUE(Keep(content, kSlabBytes / 8));
+  for (ContentId content = 1; content <= 8; ++content) ASSERT_TRUE(Has(content));
+  cache_.SetBudget(2 * kSlabBytes + kMinBufferBytes);
+  EXPECT_EQ(live_, 2 * kSlabBytes);
+  EXPECT_EQ(cache_.evictions(), 16u);
+  EXPECT_TRUE(Has(1) && Has(25));
+  EXPECT_FALSE(Has(9) || Has(24));
+  // There is no room for a third slab, until the budget grows again.
+  ASSERT_TRUE(Keep(33, kSlabBytes / 8));
+  EXPECT_EQ(cache_.evictions(), 17u);
+  cache_.SetBudget(4 * kSlabBytes);
+  ASSERT_TRUE(Keep(34, kSlabBytes / 8));
+  EXPECT_EQ(live_, 3 * kSlabBytes);
+}
+
+TEST_F(ContentSlabsTest, WhatIsReadOutlivesItsBudget) {
+  for (ContentId content = 1; content <= 16; ++content) ASSERT_TRUE(Keep(content, kSlabBytes / 8));
+  Cache::Share read = cache_.Find(1, 1);
+  cache_.SetBudget(kMinBufferBytes);
+  EXPECT_EQ(live_, kSlabBytes);
+  EXPECT_TRUE(Has(1));
+  EXPECT_FALSE(Has(9));
+  read = nullptr;
+  cache_.SetBudget(kMinBufferBytes);
+  EXPECT_EQ(live_, 0u);
+}
+
 TEST_F(ContentCacheTest, ServesManyThreads) {
   std::vector<std::thread> threads;
   for (ContentId first : {1, 2, 3, 4}) {

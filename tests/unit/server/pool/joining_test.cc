@@ -137,7 +137,7 @@ class KeeperStopTest : public PoolTest {
       std::make_unique<DeviceSlot>(DeviceSource{.profile = CpuProfile(), .create = nullptr},
                                    BatchLimits(), HealthOptions(), shared_)};
   Router router_{slots_};
-  DeviceKeeper keeper_{slots_, router_, clock_, logger_, [] {}};
+  DeviceKeeper keeper_{slots_, router_, clock_, logger_, 1 << 20, [] {}};
 };
 
 TEST_F(KeeperStopTest, EndsTheSelfTest) {

@@ -250,14 +250,7 @@ TEST_F(PoolSequenceTest, ComputedNansAreAClassAlsoWhereTheyAreMoved) {
   }
 }
 
-TEST(SequenceCostTest, SequencesShareALine) {
-  CostModel costs;
-  costs.Observe(NewSequenceLane(), 1000, std::chrono::microseconds(5));
-  EXPECT_EQ(costs.Estimate(NewSequenceLane(), 1000), std::chrono::microseconds(5));
-  EXPECT_FALSE(costs.Estimate({}, 1000).has_value());
-}
-
-// Until one has run, a sequence is expected to take as long as its steps.
+// Until one has run, a sequence is expected to take as long as its steps, each with its own ends.
 TEST(SequenceCostTest, StepsTellWhatToExpect) {
   const auto sequence = MakeSequence();
   Logger logger(LogFormat::kText, LogLevel::kOff);
@@ -273,8 +266,10 @@ TEST(SequenceCostTest, StepsTellWhatToExpect) {
     slot.costs().Observe(LaneKeyOf(sequence->call(s)), 1000, std::chrono::microseconds(5));
   }
   EXPECT_EQ(slot.EstimateOf(traits), std::chrono::microseconds(20));
-  slot.costs().Observe(traits.lane, traits.bytes, std::chrono::microseconds(7));
-  EXPECT_EQ(slot.EstimateOf(traits), std::chrono::microseconds(7));
+  // One call's ends, and half a microsecond for each further step.
+  slot.LearnTimeOf(traits, traits.bytes, std::chrono::nanoseconds(6500));
+  EXPECT_EQ(slot.EstimateOf(traits), std::chrono::nanoseconds(6500));
+  EXPECT_EQ(slot.KnownTimeOf(traits, traits.bytes), std::chrono::nanoseconds(6500));
 }
 
 }  // namespace

@@ -259,6 +259,11 @@ TEST(ProgramOptionsTest, SizesTakeUnits) {
   EXPECT_EQ(Options({"--max-queued-bytes", "2 gb"}).server.admission.max_bytes, 2ull << 30);
 }
 
+TEST(ProgramOptionsTest, MemoryOfDevicesMayBeWhatThereIs) {
+  EXPECT_EQ(Options({"--device-memory", "auto"}).gpu.memory_bytes, UINT64_MAX);
+  EXPECT_EQ(Options({"--device-memory", "3MiB"}).gpu.memory_bytes, 3ull << 20);
+}
+
 TEST(ProgramOptionsTest, WrongUsageSaysWhatIsWrong) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"--no-such-flag"}, "--no-such-flag"},
@@ -279,6 +284,9 @@ TEST(ProgramOptionsTest, WrongUsageSaysWhatIsWrong) {
       {{"--max-message-bytes", "2GiB"}, "2147483647"},
       {{"--max-message-bytes", "4095"}, "4096"},
       {{"--max-queued-bytes", "64XB"}, "unit"},
+      {{"--max-queued-bytes", "auto"}, "unit"},
+      {{"--device-memory", "automatic"}, "unit"},
+      {{"--device-memory", "1MB", "--device-memory", "12"}, "--device-memory"},
       {{"--max-queued-bytes", "-5"}, "--max-queued-bytes"},
       {{"--max-queued-bytes", "99999999999999999999"}, "--max-queued-bytes"},
       {{"--max-concurrent-requests", "0"}, "1 to 1000000"},

@@ -17,6 +17,8 @@ namespace opserve::testing {
 namespace {
 
 using ::testing::AllOf;
+using std::chrono::microseconds;
+using std::chrono::nanoseconds;
 using ::testing::HasSubstr;
 
 // What is tested of the operator table: (operator, type, type of the output, setting).
@@ -93,11 +95,18 @@ TEST(CalibrationTest, LearnsTheCostsOfLanesThatStandForAll) {
   SimulatedClock clock;
   Device timed;
   timed.script->OnRun([&clock](std::span<const DeviceCall> calls) {
-    const Invocation& call = *calls[0].invocation;
-    clock.Advance(std::chrono::microseconds(50) + std::chrono::nanoseconds(call.output_bytes));
+    // 10 us for each step, and a tenth of a nanosecond per byte of it.
+    if (const SequenceCall* const chain = calls[0].sequence; chain != nullptr) {
+      const auto steps = static_cast<int64_t>(chain->sequence->steps.size());
+      const auto bytes = static_cast<int64_t>(chain->sequence->output_bytes(0));
+      clock.Advance(microseconds(50) + nanoseconds(bytes) +
+                    (steps - 1) * (microseconds(10) + nanoseconds(2 * bytes / 10)));
+      return;
+    }
+    clock.Advance(microseconds(50) + nanoseconds(calls[0].invocation->output_bytes));
   });
   CostModel costs;
-  ASSERT_TRUE(Calibrate(timed.device, clock, costs).ok());
+  ASSERT_TRUE(Calibrate(timed.device, clock, 1 << 20, costs).ok());
   std::mt19937_64 random;
   for (const KernelLane& lane : RepresentativeLanesOf(timed.device)) {
     for (const SampleLayout layout : {SampleLayout::kPacked, SampleLayout::kPadded}) {
@@ -112,6 +121,25 @@ TEST(CalibrationTest, LearnsTheCostsOfLanesThatStandForAll) {
   const LaneKey other = {.op = OpId::ELEMENT_WISE_ABS, .lane_type = DataType::kInt8};
   EXPECT_EQ(costs.Estimate(other, 0), std::nullopt);
   EXPECT_GT(costs.EstimateLike(other, 1 << 20), costs.EstimateLike(other, 0));
+  // What a further step costs is known by itself.
+  const SequenceWork two = {.edge_bytes = 2 << 20, .steps = 2, .step_bytes = 4 << 20};
+  const SequenceWork ten = {.edge_bytes = 2 << 20, .steps = 10, .step_bytes = 20 << 20};
+  const Clock::Duration further = *costs.EstimateSequence(ten) - *costs.EstimateSequence(two);
+  // The ends of a sequence are those of calls of all kinds, some of which have small results.
+  const double expected = 8 * (10'000 + 2 * (1 << 20) / 10.0);
+  EXPECT_NEAR(static_cast<double>(further.count()), expected, expected / 10);
+}
+
+// Simulated time may stand still.
+TEST(CalibrationTest, WarmsTheDeviceUpForAWhile) {
+  SimulatedClock clock;
+  Device timed;
+  CostModel costs;
+  ASSERT_TRUE(Calibrate(timed.device, clock, 1 << 20, costs).ok());
+  const uint64_t still = timed.script->run_count();
+  timed.script->OnRun([&clock](auto) { clock.Advance(std::chrono::milliseconds(10)); });
+  ASSERT_TRUE(Calibrate(timed.device, clock, 1 << 20, costs).ok());
+  EXPECT_EQ(still - (timed.script->run_count() - still), 200u - 10u);
 }
 
 TEST(CalibrationTest, EndsWithTheFirstFailure) {
@@ -119,7 +147,7 @@ TEST(CalibrationTest, EndsWithTheFirstFailure) {
   Device failing;
   failing.script->LoseAtRun(10);
   CostModel costs;
-  EXPECT_TRUE(absl::IsUnavailable(Calibrate(failing.device, clock, costs)));
+  EXPECT_TRUE(absl::IsUnavailable(Calibrate(failing.device, clock, 1 << 20, costs)));
   EXPECT_EQ(failing.script->run_count(), 10u);
 }
 
