@@ -27,7 +27,10 @@ class WindowsAdaptersTest : public ::testing::Test {
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     runtime_ = *std::move(loaded);
   }
-  void TearDown() override { EXPECT_EQ(live_objects_(), 0); }
+  void TearDown() override {
+    runtime_ = nullptr;
+    EXPECT_EQ(live_objects_(), 0);
+  }
 
   // Why no device is made of the adapter.
   std::string AnswerOf(int adapter) {
