@@ -424,8 +424,10 @@ bool D3D12Device::Supports(OpId op, DataType lane) const { return impl_->Support
 
 absl::Status D3D12Device::Run(std::span<const DeviceCall> calls) {
   absl::Status status = impl_->Run(calls);
-  if (absl::IsUnavailable(status)) impl_->MarkLost(status);
-  return status;
+  if (!absl::IsUnavailable(status)) return status;
+  impl_->MarkLost(status);
+  // With what the run time says of it, which a call that failed does not know.
+  return impl_->device->status();
 }
 
 TransferCounters D3D12Device::transfers() const {

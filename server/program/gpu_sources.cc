@@ -15,9 +15,16 @@ using d3d12::AdapterInfo;
 using d3d12::D3D12Module;
 using d3d12::D3D12Modules;
 
+// An adapter that is of no use, and why.
+struct LeftOutAdapter {
+  std::string runtime;
+  absl::Status reason;
+};
+
 // An adapter and the run time that reaches it.
 struct Found {
   std::vector<AdapterInfo> adapters;
+  std::vector<LeftOutAdapter> left_out;
   // Beside each adapter.
   std::vector<std::shared_ptr<const D3D12Module>> modules;
 };
@@ -26,6 +33,9 @@ Found FindAdapters(D3D12Modules& loaded) {
   Found found;
   for (auto& module : loaded.modules) {
     const std::shared_ptr<const D3D12Module> shared = std::move(module);
+    for (const absl::Status& reason : shared->left_out()) {
+      found.left_out.push_back({shared->name(), reason});
+    }
     for (const AdapterInfo& adapter : shared->adapters()) {
       found.adapters.push_back(adapter);
       found.modules.push_back(shared);
@@ -81,6 +91,10 @@ absl::StatusOr<std::vector<DeviceSource>> FindGpus(const GpuOptions& options, Lo
   // Nothing to pick from is the machine's state, not a mistake of whoever named a device.
   if (loaded.modules.empty()) return sources;
   const Found found = FindAdapters(loaded);
+  for (const LeftOutAdapter& adapter : found.left_out) {
+    logger.Log(LogLevel::kWarn, "GPU left out",
+               {{"runtime", adapter.runtime}, {"reason", adapter.reason.message()}});
+  }
   const absl::StatusOr<std::vector<GpuChoice>> choices = SelectGpus(found.adapters, options);
   if (!choices.ok()) return choices.status();
   for (const GpuChoice& choice : *choices) sources.push_back(MakeSource(choice, found, options));
@@ -113,6 +127,9 @@ std::string DescribeAdapters() {
                     device.ok() ? absl::StrCat("feature level ", (*device)->profile().feature_level)
                                 : absl::StrCat("unusable: ", device.status().message()),
                     "\n");
+  }
+  for (const LeftOutAdapter& adapter : found.left_out) {
+    absl::StrAppend(&text, "left out, ", adapter.runtime, ": ", adapter.reason.message(), "\n");
   }
   for (const d3d12::AbsentRuntime& absent : loaded.absent) {
     absl::StrAppend(&text, "no ", absent.name, ": ", absent.reason.message(), "\n");

@@ -10,7 +10,6 @@
 #include "tests/testing/required.h"
 
 namespace opserve::testing {
-namespace {
 
 using d3d12::AdapterInfo;
 using d3d12::D3D12Device;
@@ -20,8 +19,6 @@ absl::StatusOr<std::shared_ptr<const Runtime>> LoadFaultyRuntime() {
   if (!FaultyVulkan::HasLoader()) return absl::NotFoundError("Cannot load libvulkan.so.1.");
   return Runtime::Load({.adapters = OPSERVE_FAULTY_VULKAN});
 }
-
-}  // namespace
 
 const absl::StatusOr<std::shared_ptr<const Runtime>>& FaultyRuntime() {
   static const auto& runtime =

@@ -14,7 +14,10 @@
 
 namespace opserve::testing {
 
-// The run time over that driver, loaded once.
+// The run time over that driver, with what it lists now.
+absl::StatusOr<std::shared_ptr<const d3d12::Runtime>> LoadFaultyRuntime();
+
+// The same, loaded once.
 const absl::StatusOr<std::shared_ptr<const d3d12::Runtime>>& FaultyRuntime();
 
 // For the SetUp of tests: skips them, with the reason, where the machine has no run time or no

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "proto/base/mutex.h"
+#include "tests/gpu/odd_adapters.h"
 
 namespace opserve::testing {
 namespace {
@@ -26,6 +27,7 @@ constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 struct RealFunctions {
   PFN_vkGetInstanceProcAddr GetInstanceProcAddr = nullptr;
   PFN_vkGetDeviceProcAddr GetDeviceProcAddr = nullptr;
+  PFN_vkEnumeratePhysicalDevices EnumeratePhysicalDevices = nullptr;
   PFN_vkEnumerateDeviceExtensionProperties EnumerateDeviceExtensionProperties = nullptr;
   PFN_vkGetPhysicalDeviceMemoryProperties2 GetPhysicalDeviceMemoryProperties2KHR = nullptr;
   PFN_vkCreateDevice CreateDevice = nullptr;
@@ -130,6 +132,7 @@ class Model {
   uint64_t memory_reports ABSL_GUARDED_BY(mutex) = 0;
   uint64_t waits ABSL_GUARDED_BY(mutex) = 0;
   uint64_t resets ABSL_GUARDED_BY(mutex) = 0;
+  bool are_odd_ones_shown ABSL_GUARDED_BY(mutex) = false;
   bool are_waits_held ABSL_GUARDED_BY(mutex) = false;
   bool is_status_awaited ABSL_GUARDED_BY(mutex) = false;
 };
@@ -155,6 +158,23 @@ void Model::Resume(ModelDevice& device) {
     if (Submit(device, submission) != VK_SUCCESS) std::abort();
   }
   changed.NotifyAll();
+}
+
+VkResult EnumeratePhysicalDevices(VkInstance instance, uint32_t* count,
+                                  VkPhysicalDevice* adapters) {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  if (model.Strikes(VulkanCall::kEnumerate, VulkanFault::kNoMemory)) {
+    return VK_ERROR_OUT_OF_HOST_MEMORY;
+  }
+  const uint32_t room = *count;
+  const VkResult result = model.real.EnumeratePhysicalDevices(instance, count, adapters);
+  if (!model.are_odd_ones_shown || result != VK_SUCCESS) return result;
+  for (const VkPhysicalDevice odd : OddAdapters()) {
+    if (adapters != nullptr && *count < room) adapters[*count] = odd;
+    ++*count;
+  }
+  return result;
 }
 
 // Those of the real adapter, with VK_EXT_memory_budget or without it.
@@ -395,6 +415,7 @@ PFN_vkVoidFunction FindDeviceFunction(VkDevice device, const char* name);
 PFN_vkVoidFunction FindOwn(std::string_view name) {
 #define OPSERVE_OWN_FUNCTION(NAME) \
   if (name == "vk" #NAME) return reinterpret_cast<PFN_vkVoidFunction>(&NAME)
+  OPSERVE_OWN_FUNCTION(EnumeratePhysicalDevices);
   OPSERVE_OWN_FUNCTION(EnumerateDeviceExtensionProperties);
   OPSERVE_OWN_FUNCTION(GetPhysicalDeviceMemoryProperties2KHR);
   OPSERVE_OWN_FUNCTION(CreateDevice);
@@ -411,6 +432,13 @@ PFN_vkVoidFunction FindOwn(std::string_view name) {
   OPSERVE_OWN_FUNCTION(ResetFences);
   OPSERVE_OWN_FUNCTION(DestroyFence);
 #undef OPSERVE_OWN_FUNCTION
+#define OPSERVE_ADAPTER_FUNCTION(NAME, FUNCTION) \
+  if (name == NAME) return reinterpret_cast<PFN_vkVoidFunction>(&(FUNCTION))
+  OPSERVE_ADAPTER_FUNCTION("vkGetPhysicalDeviceProperties", PropertiesOfAny);
+  OPSERVE_ADAPTER_FUNCTION("vkGetPhysicalDeviceProperties2KHR", Properties2OfAny);
+  OPSERVE_ADAPTER_FUNCTION("vkGetPhysicalDeviceMemoryProperties", MemoryOfAny);
+  OPSERVE_ADAPTER_FUNCTION("vkGetPhysicalDeviceQueueFamilyProperties", QueuesOfAny);
+#undef OPSERVE_ADAPTER_FUNCTION
   if (name == "vkGetDeviceProcAddr") {
     return reinterpret_cast<PFN_vkVoidFunction>(&FindDeviceFunction);
   }
@@ -427,7 +455,14 @@ void FindRealFunctions(VkInstance instance, RealFunctions& real) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
         real.GetInstanceProcAddr(instance, name));
   };
+  RealAdapterFunctions of_adapters;
+  find("vkGetPhysicalDeviceProperties", of_adapters.properties);
+  find("vkGetPhysicalDeviceProperties2KHR", of_adapters.properties2);
+  find("vkGetPhysicalDeviceMemoryProperties", of_adapters.memory);
+  find("vkGetPhysicalDeviceQueueFamilyProperties", of_adapters.queues);
+  SetRealAdapterFunctions(of_adapters);
   find("vkGetDeviceProcAddr", real.GetDeviceProcAddr);
+  find("vkEnumeratePhysicalDevices", real.EnumeratePhysicalDevices);
   find("vkEnumerateDeviceExtensionProperties", real.EnumerateDeviceExtensionProperties);
   find("vkGetPhysicalDeviceMemoryProperties2KHR", real.GetPhysicalDeviceMemoryProperties2KHR);
   find("vkCreateDevice", real.CreateDevice);
@@ -481,6 +516,12 @@ void FaultyVulkan::ResumeHungDevices() {
   for (auto& [handle, device] : model.devices) {
     if (device.health == Health::kHanging) model.Resume(device);
   }
+}
+
+void FaultyVulkan::ShowOddAdapters(bool are_shown) {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  model.are_odd_ones_shown = are_shown;
 }
 
 void FaultyVulkan::HoldWaits(bool is_held) {

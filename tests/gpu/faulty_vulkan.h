@@ -16,6 +16,7 @@ namespace opserve::testing {
 
 // A function of Vulkan at which a fault strikes.
 enum class VulkanCall {
+  kEnumerate,     // vkEnumeratePhysicalDevices; only fails for want of memory
   kCreateDevice,  // vkCreateDevice
   kSubmit,        // vkQueueSubmit
   kWait,          // vkWaitForFences
@@ -51,6 +52,9 @@ class FaultyVulkan {
   static void ResetHungDevices();
   // Devices that hang go on with what they were given.
   static void ResumeHungDevices();
+
+  // Until the next call with false, instances list the adapters of odd_adapters.h, too.
+  static void ShowOddAdapters(bool are_shown);
 
   // Until the next call with false, vkWaitForFences returns not before that.
   static void HoldWaits(bool is_held);

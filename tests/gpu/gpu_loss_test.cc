@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -166,6 +167,32 @@ TEST_F(GpuLossTest, AQuickSubmissionIsNotTakenForLost) {
   }
   FaultyVulkan::WaitForStatus(false);
   first.join();
+}
+
+class GpuAdaptersTest : public GpuLossTest {};
+
+TEST_F(GpuAdaptersTest, WhatNobodyCanUseIsLeftOut) {
+  FaultyVulkan::ShowOddAdapters(true);
+  const auto runtime = LoadFaultyRuntime();
+  FaultyVulkan::ShowOddAdapters(false);
+  ASSERT_TRUE(runtime.ok()) << runtime.status();
+  const size_t real = (*FaultyRuntime())->adapters().size();
+  ASSERT_EQ((*runtime)->adapters().size(), real + 1);
+  const d3d12::AdapterInfo& liar = (*runtime)->adapters().back();
+  EXPECT_EQ(liar.name, std::string(256, 'm'));
+  EXPECT_EQ(liar.memory_bytes, std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(liar.index, static_cast<int>(real));
+  ASSERT_EQ((*runtime)->left_out().size(), 2u);
+  EXPECT_THAT(MessageOf((*runtime)->left_out()[0]), HasSubstr("no queue has no queue"));
+  EXPECT_THAT(MessageOf((*runtime)->left_out()[1]), HasSubstr("no buffers has buffers of at most"));
+}
+
+TEST_F(GpuAdaptersTest, AListThatCannotBeHadIsAnError) {
+  for (int failing_calls : {1, 2}) {
+    FaultyVulkan::Arm(VulkanCall::kEnumerate, VulkanFault::kNoMemory, failing_calls);
+    const absl::Status status = LoadFaultyRuntime().status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  }
 }
 
 class GpuHangTest : public GpuLossTest {

@@ -85,6 +85,8 @@ TEST_F(SlowGpuTest, ServesBeforeTheDriverIsLoaded) {
   EXPECT_TRUE(RoundOnGpu(*stub, device).ok());
   EXPECT_EQ(device, "d3d12/slow");
   EXPECT_TRUE(server.WaitOutput("GPU joined device=d3d12/slow took_ms="));
+  // An adapter beside it, which is of no use.
+  EXPECT_TRUE(server.WaitOutput("GPU left out runtime=vkd3d reason=\"odd has no queue"));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.WaitExit(), 0) << server.Output();
 }

@@ -16,6 +16,7 @@ class SlowModule final : public D3D12Module {
  public:
   std::string name() const override { return "vkd3d"; }
   const std::vector<AdapterInfo>& adapters() const override { return adapters_; }
+  const std::vector<absl::Status>& left_out() const override { return left_out_; }
   absl::StatusOr<std::unique_ptr<ComputeDevice>> CreateDevice(
       int, const DeviceOptions& options) const override {
     return std::make_unique<testing::NullDevice>(testing::NullProfile(options.name, true),
@@ -25,6 +26,8 @@ class SlowModule final : public D3D12Module {
  private:
   const std::vector<AdapterInfo> adapters_ = {
       {.runtime = "vkd3d", .name = "slow", .driver = "test", .is_software = true}};
+  const std::vector<absl::Status> left_out_ = {
+      absl::UnimplementedError("odd has no queue for graphics and computing.")};
 };
 
 absl::StatusOr<std::unique_ptr<const D3D12Module>> LoadModule() {

@@ -14,6 +14,7 @@ class OtherModule final : public D3D12Module {
  public:
   std::string name() const override { return "other"; }
   const std::vector<AdapterInfo>& adapters() const override { return adapters_; }
+  const std::vector<absl::Status>& left_out() const override { return left_out_; }
   absl::StatusOr<std::unique_ptr<ComputeDevice>> CreateDevice(
       int /*adapter*/, const DeviceOptions& /*options*/) const override {
     return absl::InvalidArgumentError("There is no adapter.");
@@ -21,6 +22,7 @@ class OtherModule final : public D3D12Module {
 
  private:
   const std::vector<AdapterInfo> adapters_ = {};
+  const std::vector<absl::Status> left_out_ = {};
 };
 
 absl::StatusOr<std::unique_ptr<const D3D12Module>> LoadModule() {

@@ -8,11 +8,12 @@
 #include "server/d3d12/d3d12_device.h"
 #include "server/d3d12/runtime/runtime.h"
 #include "server/d3d12/runtime/shared_library.h"
-#include "tests/modules/fake_wsl.h"
+#include "tests/modules/fake_dxcore.h"
 
 namespace opserve::d3d12 {
 namespace {
 
+using opserve::testing::AdapterOddity;
 using ::testing::HasSubstr;
 
 const RuntimeLibraries kFake = {OPSERVE_FAKE_WSL, OPSERVE_FAKE_WSL};
@@ -22,13 +23,17 @@ class WslRuntimeTest : public ::testing::Test {
   void SetUp() override {
     const absl::StatusOr<SharedLibrary> fake = SharedLibrary::Load(OPSERVE_FAKE_WSL);
     ASSERT_TRUE(fake.ok()) << fake.status();
-    ASSERT_TRUE(fake->Find("FakeWslSetAdapterCount", set_adapter_count_).ok());
-    ASSERT_TRUE(fake->Find("FakeWslLiveObjects", live_objects_).ok());
+    ASSERT_TRUE(fake->Find("FakeDxcoreReset", reset_).ok());
+    ASSERT_TRUE(fake->Find("FakeDxcoreSetOddity", set_oddity_).ok());
+    ASSERT_TRUE(fake->Find("FakeDxcoreUpdateDriver", update_driver_).ok());
+    ASSERT_TRUE(fake->Find("FakeDxcoreLiveObjects", live_objects_).ok());
   }
   void TearDown() override { EXPECT_EQ(live_objects_(), 0); }
 
-  decltype(&FakeWslSetAdapterCount) set_adapter_count_ = nullptr;
-  decltype(&FakeWslLiveObjects) live_objects_ = nullptr;
+  decltype(&FakeDxcoreReset) reset_ = nullptr;
+  decltype(&FakeDxcoreSetOddity) set_oddity_ = nullptr;
+  decltype(&FakeDxcoreUpdateDriver) update_driver_ = nullptr;
+  decltype(&FakeDxcoreLiveObjects) live_objects_ = nullptr;
 };
 
 TEST_F(WslRuntimeTest, MissingLibraryIsNamed) {
@@ -41,7 +46,7 @@ TEST_F(WslRuntimeTest, MissingLibraryIsNamed) {
 }
 
 TEST_F(WslRuntimeTest, AdaptersAreDescribed) {
-  set_adapter_count_(2);
+  reset_(2);
   const auto runtime = Runtime::Load(kFake);
   ASSERT_TRUE(runtime.ok()) << runtime.status();
   EXPECT_STREQ((*runtime)->name(), "wsl");
@@ -61,20 +66,77 @@ TEST_F(WslRuntimeTest, AdaptersAreDescribed) {
   EXPECT_EQ(adapters[1].max_buffer_bytes, uint64_t{128} << 20);
 }
 
+// What each of the two adapters answers to who makes a device of it.
+void ExpectTheirAnswers(const std::shared_ptr<const Runtime>& runtime) {
+  EXPECT_THAT(std::string(D3D12Device::Create(runtime, 0).status().message()), HasSubstr("E_FAIL"));
+  EXPECT_THAT(std::string(D3D12Device::Create(runtime, 1).status().message()),
+              HasSubstr("E_NOINTERFACE"));
+}
+
 TEST_F(WslRuntimeTest, DevicesAreMadeOnTheirAdapter) {
-  set_adapter_count_(2);
+  reset_(2);
   const auto runtime = Runtime::Load(kFake);
   ASSERT_TRUE(runtime.ok()) << runtime.status();
-  EXPECT_THAT(std::string(D3D12Device::Create(*runtime, 0).status().message()),
-              HasSubstr("E_FAIL"));
-  EXPECT_THAT(std::string(D3D12Device::Create(*runtime, 1).status().message()),
-              HasSubstr("E_NOINTERFACE"));
+  ExpectTheirAnswers(*runtime);
+}
+
+// After it the adapters of before are removed, and the list has another order.
+TEST_F(WslRuntimeTest, AdaptersAreFoundAgainAfterAnUpdateOfTheDriver) {
+  reset_(2);
+  const auto runtime = Runtime::Load(kFake);
+  ASSERT_TRUE(runtime.ok()) << runtime.status();
+  update_driver_(/*has_new_luids=*/false);
+  ExpectTheirAnswers(*runtime);
+  update_driver_(/*has_new_luids=*/true);
+  ExpectTheirAnswers(*runtime);
+}
+
+TEST_F(WslRuntimeTest, AnAdapterThatIsGoneIsTold) {
+  reset_(2);
+  const auto runtime = Runtime::Load(kFake);
+  ASSERT_TRUE(runtime.ok()) << runtime.status();
+  reset_(1);
+  EXPECT_EQ(D3D12Device::Create(*runtime, 1).status(),
+            absl::UnavailableError("The adapter \"A processor\" is not there any more."));
+}
+
+TEST_F(WslRuntimeTest, OddAdaptersAreLeftOut) {
+  for (const AdapterOddity oddity :
+       {AdapterOddity::kVanished, AdapterOddity::kNoDescription, AdapterOddity::kHugeDescription}) {
+    reset_(2);
+    set_oddity_(0, oddity);
+    const auto runtime = Runtime::Load(kFake);
+    ASSERT_TRUE(runtime.ok()) << runtime.status();
+    ASSERT_EQ((*runtime)->adapters().size(), 1u);
+    EXPECT_EQ((*runtime)->adapters()[0].name, "A processor");
+    EXPECT_EQ((*runtime)->adapters()[0].index, 0);
+    ASSERT_EQ((*runtime)->left_out().size(), 1u);
+    EXPECT_THAT(std::string((*runtime)->left_out()[0].message()),
+                HasSubstr("Adapter 0 of the system: "));
+    EXPECT_THAT(std::string(D3D12Device::Create(*runtime, 0).status().message()),
+                HasSubstr("E_NOINTERFACE"));
+  }
+}
+
+TEST_F(WslRuntimeTest, WhatIsNotNeededMayBeOdd) {
+  for (const AdapterOddity oddity :
+       {AdapterOddity::kNoLuid, AdapterOddity::kNoDriverVersion, AdapterOddity::kMuchMemory}) {
+    reset_(2);
+    set_oddity_(0, oddity);
+    const auto runtime = Runtime::Load(kFake);
+    ASSERT_TRUE(runtime.ok()) << runtime.status();
+    ASSERT_EQ((*runtime)->adapters().size(), 2u);
+    EXPECT_TRUE((*runtime)->left_out().empty());
+    EXPECT_LE((*runtime)->adapters()[0].max_buffer_bytes, uint64_t{2} << 30);
+    update_driver_(/*has_new_luids=*/false);
+    ExpectTheirAnswers(*runtime);
+  }
 }
 
 TEST_F(WslRuntimeTest, MachineWithoutAGpuIsTold) {
   if (access("/dev/dxg", F_OK) == 0) GTEST_SKIP() << "this is WSL";
   for (int count : {0, -1}) {
-    set_adapter_count_(count);
+    reset_(count);
     const absl::Status status = Runtime::Load(kFake).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
     EXPECT_THAT(std::string(status.message()), HasSubstr("/dev/dxg"));

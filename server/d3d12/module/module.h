@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/d3d12/d3d12_device.h"
 #include "server/d3d12/runtime/adapter_info.h"
@@ -27,6 +28,8 @@ class D3D12Module {
   virtual std::string name() const = 0;
   // All adapters, in the driver's order.
   virtual const std::vector<AdapterInfo>& adapters() const = 0;
+  // Adapters that are of no use, in words: which, and why.
+  virtual const std::vector<absl::Status>& left_out() const = 0;
   // A device on adapters()[adapter]. Fails as D3D12Device::Create does.
   virtual absl::StatusOr<std::unique_ptr<ComputeDevice>> CreateDevice(
       int adapter, const DeviceOptions& options) const = 0;

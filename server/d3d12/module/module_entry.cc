@@ -16,6 +16,8 @@ class RuntimeModule final : public D3D12Module {
 
   const std::vector<AdapterInfo>& adapters() const override { return runtime_->adapters(); }
 
+  const std::vector<absl::Status>& left_out() const override { return runtime_->left_out(); }
+
   absl::StatusOr<std::unique_ptr<ComputeDevice>> CreateDevice(
       int adapter, const DeviceOptions& options) const override {
     return D3D12Device::Create(runtime_, adapter, options);

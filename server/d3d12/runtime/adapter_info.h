@@ -22,6 +22,8 @@ struct AdapterInfo {
   // PCI ids; 0 or made up where there is no such hardware.
   uint32_t vendor_id = 0;
   uint32_t device_id = 0;
+  // The system's number of it until it restarts, or has another driver; 0 where none is known.
+  uint64_t luid = 0;
   // Whether the processor does the work.
   bool is_software = false;
   // Bytes of its own memory; of the machine's where it shares that.

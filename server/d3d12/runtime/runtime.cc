@@ -14,4 +14,6 @@ const char* Runtime::name() const { return impl_->name; }
 
 const std::vector<AdapterInfo>& Runtime::adapters() const { return impl_->adapters; }
 
+const std::vector<absl::Status>& Runtime::left_out() const { return impl_->left_out; }
+
 }  // namespace opserve::d3d12

@@ -40,8 +40,10 @@ class Runtime {
 
   // "vkd3d", "wsl" or "windows".
   const char* name() const;
-  // All adapters, in the driver's order.
+  // All adapters of use when the run time was loaded, in the driver's order.
   const std::vector<AdapterInfo>& adapters() const;
+  // Adapters that are there and of no use, in words: which, and why.
+  const std::vector<absl::Status>& left_out() const;
 
   const Impl& impl() const { return *impl_; }
 

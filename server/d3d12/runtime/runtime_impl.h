@@ -53,6 +53,7 @@ struct Runtime::Impl {
   const char* name = "";
   SerializeRootSignature* serialize_root_signature = nullptr;
   std::vector<AdapterInfo> adapters;
+  std::vector<absl::Status> left_out;
 };
 
 }  // namespace opserve::d3d12

@@ -60,10 +60,11 @@ absl::Status Vkd3dImpl::FindFunctions(const SharedLibrary& library) {
 }
 
 absl::Status Vkd3dImpl::FindAdapters(const SharedLibrary& vulkan) {
-  absl::StatusOr<std::vector<VulkanAdapter>> found =
+  absl::StatusOr<VulkanAdapters> found =
       EnumerateVulkanAdapters(vulkan, instance_get_vk_instance(instance));
   if (!found.ok()) return found.status();
-  for (VulkanAdapter& adapter : *found) {
+  left_out = std::move(found->left_out);
+  for (VulkanAdapter& adapter : found->usable) {
     adapter.info.runtime = kName;
     adapters.push_back(std::move(adapter.info));
     physical_devices.push_back(adapter.physical_device);

@@ -33,9 +33,22 @@ struct SystemAdapter {
   ComPtr<IUnknown> adapter;
 };
 
-// All adapters that Direct3D 12 can use, in the system's order. `library`: the one that knows them.
-// NOT_FOUND where the system has none.
-absl::StatusOr<std::vector<SystemAdapter>> EnumerateSystemAdapters(const SharedLibrary& library);
+struct SystemAdapters {
+  // In the system's order.
+  std::vector<SystemAdapter> usable;
+  // Why others are left out, which the system has and does not describe: their place, and a reason.
+  std::vector<absl::Status> left_out;
+};
+
+// All adapters that Direct3D 12 can use, as the system has them now. `library`: the one that knows
+// them. NOT_FOUND where the system has none.
+absl::StatusOr<SystemAdapters> EnumerateSystemAdapters(const SharedLibrary& library);
+
+// Why the adapter in this place of the system's order is left out.
+absl::Status LeftOut(uint32_t place, const absl::Status& why);
+
+// A LUID as one number.
+uint64_t LuidNumber(const LUID& luid);
 
 // What the system says now of the memory of SystemAdapter::adapter; nullopt where it says nothing.
 std::optional<MemoryReport> MemoryOfSystemAdapter(IUnknown& adapter);

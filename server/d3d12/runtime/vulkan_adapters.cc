@@ -4,21 +4,30 @@
 #include <vulkan/vulkan_core.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace opserve::d3d12 {
 namespace {
 
+// What Vulkan promises of every adapter, in texels of a word.
+constexpr uint64_t kLeastBufferBytes = uint64_t{65536} * sizeof(uint32_t);
+// No adapter has more, whatever it says.
+constexpr uint32_t kMostQueueFamilies = 256;
+
 // The functions of an instance that enumeration needs.
 struct Functions {
   PFN_vkEnumeratePhysicalDevices enumerate = nullptr;
   PFN_vkGetPhysicalDeviceProperties properties = nullptr;
   PFN_vkGetPhysicalDeviceMemoryProperties memory = nullptr;
+  PFN_vkGetPhysicalDeviceQueueFamilyProperties queues = nullptr;
   PFN_vkGetPhysicalDeviceProperties2 properties2 = nullptr;  // optional
 };
 
@@ -35,11 +44,18 @@ absl::StatusOr<Functions> FunctionsOf(const SharedLibrary& vulkan, VkInstance in
   };
   if (!find("vkEnumeratePhysicalDevices", functions.enumerate) ||
       !find("vkGetPhysicalDeviceProperties", functions.properties) ||
-      !find("vkGetPhysicalDeviceMemoryProperties", functions.memory)) {
+      !find("vkGetPhysicalDeviceMemoryProperties", functions.memory) ||
+      !find("vkGetPhysicalDeviceQueueFamilyProperties", functions.queues)) {
     return absl::InternalError("The Vulkan instance cannot enumerate its devices.");
   }
   find("vkGetPhysicalDeviceProperties2KHR", functions.properties2);
   return functions;
+}
+
+// A text in an array, which it may fill.
+template <size_t kSize>
+std::string Text(const char (&array)[kSize]) {
+  return {array, strnlen(array, kSize)};
 }
 
 std::string DriverOf(const Functions& functions, VkPhysicalDevice device,
@@ -51,7 +67,7 @@ std::string DriverOf(const Functions& functions, VkPhysicalDevice device,
     properties2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
     properties2.pNext = &driver;
     functions.properties2(device, &properties2);
-    return absl::StrCat(driver.driverName, " ", driver.driverInfo);
+    return absl::StrCat(Text(driver.driverName), " ", Text(driver.driverInfo));
   }
   return absl::StrCat("Vulkan driver ", properties.driverVersion);
 }
@@ -60,11 +76,39 @@ uint64_t MemoryOf(const Functions& functions, VkPhysicalDevice device) {
   VkPhysicalDeviceMemoryProperties memory{};
   functions.memory(device, &memory);
   uint64_t bytes = 0;
-  for (uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
+  for (uint32_t i = 0; i < std::min(memory.memoryHeapCount, VK_MAX_MEMORY_HEAPS); ++i) {
     const VkMemoryHeap& heap = memory.memoryHeaps[i];
-    if ((heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0) bytes += heap.size;
+    if ((heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
+    bytes += std::min(heap.size, std::numeric_limits<uint64_t>::max() - bytes);
   }
   return bytes;
+}
+
+// libvkd3d makes no device without such a queue.
+bool HasQueue(const Functions& functions, VkPhysicalDevice device) {
+  uint32_t count = 0;
+  functions.queues(device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(std::min(count, kMostQueueFamilies));
+  count = static_cast<uint32_t>(families.size());
+  functions.queues(device, &count, families.data());
+  constexpr VkQueueFlags kNeeded = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT;
+  return std::any_of(families.begin(), families.end(), [](const VkQueueFamilyProperties& family) {
+    return family.queueCount > 0 && (family.queueFlags & kNeeded) == kNeeded;
+  });
+}
+
+// OK, or what the adapter lacks.
+absl::Status CheckUse(const Functions& functions, VkPhysicalDevice device,
+                      const AdapterInfo& info) {
+  if (!HasQueue(functions, device)) {
+    return absl::UnimplementedError(
+        absl::StrCat(info.name, " has no queue for graphics and computing."));
+  }
+  if (info.max_buffer_bytes < kLeastBufferBytes) {
+    return absl::UnimplementedError(
+        absl::StrCat(info.name, " has buffers of at most ", info.max_buffer_bytes, " bytes."));
+  }
+  return absl::OkStatus();
 }
 
 AdapterInfo Describe(const Functions& functions, VkPhysicalDevice device, int index) {
@@ -72,7 +116,7 @@ AdapterInfo Describe(const Functions& functions, VkPhysicalDevice device, int in
   functions.properties(device, &properties);
   AdapterInfo info;
   info.index = index;
-  info.name = properties.deviceName;
+  info.name = Text(properties.deviceName);
   info.driver = DriverOf(functions, device, properties);
   info.vendor_id = properties.vendorID;
   info.device_id = properties.deviceID;
@@ -105,22 +149,27 @@ absl::Status CheckVulkanDriver(const SharedLibrary& vulkan) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<VulkanAdapter>> EnumerateVulkanAdapters(const SharedLibrary& vulkan,
-                                                                   void* instance) {
+absl::StatusOr<VulkanAdapters> EnumerateVulkanAdapters(const SharedLibrary& vulkan,
+                                                       void* instance) {
   auto* const vk_instance = static_cast<VkInstance>(instance);
   const absl::StatusOr<Functions> functions = FunctionsOf(vulkan, vk_instance);
   if (!functions.ok()) return functions.status();
   uint32_t count = 0;
-  functions->enumerate(vk_instance, &count, nullptr);
-  std::vector<VkPhysicalDevice> devices(count);
+  VkResult result = functions->enumerate(vk_instance, &count, nullptr);
+  std::vector<VkPhysicalDevice> devices(result == VK_SUCCESS ? count : 0);
   // VK_INCOMPLETE, a positive number, tells that a device has appeared in between.
-  if (functions->enumerate(vk_instance, &count, devices.data()) < 0) {
-    return absl::InternalError("The Vulkan driver cannot enumerate its devices.");
-  }
-  devices.resize(count);
-  std::vector<VulkanAdapter> adapters;
+  if (!devices.empty()) result = functions->enumerate(vk_instance, &count, devices.data());
+  if (result < 0) return absl::InternalError("The Vulkan driver cannot enumerate its devices.");
+  devices.resize(std::min<size_t>(count, devices.size()));
+  VulkanAdapters adapters;
   for (VkPhysicalDevice device : devices) {
-    adapters.push_back({Describe(*functions, device, static_cast<int>(adapters.size())), device});
+    AdapterInfo info = Describe(*functions, device, static_cast<int>(adapters.usable.size()));
+    absl::Status lack = CheckUse(*functions, device, info);
+    if (lack.ok()) {
+      adapters.usable.push_back({std::move(info), device});
+    } else {
+      adapters.left_out.push_back(std::move(lack));
+    }
   }
   return adapters;
 }

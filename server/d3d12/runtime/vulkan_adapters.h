@@ -23,9 +23,15 @@ struct VulkanAdapter {
   void* physical_device = nullptr;  // a VkPhysicalDevice; lives as long as the instance
 };
 
-// All adapters of `instance`, a VkInstance, in the driver's order.
-absl::StatusOr<std::vector<VulkanAdapter>> EnumerateVulkanAdapters(const SharedLibrary& vulkan,
-                                                                   void* instance);
+struct VulkanAdapters {
+  // In the driver's order.
+  std::vector<VulkanAdapter> usable;
+  // Why others are left out: their names, and what they lack.
+  std::vector<absl::Status> left_out;
+};
+
+// All adapters of `instance`, a VkInstance.
+absl::StatusOr<VulkanAdapters> EnumerateVulkanAdapters(const SharedLibrary& vulkan, void* instance);
 
 }  // namespace opserve::d3d12
 

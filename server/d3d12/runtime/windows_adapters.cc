@@ -10,6 +10,11 @@
 namespace opserve::d3d12 {
 namespace {
 
+// What DXGI says where there are no more adapters.
+constexpr auto kNoMore = static_cast<HRESULT>(0x887A0002);
+// Where a system that never says so is no longer asked.
+constexpr UINT kMostAdapters = 64;
+
 using CreateFactory = HRESULT(REFIID iid, void** factory);
 
 std::string Utf8(const wchar_t* text) {
@@ -31,6 +36,7 @@ absl::StatusOr<AdapterInfo> Describe(IDXGIAdapter1& adapter) {
   if (adapter.CheckInterfaceSupport(IID_IDXGIDevice, &version) >= 0) {
     info.driver = DriverVersion(static_cast<uint64_t>(version.QuadPart));
   }
+  info.luid = LuidNumber(desc.AdapterLuid);
   info.vendor_id = desc.VendorId;
   info.device_id = desc.DeviceId;
   info.is_software = (desc.Flags & DXGI_ADAPTER_FLAG_SOFTWARE) != 0;
@@ -44,21 +50,28 @@ absl::StatusOr<AdapterInfo> Describe(IDXGIAdapter1& adapter) {
 
 const SystemNames kSystemNames = {"windows", "d3d12.dll", "dxgi.dll"};
 
-absl::StatusOr<std::vector<SystemAdapter>> EnumerateSystemAdapters(const SharedLibrary& library) {
+absl::StatusOr<SystemAdapters> EnumerateSystemAdapters(const SharedLibrary& library) {
   CreateFactory* create = nullptr;
   OPSERVE_RETURN_IF_ERROR(library.Find("CreateDXGIFactory1", create));
   ComPtr<IDXGIFactory1> factory;
   OPSERVE_RETURN_IF_ERROR(
       OPSERVE_HRESULT(create(IID_IDXGIFactory1, reinterpret_cast<void**>(factory.GetAddressOf()))));
-  std::vector<SystemAdapter> adapters;
-  ComPtr<IDXGIAdapter1> adapter;
-  while (factory->EnumAdapters1(static_cast<UINT>(adapters.size()),
-                                adapter.ReleaseAndGetAddressOf()) >= 0) {
-    absl::StatusOr<AdapterInfo> info = Describe(*adapter.Get());
-    if (!info.ok()) return info.status();
-    adapters.push_back({*std::move(info), ComPtr<IUnknown>(adapter.Get())});
+  SystemAdapters adapters;
+  for (UINT place = 0; place < kMostAdapters; ++place) {
+    ComPtr<IDXGIAdapter1> adapter;
+    const HRESULT found = factory->EnumAdapters1(place, adapter.GetAddressOf());
+    if (found == kNoMore) break;
+    const absl::Status opened = StatusOfResult("EnumAdapters1", found);
+    absl::StatusOr<AdapterInfo> info = opened.ok() ? Describe(*adapter.Get()) : opened;
+    if (info.ok()) {
+      adapters.usable.push_back({*std::move(info), ComPtr<IUnknown>(adapter.Get())});
+    } else {
+      adapters.left_out.push_back(LeftOut(place, info.status()));
+    }
   }
-  if (adapters.empty()) return absl::NotFoundError("DXGI knows no adapter.");
+  if (adapters.usable.empty() && adapters.left_out.empty()) {
+    return absl::NotFoundError("DXGI knows no adapter.");
+  }
   return adapters;
 }
 

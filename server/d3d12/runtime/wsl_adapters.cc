@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "absl/strings/str_cat.h"
 #include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/runtime/system_adapters.h"
 
@@ -15,6 +16,9 @@ namespace {
 // How the Linux kernel of WSL gives access to the GPUs of Windows.
 constexpr char kGpuDevice[] = "/dev/dxg";
 
+// No name is longer.
+constexpr size_t kMostNameBytes = 4096;
+
 using CreateAdapterFactory = HRESULT(REFIID iid, void** factory);
 
 template <class T>
@@ -26,6 +30,9 @@ absl::StatusOr<std::string> NameOf(IDXCoreAdapter& adapter) {
   size_t bytes = 0;
   OPSERVE_RETURN_IF_ERROR(
       OPSERVE_HRESULT(adapter.GetPropertySize(DXCoreAdapterProperty::DriverDescription, &bytes)));
+  if (bytes > kMostNameBytes) {
+    return absl::InternalError(absl::StrCat("Its name is said to have ", bytes, " bytes."));
+  }
   std::string name(bytes, '\0');
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(
       adapter.GetProperty(DXCoreAdapterProperty::DriverDescription, name.size(), name.data())));
@@ -39,9 +46,15 @@ absl::StatusOr<AdapterInfo> Describe(IDXCoreAdapter& adapter) {
   absl::StatusOr<std::string> name = NameOf(adapter);
   if (!name.ok()) return name.status();
   info.name = *std::move(name);
+  // Some drivers do not say.
+  LUID luid{};
+  if (Property(adapter, DXCoreAdapterProperty::InstanceLuid, luid).ok()) {
+    info.luid = LuidNumber(luid);
+  }
   uint64_t version = 0;
-  OPSERVE_RETURN_IF_ERROR(Property(adapter, DXCoreAdapterProperty::DriverVersion, version));
-  info.driver = DriverVersion(version);
+  if (Property(adapter, DXCoreAdapterProperty::DriverVersion, version).ok()) {
+    info.driver = DriverVersion(version);
+  }
   DXCoreHardwareID hardware{};
   OPSERVE_RETURN_IF_ERROR(Property(adapter, DXCoreAdapterProperty::HardwareID, hardware));
   info.vendor_id = hardware.vendorID;
@@ -60,6 +73,15 @@ absl::StatusOr<AdapterInfo> Describe(IDXCoreAdapter& adapter) {
   return info;
 }
 
+absl::StatusOr<SystemAdapter> Open(IDXCoreAdapterList& list, uint32_t place) {
+  ComPtr<IDXCoreAdapter> adapter;
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(list.GetAdapter(
+      place, IID_IDXCoreAdapter, reinterpret_cast<void**>(adapter.GetAddressOf()))));
+  absl::StatusOr<AdapterInfo> info = Describe(*adapter.Get());
+  if (!info.ok()) return info.status();
+  return SystemAdapter{*std::move(info), ComPtr<IUnknown>(adapter.Get())};
+}
+
 absl::Status ListAdapters(const SharedLibrary& library, ComPtr<IDXCoreAdapterList>& list) {
   CreateAdapterFactory* create = nullptr;
   OPSERVE_RETURN_IF_ERROR(library.Find("DXCoreCreateAdapterFactory", create));
@@ -75,7 +97,7 @@ absl::Status ListAdapters(const SharedLibrary& library, ComPtr<IDXCoreAdapterLis
 
 const SystemNames kSystemNames = {"wsl", "libd3d12.so", "libdxcore.so"};
 
-absl::StatusOr<std::vector<SystemAdapter>> EnumerateSystemAdapters(const SharedLibrary& library) {
+absl::StatusOr<SystemAdapters> EnumerateSystemAdapters(const SharedLibrary& library) {
   ComPtr<IDXCoreAdapterList> list;
   const absl::Status listed = ListAdapters(library, list);
   const bool has_any = listed.ok() && list->GetAdapterCount() > 0;
@@ -85,14 +107,14 @@ absl::StatusOr<std::vector<SystemAdapter>> EnumerateSystemAdapters(const SharedL
   }
   OPSERVE_RETURN_IF_ERROR(listed);
   if (!has_any) return absl::NotFoundError("DXCore knows no Direct3D 12 adapter.");
-  std::vector<SystemAdapter> adapters;
-  for (uint32_t i = 0; i < list->GetAdapterCount(); ++i) {
-    ComPtr<IDXCoreAdapter> adapter;
-    OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(
-        list->GetAdapter(i, IID_IDXCoreAdapter, reinterpret_cast<void**>(adapter.GetAddressOf()))));
-    absl::StatusOr<AdapterInfo> info = Describe(*adapter.Get());
-    if (!info.ok()) return info.status();
-    adapters.push_back({*std::move(info), ComPtr<IUnknown>(adapter.Get())});
+  SystemAdapters adapters;
+  for (uint32_t place = 0; place < list->GetAdapterCount(); ++place) {
+    absl::StatusOr<SystemAdapter> adapter = Open(*list.Get(), place);
+    if (adapter.ok()) {
+      adapters.usable.push_back(*std::move(adapter));
+    } else {
+      adapters.left_out.push_back(LeftOut(place, adapter.status()));
+    }
   }
   return adapters;
 }
