@@ -1,10 +1,12 @@
 #include "opserve/client.h"
 
 #include "client/api/client_impl.h"
+#include "client/api/execute.h"
 #include "client/api/future.h"
 #include "client/api/leases.h"
 #include "client/api/resident.h"
 #include "client/api/sequence.h"
+#include "client/rpc/target.h"
 #include "opserve/stream.h"
 
 namespace opserve {
@@ -35,12 +37,17 @@ absl::string_view NameOf(CallPriority priority) {
   return "NORMAL";
 }
 
+absl::string_view NameOf(PayloadPath path) {
+  return path == PayloadPath::kSharedMemory ? "SHARED_MEMORY" : "MESSAGE";
+}
+
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(absl::string_view target,
                                                         const ClientOptions& options) {
   auto transport = client_internal::MakeGrpcTransport(target, options);
   if (!transport.ok()) return transport.status();
   auto impl = std::make_unique<client_internal::ClientImpl>(options, *std::move(transport),
-                                                            client_internal::MakeSteadyClock());
+                                                            client_internal::MakeSteadyClock(),
+                                                            client_internal::IsLocal(target));
   const absl::Status reached = impl->WaitForServer();
   if (!reached.ok()) return reached;
   return std::unique_ptr<Client>(new Client(std::move(impl)));
@@ -52,32 +59,32 @@ Client::~Client() = default;
 
 absl::StatusOr<Tensor> Client::Execute(const OperatorCall& call, const CallOptions& options,
                                        ExecutionInfo* info) {
-  return impl_->Run(impl_->Execute(call, options), info);
+  return impl_->Run(client_internal::Execute(*impl_, call, options), info);
 }
 
 Call<Tensor> Client::StartExecute(const OperatorCall& call, const CallOptions& options) {
-  return impl_->Start(impl_->Execute(call, options));
+  return impl_->Start(client_internal::Execute(*impl_, call, options));
 }
 
 absl::StatusOr<TensorSpec> Client::ExecuteInto(const OperatorCall& call,
                                                std::span<std::byte> output,
                                                const CallOptions& options, ExecutionInfo* info) {
-  return impl_->Run(impl_->ExecuteInto(call, output, options), info);
+  return impl_->Run(client_internal::ExecuteInto(*impl_, call, output, options), info);
 }
 
 Call<TensorSpec> Client::StartExecuteInto(const OperatorCall& call, std::span<std::byte> output,
                                           const CallOptions& options) {
-  return impl_->Start(impl_->ExecuteInto(call, output, options));
+  return impl_->Start(client_internal::ExecuteInto(*impl_, call, output, options));
 }
 
 absl::StatusOr<TensorSpec> Client::ExecuteTo(const OperatorCall& call, const TensorPlace& output,
                                              const CallOptions& options, ExecutionInfo* info) {
-  return impl_->Run(impl_->ExecuteTo(call, output, options), info);
+  return impl_->Run(client_internal::ExecuteTo(*impl_, call, output, options), info);
 }
 
 Call<TensorSpec> Client::StartExecuteTo(const OperatorCall& call, const TensorPlace& output,
                                         const CallOptions& options) {
-  return impl_->Start(impl_->ExecuteTo(call, output, options));
+  return impl_->Start(client_internal::ExecuteTo(*impl_, call, output, options));
 }
 
 absl::StatusOr<Comparison> Client::Compare(const OperatorCall& call, const TensorView& actual,

@@ -19,7 +19,6 @@ double Random() {
   return absl::Uniform(generator, 0.0, 1.0);
 }
 
-constexpr char kExecute[] = "/opserve.v1.OperatorService/Execute";
 constexpr char kExecuteStream[] = "/opserve.v1.OperatorService/ExecuteStream";
 constexpr char kListOperators[] = "/opserve.v1.OperatorService/ListOperators";
 constexpr char kSelfTestDevices[] = "/opserve.v1.OperatorService/SelfTestDevices";
@@ -32,15 +31,6 @@ constexpr uint64_t kMinPieceBytes = 1024;
 // the status in the response. They spare a second registration of the health messages.
 using HealthRequest = google::protobuf::StringValue;
 using HealthResponse = google::protobuf::Int32Value;
-
-// Where the output is in the answer to an Execute.
-absl::StatusOr<ReceivedOutput> TakeOutput(Answer& answer) {
-  if (!answer.status.ok()) return answer.status;
-  v1::ExecuteResponse header;
-  absl::StatusOr<ReceivedOutput> output = DecodeOutput(answer.message, header);
-  AddExecution(header.execution(), answer.info);
-  return output;
-}
 
 }  // namespace
 
@@ -114,59 +104,25 @@ absl::StatusOr<Tensor> ClientImpl::Gather(const ResponseMessage& response, Recei
   return Tensor::FromShared(std::move(output.spec), target, *std::move(buffer));
 }
 
-absl::StatusOr<uint64_t> ClientImpl::LearnMaxPayload(const Answer& answer) {
+absl::StatusOr<ServerInfo> ClientImpl::ReadServerInfo(const Answer& answer) {
   if (!answer.status.ok()) return answer.status;
-  v1::GetServerInfoResponse info;
-  absl::Status parsed = Parse(answer.message, info);
+  v1::GetServerInfoResponse response;
+  absl::Status parsed = Parse(answer.message, response);
   if (!parsed.ok()) return parsed;
+  return DecodeServerInfo(response);
+}
+
+uint64_t ClientImpl::LearnMaxPayload(const ServerLimits& limits) {
   // More than the rest of a message about one tensor takes.
   constexpr uint64_t kHeaderBytes = 1024;
-  uint64_t limit = info.limits().max_message_bytes();
+  uint64_t limit = limits.max_message_bytes;
   if (options_.max_message_bytes >= 0) {
     limit = std::min(limit, static_cast<uint64_t>(options_.max_message_bytes));
   }
-  limit = std::min(limit - std::min(limit, kHeaderBytes), info.limits().max_queued_bytes());
+  limit = std::min(limit - std::min(limit, kHeaderBytes), limits.max_queued_bytes);
   limit = std::max<uint64_t>(limit, 1);
   max_payload_bytes_ = limit;
   return limit;
-}
-
-Operation<Tensor> ClientImpl::Execute(const OperatorCall& call, const CallOptions& options) {
-  return {StartRetries(options),
-          Step<Tensor>{kExecute, MakeRequest(call), [this](Answer& answer) -> Next<Tensor> {
-                         absl::StatusOr<ReceivedOutput> output = TakeOutput(answer);
-                         if (!output.ok()) return output.status();
-                         return Gather(answer.message, *std::move(output));
-                       }}};
-}
-
-Operation<TensorSpec> ClientImpl::ExecuteInto(const OperatorCall& call, std::span<std::byte> target,
-                                              const CallOptions& options) {
-  const auto copy = [target](Answer& answer) -> Next<TensorSpec> {
-    absl::StatusOr<ReceivedOutput> output = TakeOutput(answer);
-    if (!output.ok()) return output.status();
-    if (output->bytes != target.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("the result, ", ToString(output->spec),
-                                                     ", has ", output->bytes,
-                                                     " bytes; there is room for ", target.size()));
-    }
-    answer.message.CopyPayload(output->payload, target.data());
-    return std::move(output->spec);
-  };
-  return {StartRetries(options), Step<TensorSpec>{kExecute, MakeRequest(call), copy}};
-}
-
-Operation<TensorSpec> ClientImpl::ExecuteTo(const OperatorCall& call, const TensorPlace& output,
-                                            const CallOptions& options) {
-  const auto read_spec = [](Answer& answer) -> Next<TensorSpec> {
-    if (!answer.status.ok()) return answer.status;
-    v1::ExecuteResponse header;
-    absl::StatusOr<TensorSpec> spec = DecodePlacedOutput(answer.message, header);
-    AddExecution(header.execution(), answer.info);
-    return spec;
-  };
-  return {StartRetries(options, !Overlaps(output, call.inputs)),
-          Step<TensorSpec>{kExecute, MakeRequest(call, output), read_spec}};
 }
 
 void ClientImpl::BeginAsync() {

@@ -10,11 +10,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
 #include <variant>
 
 #include "client/api/operation.h"
+#include "client/api/staging.h"
 #include "client/base/clock.h"
 #include "client/memory/shared_memory.h"
 #include "client/rpc/retry.h"
@@ -30,31 +30,26 @@ namespace opserve::client_internal {
 
 class ClientImpl {
  public:
+  // `is_local`: whether the server is on this machine, as far as its address tells.
   ClientImpl(const ClientOptions& options, std::unique_ptr<Transport> transport,
-             std::unique_ptr<ClientClock> clock)
+             std::unique_ptr<ClientClock> clock, bool is_local = false)
       : options_(options),
         buffers_(options.idle_buffer_bytes),
         clock_(std::move(clock)),
-        transport_(std::move(transport)) {}
+        transport_(std::move(transport)),
+        staging_(is_local ? options.max_shared_bytes : 0, shared_memory_, *clock_) {}
   // Waits for all calls in flight.
   ~ClientImpl();
 
   // Waits until the server answers anything at all, for at most options.connect_timeout.
   absl::Status WaitForServer();
 
-  // Operations as the functions of Client of the same names; Run or Start makes calls of them.
-  Operation<Tensor> Execute(const OperatorCall& call, const CallOptions& options);
-  Operation<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
-                                    const CallOptions& options);
-  Operation<TensorSpec> ExecuteTo(const OperatorCall& call, const TensorPlace& output,
-                                  const CallOptions& options);
-
   // Runs an operation on this thread. Where `info` is given it tells how it was run.
   template <class T>
   CallResult<T> Run(Operation<T> operation, ExecutionInfo* info = nullptr) {
     Answer answer;
     while (auto* const step = std::get_if<Step<T>>(&operation.next)) {
-      operation.retries.StartOver();
+      operation.retries.StartOver(step->may_run_twice);
       answer = Invoke(step->method, step->message, operation.retries);
       Next<T> next = step->then(answer);
       operation.next = std::move(next);
@@ -100,17 +95,25 @@ class ClientImpl {
   absl::StatusOr<std::shared_ptr<const HostBuffer>> TakeBuffer(const TensorSpec& spec);
   // The output of a response as a tensor of its own.
   absl::StatusOr<Tensor> Gather(const ResponseMessage& response, ReceivedOutput output);
+  // Goes on with what the server tells of itself, or the error with which it does not.
+  template <class T>
+  Next<T> WithServerInfo(std::function<Next<T>(const absl::StatusOr<ServerInfo>& info)> then) {
+    return Step<T>{kGetServerInfo, {}, [then = std::move(then)](Answer& answer) -> Next<T> {
+                     return then(ReadServerInfo(answer));
+                   }};
+  }
   // Goes on with the most bytes of a payload that fit into a message beside the rest. Asks the
   // server once.
   template <class T>
   Next<T> WithMaxPayload(std::function<Next<T>(uint64_t bytes)> then) {
     if (const uint64_t known = max_payload_bytes_; known > 0) return then(known);
-    return Step<T>{kGetServerInfo, {}, [this, then](Answer& answer) -> Next<T> {
-                     const absl::StatusOr<uint64_t> learned = LearnMaxPayload(answer);
-                     if (!learned.ok()) return learned.status();
-                     return then(*learned);
-                   }};
+    return WithServerInfo<T>([this, then](const absl::StatusOr<ServerInfo>& info) -> Next<T> {
+      if (!info.ok()) return info.status();
+      return then(LearnMaxPayload(info->limits));
+    });
   }
+  // How large tensors come to a server on the same machine.
+  Staging& staging() { return staging_; }
 
  private:
   static constexpr char kGetServerInfo[] = "/opserve.v1.OperatorService/GetServerInfo";
@@ -127,7 +130,8 @@ class ClientImpl {
 
   // Time to wait after a failed attempt, or nullopt where the failure is final.
   std::optional<absl::Duration> OnFailure(RetryState& retries, const absl::Status& status);
-  absl::StatusOr<uint64_t> LearnMaxPayload(const Answer& answer);
+  static absl::StatusOr<ServerInfo> ReadServerInfo(const Answer& answer);
+  uint64_t LearnMaxPayload(const ServerLimits& limits);
 
   template <class T>
   void Continue(Next<T> next, RetryState retries, std::shared_ptr<CallState<T>> state,
@@ -137,7 +141,7 @@ class ClientImpl {
       state->Finish(std::get<CallResult<T>>(std::move(next)), info);
       return EndAsync();
     }
-    retries.StartOver();
+    retries.StartOver(step->may_run_twice);
     StartAttempt(std::make_shared<AsyncStep>(
         AsyncStep{step->method, std::move(step->message), retries, state,
                   [this, state, then = std::move(step->then)](AsyncStep& done) {
@@ -158,6 +162,7 @@ class ClientImpl {
   const std::unique_ptr<ClientClock> clock_;
   const std::unique_ptr<Transport> transport_;
   SharedMemory shared_memory_;
+  Staging staging_;
   std::atomic<uint64_t> max_payload_bytes_ = 0;  // 0: not known yet
   Mutex mutex_;
   CondVar idle_;

@@ -37,6 +37,9 @@ struct Step {
   const char* method;  // as in Transport
   OutgoingMessage message;
   std::function<Next<T>(Answer& answer)> then;
+  // Whether the server may run it again where nobody knows whether it has run, if it may run any
+  // message of the call twice.
+  bool may_run_twice = true;
 };
 
 // A call that ends with a T. Its messages share one deadline; each has all its attempts.

@@ -20,6 +20,7 @@ struct DeviceAnswers {
   uint64_t batch_sizes = 0;  // sum over the calls
   uint64_t retried = 0;      // calls that took the server more than one run
   uint64_t verified = 0;
+  uint64_t shared = 0;  // calls whose tensors went through shared memory
 
   // Requests of the batch that a call was in, on average over the calls.
   double MeanBatch() const {
@@ -37,6 +38,7 @@ class BenchAnswers {
     answers.batch_sizes += info.batch_size;
     answers.retried += info.attempts > 1 ? 1 : 0;
     answers.verified += info.verified ? 1 : 0;
+    answers.shared += info.path == PayloadPath::kSharedMemory ? 1 : 0;
   }
 
   // By name of the device.

@@ -61,7 +61,8 @@ Json AnswersAsJson(const BenchAnswers& answers) {
                     {"calls", counts.calls},
                     {"mean_batch", counts.MeanBatch()},
                     {"retried", counts.retried},
-                    {"verified", counts.verified}});
+                    {"verified", counts.verified},
+                    {"shared", counts.shared}});
   }
   return rows;
 }
@@ -86,6 +87,7 @@ void PrintJson(const BenchArguments& arguments, const LoadResult& result,
                  {"concurrency", arguments.concurrency},
                  {"channels", arguments.channels},
                  {"stream", arguments.stream},
+                 {"messages", arguments.messages},
                  {"rate", arguments.rate > 0 ? Json(arguments.rate) : Json()},
                  {"duration_s", absl::ToDoubleSeconds(result.elapsed)},
                  {"bytes_per_call", bytes_per_call},
@@ -126,10 +128,10 @@ void DrawHistogram(const LatencyHistogram& latencies, const Terminal& terminal) 
 
 void PrintAnswers(const BenchAnswers& answers, const Terminal& terminal) {
   terminal.out << '\n';
-  Table table({"answered by", "calls", "mean batch", "retried", "verified"});
+  Table table({"answered by", "calls", "mean batch", "retried", "verified", "shared"});
   for (const auto& [device, counts] : answers.devices()) {
     table.AddRow({device, ShowCount(counts.calls), absl::StrFormat("%.1f", counts.MeanBatch()),
-                  ShowCount(counts.retried), ShowCount(counts.verified)});
+                  ShowCount(counts.retried), ShowCount(counts.verified), ShowCount(counts.shared)});
   }
   table.Print(terminal);
 }
@@ -217,6 +219,7 @@ int RunCommand(const BenchArguments& arguments, const Terminal& terminal) {
   absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
   if (!options.ok()) return FailFile(terminal, arguments.json, options.status());
   options->channels = arguments.channels;
+  if (arguments.messages) options->max_shared_bytes = 0;
   const auto client = Client::Connect(address, *options);
   if (!client.ok()) return fail(client.status());
   const absl::StatusOr<Catalogue> catalogue = (*client)->ListOperators(arguments.operator_name);

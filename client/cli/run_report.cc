@@ -11,6 +11,7 @@ std::string ShowExecution(const ExecutionInfo& info) {
   std::string text = absl::StrCat("device: ", info.device, ", batch of ", info.batch_size, ", ",
                                   info.attempts, info.attempts == 1 ? " attempt, " : " attempts, ",
                                   info.verified ? "verified" : "not verified");
+  if (info.path == PayloadPath::kSharedMemory) absl::StrAppend(&text, ", in shared memory");
   if (info.sends > 1) absl::StrAppend(&text, ", sent ", info.sends, " times");
   return text;
 }
@@ -28,7 +29,8 @@ nlohmann::ordered_json ToJson(const ExecutionInfo& info, absl::Duration round_tr
           {"round_trip_ns", absl::ToInt64Nanoseconds(round_trip)},
           {"attempts", info.attempts},
           {"verified", info.verified},
-          {"sends", info.sends}};
+          {"sends", info.sends},
+          {"path", std::string(NameOf(info.path))}};
 }
 
 }  // namespace opserve::cli

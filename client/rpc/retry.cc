@@ -10,7 +10,7 @@ namespace opserve::client_internal {
 std::optional<absl::Duration> RetryState::OnFailure(const absl::Status& status, absl::Time now,
                                                     double random) {
   const std::optional<absl::Duration> asked = GetRetryDelay(status);
-  if (!asked && !(is_idempotent_ && absl::IsUnavailable(status))) return std::nullopt;
+  if (!asked && !(may_run_twice_ && absl::IsUnavailable(status))) return std::nullopt;
   if (attempts_ >= policy_.max_attempts) return std::nullopt;
 
   const double share = policy_.jitter * random;

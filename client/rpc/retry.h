@@ -20,7 +20,10 @@ class RetryState {
   // `is_idempotent`: whether the call may run twice. Where it may not, only those errors are not
   // final by which the server tells that it did not run: those that carry a delay.
   RetryState(const RetryPolicy& policy, absl::Time deadline, bool is_idempotent = true)
-      : policy_(policy), deadline_(deadline), is_idempotent_(is_idempotent) {}
+      : policy_(policy),
+        deadline_(deadline),
+        is_idempotent_(is_idempotent),
+        may_run_twice_(is_idempotent) {}
 
   // Tells how an attempt failed. Returns the time to wait before the next one, or nullopt if there
   // is to be none: the error is final, the attempts are used up, or the deadline comes first.
@@ -28,8 +31,12 @@ class RetryState {
   std::optional<absl::Duration> OnFailure(const absl::Status& status, absl::Time now,
                                           double random);
 
-  // Begins a further call under the same deadline.
-  void StartOver() { attempts_ = 1; }
+  // Begins a further call under the same deadline. `may_run_twice`: whether that one may, where the
+  // calls may at all.
+  void StartOver(bool may_run_twice = true) {
+    attempts_ = 1;
+    may_run_twice_ = is_idempotent_ && may_run_twice;
+  }
 
   // Attempts so far, the one in progress included.
   int attempts() const { return attempts_; }
@@ -41,6 +48,7 @@ class RetryState {
   RetryPolicy policy_;
   absl::Time deadline_;
   bool is_idempotent_;
+  bool may_run_twice_;  // the call of now
   int attempts_ = 1;
 };
 

@@ -155,13 +155,18 @@ ServerLimits Decode(const v1::LimitsInfo& limits) {
           limits.max_device_leases_per_client()};
 }
 
-v1::ExecuteRequest EncodeHeader(const OperatorCall& call) {
-  v1::ExecuteRequest request;
+// What is to be computed, but for the feature level.
+void EncodeWork(const OperatorCall& call, v1::ExecuteRequest& request) {
   request.set_operator_(call.operator_name);
-  EncodeSettings(call, request);
   EncodeAttributes(call.attributes, request.mutable_attributes());
   EncodeInputs(call.inputs, request.mutable_inputs(), request.mutable_input_places());
   if (call.output) EncodeSpec(*call.output, request.mutable_output());
+}
+
+v1::ExecuteRequest EncodeHeader(const OperatorCall& call) {
+  v1::ExecuteRequest request;
+  EncodeWork(call, request);
+  EncodeSettings(call, request);
   return request;
 }
 
@@ -177,6 +182,13 @@ v1::ExecuteRequest EncodeCall(const OperatorCall& call) {
     if (!input.place()) request.add_payloads(input.bytes().data(), input.bytes().size());
   }
   return request;
+}
+
+std::string ResultKey(const OperatorCall& call) {
+  v1::ExecuteRequest work;
+  EncodeWork(call, work);
+  work.set_feature_level(call.feature_level);
+  return work.SerializeAsString();
 }
 
 OutgoingMessage MakeRequest(const OperatorCall& call, const std::optional<TensorPlace>& output) {
@@ -240,7 +252,8 @@ ExecutionInfo DecodeExecution(const v1::ExecutionInfo& info) {
           absl::Nanoseconds(info.run_time_ns()),
           info.attempts(),
           info.verified(),
-          /*sends=*/0};
+          /*sends=*/0,
+          PayloadPath::kMessage};
 }
 
 void AddExecution(const v1::ExecutionInfo& execution, ExecutionInfo& info) {

@@ -7,6 +7,7 @@
 #define OPSERVE_CLIENT_WIRE_WIRE_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,7 +21,12 @@ namespace opserve::client_internal {
 // The request for `call`, with a copy of its tensors' bytes: for files.
 v1::ExecuteRequest EncodeCall(const OperatorCall& call);
 
-// The same to be sent: its payloads are the memory behind the inputs. The result goes to `output`.
+// All that decides the layout of the call's result, as bytes: calls with the same have results of
+// the same layout.
+std::string ResultKey(const OperatorCall& call);
+
+// The request for `call` to be sent: its payloads are the memory behind the inputs. The result goes
+// to `output`.
 OutgoingMessage MakeRequest(const OperatorCall& call,
                             const std::optional<TensorPlace>& output = {});
 

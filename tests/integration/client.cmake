@@ -58,6 +58,11 @@ opserve_test(client_places_test
   DEPS opserve::client opserve_integration
   LABELS integration)
 
+opserve_test(client_paths_test
+  SRCS client_paths_test.cc network_address.cc
+  DEPS opserve::client opserve_integration
+  LABELS integration)
+
 if(TARGET opserve-server)
   opserve_test(client_regions_test
     SRCS client_regions_test.cc server_process.cc

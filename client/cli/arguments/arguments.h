@@ -132,9 +132,10 @@ struct BenchArguments {
   bool verify = false;
   absl::Duration duration = absl::Seconds(10);
   int concurrency = 8;
-  int channels = 1;     // connections
-  bool stream = false;  // one ExecuteStream per connection, not a call each
-  double rate = 0;      // calls per second; 0: closed loop
+  int channels = 1;       // connections
+  bool stream = false;    // one ExecuteStream per connection, not a call each
+  bool messages = false;  // no shared memory
+  double rate = 0;        // calls per second; 0: closed loop
   bool json = false;
 };
 

@@ -25,6 +25,8 @@ void AddBench(Verb root, Command& command) {
                  {.default_value = absl::StrCat(bench->channels)});
   verb.AddFlag("--stream", bench->stream,
                "Send the calls over one stream per connection, see ExecuteStream");
+  verb.AddFlag("--messages", bench->messages,
+               "Send tensors in messages, also to a server that shares memory with this machine");
   verb.AddOption("--rate", "N", TakeNumber(0.001, 1e7, bench->rate),
                  "Start so many calls per second, whether or not answers come, and count latency "
                  "from the planned start [as fast as answers come]");

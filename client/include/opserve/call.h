@@ -41,10 +41,20 @@ enum class DevicePreference : uint8_t {
 // How urgent a call is: while calls wait, more urgent ones go first.
 enum class CallPriority : uint8_t { kLow = 1, kNormal = 2, kHigh = 3 };
 
+// How the tensors of a call came to the server, and its result back.
+enum class PayloadPath : uint8_t {
+  kMessage = 0,  // in messages, but for those that have a place (place.h)
+  // Through memory that the client shared with the server by itself: see
+  // ClientOptions::max_shared_bytes.
+  kSharedMemory = 1
+};
+
 // "DEFAULT", "AUTO", "GPU", "CPU".
 absl::string_view NameOf(DevicePreference device);
 // "LOW", "NORMAL", "HIGH".
 absl::string_view NameOf(CallPriority priority);
+// "MESSAGE", "SHARED_MEMORY".
+absl::string_view NameOf(PayloadPath path);
 
 // A call of one operator.
 struct OperatorCall {
@@ -77,6 +87,7 @@ struct ExecutionInfo {
   uint32_t attempts = 0;      // runs that the server started for it; above 1: a device failed
   bool verified = false;      // whether the result was compared with the CPU's
   int sends = 0;              // how often the client sent it; above 1: see RetryPolicy
+  PayloadPath path = PayloadPath::kMessage;  // how the tensors travelled
 };
 
 }  // namespace opserve

@@ -69,6 +69,12 @@ struct ClientOptions {
   // Memory of results that were given up is kept for the next ones, up to this many bytes: fresh
   // pages cost several times the copy into them. 0 keeps none.
   uint64_t idle_buffer_bytes = uint64_t{64} << 20;
+  // A server on this machine gets large tensors of Execute and ExecuteInto through memory that the
+  // client shares with it, and gives results back there, which is several times as fast as
+  // messages. Most bytes of such memory, idle or in use by calls and by results that live; what
+  // does not fit travels in messages, as does everything where the server shares no memory or the
+  // target is no address of this machine. 0: never.
+  uint64_t max_shared_bytes = uint64_t{256} << 20;
   // Interval of pings while calls are in flight, to notice a dead peer. gRPC servers refuse pings
   // more often than every 5 minutes unless they are configured for it.
   absl::Duration keepalive_time = absl::Minutes(6);

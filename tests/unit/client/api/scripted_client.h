@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "client/api/client_impl.h"
+#include "client/api/execute.h"
 #include "gtest/gtest.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "tests/unit/client/stream/stream_fixture.h"
@@ -98,6 +99,7 @@ class ScriptedTransport final : public Transport {
 
   absl::Status Call(const char* method, const OutgoingMessage& request, absl::Duration timeout,
                     ResponseMessage& response) override {
+    if (on_attempt) on_attempt(method, request);
     absl::Status status = Next(timeout);
     if (!status.ok()) return status;
     response = AnswerTo(method, request);
@@ -132,6 +134,8 @@ class ScriptedTransport final : public Transport {
   std::optional<std::string> answer;     // bytes of every answer, instead of good ones
   std::vector<absl::Duration> timeouts;  // of each attempt
   absl::Duration time_per_attempt;
+  // Hears of each attempt.
+  std::function<void(const std::string& method, const OutgoingMessage& request)> on_attempt;
   // Bytes of answers by method, such as "CreateTensor", instead of good ones.
   std::map<std::string, std::function<std::string(const OutgoingMessage&)>> methods;
 
@@ -156,9 +160,9 @@ class ScriptedTransport final : public Transport {
   std::vector<std::function<void(absl::Status)>> late_;
 };
 
-// A client with three attempts and ten seconds per call.
+// A client with three attempts and ten seconds per call, of a server on this machine or elsewhere.
 struct Fixture {
-  explicit Fixture(std::deque<absl::Status> script) {
+  explicit Fixture(std::deque<absl::Status> script, bool is_local = false) {
     auto owned_clock = std::make_unique<AutoAdvancingClock>();
     clock = owned_clock.get();
     auto owned_transport = std::make_unique<ScriptedTransport>(*clock, std::move(script));
@@ -169,25 +173,25 @@ struct Fixture {
                      .initial_backoff = absl::Milliseconds(100),
                      .max_backoff = absl::Seconds(5),
                      .jitter = 0};
-    impl =
-        std::make_unique<ClientImpl>(options, std::move(owned_transport), std::move(owned_clock));
+    impl = std::make_unique<ClientImpl>(options, std::move(owned_transport), std::move(owned_clock),
+                                        is_local);
   }
 
   absl::StatusOr<Tensor> Execute(const OperatorCall& call, const CallOptions& options,
                                  ExecutionInfo* info) const {
-    return impl->Run(impl->Execute(call, options), info);
+    return impl->Run(client_internal::Execute(*impl, call, options), info);
   }
   absl::StatusOr<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
                                          const CallOptions& options, ExecutionInfo* info) const {
-    return impl->Run(impl->ExecuteInto(call, output, options), info);
+    return impl->Run(client_internal::ExecuteInto(*impl, call, output, options), info);
   }
   absl::StatusOr<TensorSpec> ExecuteTo(const OperatorCall& call, const TensorPlace& output,
                                        const CallOptions& options, ExecutionInfo* info) const {
-    return impl->Run(impl->ExecuteTo(call, output, options), info);
+    return impl->Run(client_internal::ExecuteTo(*impl, call, output, options), info);
   }
   void ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
                     const CallOptions& options) const {
-    impl->Start(impl->Execute(call, options)).Then(std::move(done));
+    impl->Start(client_internal::Execute(*impl, call, options)).Then(std::move(done));
   }
 
   AutoAdvancingClock* clock;

@@ -1,0 +1,139 @@
+#include "client/api/staging.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "client/wire/wire.h"
+#include "opserve/tensor.h"
+
+namespace opserve::client_internal {
+namespace {
+
+// Results have to begin at such an address of a region, and inputs are read fastest from there.
+constexpr uint64_t kAlignment = 64;
+
+uint64_t AlignUp(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// What the layout of an input needs of its bytes; nullopt where it is no valid one, or its bytes
+// are somewhere else, or not as many: the server says what is wrong with it.
+std::optional<uint64_t> NeededBytes(const TensorView& input) {
+  if (input.place()) return std::nullopt;
+  const absl::StatusOr<uint64_t> needed = ByteSize(input.spec());
+  if (!needed.ok()) return std::nullopt;
+  // Payloads may be rounded up.
+  const uint64_t given = input.bytes().size();
+  if (given < *needed || given - *needed > 3) return std::nullopt;
+  return *needed;
+}
+
+}  // namespace
+
+bool Staging::Suits(const OperatorCall& call) const {
+  if (!is_on_) return false;
+  uint64_t given = 0;
+  for (const TensorView& input : call.inputs) given += input.bytes().size();
+  return given >= kLeastBytes && std::ranges::all_of(call.inputs, [](const TensorView& input) {
+           return NeededBytes(input).has_value();
+         });
+}
+
+bool Staging::AsksServer() const {
+  const MutexLock lock(mutex_);
+  return !server_ && clock_.Now() >= paused_until_;
+}
+
+void Staging::LearnServer(const absl::StatusOr<ServerInfo>& info) {
+  {
+    const MutexLock lock(mutex_);
+    if (info.ok()) server_ = info->shared_memory;
+    if (server_) return;
+  }
+  Pause();
+}
+
+void Staging::Pause() {
+  const absl::Time until = clock_.Now() + kPause;
+  const MutexLock lock(mutex_);
+  paused_until_ = until;
+}
+
+std::optional<uint64_t> Staging::ResultBytes(const OperatorCall& call) const {
+  const std::string key = ResultKey(call);
+  const MutexLock lock(mutex_);
+  const auto found = result_bytes_.find(key);
+  if (found == result_bytes_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Staging::LearnResultBytes(const OperatorCall& call, uint64_t bytes) {
+  std::string key = ResultKey(call);
+  const MutexLock lock(mutex_);
+  // Programs make calls of few kinds, so this is rare.
+  if (result_bytes_.size() >= kMostResults) result_bytes_.clear();
+  result_bytes_[std::move(key)] = bytes;
+}
+
+std::optional<StagedCall> Staging::Stage(const OperatorCall& call, uint64_t result_bytes) {
+  uint64_t input_bytes = 0;
+  for (const TensorView& input : call.inputs) input_bytes += AlignUp(*NeededBytes(input));
+  StagedCall staged;
+  staged.inputs = Take(input_bytes);
+  if (staged.inputs == nullptr) return std::nullopt;
+  staged.output = Take(result_bytes);
+  if (staged.output == nullptr) {
+    staged.inputs->MarkReusable();
+    return std::nullopt;
+  }
+  staged.output_bytes = result_bytes;
+  staged.call = call;
+  uint64_t offset = 0;
+  for (TensorView& input : staged.call.inputs) {
+    const RegionRange range = staged.inputs->region().range(offset, *NeededBytes(input));
+    std::memcpy(range.bytes().data(), input.bytes().data(), range.size());
+    offset += AlignUp(range.size());
+    TensorView placed = TensorView::At(range, input.spec());
+    placed.set_name(input.name());
+    input = std::move(placed);
+  }
+  return staged;
+}
+
+std::unique_ptr<PooledRegion> Staging::Take(uint64_t bytes) {
+  auto region = regions_.Take(bytes, [this](uint64_t size) { return MakeRegion(size); });
+  return region.ok() ? *std::move(region) : nullptr;
+}
+
+absl::StatusOr<SharedRegion> Staging::MakeRegion(uint64_t bytes) {
+  const absl::Time now = clock_.Now();
+  const auto find_server = [this]() -> absl::StatusOr<SharedMemoryInfo> {
+    const MutexLock lock(mutex_);
+    if (server_) return *server_;
+    return absl::UnavailableError("the server is not known to share memory");
+  };
+  {
+    const MutexLock lock(mutex_);
+    if (now < paused_until_) return absl::UnavailableError("it went wrong a short time ago");
+  }
+  absl::StatusOr<SharedRegion> region = shared_memory_.Create(bytes, find_server, [&] {
+    return std::max(now + kMostWait - clock_.Now(), absl::ZeroDuration());
+  });
+  if (region.ok()) return region;
+  Pause();
+  if (absl::IsUnavailable(region.status())) {
+    // Perhaps it has been started anew, with other settings.
+    const MutexLock lock(mutex_);
+    server_.reset();
+  }
+  return region;
+}
+
+bool Staging::GoesOnInMessages(const absl::Status& failure) {
+  // Regions end with the server.
+  if (absl::IsNotFound(failure) || absl::IsUnavailable(failure)) regions_.Clear();
+  // Errors of messages and of places have different words, and nobody chose places here.
+  return absl::IsNotFound(failure) || absl::IsUnavailable(failure) ||
+         absl::IsInvalidArgument(failure);
+}
+
+}  // namespace opserve::client_internal

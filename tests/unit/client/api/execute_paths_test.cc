@@ -1,0 +1,344 @@
+// Which path the tensors of calls take, over a scripted transport and a socket for shared memory
+// whose server the test is.
+
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/api/execute.h"
+#include "client/api/staging.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "opserve/rpc/status.pb.h"
+#include "opserve/v1/regions.pb.h"
+#include "proto/packets/seqpacket.h"
+#include "tests/unit/client/api/scripted_client.h"
+#include "tests/unit/client/rpc/statuses.h"
+
+namespace opserve::client_internal {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using testing::Exhausted;
+using testing::Fixture;
+using ::testing::IsEmpty;
+using testing::kGone;
+using testing::ReceivedFrom;
+using ::testing::SizeIs;
+
+// Registers everything, or refuses it.
+class RegionServer {
+ public:
+  RegionServer() {
+    char pattern[] = "/tmp/opserve-paths-XXXXXX";
+    folder_ = mkdtemp(pattern);
+    auto listener = ListenForPackets(socket(), 0600);
+    EXPECT_TRUE(listener.ok()) << listener.status();
+    listener_ = *std::move(listener);
+    thread_ = std::thread([this] { Serve(); });
+  }
+  ~RegionServer() {
+    is_over_ = true;
+    // The thread waits for a connection.
+    { const auto last = ConnectForPackets(socket(), absl::Minutes(1)); }
+    thread_.join();
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::string socket() const { return folder_ + "/regions"; }
+  void set_refuses(bool refuses) { refuses_ = refuses; }
+  int registrations() const { return registrations_; }
+
+ private:
+  // One connection after the other.
+  void Serve() {
+    while (!is_over_) ServeOne(UniqueFd(accept(listener_.get(), nullptr, nullptr)));
+  }
+  void ServeOne(const UniqueFd& peer) {
+    while (true) {
+      const auto packet = ReceivePacket(peer);
+      v1::RegionRequest request;
+      if (!packet.ok() || packet->bytes.empty()) return;
+      EXPECT_TRUE(request.ParseFromString(packet->bytes));
+      v1::RegionResponse response;
+      response.set_region(request.unregister().region());
+      if (request.has_register_()) response = Register();
+      if (!SendPacket(peer, response.SerializeAsString()).ok()) return;
+    }
+  }
+  v1::RegionResponse Register() {
+    v1::RegionResponse response;
+    const int number = ++registrations_;
+    if (refuses_) {
+      rpc::Status status;
+      status.set_code(static_cast<int>(absl::StatusCode::kResourceExhausted));
+      response.set_error(status.SerializeAsString());
+    } else {
+      response.set_region(absl::StrCat("region ", number));
+    }
+    return response;
+  }
+
+  std::string folder_;
+  UniqueFd listener_;
+  std::atomic<bool> is_over_ = false;
+  std::atomic<bool> refuses_ = false;
+  std::atomic<int> registrations_ = 0;
+  std::thread thread_;
+};
+
+class ExecutePathsTest : public ::testing::Test {
+ protected:
+  // What came of a call, and what was sent for it.
+  struct Outcome {
+    absl::Status status;
+    PayloadPath path = PayloadPath::kMessage;
+    std::vector<v1::ExecuteRequest> requests = {};
+    std::vector<int> asked = {};  // one element per question about the server
+  };
+
+  // A client of a server on this machine; `script` is what becomes of its messages.
+  void Connect(std::deque<absl::Status> script, bool is_local = true) {
+    // It would keep the connection of the client before.
+    result_ = absl::UnknownError("");
+    f_.emplace(std::move(script), is_local);
+    f_->transport->methods["GetServerInfo"] = [this](const OutgoingMessage&) {
+      asked_.push_back(1);
+      v1::GetServerInfoResponse info;
+      if (shares_) {
+        info.mutable_shared_memory()->set_socket(regions_.socket());
+        info.mutable_shared_memory()->set_max_bytes(uint64_t{1} << 30);
+      }
+      return info.SerializeAsString();
+    };
+    f_->transport->methods["Execute"] = [](const OutgoingMessage& message) {
+      return Answer(message).SerializeAsString();
+    };
+    f_->transport->on_attempt = [this](const std::string& method, const OutgoingMessage& message) {
+      if (method != "/opserve.v1.OperatorService/Execute") return;
+      EXPECT_TRUE(requests_.emplace_back().ParseFromString(message.header));
+    };
+  }
+
+  // The input, as UINT8.
+  static v1::ExecuteResponse Answer(const OutgoingMessage& message) {
+    v1::ExecuteRequest request;
+    EXPECT_TRUE(request.ParseFromString(message.header));
+    v1::ExecuteResponse response;
+    *response.mutable_output() = request.inputs(0);
+    response.mutable_output()->clear_name();
+    if (request.has_output_place()) return response;
+    for (const auto payload : message.payloads) {
+      response.set_payload(payload.data(), payload.size());
+    }
+    return response;
+  }
+
+  OperatorCall Large() const {
+    return {.operator_name = "X", .inputs = {TensorView::Of<uint8_t>(bytes_, {kSize})}};
+  }
+  Outcome Execute(const OperatorCall& call) {
+    requests_.clear();
+    asked_.clear();
+    ExecutionInfo info;
+    result_ = f_->Execute(call, {}, &info);
+    return {result_.status(), info.path, requests_, asked_};
+  }
+  Outcome Execute() { return Execute(Large()); }
+  // After it such calls go through shared memory.
+  void Learn() {
+    ASSERT_TRUE(Execute().status.ok());
+    ASSERT_THAT(requests_, SizeIs(1));
+  }
+
+  static std::string RegionOf(const v1::ExecuteRequest& request) {
+    return request.input_places_size() == 1 ? request.input_places(0).region().region() : "none";
+  }
+
+  static constexpr uint32_t kSize = Staging::kLeastBytes;
+  const std::vector<uint8_t> bytes_ = std::vector<uint8_t>(kSize, 7);
+  bool shares_ = true;
+  RegionServer regions_;
+  std::vector<v1::ExecuteRequest> requests_;
+  std::vector<int> asked_;
+  absl::StatusOr<Tensor> result_ = absl::UnknownError("");
+  std::optional<Fixture> f_;
+};
+
+TEST_F(ExecutePathsTest, TheFirstLargeCallOfAKindTravelsAndOthersAreShared) {
+  Connect({});
+  const Outcome first = Execute();
+  ASSERT_TRUE(first.status.ok()) << first.status;
+  EXPECT_EQ(first.path, PayloadPath::kMessage);
+  EXPECT_THAT(first.asked, SizeIs(1));
+  const Outcome second = Execute();
+  ASSERT_TRUE(second.status.ok()) << second.status;
+  EXPECT_EQ(second.path, PayloadPath::kSharedMemory);
+  EXPECT_THAT(second.asked, IsEmpty());
+  ASSERT_THAT(second.requests, SizeIs(1));
+  const v1::ExecuteRequest& request = second.requests[0];
+  EXPECT_EQ(RegionOf(request), "region 1");
+  EXPECT_EQ(request.input_places(0).region().bytes(), kSize);
+  EXPECT_EQ(request.output_place().region().region(), "region 2");
+  EXPECT_EQ(request.output_place().region().bytes(), kSize);
+  OperatorCall other = Large();
+  other.operator_name = "Y";
+  EXPECT_EQ(Execute(other).path, PayloadPath::kMessage) << "its result may be larger";
+}
+
+TEST_F(ExecutePathsTest, ACallThatSaysWhereItsResultGoesIsSharedAtOnce) {
+  Connect({});
+  std::vector<std::byte> target(kSize);
+  ExecutionInfo info;
+  ASSERT_TRUE(f_->ExecuteInto(Large(), target, {}, &info).ok());
+  EXPECT_EQ(info.path, PayloadPath::kSharedMemory);
+}
+
+TEST_F(ExecutePathsTest, SmallCallsTravel) {
+  Connect({});
+  const std::vector<uint8_t> bytes(kSize - 1, 7);
+  const OperatorCall small = {.operator_name = "X",
+                              .inputs = {TensorView::Of<uint8_t>(bytes, {kSize - 1})}};
+  for (int i = 0; i < 2; ++i) {
+    const Outcome outcome = Execute(small);
+    EXPECT_EQ(outcome.path, PayloadPath::kMessage);
+    EXPECT_THAT(outcome.asked, IsEmpty());
+  }
+}
+
+TEST_F(ExecutePathsTest, CallsToOtherMachinesTravel) {
+  Connect({}, /*is_local=*/false);
+  for (int i = 0; i < 2; ++i) {
+    const Outcome outcome = Execute();
+    EXPECT_EQ(outcome.path, PayloadPath::kMessage);
+    EXPECT_THAT(outcome.asked, IsEmpty());
+  }
+}
+
+TEST_F(ExecutePathsTest, InputsThatAreNotWholeTravelForTheServerToSayWhatIsWrong) {
+  Connect({});
+  Learn();
+  OperatorCall call = Large();
+  call.inputs[0] =
+      TensorView(TensorSpec{DataType::kUint8, {2 * kSize}}, std::as_bytes(std::span(bytes_)));
+  EXPECT_EQ(Execute(call).path, PayloadPath::kMessage);
+  EXPECT_EQ(RegionOf(requests_[0]), "none");
+}
+
+TEST_F(ExecutePathsTest, WhereNobodyKnowsWhetherItRanTheCallGoesOnInAMessage) {
+  Connect({absl::OkStatus(), absl::OkStatus(), kGone});
+  Learn();
+  const Outcome outcome = Execute();
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.path, PayloadPath::kMessage);
+  ASSERT_THAT(outcome.requests, SizeIs(2));
+  EXPECT_EQ(RegionOf(outcome.requests[0]), "region 1");
+  EXPECT_EQ(RegionOf(outcome.requests[1]), "none");
+  EXPECT_THAT(f_->clock->waits, IsEmpty());
+  EXPECT_EQ((*result_->Elements<uint8_t>())[0], 7);
+  EXPECT_EQ(Execute().path, PayloadPath::kSharedMemory);
+  EXPECT_EQ(RegionOf(requests_[0]), "region 3") << "the server may still use the first two";
+}
+
+TEST_F(ExecutePathsTest, AMessageThatFollowsHasAllItsAttempts) {
+  Connect({absl::OkStatus(), absl::OkStatus(), kGone, kGone, kGone});
+  Learn();
+  EXPECT_TRUE(Execute().status.ok());
+  EXPECT_THAT(requests_, SizeIs(4));
+}
+
+TEST_F(ExecutePathsTest, CallsThatAreGivenUpLeaveTheirMemoryAlone) {
+  for (const absl::Status& end :
+       {absl::DeadlineExceededError("late"), absl::CancelledError("cancelled")}) {
+    Connect({absl::OkStatus(), absl::OkStatus(), end});
+    Learn();
+    const int before = regions_.registrations();
+    const Outcome outcome = Execute();
+    EXPECT_EQ(outcome.status, end);
+    EXPECT_THAT(outcome.requests, SizeIs(1));
+    EXPECT_EQ(regions_.registrations(), before + 2);
+    if (!absl::IsCancelled(end)) continue;
+    EXPECT_EQ(Execute().path, PayloadPath::kSharedMemory);
+    EXPECT_EQ(regions_.registrations(), before + 4);
+  }
+}
+
+TEST_F(ExecutePathsTest, ErrorsAreThoseOfMessages) {
+  for (const absl::Status& error :
+       {absl::InvalidArgumentError("of places"), absl::NotFoundError("region")}) {
+    Connect({absl::OkStatus(), absl::OkStatus(), error, absl::InvalidArgumentError("of payloads")});
+    Learn();
+    EXPECT_EQ(Execute().status, absl::InvalidArgumentError("of payloads"));
+    EXPECT_THAT(requests_, SizeIs(2));
+  }
+}
+
+TEST_F(ExecutePathsTest, AServerThatIsFullIsAskedAgainInTheSameMemory) {
+  Connect({absl::OkStatus(), absl::OkStatus(), Exhausted(absl::Seconds(1))});
+  Learn();
+  const Outcome outcome = Execute();
+  EXPECT_EQ(outcome.path, PayloadPath::kSharedMemory);
+  ASSERT_THAT(outcome.requests, SizeIs(2));
+  EXPECT_EQ(RegionOf(outcome.requests[0]), RegionOf(outcome.requests[1]));
+  EXPECT_THAT(f_->clock->waits, ElementsAre(absl::Seconds(1)));
+}
+
+TEST_F(ExecutePathsTest, AServerThatSharesNoMemoryIsAskedNowAndThen) {
+  shares_ = false;
+  Connect({});
+  EXPECT_THAT(Execute().asked, SizeIs(1));
+  EXPECT_THAT(Execute().asked, IsEmpty());
+  f_->clock->Advance(Staging::kPause);
+  shares_ = true;
+  EXPECT_THAT(Execute().asked, SizeIs(1));
+  EXPECT_EQ(Execute().path, PayloadPath::kSharedMemory);
+}
+
+TEST_F(ExecutePathsTest, AServerThatCannotSayIsNoServerThatSharesMemory) {
+  Connect({absl::PermissionDeniedError("not you")});
+  EXPECT_TRUE(Execute().status.ok());
+  EXPECT_EQ(Execute().path, PayloadPath::kMessage);
+}
+
+TEST_F(ExecutePathsTest, AServerThatIsNotThereIsTriedAsOftenAsForAMessage) {
+  Connect({kGone, kGone, kGone});
+  EXPECT_EQ(Execute().status, kGone);
+  EXPECT_THAT(requests_, IsEmpty()) << "the question failed as the call would have";
+}
+
+TEST_F(ExecutePathsTest, ARefusedRegionIsNotAskedForAgainAtOnce) {
+  Connect({});
+  Learn();
+  regions_.set_refuses(true);
+  EXPECT_EQ(Execute().path, PayloadPath::kMessage);
+  EXPECT_EQ(Execute().path, PayloadPath::kMessage);
+  EXPECT_EQ(regions_.registrations(), 1);
+  regions_.set_refuses(false);
+  f_->clock->Advance(Staging::kPause);
+  EXPECT_EQ(Execute().path, PayloadPath::kSharedMemory);
+}
+
+TEST_F(ExecutePathsTest, AResultInSharedMemoryIsKept) {
+  Connect({});
+  Learn();
+  Execute();
+  const Tensor kept = *result_;
+  Execute();
+  EXPECT_EQ(requests_[0].input_places(0).region().region(), "region 1") << "the input's is free";
+  EXPECT_EQ(requests_[0].output_place().region().region(), "region 3");
+  EXPECT_EQ(kept.bytes().size(), kSize);
+}
+
+}  // namespace
+}  // namespace opserve::client_internal
