@@ -155,7 +155,8 @@ TEST(RunReportTest, NamesDeviceBatchAttemptsAndVerification) {
             "device: d3d12/X, batch of 64, 2 attempts, verified, sent 3 times");
   EXPECT_EQ(ToJson(info, absl::Milliseconds(2)), nlohmann::ordered_json::parse(R"({
     "device": "d3d12/X", "batch_size": 64, "queue_time_ns": 20000, "run_time_ns": 1500000,
-    "round_trip_ns": 2000000, "attempts": 2, "verified": true, "sends": 3})"));
+    "round_trip_ns": 2000000, "attempts": 2, "verified": true, "sends": 3,
+    "path": "MESSAGE"})"));
 }
 
 TEST(BenchAnswersTest, CountsPerDevice) {
