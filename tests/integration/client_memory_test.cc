@@ -141,8 +141,15 @@ constexpr absl::Duration kTimeout = absl::Milliseconds(700);
 // Far more than any call here may take beyond its deadline, and less than what nobody ends.
 constexpr absl::Duration kLimit = absl::Seconds(19);
 
-std::unique_ptr<Client> Connect(const std::string& target) {
+// What all clients here have: they are about what is sent.
+ClientOptions Options() {
   ClientOptions options;
+  options.max_shared_bytes = 0;
+  return options;
+}
+
+std::unique_ptr<Client> Connect(const std::string& target) {
+  ClientOptions options = Options();
   options.connect_timeout = absl::ZeroDuration();
   options.retry.max_attempts = 1;
   auto client = Client::Connect(target, options);
@@ -334,7 +341,7 @@ TEST(ClientMemoryTest, TheClientMayGoRightAfterTheLastAnswer) {
 // Busy machines and far networks take their time to open HTTP/2: that alone ends no attempt.
 TEST(SlowConnectionTest, AnAttemptToConnectHasTheWholeTime) {
   StuckServer server(StuckServer::Greeting::kNone);
-  ClientOptions options;
+  ClientOptions options = Options();
   options.retry.max_attempts = 1;
   int connections = 0;
   for (options.connect_timeout = kTimeout; connections == 0; options.connect_timeout *= 2) {
