@@ -6,7 +6,8 @@
 #   build    compilers, CMake and the libraries the programs link
 #   test     what the tests and the demo need beside that
 #   peers    programs that read what the server shows, each with tests of its own that are skipped without it:
-#            Prometheus, whose service stays off, and Chromium with its driver
+#            Prometheus, whose service stays off, Chromium with its driver, and, in a Python environment in
+#            .venv, tritonclient (goes on without where pip cannot install it)
 #   lint     clang-format, clang-tidy, shellcheck
 #   clang    Clang with its sanitizers and libFuzzer
 #   bundle   what `make bundle` packs and uses beside what the build needs
@@ -31,7 +32,7 @@ declare -A packages_of=(
   # are; the last four are a Direct3D 12 device in software, and what checks how it is used.
   [test]="groff-base libgmock-dev libgtest-dev libmpfr-dev openssl prometheus python3 python3-h2 python3-numpy zsh
     libvkd3d1 libvulkan1 mesa-vulkan-drivers vulkan-validationlayers"
-  [peers]="chromium chromium-driver prometheus"
+  [peers]="chromium chromium-driver prometheus python3-venv"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
   [bundle]="binutils libvkd3d1 libvulkan1 patchelf"
@@ -89,17 +90,20 @@ keep_from_starting() {
   as_root ln -s /dev/null "$unit"
 }
 
-# Makes .venv with ONNX Runtime for comparing benchmarks. Optional: says so where it cannot.
-make_bench_environment() {
-  if .venv/bin/python -c 'import numpy, onnxruntime' 2>/dev/null; then
+# install_python TITLE MODULE WITHOUT PACKAGE...: sees that .venv has a module, by installing packages of PyPI. Optional:
+# where it cannot, it says what goes on without.
+install_python() {
+  local title=$1 module=$2 without=$3
+  shift 3
+  if .venv/bin/python -c "import $module" 2>/dev/null; then
     return
   fi
-  say "installing ONNX Runtime into .venv"
+  say "installing $title into .venv"
   if /usr/bin/python3 -m venv .venv &&
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check numpy onnxruntime; then
-    say "ONNX Runtime is ready in .venv"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"; then
+    say "$title is ready in .venv"
   else
-    say "ONNX Runtime cannot be installed here; benchmarks run without that comparison"
+    say "$title cannot be installed here; $without"
   fi
 }
 
@@ -150,7 +154,10 @@ main() {
     install_packages "${missing[@]}"
   fi
   if [[ $mode == install && " ${groups[*]} " == *" bench "* ]]; then
-    make_bench_environment
+    install_python "ONNX Runtime" onnxruntime "benchmarks run without that comparison" numpy onnxruntime
+  fi
+  if [[ $mode == install && " ${groups[*]} " == *" peers "* ]]; then
+    install_python tritonclient tritonclient.grpc "its test is skipped" numpy 'tritonclient[grpc]'
   fi
   if [[ $mode == install && " ${groups[*]} " == *" windows "* ]]; then
     deploy/windows/fetch-abseil.sh build/windows/abseil || die "cannot get the sources of Abseil"

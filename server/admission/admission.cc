@@ -189,6 +189,11 @@ void Admission::Close() {
   closed_ = true;
 }
 
+bool Admission::is_open() const {
+  MutexLock lock(mutex_);
+  return !closed_;
+}
+
 Admission::Wait Admission::WaitIdle(milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   MutexLock lock(mutex_);

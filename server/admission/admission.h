@@ -115,6 +115,8 @@ class Admission {
 
   // Refuses every further request.
   void Close();
+  // Whether that has not been called.
+  bool is_open() const;
 
   // Waits until nothing is held, for at most `timeout`, or until Interrupt. Call after Close.
   Wait WaitIdle(std::chrono::milliseconds timeout);

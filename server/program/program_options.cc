@@ -86,6 +86,9 @@ void AddNetworkOptions(CLI::App& app, ServerOptions& server) {
           ->type_name("FILE")
           ->needs(certificate);
   certificate->needs(key);
+  app.add_flag("--kserve", server.kserve,
+               "Also serve clients of KServe's v2 inference protocol, such as tritonclient: each "
+               "operator is a model");
   app.add_option("--max-connections", server.edge.max_connections,
                  "Most connections at a time, up to 500000; fewer where the limit on open files "
                  "has no room for two files each")

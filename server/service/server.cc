@@ -25,6 +25,7 @@
 #include "server/journal/audit_log.h"
 #include "server/journal/line_file.h"
 #include "server/journal/trace_log.h"
+#include "server/kserve/kserve_service.h"
 #include "server/lease/device_leases.h"
 #include "server/lease/pool_devices.h"
 #include "server/metrics/device_history.h"
@@ -199,6 +200,9 @@ struct Server::Impl {
   // Takes a sample of what is held, tells health where the server fills up or has room again, and
   // gives memory back after a peak.
   void WatchLoad();
+  std::unique_ptr<KserveService> MakeKserve();
+  std::vector<std::string> ReflectedNames();
+  std::vector<RpcService*> Services();
   // Of calls that only administrators may make; nullptr where nobody will want to know of them.
   RequestObserver* admin_observer() {
     return observes || !options.audit_log.empty() ? &admin_observers : nullptr;
@@ -246,8 +250,11 @@ struct Server::Impl {
   OperatorService service;
   AdminService admin{{pool, leases, drains, control, logger, admin_observer(), audit_log}};
   HealthService health{&streams, &logger};
-  ReflectionService reflection{
-      {service.rpc().name(), admin.rpc().name(), health.rpc().name()}, &streams, &logger};
+  // Absent where it is not to be offered.
+  const std::unique_ptr<KserveService> kserve = MakeKserve();
+  ReflectionService reflection{ReflectedNames(), &streams, &logger};
+  // All that are offered.
+  const std::vector<RpcService*> services = Services();
   std::vector<std::unique_ptr<Poller>> pollers;
   std::unique_ptr<RegionSocket> region_socket;
   std::unique_ptr<Edge> edge;
@@ -271,6 +278,32 @@ struct Server::Impl {
   // Looks at the files that may change. The last member, so that it ends first.
   std::optional<TaskThread> file_thread;
 };
+
+std::unique_ptr<KserveService> Server::Impl::MakeKserve() {
+  if (!options.kserve) return nullptr;
+  return std::make_unique<KserveService>(
+      KserveParts{.execute = service.execute_parts(),
+                  .admission = admission,
+                  .control = control,
+                  .streams = streams,
+                  .logger = logger,
+                  .max_message_bytes = options.max_message_bytes,
+                  .is_ready = [this] { return admission.is_open(); },
+                  .observer = observes ? &observers : nullptr});
+}
+
+std::vector<std::string> Server::Impl::ReflectedNames() {
+  std::vector<std::string> names = {service.rpc().name(), admin.rpc().name(), health.rpc().name()};
+  if (kserve != nullptr) names.push_back(kserve->rpc().name());
+  return names;
+}
+
+std::vector<RpcService*> Server::Impl::Services() {
+  std::vector<RpcService*> all = {&service.rpc(), &admin.rpc(), &health.rpc(), &reflection.rpc(),
+                                  &reflection.rpc_v1()};
+  if (kserve != nullptr) all.push_back(&kserve->rpc());
+  return all;
+}
 
 absl::Status Server::Impl::Listen() {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
@@ -312,8 +345,7 @@ absl::Status Server::Impl::ControlAccess() {
   auto loaded = AccessControl::Load(access_options, logger);
   if (!loaded.ok()) return loaded.status();
   access = *std::move(loaded);
-  for (RpcService* const rpc :
-       {&service.rpc(), &admin.rpc(), &health.rpc(), &reflection.rpc(), &reflection.rpc_v1()}) {
+  for (RpcService* const rpc : services) {
     rpc->set_access(access.get(), !options.tls_client_ca.empty());
   }
   return absl::OkStatus();
@@ -338,11 +370,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   SetUpTransport(
       {.message_bytes = options.max_message_bytes, .held_bytes = options.max_transport_bytes},
       builder);
-  builder.RegisterService(&service.rpc());
-  builder.RegisterService(&admin.rpc());
-  builder.RegisterService(&health.rpc());
-  builder.RegisterService(&reflection.rpc());
-  builder.RegisterService(&reflection.rpc_v1());
+  for (RpcService* const rpc : services) builder.RegisterService(rpc);
   for (int i = 0; i < PollersOf(options); ++i) {
     pollers.push_back(
         std::make_unique<Poller>(builder.AddCompletionQueue(), options.stall_limit, i));
@@ -366,11 +394,7 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   gpu_readiness.Attach(health, pool);
   device_history.Attach(pool);
   for (const std::unique_ptr<Poller>& poller : pollers) {
-    service.rpc().Accept(*poller);
-    admin.rpc().Accept(*poller);
-    health.rpc().Accept(*poller);
-    reflection.rpc().Accept(*poller);
-    reflection.rpc_v1().Accept(*poller);
+    for (RpcService* const rpc : services) rpc->Accept(*poller);
     poller->Start();
   }
   edge->Start(*server);

@@ -54,6 +54,9 @@ struct ServerOptions {
   // Who may do what.
   AccessOptions access;
 
+  // Whether clients of KServe's v2 protocol are served, too; see server/kserve/kserve_service.h.
+  bool kserve = false;
+
   // Where metrics are offered over HTTP, in the form of `listen`; empty: nowhere.
   std::string metrics_listen;
   // Files that get a line for each request, and lines for the spans of each request that belongs to

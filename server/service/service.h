@@ -65,6 +65,9 @@ class OperatorService {
   // What to register with the server.
   RpcService& rpc() { return rpc_; }
 
+  // What requests share that compute something.
+  const ExecuteParts& execute_parts() const { return parts_; }
+
   // Where regions are kept that requests refer to.
   RegionTable& regions() { return regions_; }
 

@@ -21,7 +21,8 @@ absl::Status HeaderTooLargeError() {
 
 }  // namespace
 
-absl::Status ReceivedMessage::Read(grpc::ByteBuffer& bytes, google::protobuf::Message& header) {
+absl::Status ReceivedMessage::Read(grpc::ByteBuffer& bytes, google::protobuf::Message& header,
+                                   int payload_field) {
   if (!bytes.Dump(&slices_).ok()) return NoMessageError(header);
   bytes.Clear();
   views_.reserve(slices_.size());
@@ -29,7 +30,7 @@ absl::Status ReceivedMessage::Read(grpc::ByteBuffer& bytes, google::protobuf::Me
     views_.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
   }
   SplitMessage split;
-  const SplitResult result = Split(views_, kPayloadField, kMaxRequestHeaderBytes, split);
+  const SplitResult result = Split(views_, payload_field, kMaxRequestHeaderBytes, split);
   // Whatever is wrong, the log names the request if it can.
   const bool is_header_valid = header.ParseFromString(split.header);
   if (result == SplitResult::kHeaderTooLarge) return HeaderTooLargeError();

@@ -1,7 +1,7 @@
 // File: server/wire/received_message.h
 //
-// The payloads of a request. Those of a message (repeated field 16) stay in the slices in which
-// gRPC received them until a device needs them.
+// The payloads of a request. Those of a message (a repeated field, its last one) stay in the slices
+// in which gRPC received them until a device needs them.
 
 #ifndef OPSERVE_SERVER_WIRE_RECEIVED_MESSAGE_H_
 #define OPSERVE_SERVER_WIRE_RECEIVED_MESSAGE_H_
@@ -34,11 +34,12 @@ class ReceivedMessage {
   // Payloads that are in buffers already, one in each.
   explicit ReceivedMessage(std::vector<HostBuffer> payloads) : gathered_(std::move(payloads)) {}
 
-  // Takes over the slices of `bytes`, which is empty afterwards, and parses all but the payloads
-  // into `header`. INVALID_REQUEST where the bytes are no message of its type, or one whose header
-  // is larger than kMaxRequestHeaderBytes; `header` then holds as much as was understood. To be
-  // called once.
-  absl::Status Read(grpc::ByteBuffer& bytes, google::protobuf::Message& header);
+  // Takes over the slices of `bytes`, which is empty afterwards, and parses all but the payloads,
+  // which are in field `payload_field`, into `header`. INVALID_REQUEST where the bytes are no
+  // message of its type, or one whose header is larger than kMaxRequestHeaderBytes; `header` then
+  // holds as much as was understood. To be called once.
+  absl::Status Read(grpc::ByteBuffer& bytes, google::protobuf::Message& header,
+                    int payload_field = kPayloadField);
 
   // Bytes of the message beside the contents of its payloads.
   size_t header_bytes() const { return header_bytes_; }

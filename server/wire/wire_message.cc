@@ -18,17 +18,15 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedOutputStream;
 
-constexpr uint32_t kPayloadTag =
-    WireFormatLite::MakeTag(kPayloadField, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
-
-// What stands before a payload: the header, if it is the first one, and the payload's length.
-grpc::Slice Prefix(const google::protobuf::MessageLite* header, uint64_t payload_bytes) {
+// What stands before a payload in `field`: the header, if it is the first one, and the payload's
+// length.
+grpc::Slice Prefix(const google::protobuf::MessageLite* header, int field, uint64_t payload_bytes) {
   std::string text;
   google::protobuf::io::StringOutputStream stream(&text);
   google::protobuf::io::CodedOutputStream out(&stream);
   if (header != nullptr) header->SerializeToCodedStream(&out);
   if (payload_bytes > 0) {
-    out.WriteTag(kPayloadTag);
+    out.WriteTag(WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED));
     out.WriteVarint64(payload_bytes);
   }
   out.Trim();
@@ -63,11 +61,12 @@ grpc::Slice SubSlice(const grpc::Slice& slice, size_t offset, size_t bytes) {
 constexpr uint64_t kMostCopiedBytes = 8 << 10;
 
 // Header and payload, one after the other.
-grpc::Slice OneSlice(const google::protobuf::MessageLite& header, const OutgoingPayload& payload) {
+grpc::Slice OneSlice(const google::protobuf::MessageLite& header, int field,
+                     const OutgoingPayload& payload) {
   const size_t header_bytes = header.ByteSizeLong();
   uint8_t prefix[2 * 10];
-  uint8_t* prefix_end = WireFormatLite::WriteTagToArray(
-      kPayloadField, WireFormatLite::WIRETYPE_LENGTH_DELIMITED, prefix);
+  uint8_t* prefix_end =
+      WireFormatLite::WriteTagToArray(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED, prefix);
   prefix_end = CodedOutputStream::WriteVarint64ToArray(payload.bytes, prefix_end);
   const size_t prefix_bytes = prefix_end - prefix;
   grpc::Slice slice(header_bytes + prefix_bytes + payload.bytes);
@@ -108,10 +107,10 @@ OutgoingPayload OutgoingPayload::Part(uint64_t offset, uint64_t part_bytes) cons
 }
 
 grpc::ByteBuffer ComposeMessage(const google::protobuf::MessageLite& header,
-                                std::span<const OutgoingPayload> payloads) {
+                                std::span<const OutgoingPayload> payloads, int payload_field) {
   if (payloads.size() == 1 && payloads[0].data != nullptr && payloads[0].bytes > 0 &&
       payloads[0].bytes <= kMostCopiedBytes) {
-    const grpc::Slice slice = OneSlice(header, payloads[0]);
+    const grpc::Slice slice = OneSlice(header, payload_field, payloads[0]);
     return {&slice, 1};
   }
   std::vector<grpc::Slice> slices;
@@ -119,7 +118,7 @@ grpc::ByteBuffer ComposeMessage(const google::protobuf::MessageLite& header,
   const google::protobuf::MessageLite* first = &header;
   for (const OutgoingPayload& payload : payloads) {
     if (payload.bytes == 0) continue;
-    slices.push_back(Prefix(first, payload.bytes));
+    slices.push_back(Prefix(first, payload_field, payload.bytes));
     if (payload.data != nullptr) {
       slices.push_back(SliceOf(payload));
     } else {
@@ -127,8 +126,10 @@ grpc::ByteBuffer ComposeMessage(const google::protobuf::MessageLite& header,
     }
     first = nullptr;
   }
-  if (first != nullptr) slices.push_back(Prefix(first, 0));
+  if (first != nullptr) slices.push_back(Prefix(first, payload_field, 0));
   return {slices.data(), slices.size()};
 }
+
+grpc::Slice FieldPrefix(int field, uint64_t bytes) { return Prefix(nullptr, field, bytes); }
 
 }  // namespace opserve

@@ -1,6 +1,6 @@
 // File: server/wire/wire_message.h
 //
-// The bytes of messages whose payloads (field 16) are sent from where they are.
+// The bytes of messages whose payloads (their last field) are sent from where they are.
 
 #ifndef OPSERVE_SERVER_WIRE_WIRE_MESSAGE_H_
 #define OPSERVE_SERVER_WIRE_WIRE_MESSAGE_H_
@@ -39,10 +39,14 @@ struct OutgoingPayload {
 OutgoingPayload PartOf(std::span<const grpc::Slice> slices, uint64_t offset, uint64_t bytes);
 
 // The bytes that the generated code would make of `header`, which has no field numbered
-// kPayloadField or above, with `payloads` in that field. They are not copied, unless there is just
-// a small one. Payloads without bytes are left out. Stateless and safe to use from any thread.
+// `payload_field` or above, with `payloads` in that field. They are not copied, unless there is
+// just a small one. Payloads without bytes are left out. Stateless and safe to use from any thread.
 grpc::ByteBuffer ComposeMessage(const google::protobuf::MessageLite& header,
-                                std::span<const OutgoingPayload> payloads);
+                                std::span<const OutgoingPayload> payloads,
+                                int payload_field = kPayloadField);
+
+// What stands before the `bytes` bytes of a message in field `field` of another.
+grpc::Slice FieldPrefix(int field, uint64_t bytes);
 
 }  // namespace opserve
 

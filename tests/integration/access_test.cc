@@ -88,6 +88,26 @@ TEST_F(AccessTest, EachMethodNeedsItsRole) {
   }
 }
 
+TEST_F(AccessTest, MethodsOfKserveNeedTheRolesOfTheOwn) {
+  const std::string kserve = "/inference.GRPCInferenceService/";
+  for (const std::string role : {"execute", "observe"}) {
+    ServerOptions options =
+        WithPolicy("[[client]]\nmatch = \"address:127.0.0.1\"\nroles = [\"" + role + "\"]\n");
+    options.kserve = true;
+    TestServer server(options);
+    EXPECT_EQ(ReasonOfCall(server, kserve + "ModelInfer") == "ROLE_REQUIRED", role != "execute");
+    EXPECT_EQ(ReasonOfStream(server, kserve + "ModelStreamInfer") == "ROLE_REQUIRED",
+              role != "execute");
+    for (const char* method : {"ServerMetadata", "ModelReady", "ModelMetadata", "ModelConfig",
+                               "ModelStatistics", "RepositoryIndex", "SystemSharedMemoryStatus"}) {
+      EXPECT_EQ(ReasonOfCall(server, kserve + method) == "ROLE_REQUIRED", role != "observe")
+          << method;
+    }
+    EXPECT_EQ(ReasonOfCall(server, kserve + "ServerLive"), "") << "as open as health";
+    EXPECT_EQ(ReasonOfCall(server, kserve + "ServerReady"), "");
+  }
+}
+
 TEST_F(AccessTest, WithoutAPolicyThisMachineMayDoAll) {
   TestServer server;
   for (const auto& [method, needed] : RoleByMethod()) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,11 +16,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr char kService[] = "/opserve.v1.OperatorService/";
+constexpr char kKserve[] = "/inference.GRPCInferenceService/";
 constexpr uint64_t kMaxMessage = 1 << 20;
 
 ServerOptions SmallMessages() {
   ServerOptions options;
   options.max_message_bytes = kMaxMessage;
+  options.kserve = true;
   return options;
 }
 
@@ -35,16 +38,24 @@ std::string UnknownFields(uint64_t bytes) {
 // none of them half a MiB.
 TEST(MethodLimitsTest, ControlMethodsTakeSmallRequestsOnly) {
   TestServer server(SmallMessages());
+  std::vector<std::string> paths;
   for (const char* method : {"ListOperators", "GetServerInfo", "SelfTestDevices", "ReadTensor",
                              "RenewTensors", "DeleteTensors", "ListTensors"}) {
-    const std::string path = std::string(kService) + method;
+    paths.push_back(std::string(kService) + method);
+  }
+  for (const char* method : {"ServerLive", "ServerReady", "ServerMetadata", "ModelReady",
+                             "ModelMetadata", "ModelConfig", "ModelStatistics", "RepositoryIndex",
+                             "SystemSharedMemoryStatus", "CudaSharedMemoryUnregister"}) {
+    paths.push_back(std::string(kKserve) + method);
+  }
+  for (const std::string& path : paths) {
     const grpc::Status small = CallByName(server.channel(), path, UnknownFields(4096)).first;
-    EXPECT_NE(small.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << method;
+    EXPECT_NE(small.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << path;
     const std::string large = UnknownFields(kMaxMessage / 2);
     const grpc::Status status = CallByName(server.channel(), path, large).first;
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << method;
-    EXPECT_EQ(ReasonOf(status), "REQUEST_TOO_LARGE") << method;
-    EXPECT_FALSE(MayRetry(status)) << method;
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << path;
+    EXPECT_EQ(ReasonOf(status), "REQUEST_TOO_LARGE") << path;
+    EXPECT_FALSE(MayRetry(status)) << path;
     const auto metadata = DetailOf<rpc::ErrorInfo>(status).metadata();
     EXPECT_EQ(metadata.at("method"), path);
     EXPECT_EQ(metadata.at("bytes"), std::to_string(large.size()));

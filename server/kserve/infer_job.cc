@@ -1,0 +1,62 @@
+#include "server/kserve/infer_job.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/kserve/infer_request.h"
+#include "server/kserve/model_names.h"
+
+namespace opserve {
+
+void InferJob::Start(grpc::ByteBuffer& bytes, Clock::TimePoint deadline) {
+  ReceivedMessage payloads;
+  const absl::Status status = Accept(bytes, deadline, payloads);
+  if (status.ok()) {
+    job_.Submit(std::move(payloads));
+  } else {
+    job_.Refuse(status);
+  }
+}
+
+absl::Status InferJob::Accept(grpc::ByteBuffer& bytes, Clock::TimePoint deadline,
+                              ReceivedMessage& payloads) {
+  constexpr int kRawField = inference::ModelInferRequest::kRawInputContentsFieldNumber;
+  absl::Status status = payloads.Read(bytes, infer_, kRawField);
+  // The log names what it can.
+  job_.request().set_request_id(infer_.id());
+  if (!status.ok()) return status;
+  std::vector<uint64_t> payload_bytes = payloads.payload_bytes();
+  InferSettings settings;
+  status =
+      TranslateInferRequest(infer_, payload_bytes.size(), parts_.buffers, job_.request(), settings);
+  if (!status.ok()) return status;
+  const size_t header_bytes = payloads.header_bytes();
+  if (!settings.contents.empty()) {
+    payload_bytes = std::move(settings.content_bytes);
+    payloads = ReceivedMessage(std::move(settings.contents));
+  }
+  if (settings.timeout) deadline = std::min(deadline, parts_.clock.Now() + *settings.timeout);
+  marks_final_response_ = settings.marks_final_response;
+  return job_.Accept(std::move(payload_bytes),
+                     {.deadline = deadline, .header_bytes = header_bytes});
+}
+
+void InferJob::Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) {
+  inference::ModelInferResponse response;
+  response.set_model_name(infer_.model_name());
+  response.set_model_version(kModelVersion);
+  response.set_id(infer_.id());
+  if (marks_final_response_) {
+    (*response.mutable_parameters())["triton_final_response"].set_bool_param(true);
+  }
+  auto& output = *response.add_outputs();
+  output.set_name(std::string(FindOperator(job_.request().operator_())->output.name));
+  output.set_datatype(
+      std::string(KserveNameOf(static_cast<DataType>(header.output().data_type()))));
+  for (const uint32_t size : header.output().sizes()) output.add_shape(size);
+  owner_.OnInferred(response, std::move(payloads.front()));
+}
+
+}  // namespace opserve

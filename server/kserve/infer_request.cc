@@ -1,0 +1,360 @@
+#include "server/kserve/infer_request.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "kernels/utf8.h"
+#include "kernels/validate_attributes.h"
+#include "kernels/violations.h"
+#include "server/errors/errors.h"
+#include "server/kserve/model_names.h"
+
+namespace opserve {
+namespace {
+
+using inference::InferParameter;
+using inference::InferTensorContents;
+using InputTensor = inference::ModelInferRequest::InferInputTensor;
+
+std::string Shown(absl::string_view text) { return std::string(TruncateUtf8(text, 64)); }
+
+// The list of integers that `text` is, such as "0,2"; nullopt where it is none.
+std::optional<std::vector<int64_t>> ListOf(absl::string_view text) {
+  std::vector<int64_t> list;
+  for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    if (!absl::SimpleAtoi(part, &list.emplace_back())) return std::nullopt;
+  }
+  return list;
+}
+
+// An attribute of the operator. Clients of this protocol have no lists, and some no floats: those
+// are given as text.
+void SetText(const AttributeTraits* known, const std::string& text, v1::Attribute& attribute) {
+  double number = 0;
+  if (known != nullptr && known->kind == AttributeKind::kAxes) {
+    if (const auto list = ListOf(text)) {
+      attribute.mutable_axes()->mutable_values()->Assign(list->begin(), list->end());
+      return;
+    }
+  }
+  const bool is_number = known != nullptr && (known->kind == AttributeKind::kFloat ||
+                                              known->kind == AttributeKind::kScalar);
+  if (is_number && absl::SimpleAtod(text, &number)) {
+    attribute.set_float_value(number);
+  } else {
+    attribute.set_enum_name(text);
+  }
+}
+
+class InferTranslation {
+ public:
+  InferTranslation(const inference::ModelInferRequest& infer, HostBufferPool& buffers,
+                   v1::ExecuteRequest& request, InferSettings& settings)
+      : infer_(infer),
+        buffers_(buffers),
+        request_(request),
+        settings_(settings),
+        op_(FindOperator(OperatorNameOf(infer.model_name()))) {}
+
+  absl::Status Run(size_t raw_count) {
+    request_.set_operator_(OperatorNameOf(infer_.model_name()));
+    request_.set_request_id(infer_.id());
+    if (!infer_.model_version().empty() && infer_.model_version() != kModelVersion) {
+      violations_.Add("model_version", "There is no version \"", Shown(infer_.model_version()),
+                      "\"; allowed are \"1\" and none.");
+    }
+    ReadParameters();
+    ReadInputs(raw_count);
+    ReadOutputs();
+    if (violations_.empty()) return absl::OkStatus();
+    return MakeViolationError(violations_.Take(), "");
+  }
+
+ private:
+  void ReadParameters() {
+    if (infer_.parameters_size() > static_cast<int>(kMaxListedItems)) {
+      violations_.Add("parameters", "There are ", infer_.parameters_size(), " parameters; at most ",
+                      kMaxListedItems, " are allowed.");
+      return;
+    }
+    // In one order, so that equal requests are equal.
+    std::map<absl::string_view, const InferParameter*> sorted;
+    for (const auto& [name, value] : infer_.parameters()) sorted[name] = &value;
+    for (const auto& [name, value] : sorted) ReadParameter(name, *value);
+  }
+
+  void ReadParameter(absl::string_view name, const InferParameter& value) {
+    if (name == "feature_level") return SetString(name, value, *request_.mutable_feature_level());
+    if (name == "device_lease") return SetString(name, value, *request_.mutable_device_lease());
+    if (name == "device") {
+      v1::DevicePreference device = v1::DEVICE_PREFERENCE_UNSPECIFIED;
+      SetName(name, value, "DEVICE_PREFERENCE_", v1::DevicePreference_Parse, "AUTO, GPU, CPU",
+              device);
+      return request_.set_device(device);
+    }
+    if (name == "priority") {
+      v1::Priority priority = v1::PRIORITY_UNSPECIFIED;
+      SetName(name, value, "PRIORITY_", v1::Priority_Parse, "LOW, NORMAL, HIGH", priority);
+      return request_.set_priority(priority);
+    }
+    if (name == "verify") return request_.set_verify(BoolOf(name, value));
+    if (name == "timeout") return ReadTimeout(value);
+    if (name == "triton_enable_empty_final_response") {
+      settings_.marks_final_response = BoolOf(name, value);
+      return;
+    }
+    if (name == "sequence_id" || name == "sequence_start" || name == "sequence_end") {
+      violations_.Add(FieldOf(name), "Operators have no state, so there are no sequences.");
+      return;
+    }
+    AddAttribute(name, value);
+  }
+
+  static std::string FieldOf(absl::string_view parameter) {
+    return absl::StrCat("parameters[\"", Shown(parameter), "\"]");
+  }
+
+  void SetString(absl::string_view name, const InferParameter& value, std::string& out) {
+    if (value.parameter_choice_case() == InferParameter::kStringParam) {
+      out = value.string_param();
+    } else {
+      violations_.Add(FieldOf(name), "The value is no string.");
+    }
+  }
+
+  template <class Enum, class Parse>
+  void SetName(absl::string_view name, const InferParameter& value, absl::string_view prefix,
+               Parse parse, absl::string_view allowed, Enum& out) {
+    const std::string text = absl::StrCat(prefix, value.string_param());
+    if (value.string_param() == "UNSPECIFIED" || !parse(text, &out)) {
+      violations_.Add(FieldOf(name), "\"", Shown(value.string_param()), "\" is none of ", allowed,
+                      ".");
+    }
+  }
+
+  bool BoolOf(absl::string_view name, const InferParameter& value) {
+    if (value.parameter_choice_case() != InferParameter::kBoolParam) {
+      violations_.Add(FieldOf(name), "The value is no bool.");
+    }
+    return value.bool_param();
+  }
+
+  void ReadTimeout(const InferParameter& value) {
+    const bool is_unsigned = value.parameter_choice_case() == InferParameter::kUint64Param;
+    const bool is_signed =
+        value.parameter_choice_case() == InferParameter::kInt64Param && value.int64_param() >= 0;
+    if (!is_unsigned && !is_signed) {
+      violations_.Add(FieldOf("timeout"), "The value is no number of microseconds from 0 on.");
+      return;
+    }
+    // A year is as good as for ever.
+    constexpr uint64_t kMost = uint64_t{365} * 24 * 3600 * 1'000'000;
+    const uint64_t micros =
+        is_unsigned ? value.uint64_param() : static_cast<uint64_t>(value.int64_param());
+    if (micros > 0) settings_.timeout = std::chrono::microseconds(std::min(micros, kMost));
+  }
+
+  void AddAttribute(absl::string_view name, const InferParameter& value) {
+    v1::Attribute& attribute = *request_.add_attributes();
+    attribute.set_name(std::string(name));
+    switch (value.parameter_choice_case()) {
+      case InferParameter::kBoolParam:
+        return attribute.set_int_value(value.bool_param() ? 1 : 0);
+      case InferParameter::kInt64Param:
+        return attribute.set_int_value(value.int64_param());
+      case InferParameter::kUint64Param:
+        return attribute.set_uint_value(value.uint64_param());
+      case InferParameter::kDoubleParam:
+        return attribute.set_float_value(value.double_param());
+      case InferParameter::kStringParam:
+        return SetText(FindAttribute(name), value.string_param(), attribute);
+      case InferParameter::PARAMETER_CHOICE_NOT_SET:
+        break;
+    }
+  }
+
+  const AttributeTraits* FindAttribute(absl::string_view name) {
+    if (op_ == nullptr) return nullptr;
+    if (attributes_.empty()) attributes_ = AttributesFor(*op_);
+    const auto found = std::ranges::find(attributes_, name, &AttributeTraits::name);
+    return found == attributes_.end() ? nullptr : &*found;
+  }
+
+  void ReadInputs(size_t raw_count) {
+    const auto count = static_cast<size_t>(infer_.inputs_size());
+    if (count > kMaxListedItems) {
+      violations_.Add("inputs", "There are ", count, " inputs; at most ", kMaxListedItems,
+                      " are allowed.");
+      return;
+    }
+    const bool is_raw = raw_count > 0;
+    for (size_t i = 0; i < count; ++i) {
+      const InputTensor& input = infer_.inputs(static_cast<int>(i));
+      const std::string field = absl::StrCat("inputs[", i, "]");
+      const std::optional<DataType> type = ReadDesc(input, field);
+      ReadInputParameters(input, field);
+      if (is_raw && input.has_contents()) {
+        violations_.Add(absl::StrCat(field, ".contents"),
+                        "There are raw_input_contents, too; only one of both is allowed.");
+      }
+      if (!is_raw && type) ReadContents(input.contents(), *type, field);
+    }
+    if (is_raw && raw_count != count) {
+      violations_.Add("raw_input_contents", "There are ", raw_count, " raw contents for ", count,
+                      " inputs.");
+    }
+  }
+
+  std::optional<DataType> ReadDesc(const InputTensor& input, const std::string& field) {
+    v1::TensorDesc& desc = *request_.add_inputs();
+    desc.set_name(input.name());
+    for (int d = 0; d < input.shape_size(); ++d) {
+      const int64_t size = input.shape(d);
+      if (size >= 0 && size <= UINT32_MAX) {
+        desc.add_sizes(static_cast<uint32_t>(size));
+      } else if (violations_.size() < kMaxReportedViolations) {
+        violations_.Add(absl::StrCat(field, ".shape[", d, "]"), size, " is no size from 1 to ",
+                        UINT32_MAX, ".");
+      }
+    }
+    const std::optional<DataType> type = DataTypeFromKserveName(input.datatype());
+    if (type) {
+      desc.set_data_type(static_cast<v1::DataType>(*type));
+    } else {
+      violations_.Add(absl::StrCat(field, ".datatype"), "There is no type \"",
+                      Shown(input.datatype()), "\"; allowed are ", KserveTypeNames(), ".");
+    }
+    return type;
+  }
+
+  void ReadInputParameters(const InputTensor& input, const std::string& field) {
+    for (const auto& [name, value] : input.parameters()) {
+      if (violations_.size() >= kMaxReportedViolations) return;
+      const std::string of = absl::StrCat(field, ".", FieldOf(name));
+      if (name != "strides") {
+        violations_.Add(of, "Only \"strides\" is a parameter of inputs.");
+        continue;
+      }
+      const auto list = ListOf(value.string_param());
+      const bool fits = list && std::ranges::all_of(*list, [](int64_t stride) {
+                          return stride >= 0 && stride <= UINT32_MAX;
+                        });
+      if (!fits) {
+        violations_.Add(of, "\"", Shown(value.string_param()),
+                        "\" is no list of strides such as \"0,1\".");
+        continue;
+      }
+      v1::TensorDesc& desc = *request_.mutable_inputs(request_.inputs_size() - 1);
+      for (const int64_t stride : *list) desc.add_strides(static_cast<uint32_t>(stride));
+    }
+  }
+
+  void ReadContents(const InferTensorContents& contents, DataType type, const std::string& field) {
+    switch (type) {
+      case DataType::kFloat64:
+        return Copy<double>(contents.fp64_contents(), field);
+      case DataType::kFloat32:
+        return Copy<float>(contents.fp32_contents(), field);
+      case DataType::kInt64:
+        return Copy<int64_t>(contents.int64_contents(), field);
+      case DataType::kInt32:
+        return Copy<int32_t>(contents.int_contents(), field);
+      case DataType::kInt16:
+        return Copy<int16_t>(contents.int_contents(), field);
+      case DataType::kInt8:
+        return Copy<int8_t>(contents.int_contents(), field);
+      case DataType::kUint64:
+        return Copy<uint64_t>(contents.uint64_contents(), field);
+      case DataType::kUint32:
+        return Copy<uint32_t>(contents.uint_contents(), field);
+      case DataType::kUint16:
+        return Copy<uint16_t>(contents.uint_contents(), field);
+      case DataType::kUint8:
+        return Copy<uint8_t>(contents.uint_contents(), field);
+      case DataType::kFloat16:
+      case DataType::kUnknown:
+        break;
+    }
+    violations_.Add(absl::StrCat(field, ".contents"), "FP16 is in raw_input_contents only.");
+  }
+
+  template <class T, class Value>
+  void Copy(const google::protobuf::RepeatedField<Value>& values, const std::string& field) {
+    HostBuffer buffer = buffers_.Take(values.size() * sizeof(T));
+    std::byte* out = buffer.data();
+    for (const Value value : values) {
+      const T element = static_cast<T>(value);
+      if constexpr (!std::is_same_v<T, Value>) {
+        if (static_cast<Value>(element) != value) {
+          violations_.Add(absl::StrCat(field, ".contents"), value, " is no ", input_type(), ".");
+          return;
+        }
+      }
+      std::memcpy(out, &element, sizeof(T));
+      out += sizeof(T);
+    }
+    settings_.content_bytes.push_back(values.size() * sizeof(T));
+    settings_.contents.push_back(std::move(buffer));
+  }
+
+  // Of the input that is being read.
+  const std::string& input_type() const {
+    return infer_.inputs(request_.inputs_size() - 1).datatype();
+  }
+
+  void ReadOutputs() {
+    if (infer_.outputs_size() == 0 || op_ == nullptr) return;
+    if (infer_.outputs_size() > 1) {
+      violations_.Add("outputs", "There are ", infer_.outputs_size(), " outputs; models have one.");
+      return;
+    }
+    const auto& output = infer_.outputs(0);
+    if (output.name() != op_->output.name) {
+      violations_.Add("outputs[0].name", "There is no output \"", Shown(output.name()),
+                      "\"; the model has \"", op_->output.name, "\".");
+    }
+    for (const auto& [name, value] : output.parameters()) {
+      if (violations_.size() >= kMaxReportedViolations) return;
+      const std::optional<DataType> type = DataTypeFromKserveName(value.string_param());
+      if (name == "datatype" && type) {
+        request_.mutable_output()->set_data_type(static_cast<v1::DataType>(*type));
+        continue;
+      }
+      violations_.Add(absl::StrCat("outputs[0].", FieldOf(name)),
+                      "Only \"datatype\" is a parameter of outputs, with one of ",
+                      KserveTypeNames(), ".");
+    }
+  }
+
+  const inference::ModelInferRequest& infer_;
+  HostBufferPool& buffers_;
+  v1::ExecuteRequest& request_;
+  InferSettings& settings_;
+  const OpTraits* const op_;
+  // Of the operator, once they are needed.
+  std::vector<AttributeTraits> attributes_;
+  ViolationList violations_;
+};
+
+}  // namespace
+
+absl::Status TranslateInferRequest(const inference::ModelInferRequest& infer, size_t raw_count,
+                                   HostBufferPool& buffers, v1::ExecuteRequest& request,
+                                   InferSettings& settings) {
+  try {
+    return InferTranslation(infer, buffers, request, settings).Run(raw_count);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemoryError();
+  }
+}
+
+}  // namespace opserve

@@ -1,0 +1,238 @@
+// Requests of KServe's protocol as requests of opserve's own.
+
+#include "server/kserve/infer_request.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/errors/errors.h"
+#include "server/kserve/model_names.h"
+
+namespace opserve {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class InferRequestTest : public ::testing::Test {
+ protected:
+  InferRequestTest() {
+    infer_.set_model_name("element_wise_round");
+    auto& input = *infer_.add_inputs();
+    input.set_name("InputTensor");
+    input.set_datatype("FP32");
+    input.add_shape(2);
+    input.add_shape(3);
+  }
+
+  absl::Status Translate(size_t raw_count = 1) {
+    request_.Clear();
+    settings_ = {};
+    return TranslateInferRequest(infer_, raw_count, buffers_, request_, settings_);
+  }
+  void ExpectRefused(const std::string& text, size_t raw_count = 1) {
+    const absl::Status status = Translate(raw_count);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << text << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+  }
+  inference::InferParameter& Parameter(const std::string& name) {
+    return (*infer_.mutable_parameters())[name];
+  }
+  template <class T>
+  std::vector<T> Contents(size_t input = 0) const {
+    std::vector<T> values(settings_.content_bytes[input] / sizeof(T));
+    std::memcpy(values.data(), settings_.contents[input].data(), settings_.content_bytes[input]);
+    return values;
+  }
+
+  inference::ModelInferRequest infer_;
+  HostBufferPool buffers_{0};
+  v1::ExecuteRequest request_;
+  InferSettings settings_;
+};
+
+TEST_F(InferRequestTest, NamesTypesAndShapesAreThoseOfDirectML) {
+  infer_.set_id("seven");
+  infer_.set_model_version("1");
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(request_.operator_(), "ELEMENT_WISE_ROUND");
+  EXPECT_EQ(request_.request_id(), "seven");
+  ASSERT_EQ(request_.inputs_size(), 1);
+  EXPECT_EQ(request_.inputs(0).name(), "InputTensor");
+  EXPECT_EQ(request_.inputs(0).data_type(), v1::DATA_TYPE_FLOAT32);
+  EXPECT_THAT(request_.inputs(0).sizes(), ElementsAre(2, 3));
+  EXPECT_FALSE(request_.has_output());
+  EXPECT_THAT(settings_.contents, IsEmpty());
+}
+
+TEST_F(InferRequestTest, EveryTypeHasAName) {
+  for (const DataType type : kAllDataTypes) {
+    infer_.mutable_inputs(0)->set_datatype(std::string(KserveNameOf(type)));
+    ASSERT_TRUE(Translate().ok());
+    EXPECT_EQ(request_.inputs(0).data_type(), static_cast<v1::DataType>(type));
+  }
+}
+
+TEST_F(InferRequestTest, ParametersAreAttributesInOneOrder) {
+  Parameter("RoundingMode").set_string_param("TOWARD_ZERO");
+  Parameter("A").set_int64_param(-3);
+  Parameter("B").set_uint64_param(UINT64_MAX);
+  Parameter("C").set_double_param(0.5);
+  Parameter("D").set_bool_param(true);
+  Parameter("E");
+  ASSERT_TRUE(Translate().ok());
+  ASSERT_EQ(request_.attributes_size(), 6);
+  EXPECT_EQ(request_.attributes(0).int_value(), -3);
+  EXPECT_EQ(request_.attributes(1).uint_value(), UINT64_MAX);
+  EXPECT_EQ(request_.attributes(2).float_value(), 0.5);
+  EXPECT_EQ(request_.attributes(3).int_value(), 1);
+  EXPECT_EQ(request_.attributes(4).value_case(), v1::Attribute::VALUE_NOT_SET);
+  EXPECT_EQ(request_.attributes(5).enum_name(), "TOWARD_ZERO");
+}
+
+TEST_F(InferRequestTest, TextIsANumberOrAListWhereTheAttributeIsOne) {
+  infer_.set_model_name("ELEMENT_WISE_CLIP");
+  Parameter("Min").set_string_param("-0.25");
+  Parameter("Max").set_string_param("much");
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(request_.attributes(1).float_value(), -0.25);
+  EXPECT_EQ(request_.attributes(0).enum_name(), "much") << "which the validation refuses";
+  infer_.set_model_name("activation_softmax1");
+  infer_.clear_parameters();
+  Parameter("Axes").set_string_param("0, 2");
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_THAT(request_.attributes(0).axes().values(), ElementsAre(0, 2));
+}
+
+TEST_F(InferRequestTest, SomeParametersAreSettings) {
+  Parameter("device").set_string_param("CPU");
+  Parameter("priority").set_string_param("HIGH");
+  Parameter("verify").set_bool_param(true);
+  Parameter("feature_level").set_string_param("3_0");
+  Parameter("device_lease").set_string_param("id");
+  Parameter("timeout").set_int64_param(1500);
+  Parameter("triton_enable_empty_final_response").set_bool_param(true);
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(request_.device(), v1::DEVICE_PREFERENCE_CPU);
+  EXPECT_EQ(request_.priority(), v1::PRIORITY_HIGH);
+  EXPECT_TRUE(request_.verify());
+  EXPECT_EQ(request_.feature_level(), "3_0");
+  EXPECT_EQ(request_.device_lease(), "id");
+  EXPECT_EQ(settings_.timeout, std::chrono::microseconds(1500));
+  EXPECT_TRUE(settings_.marks_final_response);
+  EXPECT_EQ(request_.attributes_size(), 0);
+  Parameter("timeout").set_uint64_param(UINT64_MAX);
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(settings_.timeout, std::chrono::hours(24 * 365));
+  Parameter("timeout").set_int64_param(0);
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(settings_.timeout, std::nullopt);
+}
+
+TEST_F(InferRequestTest, WrongSettingsAreRefusedByName) {
+  const auto refuse = [this](const std::string& name, auto set, const std::string& text) {
+    infer_.clear_parameters();
+    set(Parameter(name));
+    ExpectRefused("parameters[\"" + name + "\"]: " + text);
+  };
+  refuse(
+      "device", [](auto& value) { value.set_string_param("gpu"); }, "\"gpu\" is none of AUTO");
+  refuse(
+      "device", [](auto& value) { value.set_string_param("UNSPECIFIED"); }, "\"UNSPECIFIED\"");
+  refuse(
+      "priority", [](auto& value) { value.set_uint64_param(1); }, "\"\" is none of LOW");
+  refuse(
+      "verify", [](auto& value) { value.set_int64_param(1); }, "The value is no bool");
+  refuse(
+      "feature_level", [](auto& value) { value.set_int64_param(3); }, "The value is no string");
+  refuse(
+      "timeout", [](auto& value) { value.set_int64_param(-1); }, "The value is no number");
+  refuse(
+      "sequence_id", [](auto& value) { value.set_int64_param(1); }, "Operators have no state");
+  infer_.clear_parameters();
+  for (int i = 0; i < 65; ++i) Parameter("p" + std::to_string(i));
+  ExpectRefused("parameters: There are 65 parameters; at most 64");
+}
+
+TEST_F(InferRequestTest, WrongInputsAreRefusedByName) {
+  infer_.mutable_inputs(0)->set_datatype("BYTES");
+  ExpectRefused("inputs[0].datatype: There is no type \"BYTES\"; allowed are FP64");
+  infer_.mutable_inputs(0)->set_shape(1, int64_t{1} << 32);
+  ExpectRefused("The request has 2 violations; first inputs[0].shape[1]: 4294967296 is no size");
+  infer_.set_model_version("2");
+  ExpectRefused("The request has 3 violations; first model_version: There is no version \"2\"");
+}
+
+TEST_F(InferRequestTest, StridesAreAParameterOfInputs) {
+  auto& parameters = *infer_.mutable_inputs(0)->mutable_parameters();
+  parameters["strides"].set_string_param("0,1");
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_THAT(request_.inputs(0).strides(), ElementsAre(0, 1));
+  parameters["strides"].set_string_param("0,-1");
+  ExpectRefused("inputs[0].parameters[\"strides\"]: \"0,-1\" is no list of strides");
+  parameters.clear();
+  parameters["shared_memory_region"].set_string_param("r");
+  ExpectRefused("inputs[0].parameters[\"shared_memory_region\"]: Only \"strides\"");
+}
+
+TEST_F(InferRequestTest, ContentsMayBeNumbersOfTheirType) {
+  auto& input = *infer_.mutable_inputs(0);
+  input.mutable_contents()->add_fp32_contents(0.5f);
+  input.mutable_contents()->add_fp32_contents(-1);
+  ASSERT_TRUE(Translate(0).ok());
+  EXPECT_THAT(Contents<float>(), ElementsAre(0.5f, -1.0f));
+  input.set_datatype("INT16");
+  input.mutable_contents()->add_int_contents(-32768);
+  input.mutable_contents()->add_int_contents(32767);
+  ASSERT_TRUE(Translate(0).ok());
+  EXPECT_THAT(Contents<int16_t>(), ElementsAre(-32768, 32767));
+  input.mutable_contents()->add_int_contents(32768);
+  ExpectRefused("inputs[0].contents: 32768 is no INT16", 0);
+  input.set_datatype("UINT8");
+  input.mutable_contents()->add_uint_contents(256);
+  ExpectRefused("inputs[0].contents: 256 is no UINT8", 0);
+  input.set_datatype("FP16");
+  ExpectRefused("inputs[0].contents: FP16 is in raw_input_contents only", 0);
+}
+
+TEST_F(InferRequestTest, ContentsAreRawOrNumbersAndOfEveryInput) {
+  infer_.mutable_inputs(0)->mutable_contents()->add_fp32_contents(1);
+  ExpectRefused("inputs[0].contents: There are raw_input_contents, too");
+  infer_.mutable_inputs(0)->clear_contents();
+  ExpectRefused("raw_input_contents: There are 2 raw contents for 1 inputs", 2);
+  for (int i = 0; i < 64; ++i) infer_.add_inputs();
+  ExpectRefused("inputs: There are 65 inputs; at most 64");
+}
+
+TEST_F(InferRequestTest, TheOutputIsTheModels) {
+  auto& output = *infer_.add_outputs();
+  output.set_name("OutputTensor");
+  (*output.mutable_parameters())["datatype"].set_string_param("UINT32");
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(request_.output().data_type(), v1::DATA_TYPE_UINT32);
+  (*output.mutable_parameters())["classification"].set_int64_param(3);
+  ExpectRefused("outputs[0].parameters[\"classification\"]: Only \"datatype\"");
+  output.set_name("Y");
+  ExpectRefused("outputs[0].name: There is no output \"Y\"; the model has \"OutputTensor\"");
+  infer_.add_outputs();
+  ExpectRefused("outputs: There are 2 outputs; models have one");
+}
+
+TEST_F(InferRequestTest, UnknownModelsAreLeftToTheValidation) {
+  infer_.set_model_name("resnet50");
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(request_.operator_(), "RESNET50");
+  EXPECT_TRUE(absl::IsNotFound(FindModel("element_wise_rond", "").status()));
+  EXPECT_THAT(std::string(FindModel("element_wise_rond", "").status().message()),
+              HasSubstr("did you mean element_wise_round?"));
+  EXPECT_TRUE(absl::IsInvalidArgument(FindModel("element_wise_round", "3").status()));
+  EXPECT_TRUE(FindModel("ELEMENT_WISE_ROUND", "1").ok());
+}
+
+}  // namespace
+}  // namespace opserve
