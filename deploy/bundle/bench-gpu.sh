@@ -11,7 +11,7 @@ adapter=
 bandwidth=
 section=
 json=
-report=opserve-gpu-report.md
+report=opserve-gpu-report.txt
 server=
 server_id=
 failures=0
@@ -32,7 +32,7 @@ bench-gpu.sh [--quick] [--section NAME] [--report FILE] [--json FILE] [--seconds
   --quick             half a minute instead of some: shows that everything runs
   --section           one section of bench_d3d12 alone, and no requests; bin/bench_d3d12
                       --help lists them
-  --report            where the report goes (default: opserve-gpu-report.md, here)
+  --report            where the report goes (default: opserve-gpu-report.txt, here)
   --json              also the numbers of bench_d3d12, for programs
   --seconds           how long requests are measured (default: 10)
   --adapter           which adapter bench_d3d12 measures (default: its own choice)

@@ -200,7 +200,7 @@ class Bundle(unittest.TestCase):
     def measure_gpu(self, root, *arguments):
         """Runs bench-gpu.sh as README.txt says; returns the run and the report that is to be sent back."""
         done = root.run("/bin/sh", "-c", 'cd /tmp && exec /opserve/bench-gpu.sh "$@"', "sh", *arguments)
-        report = root.folder / "tmp/opserve-gpu-report.md"
+        report = root.folder / "tmp/opserve-gpu-report.txt"
         return done, report.read_text(encoding="utf-8") if report.exists() else ""
 
     def test_benchmark_of_gpus_tells_that_there_is_none(self):
@@ -241,9 +241,9 @@ class Bundle(unittest.TestCase):
             done, _ = self.measure_gpu(root, *arguments)
             self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
             self.assertIn(told, done.stderr)
-        done, _ = self.measure_gpu(root, "--report", "/nonexistent/report.md")
+        done, _ = self.measure_gpu(root, "--report", "/nonexistent/report.txt")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("cannot write /nonexistent/report.md", done.stderr)
+        self.assertIn("cannot write /nonexistent/report.txt", done.stderr)
         self.assertEqual(self.measure_gpu(root, "--help")[0].returncode, 0)
 
 

@@ -31,9 +31,11 @@ absl::StatusOr<std::unique_ptr<BenchContext>> BenchContext::Create(const BenchOp
       ChooseAdapter(context->runtime_->adapters(), options.adapter);
   if (!adapter.ok()) return adapter.status();
   context->adapter_ = *std::move(adapter);
-  context->link_ =
-      FindPciLink("/sys/bus/pci/devices", context->adapter_.vendor_id, context->adapter_.device_id);
   return context;
+}
+
+std::optional<PciLink> BenchContext::Link() const {
+  return FindPciLink("/sys/bus/pci/devices", adapter_.vendor_id, adapter_.device_id);
 }
 
 uint64_t BenchContext::Sized(uint64_t hardware, uint64_t software, uint64_t quick) const {

@@ -43,7 +43,8 @@ class BenchContext {
 
   const BenchOptions& options() const { return options_; }
   const d3d12::AdapterInfo& adapter() const { return adapter_; }
-  const std::optional<PciLink>& link() const { return link_; }
+  // The adapter's link as it is now.
+  std::optional<PciLink> Link() const;
   // The first of these on hardware, the second one where the processor does the work of the
   // adapter, the third one with --quick.
   uint64_t Sized(uint64_t hardware, uint64_t software, uint64_t quick) const;
@@ -74,7 +75,6 @@ class BenchContext {
 
   const BenchOptions options_;
   d3d12::AdapterInfo adapter_;
-  std::optional<PciLink> link_;
   std::shared_ptr<const d3d12::Runtime> runtime_;
   std::unique_ptr<d3d12::D3D12Device> device_;
   std::unique_ptr<DeviceMeter> meter_;

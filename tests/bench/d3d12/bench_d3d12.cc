@@ -101,13 +101,16 @@ bool WriteFile(const std::string& path, const std::string& text) {
   return false;
 }
 
-ReportHead HeadOf(const CommandLine& line, const BenchContext& context) {
+ReportHead HeadOf(const CommandLine& line, BenchContext& context) {
   ReportHead head{.facts = MachineFacts(),
                   .is_software = context.adapter().is_software,
                   .is_quick = line.bench.is_quick};
-  for (auto& fact : AdapterFacts(context.adapter(), context.link())) {
+  for (auto& fact : AdapterFacts(context.adapter(), context.Link())) {
     head.facts.push_back(std::move(fact));
   }
+  const absl::StatusOr<d3d12::D3D12Device*> device = context.Device();
+  head.facts.emplace_back("feature level", device.ok() ? (*device)->profile().feature_level
+                                                       : device.status().ToString());
   return head;
 }
 

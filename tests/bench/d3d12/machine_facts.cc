@@ -53,6 +53,12 @@ std::string LoadText() {
   return absl::StrFormat("%.1f, %.1f, %.1f", loads[0], loads[1], loads[2]);
 }
 
+std::string LinkText(const std::optional<PciLink>& link) {
+  if (!link.has_value()) return kUnknown;
+  return absl::StrCat(link->speed, " x", link->width, " now",
+                      link->most.empty() ? "" : absl::StrCat(", at most ", link->most));
+}
+
 std::string GibText(uint64_t bytes) {
   return bytes == 0 ? kUnknown
                     : absl::StrFormat("%.1f GiB", static_cast<double>(bytes) / 1073741824.0);
@@ -68,6 +74,11 @@ std::optional<PciLink> ReadPciLink(const std::string& folder) {
     return std::nullopt;
   }
   link.bytes_per_second = LaneBytesPerSecond(link.speed) * link.width;
+  const std::string most_speed = FirstLine(absl::StrCat(folder, "/max_link_speed"));
+  const std::string most_width = FirstLine(absl::StrCat(folder, "/max_link_width"));
+  if (!most_speed.empty() && !most_width.empty()) {
+    link.most = absl::StrCat(most_speed, " x", most_width);
+  }
   return link;
 }
 
@@ -111,16 +122,13 @@ Facts MachineFacts() {
 }
 
 Facts AdapterFacts(const d3d12::AdapterInfo& adapter, const std::optional<PciLink>& link) {
-  return {
-      {"adapter", absl::StrCat(adapter.name, adapter.is_software ? " (SOFTWARE)" : "")},
-      {"driver", adapter.driver},
-      {"run time", adapter.runtime},
-      {"PCI ids", absl::StrFormat("%04x:%04x", adapter.vendor_id, adapter.device_id)},
-      {"adapter memory", GibText(adapter.memory_bytes)},
-      {"largest buffer", GibText(adapter.max_buffer_bytes)},
-      {"PCIe link", link.has_value() ? absl::StrFormat("%s x%d, %.1f GB/s", link->speed,
-                                                       link->width, link->bytes_per_second * 1e-9)
-                                     : kUnknown}};
+  return {{"adapter", absl::StrCat(adapter.name, adapter.is_software ? " (SOFTWARE)" : "")},
+          {"driver", adapter.driver},
+          {"run time", adapter.runtime},
+          {"PCI ids", absl::StrFormat("%04x:%04x", adapter.vendor_id, adapter.device_id)},
+          {"adapter memory", GibText(adapter.memory_bytes)},
+          {"largest buffer", GibText(adapter.max_buffer_bytes)},
+          {"PCIe link", LinkText(link)}};
 }
 
 }  // namespace opserve::bench

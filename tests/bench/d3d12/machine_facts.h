@@ -16,7 +16,8 @@
 
 namespace opserve::bench {
 
-// A bus as its ends have agreed on it.
+// A bus as its ends have agreed on it just now: drivers lower its speed while there is nothing to
+// do.
 struct PciLink {
   // As Linux tells it: "16.0 GT/s PCIe".
   std::string speed = {};
@@ -24,6 +25,8 @@ struct PciLink {
   // What it carries in one direction, the bits that only keep both ends in step taken off.
   // Nothing of packets' headers, so no transfer reaches it; 0 where `speed` is none that is known.
   double bytes_per_second = 0;
+  // The most that the device could have, "32.0 GT/s PCIe x16"; "" where nothing tells it.
+  std::string most = {};
 };
 
 // The link of a PCI device whose files are in `folder`; nullopt where it has none.

@@ -42,7 +42,7 @@ class Whole(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory(prefix="opserve-bench-") as folder:
-            report, numbers = pathlib.Path(folder, "report.md"), pathlib.Path(folder, "numbers.json")
+            report, numbers = pathlib.Path(folder, "report.txt"), pathlib.Path(folder, "numbers.json")
             cls.done = run("--quick", "--report", report, "--json", numbers,
                            "--memory-bandwidth", "100")
             if cls.done.returncode == NO_HARDWARE and not numbers.exists():
@@ -88,7 +88,8 @@ class Whole(unittest.TestCase):
 
     def test_report_is_what_is_printed_and_80_columns_wide(self):
         self.assertEqual(self.report, self.done.stdout)
-        for fact in ["system", "processor", "memory", "adapter", "driver", "run time", "PCIe link"]:
+        for fact in ["system", "processor", "memory", "adapter", "driver", "run time", "PCIe link",
+                     "feature level"]:
             self.assertRegex(self.report, f"(?m)^{fact} +[^ ]")
         self.assertEqual([line for line in self.report.splitlines() if len(line) > 80], [])
 

@@ -173,6 +173,8 @@ class PciDevices : public ::testing::Test {
     std::ofstream(folder + "/device") << device << "\n";
     std::ofstream(folder + "/current_link_speed") << speed << "\n";
     std::ofstream(folder + "/current_link_width") << width << "\n";
+    std::ofstream(folder + "/max_link_speed") << "32.0 GT/s PCIe\n";
+    std::ofstream(folder + "/max_link_width") << "16\n";
   }
   std::optional<PciLink> Find() const { return FindPciLink(folder_, 0x10de, 0x2331); }
 
@@ -187,6 +189,9 @@ TEST_F(PciDevices, LinksAreFoundByTheIds) {
   EXPECT_EQ(link->speed, "16.0 GT/s PCIe");
   EXPECT_EQ(link->width, 16);
   EXPECT_NEAR(link->bytes_per_second, 31.5e9, 0.02e9);
+  EXPECT_EQ(AdapterFacts({}, link).back().second,
+            "16.0 GT/s PCIe x16 now, at most 32.0 GT/s PCIe x16");
+  EXPECT_EQ(AdapterFacts({}, std::nullopt).back().second, "unknown");
 }
 
 TEST_F(PciDevices, SpeedsOfAllGenerations) {

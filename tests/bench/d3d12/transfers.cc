@@ -85,8 +85,10 @@ absl::Status MeasureTransfersOf(BenchContext& context, DeviceMeter& meter, uint6
                       3 * context.options().seconds);
   if (!device.ok()) return device.status();
   const double size = static_cast<double>(bytes);
-  const bool has_link = context.link().has_value() && context.link()->bytes_per_second > 0;
-  const double bus = has_link ? size / context.link()->bytes_per_second : host[0];
+  // It was at work a moment ago, so its speed is that of transfers.
+  const std::optional<PciLink> link = context.Link();
+  const bool has_link = link.has_value() && link->bytes_per_second > 0;
+  const double bus = has_link ? size / link->bytes_per_second : host[0];
   const std::string bus_name = has_link ? "PCIe link" : "memcpy";
   const auto add = [&](const char* name, double seconds, double ceiling, std::string against) {
     result.rows.push_back(RateRow(name, bytes, bytes, seconds, ceiling, std::move(against)));
