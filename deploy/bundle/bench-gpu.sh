@@ -5,7 +5,8 @@ set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 bin=$here/bin
-seconds=10
+duration=10s
+warm_up=1s
 quick=
 adapter=
 bandwidth=
@@ -62,7 +63,8 @@ while [ $# -gt 0 ]; do
       ;;
     --quick)
       quick=1
-      seconds=1
+      duration=300ms
+      warm_up=100ms
       shift
       continue
       ;;
@@ -74,7 +76,7 @@ while [ $# -gt 0 ]; do
   [ $# -gt 1 ] || bad_usage "$1 needs a value."
   case $1 in
     --bin) bin=$2 ;;
-    --seconds) seconds=$2 ;;
+    --seconds) duration=${2}s ;;
     --adapter) adapter=$2 ;;
     --memory-bandwidth) bandwidth=$2 ;;
     --section) section=$2 ;;
@@ -166,7 +168,7 @@ requests() {
   progress "$1"
   heading "$1"
   say '```text'
-  if measure "$2" 1s >/dev/null && measure "$2" "${seconds}s" >"$scratch/measured"; then
+  if measure "$2" "$warm_up" >/dev/null && measure "$2" "$duration" >"$scratch/measured"; then
     cat "$scratch/measured"
     calls_per_second "$scratch/measured" >"$3"
   else
@@ -179,7 +181,7 @@ requests() {
 
 # gpu_answers: whether requests can run on a GPU of the running server. GPUs join a while after it serves.
 gpu_answers() {
-  until measure gpu 1s >"$scratch/probe" 2>&1; do
+  until measure gpu "$warm_up" >"$scratch/probe" 2>&1; do
     case $(cat "$scratch/probe") in
       *"still starting"*) sleep 0.2 ;;
       *) return 1 ;;
