@@ -33,20 +33,22 @@ bench-gpu.sh [--quick] [--section NAME] [--report FILE] [--json FILE] [--seconds
   --quick             half a minute instead of some: shows that everything runs
   --section           one section of bench_d3d12 alone, and no requests; bin/bench_d3d12
                       --help lists them
-  --report            where the report goes (default: opserve-gpu-report.txt, here)
+  --report            where the report goes (default: opserve-gpu-report.txt)
   --json              also the numbers of bench_d3d12, for programs
   --seconds           how long requests are measured (default: 10)
   --adapter           which adapter bench_d3d12 measures (default: its own choice)
-  --memory-bandwidth  of the adapter's memory by its data sheet, as a ceiling for kernels
+  --memory-bandwidth  of the adapter by its data sheet, as a ceiling for kernels
   --bin               where the programs are (default: bin/ beside this script)
 
-Writes a report: what machine this is, what bench_d3d12 measures, and requests with 4 KiB each, 256 in
-flight: on the GPU with batching, on the GPU one at a time, and on the CPU. Where no GPU answers it says
-so, and measures a software adapter in its place if there is one. The report is printed, too; progress
-goes to standard error. It has no names, addresses or files of yours: please read it, and send it back.
+Writes a report: what machine this is, what bench_d3d12 measures, and requests
+with 4 KiB each, 256 in flight: on the GPU with batching, on the GPU one at a
+time, and on the CPU. Where no GPU answers it says so, and measures a software
+adapter in its place if there is one. The report is printed, too; progress goes
+to standard error. It has no names, addresses or files of yours: please read it,
+and send it back.
 
-Exit codes: 0 a GPU was measured, 3 no hardware GPU answers, 2 the command line is wrong, 1 something
-failed.
+Exit codes: 0 a GPU was measured; 1 something failed; 2 the command line is
+wrong; 3 no hardware GPU answers.
 END
 }
 

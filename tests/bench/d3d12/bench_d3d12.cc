@@ -10,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tests/bench/d3d12/bench_context.h"
 #include "tests/bench/d3d12/report.h"
 #include "tests/bench/d3d12/sections.h"
+#include "tests/bench/d3d12/table.h"
 
 namespace opserve::bench {
 namespace {
@@ -21,12 +23,13 @@ namespace {
 enum ExitCode { kMeasured = 0, kFailed = 1, kBadUsage = 2, kNoHardware = 3 };
 
 constexpr char kHelp[] =
-    "Measures a Direct3D 12 device, and writes a report of it in Markdown to standard output.\n"
-    "Progress goes to standard error. Each number is held against a ceiling of the same run.\n"
+    "Measures a Direct3D 12 device, and writes a report of it in Markdown to standard\n"
+    "output. Progress goes to standard error. Each number is held against a ceiling\n"
+    "of the same run.\n"
     "\n"
-    "Exit codes: 0 a hardware adapter was measured; 1 something failed, the report says what;\n"
-    "2 the command line is wrong; 3 there is no hardware adapter: a software adapter was measured\n"
-    "in its place, if there is one.";
+    "Exit codes: 0 a hardware adapter was measured; 1 something failed, the report\n"
+    "says what; 2 the command line is wrong; 3 there is no hardware adapter: a\n"
+    "software adapter was measured in its place, if there is one.";
 
 struct CommandLine {
   BenchOptions bench;
@@ -49,26 +52,45 @@ class ReportWriter {
   std::string text_;
 };
 
-void AddOptions(CLI::App& app, CommandLine& line) {
+// The sections, in their order, with what they measure.
+std::string SectionsHelp() {
+  std::string text = "Sections:\n";
+  for (const BenchSection& section : AllSections()) {
+    absl::StrAppend(&text, "\n", WrappedText(absl::StrCat(section.name, ": ", section.title)));
+  }
+  return text;
+}
+
+std::set<std::string> SectionNames() {
   std::set<std::string> names;
   for (const BenchSection& section : AllSections()) names.insert(section.name);
-  app.add_option("--adapter", line.bench.adapter,
-                 "Position of the adapter (default: the first hardware adapter, else the first)")
-      ->check(CLI::NonNegativeNumber);
-  app.add_flag("--quick", line.bench.is_quick,
-               "Small sizes, few repetitions: checks that everything runs");
-  app.add_option("--seconds", line.bench.seconds, "Seconds per row, about")
-      ->check(CLI::Range(0.0, 60.0))
+  return names;
+}
+
+void AddOptions(CLI::App& app, CommandLine& line) {
+  app.add_flag("--quick", line.bench.is_quick, "Small and short: does everything run?");
+  app.add_option("--section", line.sections, "Only this one; may be given several times")
+      ->type_name("NAME")
+      ->check(CLI::IsMember(SectionNames()).description(""));
+  app.add_option("--report", line.report_path, "Also write the report to this file")
+      ->type_name("FILE");
+  app.add_option("--json", line.json_path, "Also write the numbers to this file")
+      ->type_name("FILE");
+  app.add_option("--seconds", line.bench.seconds, "How long to measure a row, about")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 60.0).description(""))
       ->capture_default_str();
-  app.add_option("--section", line.sections, "Only this section; may be given several times")
-      ->check(CLI::IsMember(names));
+  app.add_option("--adapter", line.bench.adapter,
+                 "Its position (default: hardware, if there is any)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 20).description(""));
   app.add_option_function<double>(
          "--memory-bandwidth",
          [&line](double gigabytes) { line.bench.memory_bandwidth = gigabytes * 1e9; },
-         "GB/s of the adapter's memory, by its data sheet: a ceiling for kernels")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--json", line.json_path, "Also write all numbers to this file, as JSON");
-  app.add_option("--report", line.report_path, "Also write the report to this file");
+         "Of the adapter, by its data sheet")
+      ->type_name("GB/S")
+      ->check(CLI::Range(1e-3, 1e6).description(""));
+  app.footer(SectionsHelp());
 }
 
 bool IsWanted(const CommandLine& line, const BenchSection& section) {

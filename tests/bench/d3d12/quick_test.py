@@ -106,7 +106,12 @@ class CommandLine(unittest.TestCase):
         self.assertNotIn("\n## stages\n", done.stdout)
 
     def test_help_and_errors(self):
-        self.assertEqual(run("--help").returncode, 0)
+        shown = run("--help")
+        self.assertEqual(shown.returncode, 0)
+        for name in SECTIONS:
+            self.assertRegex(shown.stdout, f"(?m)^{name}: [A-Z]")
+        self.assertEqual([line for line in shown.stdout.splitlines()
+                          if len(line) > 80 and not line.startswith("Usage:")], [])
         for arguments, told in [(["--section", "none"], "none"), (["--no-such"], "--no-such"),
                                 (["--adapter", "99"], "99"), (["--seconds", "x"], "x")]:
             done = run(*arguments)
