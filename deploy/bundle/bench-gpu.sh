@@ -27,16 +27,17 @@ die() {
 
 usage() {
   cat <<'END'
-bench-gpu.sh [--quick] [--section NAME] [--report FILE] [--json FILE] [--seconds S]
-             [--adapter N] [--memory-bandwidth GB/S] [--bin FOLDER]
+bench-gpu.sh [--quick] [--section NAME] [--report FILE] [--json FILE]
+             [--seconds S] [--adapter N] [--memory-bandwidth GB/S]
+             [--bin FOLDER]
 
   --quick             half a minute instead of some: shows that everything runs
-  --section           one section of bench_d3d12 alone, and no requests; bin/bench_d3d12
-                      --help lists them
+  --section           one section of bench_d3d12 alone, and no requests;
+                      bin/bench_d3d12 --help lists them
   --report            where the report goes (default: opserve-gpu-report.txt)
   --json              also the numbers of bench_d3d12, for programs
   --seconds           how long requests are measured (default: 10)
-  --adapter           which adapter bench_d3d12 measures (default: its own choice)
+  --adapter           which adapter bench_d3d12 measures (default: its choice)
   --memory-bandwidth  of the adapter by its data sheet, as a ceiling for kernels
   --bin               where the programs are (default: bin/ beside this script)
 
