@@ -138,12 +138,13 @@ bench-attacks: build ## Measure how long others wait while one client floods the
 	done
 
 .PHONY: bench-gpu
-bench-gpu: ## Measure a GPU, and requests on it (BUNDLE=FOLDER: with the programs of a bundle)
+bench-gpu: ## Measure a GPU, and write build/opserve-gpu-report.txt (BUNDLE=FOLDER: with the programs of a bundle)
 ifeq ($(BUNDLE),)
 	@$(MAKE) bundle-programs
-	@deploy/bundle/bench-gpu.sh --bin $(RELEASE)/bin $(ARGS)
+	@deploy/bundle/bench-gpu.sh --bin $(RELEASE)/bin --report build/opserve-gpu-report.txt $(ARGS)
 else
-	@$(BUNDLE)/bench-gpu.sh $(ARGS)
+	@mkdir -p build
+	@$(BUNDLE)/bench-gpu.sh --report build/opserve-gpu-report.txt $(ARGS)
 endif
 
 .PHONY: bundle-programs

@@ -1,37 +1,61 @@
 #!/bin/sh
-# Measures a machine with a GPU: kernels and transfers, then requests through a server. See usage below.
-# Needs a shell and coreutils, so that it runs on a bare machine.
+# Measures a machine with a GPU and writes one report: the device, section by section, then requests through
+# a server. See usage below. Needs a shell and coreutils, so that it runs on a bare machine.
 set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 bin=$here/bin
-seconds=10
+duration=10s
+warm_up=1s
+quick=
 adapter=
+bandwidth=
+section=
+json=
+report=opserve-gpu-report.txt
 server=
 server_id=
 failures=0
 
 say() { printf '%s\n' "$*"; }
-heading() { printf '\n=== %s\n\n' "$*"; }
+heading() { printf '\n## %s\n\n' "$*"; }
+progress() { printf 'bench-gpu: %s\n' "$*" >&2; }
 die() {
-  printf 'bench-gpu: %s\n' "$*" >&2
+  progress "$*"
   exit 1
 }
 
 usage() {
   cat <<'END'
-bench-gpu.sh [--bin FOLDER] [--seconds S] [--adapter N]
+bench-gpu.sh [--quick] [--section NAME] [--report FILE] [--json FILE]
+             [--seconds S] [--adapter N] [--memory-bandwidth GB/S]
+             [--bin FOLDER]
 
-  --bin       where the programs are (default: bin/ beside this script)
-  --seconds   how long each measurement takes (default: 10)
-  --adapter   which adapter bench_d3d12 measures (default: its own choice)
+  --quick             half a minute instead of some: shows that everything runs
+  --section           one section of bench_d3d12 alone, and no requests;
+                      bin/bench_d3d12 --help lists them
+  --report            where the report goes (default: opserve-gpu-report.txt)
+  --json              also the numbers of bench_d3d12, for programs
+  --seconds           how long requests are measured (default: 10)
+  --adapter           which adapter bench_d3d12 measures (default: its choice)
+  --memory-bandwidth  of the adapter by its data sheet, as a ceiling for kernels
+  --bin               where the programs are (default: bin/ beside this script)
 
-Prints what machine this is, what bench_d3d12 measures, and the throughput and latency of 256 requests in
-flight, each with a tensor of 4 KiB: on the GPU with batching, on the GPU one request at a time, and on the
-CPU. Where no GPU answers it says so, and measures a software adapter in its place if there is one.
+Writes a report: what machine this is, what bench_d3d12 measures, and requests
+with 4 KiB each, 256 in flight: on the GPU with batching, on the GPU one at a
+time, and on the CPU. Where no GPU answers it says so, and measures a software
+adapter in its place if there is one. The report is printed, too; progress goes
+to standard error. It has no names, addresses or files of yours: please read it,
+and send it back.
 
-Exit codes: 0 a GPU was measured, 3 no hardware GPU answers, 1 something failed.
+Exit codes: 0 a GPU was measured; 1 something failed; 2 the command line is
+wrong; 3 no hardware GPU answers.
 END
+}
+
+bad_usage() {
+  progress "$* See bench-gpu.sh --help"
+  exit 2
 }
 
 while [ $# -gt 0 ]; do
@@ -40,21 +64,39 @@ while [ $# -gt 0 ]; do
       usage
       exit 0
       ;;
+    --quick)
+      quick=1
+      duration=300ms
+      warm_up=100ms
+      shift
+      continue
+      ;;
   esac
-  [ $# -gt 1 ] || die "what is '$1'? See bench-gpu.sh --help"
+  case $1 in
+    --bin | --seconds | --adapter | --memory-bandwidth | --section | --json | --report) ;;
+    *) bad_usage "what is '$1'?" ;;
+  esac
+  [ $# -gt 1 ] || bad_usage "$1 needs a value."
   case $1 in
     --bin) bin=$2 ;;
-    --seconds) seconds=$2 ;;
+    --seconds) duration=${2}s ;;
     --adapter) adapter=$2 ;;
-    *) die "unknown option '$1'" ;;
+    --memory-bandwidth) bandwidth=$2 ;;
+    --section) section=$2 ;;
+    --json) json=$2 ;;
+    --report) report=$2 ;;
   esac
   shift 2
 done
 for program in opserve-server opserve; do
   [ -x "$bin/$program" ] || die "no $program in $bin"
 done
+# Before anything is measured.
+printf "" >"$report" || die "cannot write $report"
 
 scratch=$(mktemp -d) || die "cannot make a temporary folder"
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
 
 stop_server() {
   [ -n "$server_id" ] || return 0
@@ -63,50 +105,29 @@ stop_server() {
   server_id=
   rm -f "$scratch/ready"
 }
-trap 'stop_server; rm -rf "$scratch"' EXIT
-trap 'exit 1' HUP INT TERM
 
-# first_value FILE KEY: of a file with lines "key : value".
-first_value() {
-  [ -r "$1" ] || {
-    say unknown
-    return
-  }
-  while IFS=: read -r key value; do
-    case $key in
-      "$2"*)
-        # Unquoted: without the blanks around it.
-        # shellcheck disable=SC2086
-        say $value
-        return
-        ;;
-    esac
-  done <"$1"
-}
-
-print_machine() {
-  say "date           $(date -u +%Y-%m-%dT%H:%MZ)"
-  say "system         $(uname -srm)"
-  say "processor      $(first_value /proc/cpuinfo 'model name'), $(nproc) threads"
-  say "memory         $(first_value /proc/meminfo MemTotal)"
-  say "opserve        $("$bin/opserve-server" --version)"
+# What bench_d3d12 does not tell of the machine.
+print_drivers() {
+  say "opserve         $("$bin/opserve-server" --version)"
   if [ -r /proc/driver/nvidia/version ]; then
-    say "NVIDIA driver  $(head -n 1 /proc/driver/nvidia/version)"
+    say "NVIDIA driver   $(head -n 1 /proc/driver/nvidia/version)"
   fi
   found=
   for file in /etc/vulkan/icd.d/*.json /usr/local/share/vulkan/icd.d/*.json \
     /usr/share/vulkan/icd.d/*.json; do
-    [ ! -e "$file" ] || { found=1 && say "Vulkan driver  $file"; }
+    [ ! -e "$file" ] || { found=1 && say "Vulkan driver   $file"; }
   done
-  [ -n "$found" ] || say "Vulkan driver  none in the usual folders"
+  [ -n "$found" ] || say "Vulkan driver   none in the usual folders"
 }
 
 bench_adapter() {
   if [ ! -x "$bin/bench_d3d12" ]; then
-    say "this build has no bench_d3d12"
+    heading "device"
+    say "FAILED: this build has no bench_d3d12"
     return 1
   fi
-  "$bin/bench_d3d12" ${adapter:+--adapter "$adapter"} --seconds "$seconds"
+  "$bin/bench_d3d12" ${quick:+--quick} ${adapter:+--adapter "$adapter"} ${section:+--section "$section"} \
+    ${bandwidth:+--memory-bandwidth "$bandwidth"} ${json:+--json "$json"}
 }
 
 # start_server ARGUMENTS...: starts one on a free port, and sets `server` to its address.
@@ -133,18 +154,37 @@ measure() {
     --concurrency 256 --duration "$2"
 }
 
-# row TITLE DEVICE: one measurement under a heading. A short one before it takes the first calls.
-row() {
+# calls_per_second FILE: of what `opserve bench` printed, "N calls, RATE calls/s, ..." in its second line.
+calls_per_second() {
+  {
+    read -r line
+    read -r line
+  } <"$1"
+  line=${line#* calls, }
+  line=${line%% *}
+  say "${line%.*}"
+}
+
+# requests TITLE DEVICE FILE: one measurement under a heading, its calls per second to FILE. A short one before
+# it takes the first calls.
+requests() {
+  progress "$1"
   heading "$1"
-  measure "$2" 1s >/dev/null && measure "$2" "${seconds}s" && return
-  say "FAILED: the server's log ends with"
-  tail -n 5 "$scratch/log"
-  failures=$((failures + 1))
+  say '```text'
+  if measure "$2" "$warm_up" >/dev/null && measure "$2" "$duration" >"$scratch/measured"; then
+    cat "$scratch/measured"
+    calls_per_second "$scratch/measured" >"$3"
+  else
+    say "FAILED: the server's log ends with"
+    tail -n 5 "$scratch/log"
+    failures=$((failures + 1))
+  fi
+  say '```'
 }
 
 # gpu_answers: whether requests can run on a GPU of the running server. GPUs join a while after it serves.
 gpu_answers() {
-  until measure gpu 1s >"$scratch/probe" 2>&1; do
+  until measure gpu "$warm_up" >"$scratch/probe" 2>&1; do
     case $(cat "$scratch/probe") in
       *"still starting"*) sleep 0.2 ;;
       *) return 1 ;;
@@ -153,59 +193,112 @@ gpu_answers() {
 }
 
 bench_gpu_requests() {
-  heading "devices"
+  heading "devices of the server"
+  say '```text'
   "$bin/opserve" info --address "$server"
-  row "GPU, batched: 256 requests of 4 KiB in flight" gpu
+  say '```'
+  requests "requests on the GPU, batched" gpu "$scratch/batched"
   stop_server
   start_server "$@" --max-batch-requests 1
   gpu_answers || say "the GPU does not answer again"
-  row "GPU, one request at a time: 256 requests of 4 KiB in flight" gpu
+  requests "requests on the GPU, one at a time" gpu "$scratch/single"
 }
 
 no_gpu() {
   heading "NO GPU ANSWERS"
   say "$1. What the programs say:"
+  say
+  say '```text'
   cat "$scratch/probe" "$scratch/log"
+  say '```'
 }
 
-heading "machine"
-print_machine
-heading "kernels and transfers"
-adapter_failed=0
-bench_adapter || adapter_failed=1
+# summary_row NAME FILE CEILING_FILE AGAINST: in the columns of bench_d3d12's tables; none where one is missing.
+summary_row() {
+  [ -s "$2" ] && [ -s "$3" ] || return 0
+  read -r value <"$2"
+  read -r ceiling <"$3"
+  [ "$ceiling" -gt 0 ] || return 0
+  hundredths=$((value * 100 / ceiling))
+  printf '%-26s %8s %9s %-4s %9s %6s  %s\n' "$1" "4 KiB" "$value" 1/s "$ceiling" \
+    "$((hundredths / 100)).$((hundredths / 10 % 10))$((hundredths % 10))" "$4"
+}
 
-result=0
-start_server --devices auto
-if gpu_answers; then
-  bench_gpu_requests --devices auto
-else
-  result=3
-  no_gpu "No hardware GPU answers through Vulkan"
-  stop_server
-  start_server --devices auto --allow-software-adapters
+print_summary() {
+  heading "requests"
+  say '```text'
+  printf '%-26s %8s %9s %-4s %9s %6s  %s\n' "" size value "" ceiling ratio against
+  summary_row "GPU, batched" "$scratch/batched" "$scratch/single" "one by one"
+  summary_row "GPU, batched" "$scratch/batched" "$scratch/cpu" CPU
+  summary_row "GPU, one by one" "$scratch/single" "$scratch/cpu" CPU
+  say '```'
+}
+
+# bench_requests: through a server, wherever it runs them; returns 3 where there is no hardware GPU.
+bench_requests() {
+  answered=0
+  start_server --devices auto
   if gpu_answers; then
-    say
-    say "What follows is a SOFTWARE adapter, not a GPU."
-    bench_gpu_requests --devices auto --allow-software-adapters
+    bench_gpu_requests --devices auto
   else
-    no_gpu "No software adapter answers either"
-    # There was nothing for it to measure.
-    adapter_failed=0
+    answered=3
+    no_gpu "No hardware GPU answers through Vulkan"
+    stop_server
+    start_server --devices auto --allow-software-adapters
+    if gpu_answers; then
+      say
+      say "What follows is a SOFTWARE adapter, not a GPU."
+      bench_gpu_requests --devices auto --allow-software-adapters
+    else
+      no_gpu "No software adapter answers either"
+    fi
   fi
-fi
-stop_server
-start_server --devices auto
-row "CPU: 256 requests of 4 KiB in flight" cpu
-stop_server
-
-heading "end"
-failures=$((failures + adapter_failed))
-[ "$failures" -eq 0 ] || {
-  say "$failures measurements FAILED"
-  exit 1
+  stop_server
+  start_server --devices auto
+  requests "requests on the CPU" cpu "$scratch/cpu"
+  stop_server
+  print_summary
+  return "$answered"
 }
-case $result in
-  0) say "a GPU was measured" ;;
-  *) say "NO HARDWARE GPU WAS MEASURED" ;;
-esac
+
+# The whole report; its exit code is that of the script.
+write_report() {
+  trap stop_server EXIT
+  say "# opserve: report of a GPU"
+  heading "Program and drivers"
+  say '```text'
+  print_drivers
+  say '```'
+  say
+  bench_adapter
+  result=$?
+  case $result in
+    0 | 3) ;;
+    2) exit 2 ;;
+    *) failures=$((failures + 1)) ;;
+  esac
+  if [ -z "$section" ]; then
+    bench_requests
+    answered=$?
+    [ "$answered" -eq 0 ] || result=$answered
+  fi
+  heading "End"
+  [ "$failures" -eq 0 ] || {
+    say "$failures measurements FAILED"
+    exit 1
+  }
+  case $result in
+    0) say "a GPU was measured" ;;
+    *) say "NO HARDWARE GPU WAS MEASURED" ;;
+  esac
+  exit "$result"
+}
+
+{
+  # In a shell of its own, which a failure ends.
+  (write_report)
+  say $? >"$scratch/result"
+} | tee -- "$report"
+read -r result <"$scratch/result" || result=1
+progress "the report is in $report"
 exit "$result"

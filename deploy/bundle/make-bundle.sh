@@ -43,6 +43,8 @@ readonly tree=$stage/$bundle
 
 # library name -> file of this machine
 declare -A file_of=()
+# The same for libraries of the build itself, which no package owns.
+declare -A own_file_of=()
 
 # The file that the dynamic linker of this machine takes for a library.
 find_library() {
@@ -58,7 +60,11 @@ add_needs_of() {
   local name path
   while read -r name path; do
     [[ $path != not ]] || die "$1 needs $name, which is not installed"
-    is_glibc "$name" || file_of[$name]=$path
+    if [[ $(realpath "$path") == "$(realpath "$build")"/* ]]; then
+      own_file_of[$name]=$path
+    elif ! is_glibc "$name"; then
+      file_of[$name]=$path
+    fi
   done < <(resolved_libraries "$1")
 }
 
@@ -86,6 +92,15 @@ copy_modules() {
     install -D -m 644 -t "$tree/lib/opserve" "$module"
     strip --strip-unneeded "$tree/lib/opserve/${module##*/}"
     patchelf --force-rpath --set-rpath "\$ORIGIN/.." "$tree/lib/opserve/${module##*/}"
+  done
+}
+
+copy_own_libraries() {
+  local library
+  for library in "${!own_file_of[@]}"; do
+    install -D -m 644 "${own_file_of[$library]}" "$tree/lib/$library"
+    strip --strip-unneeded "$tree/lib/$library"
+    patchelf --force-rpath --set-rpath "\$ORIGIN" "$tree/lib/$library"
   done
 }
 
@@ -152,6 +167,7 @@ pack() {
 
 copy_programs
 copy_modules
+copy_own_libraries
 copy_libraries
 copy_licenses
 copy_texts

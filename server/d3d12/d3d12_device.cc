@@ -29,6 +29,7 @@
 #include "server/d3d12/sequence_layout.h"
 #include "server/d3d12/staging_ring.h"
 #include "server/d3d12/submission_stamp.h"
+#include "server/device/busy_time.h"
 
 namespace opserve::d3d12 {
 namespace {
@@ -189,8 +190,7 @@ struct D3D12Device::Impl {
   // that their kernels are expected to take.
   std::atomic<uint64_t> bytes_under_way = 0;
   std::atomic<int64_t> expected_under_way = 0;
-  // When the last wait for a submission was over.
-  std::atomic<std::chrono::steady_clock::time_point> last_end{};
+  BusyTime busy_time;
   // When the driver is to be asked for its memory again.
   std::atomic<std::chrono::steady_clock::time_point> next_report{options.now() +
                                                                  options.memory_interval};
@@ -316,8 +316,7 @@ absl::StatusOr<const std::byte*> D3D12Device::Impl::Execute(
   bytes_under_way -= bytes;
   expected_under_way -= expected;
   const auto end = options.now();
-  // The device began with it once it was done with what was before it.
-  const auto took = end - std::max(begin, last_end.exchange(end));
+  const auto took = busy_time.Note(begin, end);
   if (status.ok()) costs.Observe(work, took);
   if (absl::IsUnavailable(status)) {
     MutexLock lock(mutex);

@@ -30,15 +30,16 @@ class DeviceFence final : public Fence {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Queue>> Queue::Create(const Device& device) {
-  std::unique_ptr<Queue> queue(new Queue(device));
+absl::StatusOr<std::unique_ptr<Queue>> Queue::Create(const Device& device,
+                                                     D3D12_COMMAND_LIST_TYPE type) {
+  std::unique_ptr<Queue> queue(new Queue(device, type));
   OPSERVE_RETURN_IF_ERROR(queue->Initialize());
   return queue;
 }
 
 absl::Status Queue::Initialize() {
   D3D12_COMMAND_QUEUE_DESC desc{};
-  desc.Type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
+  desc.Type = type_;
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_.api().CreateCommandQueue(
       &desc, IID_ID3D12CommandQueue, reinterpret_cast<void**>(queue_.GetAddressOf()))));
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_.api().CreateFence(
@@ -66,11 +67,11 @@ absl::StatusOr<Serial> Queue::Submit(absl::FunctionRef<void(ID3D12GraphicsComman
 absl::StatusOr<std::unique_ptr<Queue::Slot>> Queue::CreateSlot() const {
   auto slot = std::make_unique<Slot>();
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_.api().CreateCommandAllocator(
-      D3D12_COMMAND_LIST_TYPE_COMPUTE, IID_ID3D12CommandAllocator,
+      type_, IID_ID3D12CommandAllocator,
       reinterpret_cast<void**>(slot->allocator.GetAddressOf()))));
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_.api().CreateCommandList(
-      0, D3D12_COMMAND_LIST_TYPE_COMPUTE, slot->allocator.Get(), nullptr,
-      IID_ID3D12GraphicsCommandList, reinterpret_cast<void**>(slot->list.GetAddressOf()))));
+      0, type_, slot->allocator.Get(), nullptr, IID_ID3D12GraphicsCommandList,
+      reinterpret_cast<void**>(slot->list.GetAddressOf()))));
   // Lists are made open; every use begins with a reset of a closed one.
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(slot->list->Close()));
   return slot;

@@ -1,6 +1,6 @@
 // File: server/d3d12/queue.h
 //
-// The compute queue of a device. Internal to server/d3d12.
+// A queue of a device. Internal to server/d3d12.
 
 #ifndef OPSERVE_SERVER_D3D12_QUEUE_H_
 #define OPSERVE_SERVER_D3D12_QUEUE_H_
@@ -21,8 +21,10 @@ namespace opserve::d3d12 {
 // Thread-safe: threads record at the same time, and submit one after the other.
 class Queue {
  public:
-  // `device` must outlive the queue.
-  static absl::StatusOr<std::unique_ptr<Queue>> Create(const Device& device);
+  // For kernels and copies, or with D3D12_COMMAND_LIST_TYPE_COPY for copies alone, which run beside
+  // the others where the device has the means. `device` must outlive the queue.
+  static absl::StatusOr<std::unique_ptr<Queue>> Create(
+      const Device& device, D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE);
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
@@ -43,7 +45,7 @@ class Queue {
     Serial serial{};
   };
 
-  explicit Queue(const Device& device) : device_(device) {}
+  Queue(const Device& device, D3D12_COMMAND_LIST_TYPE type) : device_(device), type_(type) {}
   absl::Status Initialize();
   absl::StatusOr<std::unique_ptr<Slot>> CreateSlot() const;
   // A slot that the device is done with, the oldest one or a new one.
@@ -53,6 +55,7 @@ class Queue {
   absl::Status Execute(Slot& slot);
 
   const Device& device_;
+  const D3D12_COMMAND_LIST_TYPE type_;
   ComPtr<ID3D12CommandQueue> queue_;
   std::unique_ptr<Timeline> timeline_;
   // After the timeline, whose events the fence may set until it is gone.

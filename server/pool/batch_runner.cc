@@ -133,13 +133,7 @@ absl::Status BatchRunner::TimedRun(ComputeDevice& device, std::span<const Device
   absl::Status status = device.Run(calls);
   const Clock::TimePoint end = parts_.clock.Now();
   timing.ran = end - timing.start;
-  timing.busy = timing.ran;
-  // A GPU begins with a batch once it is done with the one before.
-  if (slot_.is_gpu()) {
-    // Another thread may have noted a later end meanwhile.
-    timing.busy =
-        std::max(end - std::max(timing.start, last_end_.exchange(end)), Clock::Duration::zero());
-  }
+  timing.busy = slot_.is_gpu() ? busy_time_.Note(timing.start, end) : timing.ran;
   return status;
 }
 

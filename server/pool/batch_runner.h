@@ -6,7 +6,6 @@
 #ifndef OPSERVE_SERVER_POOL_BATCH_RUNNER_H_
 #define OPSERVE_SERVER_POOL_BATCH_RUNNER_H_
 
-#include <atomic>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/batch/batch_queue.h"
+#include "server/device/busy_time.h"
 #include "server/device/compute_device.h"
 #include "server/pool/device_slot.h"
 #include "server/pool/router.h"
@@ -88,8 +88,7 @@ class BatchRunner {
 
   const Parts parts_;
   DeviceSlot& slot_;
-  // When the last run of any thread ended.
-  std::atomic<Clock::TimePoint> last_end_{};
+  BusyTime busy_time_;
   // Held while kernels are tested, so that no two threads test the same ones.
   Mutex testing_;
 };

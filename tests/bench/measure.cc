@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "tests/bench/statistics.h"
+
 namespace opserve::bench {
 namespace {
 
@@ -38,12 +40,6 @@ uint64_t RunsPerBatch(const Competitor& competitor, double batch_seconds) {
   uint64_t runs = 1;
   while (BatchSeconds(competitor, runs) < batch_seconds) runs *= 2;
   return runs;
-}
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace

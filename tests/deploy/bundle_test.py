@@ -35,7 +35,7 @@ SOFTWARE_DRIVER = "lvp_icd.x86_64.json"
 GLIBC = ["libc.so.6", "libm.so.6", "libmvec.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1",
          "libresolv.so.2", "libnss_files.so.2", "libnss_dns.so.2"]
 # What bench-gpu.sh calls.
-COREUTILS = ["cat", "date", "dirname", "head", "mktemp", "nproc", "rm", "sleep", "uname"]
+COREUTILS = ["cat", "dirname", "head", "mktemp", "rm", "sleep", "tail", "tee"]
 
 OPTIONS = None
 
@@ -83,9 +83,9 @@ class CleanRoot:
                        ["unshare", "--user", "--map-root-user", f"--root={self.folder}"])
         return ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *change_root, *arguments]
 
-    def run(self, *arguments):
+    def run(self, *arguments, limit_s=LIMIT_S):
         return subprocess.run(self.command(*arguments), capture_output=True, text=True,
-                              timeout=LIMIT_S, check=False, stdin=subprocess.DEVNULL)
+                              timeout=limit_s, check=False, stdin=subprocess.DEVNULL)
 
     def _copy(self, source, folder, name=None):
         target = self.folder / folder / (name or pathlib.Path(source).name)
@@ -197,17 +197,55 @@ class Bundle(unittest.TestCase):
             self.assertEqual([name for name in devices if not name.startswith("d3d12/")], [])
         self.assertEqual(server.exit_code, 0, server.log())
 
+    def measure_gpu(self, root, *arguments):
+        """Runs bench-gpu.sh as README.txt says; returns the run and the report that is to be sent back."""
+        done = root.run("/bin/sh", "-c", 'cd /tmp && exec /opserve/bench-gpu.sh "$@"', "sh", *arguments,
+                        limit_s=4 * LIMIT_S)
+        report = root.folder / "tmp/opserve-gpu-report.txt"
+        return done, report.read_text(encoding="utf-8") if report.exists() else ""
+
     def test_benchmark_of_gpus_tells_that_there_is_none(self):
         if not OPTIONS.gpu:
             self.skipTest("this build has no Direct3D 12 module")
+        done, report = self.measure_gpu(self.make_root(), "--quick")
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertEqual(report, done.stdout)
+        self.assertIn("NO HARDWARE GPU WAS MEASURED", report)
+        self.assertIn("There is no adapter to measure", report)
+        self.assertNotIn("is a SOFTWARE adapter", report)
+
+    def test_benchmark_of_gpus_makes_one_report(self):
+        if not OPTIONS.gpu:
+            self.skipTest("this build has no Direct3D 12 module")
         root = self.make_root()
-        for has_driver in [False, True]:
-            if has_driver:
-                root.add_software_driver()
-            done = root.run("/opserve/bench-gpu.sh", "--seconds", "1")
-            self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
-            self.assertIn("NO HARDWARE GPU WAS MEASURED", done.stdout)
-            self.assertEqual("is a SOFTWARE adapter" in done.stdout, has_driver, done.stdout)
+        root.add_software_driver()
+        done, report = self.measure_gpu(root, "--quick", "--json", "/tmp/numbers.json")
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertEqual(report, done.stdout)
+        for told in ["NO HARDWARE GPU WAS MEASURED", "This is a SOFTWARE adapter", "is a SOFTWARE adapter, not a GPU"]:
+            self.assertIn(told, report)
+        # But for the code of what the server without a GPU refuses.
+        self.assertNotIn("FAILED", report.replace("FAILED_PRECONDITION", ""))
+        numbers = json.loads((root.folder / "tmp/numbers.json").read_text(encoding="utf-8"))
+        for section in numbers["sections"]:
+            self.assertIn(f"\n## {section['name']}\n", report)
+            self.assertTrue(section["rows"], section["name"])
+        self.assertEqual(numbers["sections"][-1]["name"], "loss")
+        # Requests through the server, against each other.
+        self.assertRegex(report, r"(?m)^GPU, batched +4 KiB +[1-9][0-9]* 1/s +[1-9][0-9]* +[0-9.]+  one by one$")
+        self.assertRegex(report, r"(?m)^GPU, one by one +4 KiB +[1-9][0-9]* 1/s +[1-9][0-9]* +[0-9.]+  CPU$")
+
+    def test_benchmark_of_gpus_tells_what_is_wrong_with_its_command_line(self):
+        root = self.make_root()
+        for arguments, told in [(["--no-such"], "--no-such"), (["--seconds"], "--seconds needs a value"),
+                                (["--section", "none"], "none")]:
+            done, _ = self.measure_gpu(root, *arguments)
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertIn(told, done.stderr)
+        done, _ = self.measure_gpu(root, "--report", "/nonexistent/report.txt")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot write /nonexistent/report.txt", done.stderr)
+        self.assertEqual(self.measure_gpu(root, "--help")[0].returncode, 0)
 
 
 def why_no_root_can_be_changed():

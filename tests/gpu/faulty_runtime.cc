@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "tests/gpu/faulty_vulkan.h"
@@ -17,7 +18,7 @@ using d3d12::Runtime;
 
 absl::StatusOr<std::shared_ptr<const Runtime>> LoadFaultyRuntime() {
   if (!FaultyVulkan::HasLoader()) return absl::NotFoundError("Cannot load libvulkan.so.1.");
-  return Runtime::Load({.adapters = OPSERVE_FAULTY_VULKAN});
+  return Runtime::Load({.adapters = FaultyVulkan::path()});
 }
 
 const absl::StatusOr<std::shared_ptr<const Runtime>>& FaultyRuntime() {
@@ -36,12 +37,17 @@ void RequireFaultyRuntime() {
 }
 
 absl::StatusOr<std::unique_ptr<D3D12Device>> MakeFaultyDevice(const d3d12::DeviceOptions& options) {
-  const std::vector<AdapterInfo>& adapters = (*FaultyRuntime())->adapters();
+  return MakeFaultyDevice(*FaultyRuntime(), options);
+}
+
+absl::StatusOr<std::unique_ptr<D3D12Device>> MakeFaultyDevice(
+    std::shared_ptr<const Runtime> runtime, const d3d12::DeviceOptions& options) {
+  const std::vector<AdapterInfo>& adapters = runtime->adapters();
   const auto hardware =
       std::find_if(adapters.begin(), adapters.end(),
                    [](const AdapterInfo& adapter) { return !adapter.is_software; });
   const int adapter = hardware == adapters.end() ? 0 : hardware->index;
-  return D3D12Device::Create(*FaultyRuntime(), adapter, options);
+  return D3D12Device::Create(std::move(runtime), adapter, options);
 }
 
 void ExpectDevices(int count) {

@@ -24,9 +24,12 @@ const absl::StatusOr<std::shared_ptr<const d3d12::Runtime>>& FaultyRuntime();
 // adapter, unless "gpu" is required (tests/testing/required.h).
 void RequireFaultyRuntime();
 
-// A device on the first hardware adapter, else on the first software adapter.
+// A device on the first hardware adapter, else on the first software adapter, of FaultyRuntime() or
+// of another run time over that driver.
 absl::StatusOr<std::unique_ptr<d3d12::D3D12Device>> MakeFaultyDevice(
     const d3d12::DeviceOptions& options);
+absl::StatusOr<std::unique_ptr<d3d12::D3D12Device>> MakeFaultyDevice(
+    std::shared_ptr<const d3d12::Runtime> runtime, const d3d12::DeviceOptions& options);
 
 // Waits, for a minute, until there are so many devices.
 void ExpectDevices(int count);

@@ -130,6 +130,7 @@ class Model {
   std::map<VkDeviceMemory, uint64_t> memory ABSL_GUARDED_BY(mutex);
   MemoryTold memory_told ABSL_GUARDED_BY(mutex);
   uint64_t memory_reports ABSL_GUARDED_BY(mutex) = 0;
+  uint64_t extension_lists ABSL_GUARDED_BY(mutex) = 0;
   uint64_t waits ABSL_GUARDED_BY(mutex) = 0;
   uint64_t resets ABSL_GUARDED_BY(mutex) = 0;
   bool are_odd_ones_shown ABSL_GUARDED_BY(mutex) = false;
@@ -182,6 +183,7 @@ VkResult EnumerateDeviceExtensionProperties(VkPhysicalDevice adapter, const char
                                             uint32_t* count, VkExtensionProperties* properties) {
   Model& model = Model::Get();
   MutexLock lock(model.mutex);
+  if (properties != nullptr) ++model.extension_lists;
   const auto list = model.real.EnumerateDeviceExtensionProperties;
   if (layer != nullptr || model.memory_told.kind == MemoryTold::Kind::kReal) {
     return list(adapter, layer, count, properties);
@@ -490,6 +492,13 @@ PFN_vkGetInstanceProcAddr RealGetInstanceProcAddr() {
 
 bool FaultyVulkan::HasLoader() { return RealGetInstanceProcAddr() != nullptr; }
 
+std::string FaultyVulkan::path() {
+  // Of something that nobody but this library has.
+  static constexpr char kInside = 0;
+  Dl_info info{};
+  return dladdr(&kInside, &info) != 0 ? info.dli_fname : "";
+}
+
 void FaultyVulkan::Arm(VulkanCall call, VulkanFault fault, int count) {
   Model& model = Model::Get();
   MutexLock lock(model.mutex);
@@ -565,6 +574,12 @@ uint64_t FaultyVulkan::memory_reports() {
   Model& model = Model::Get();
   MutexLock lock(model.mutex);
   return model.memory_reports;
+}
+
+uint64_t FaultyVulkan::extension_lists() {
+  Model& model = Model::Get();
+  MutexLock lock(model.mutex);
+  return model.extension_lists;
 }
 
 uint64_t FaultyVulkan::waits() {

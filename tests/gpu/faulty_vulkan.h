@@ -5,12 +5,13 @@
 // what it was given, and says so in finite time; nothing that it may still use is called free.
 //
 // It is a shared library of its own. Runtime::Load takes its path for that of the loader, and tests
-// link it to steer it.
+// and benchmarks link it to steer it.
 
 #ifndef OPSERVE_TESTS_GPU_FAULTY_VULKAN_H_
 #define OPSERVE_TESTS_GPU_FAULTY_VULKAN_H_
 
 #include <cstdint>
+#include <string>
 
 namespace opserve::testing {
 
@@ -42,6 +43,8 @@ class FaultyVulkan {
  public:
   // Whether there is a real loader to stand before.
   static bool HasLoader();
+  // The file of this library, for Runtime::Load.
+  static std::string path();
 
   // The fault strikes at the next `count` calls. Replaces what was armed.
   static void Arm(VulkanCall call, VulkanFault fault, int count = 1);
@@ -64,12 +67,15 @@ class FaultyVulkan {
   static uint64_t resets();
 
   // What adapters say of their memory from now on: as real ones do, which is how it begins; these
-  // numbers, by VK_EXT_memory_budget; or nothing, as drivers without that extension.
+  // numbers, by VK_EXT_memory_budget; or nothing, as drivers without that extension. Who has listed
+  // their extensions before goes by what he saw.
   static void ReportRealMemory();
   static void ReportMemory(uint64_t budget_bytes, uint64_t used_bytes);
   static void ReportNoMemory();
   // How often they were asked.
   static uint64_t memory_reports();
+  // How often an adapter's extensions were listed.
+  static uint64_t extension_lists();
 
   // Calls of vkWaitForFences so far.
   static uint64_t waits();

@@ -28,10 +28,14 @@ class GpuMemoryTest : public ::testing::Test {
     FaultyVulkan::ReportRealMemory();
   }
 
-  // A device that asks its driver once a second by `now_`.
+  // A device that asks its driver once a second by `now_`. Of a run time of its own: whether the
+  // driver tells of its memory is asked when that is loaded.
   void MakeDevice() {
+    device_ = nullptr;
+    const auto runtime = LoadFaultyRuntime();
+    ASSERT_TRUE(runtime.ok()) << runtime.status();
     absl::StatusOr<std::unique_ptr<D3D12Device>> device =
-        MakeFaultyDevice({.now = [this] { return now_; }});
+        MakeFaultyDevice(*runtime, {.now = [this] { return now_; }});
     ASSERT_TRUE(device.ok()) << device.status();
     device_ = *std::move(device);
   }
@@ -119,11 +123,26 @@ TEST_F(GpuMemoryTest, TheDriverIsAskedOnceASecond) {
   EXPECT_EQ(FaultyVulkan::memory_reports(), reports + 1);
 }
 
+TEST_F(GpuMemoryTest, ExtensionsAreListedOnce) {
+  FaultyVulkan::ReportMemory(kGiB, 0);
+  MakeDevice();
+  const uint64_t lists = FaultyVulkan::extension_lists();
+  const uint64_t reports = FaultyVulkan::memory_reports();
+  for (int i = 0; i < 3; ++i) {
+    now_ += std::chrono::seconds(1);
+    ASSERT_TRUE(RunSmall().ok());
+  }
+  EXPECT_EQ(FaultyVulkan::memory_reports(), reports + 3);
+  EXPECT_EQ(FaultyVulkan::extension_lists(), lists);
+}
+
 TEST_F(GpuMemoryTest, DriversThatSayNothingOrLieAreServed) {
   FaultyVulkan::ReportNoMemory();
   MakeDevice();
   const uint64_t untold = budget();
   EXPECT_GT(untold, 0u);
+  FaultyVulkan::ReportMemory(kGiB, 0);
+  MakeDevice();
   for (const auto& [bytes, used] : {std::pair<uint64_t, uint64_t>(0, 0), {0, UINT64_MAX}}) {
     FaultyVulkan::ReportMemory(bytes, used);
     now_ += std::chrono::seconds(1);

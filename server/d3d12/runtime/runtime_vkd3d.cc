@@ -69,7 +69,7 @@ absl::Status Vkd3dImpl::FindAdapters(const SharedLibrary& vulkan) {
     adapters.push_back(std::move(adapter.info));
     physical_devices.push_back(adapter.physical_device);
   }
-  memory = VulkanMemory(vulkan, instance_get_vk_instance(instance));
+  memory = VulkanMemory(vulkan, instance_get_vk_instance(instance), physical_devices);
   return absl::OkStatus();
 }
 

@@ -27,22 +27,25 @@ bool HasBudgets(PFN_vkEnumerateDeviceExtensionProperties list, VkPhysicalDevice 
 
 }  // namespace
 
-VulkanMemory::VulkanMemory(const SharedLibrary& vulkan, void* instance) {
+VulkanMemory::VulkanMemory(const SharedLibrary& vulkan, void* instance,
+                           const std::vector<void*>& physical_devices) {
   GetInstanceProcAddr* get = nullptr;
   if (!vulkan.Find("vkGetInstanceProcAddr", get).ok()) return;
   auto* const vk_instance = static_cast<VkInstance>(instance);
-  list_extensions_ =
-      reinterpret_cast<void*>(get(vk_instance, "vkEnumerateDeviceExtensionProperties"));
   // libvkd3d asks for the extension that has it, and for no version of Vulkan that does.
   memory_properties_ =
       reinterpret_cast<void*>(get(vk_instance, "vkGetPhysicalDeviceMemoryProperties2KHR"));
+  const auto list = reinterpret_cast<PFN_vkEnumerateDeviceExtensionProperties>(
+      get(vk_instance, "vkEnumerateDeviceExtensionProperties"));
+  if (list == nullptr || memory_properties_ == nullptr) return;
+  for (void* const device : physical_devices) {
+    if (HasBudgets(list, static_cast<VkPhysicalDevice>(device))) with_budgets_.insert(device);
+  }
 }
 
 std::optional<MemoryReport> VulkanMemory::ReportOf(void* physical_device) const {
-  if (list_extensions_ == nullptr || memory_properties_ == nullptr) return std::nullopt;
+  if (!with_budgets_.contains(physical_device)) return std::nullopt;
   auto* const device = static_cast<VkPhysicalDevice>(physical_device);
-  const auto list = reinterpret_cast<PFN_vkEnumerateDeviceExtensionProperties>(list_extensions_);
-  if (!HasBudgets(list, device)) return std::nullopt;
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budgets{};
   budgets.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
   VkPhysicalDeviceMemoryProperties2 properties{};
