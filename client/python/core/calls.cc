@@ -64,8 +64,17 @@ PreparedCall PrepareCall(const MethodArguments& arguments, const Regions& region
 
 nb::object RunCall(Client& client, const MethodArguments& arguments, const Regions& regions) {
   const PreparedCall prepared = PrepareCall(arguments, regions);
-  PendingCall pending(Start(client, prepared), {prepared.form});
-  return pending.Result(absl::InfiniteDuration());
+  const CallOptions options = prepared.settings.options();
+  if (prepared.target) {
+    ThrowUnlessOk(WithoutGil([&] {
+                    return prepared.target->place
+                               ? client.ExecuteTo(prepared.call, *prepared.target->place, options)
+                               : client.ExecuteInto(prepared.call, prepared.target->bytes, options);
+                  }).status());
+    return prepared.form.out;
+  }
+  return AsArray(ValueOrThrow(WithoutGil([&] { return client.Execute(prepared.call, options); })),
+                 prepared.form.is_single);
 }
 
 std::unique_ptr<PendingCall> StartCall(Client& client, const MethodArguments& arguments,

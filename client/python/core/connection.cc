@@ -10,17 +10,10 @@ namespace {
 
 namespace nb = nanobind;
 
-// Runs what waits, without the GIL.
-template <class Function>
-auto Unlocked(const Function& function) {
-  const nb::gil_scoped_release released;
-  return function();
-}
-
 // Deletes without the GIL, since that waits for calls.
 template <class T>
-std::shared_ptr<T> SharedUnlocked(std::unique_ptr<T> owned) {
-  return std::shared_ptr<T>(owned.release(), [](T* last) { Unlocked([last] { delete last; }); });
+std::shared_ptr<T> SharedWithoutGil(std::unique_ptr<T> owned) {
+  return std::shared_ptr<T>(owned.release(), [](T* last) { WithoutGil([last] { delete last; }); });
 }
 
 }  // namespace
@@ -36,12 +29,12 @@ std::unique_ptr<PendingCall> StreamObject::Start(const MethodArguments& argument
 }
 
 void StreamObject::Finish(absl::Duration timeout) {
-  ThrowUnlessOk(Unlocked([&] { return stream_->Finish(timeout); }));
+  ThrowUnlessOk(WithoutGil([&] { return stream_->Finish(timeout); }));
 }
 
 Connection::Connection(const std::string& target, const ClientOptions& options)
-    : client_(SharedUnlocked(
-          ValueOrThrow(Unlocked([&] { return Client::Connect(target, options); })))) {}
+    : client_(SharedWithoutGil(
+          ValueOrThrow(WithoutGil([&] { return Client::Connect(target, options); })))) {}
 
 void Connection::Close() { client_.reset(); }
 
@@ -61,7 +54,7 @@ std::unique_ptr<PendingCall> Connection::Start(const MethodArguments& arguments,
 
 std::unique_ptr<StreamObject> Connection::OpenStream(const StreamOptions& options) {
   std::shared_ptr<Client> open = client();
-  std::shared_ptr<ExecuteStream> stream = SharedUnlocked(ValueOrThrow(open->OpenStream(options)));
+  std::shared_ptr<ExecuteStream> stream = SharedWithoutGil(ValueOrThrow(open->OpenStream(options)));
   return std::make_unique<StreamObject>(std::move(open), regions_, std::move(stream));
 }
 
@@ -97,19 +90,19 @@ std::unique_ptr<ResidentTensor> Connection::CreateZeros(nb::handle shape, nb::ha
 std::unique_ptr<RegionArrays> Connection::CreateRegion(uint64_t bytes) {
   const std::shared_ptr<Client> open = client();
   const auto region = std::make_shared<const SharedRegion>(
-      ValueOrThrow(Unlocked([&] { return open->CreateRegion(bytes); })));
+      ValueOrThrow(WithoutGil([&] { return open->CreateRegion(bytes); })));
   regions_->Add(region);
   return std::make_unique<RegionArrays>(region);
 }
 
 ServerInfo Connection::GetServerInfo() {
   const std::shared_ptr<Client> open = client();
-  return ValueOrThrow(Unlocked([&] { return open->GetServerInfo(); }));
+  return ValueOrThrow(WithoutGil([&] { return open->GetServerInfo(); }));
 }
 
 bool Connection::IsServing() {
   const std::shared_ptr<Client> open = client();
-  return ValueOrThrow(Unlocked([&] { return open->CheckHealth(); })) == HealthStatus::kServing;
+  return ValueOrThrow(WithoutGil([&] { return open->CheckHealth(); })) == HealthStatus::kServing;
 }
 
 }  // namespace opserve::python

@@ -15,6 +15,13 @@
 
 namespace opserve::python {
 
+// What `function`, which may wait, returns. It runs without the GIL.
+template <class Function>
+auto WithoutGil(const Function& function) {
+  const nanobind::gil_scoped_release released;
+  return function();
+}
+
 // How long a signal of the operating system waits until Python's handler runs.
 inline constexpr absl::Duration kSignalInterval = absl::Milliseconds(50);
 
