@@ -12,6 +12,8 @@
 #   bundle   what `make bundle` packs and uses beside what the build needs
 #   bench    what plots need, and a Python environment in .venv with ONNX Runtime (goes on without where
 #            pip cannot install it)
+#   python   what the Python package is built from and tested with, in .venv: nanobind, scikit-build-core, pytest, mypy
+#            (goes on without where pip cannot install it)
 #   windows  the cross compiler for Windows, Wine, and the sources of Abseil in build/windows
 #   runtime  the shared libraries that the programs link, for run-time images
 #   gpu      those that they load for GPUs, beside the GPU's own Vulkan driver
@@ -36,6 +38,7 @@ declare -A packages_of=(
   [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
   [bundle]="binutils libvkd3d1 libvulkan1 patchelf"
   [bench]="python3 python3-matplotlib python3-venv"
+  [python]="python3-dev python3-numpy python3-venv"
   # dpkg-dev unpacks the sources; the last line is Wine with a display and a Vulkan driver.
   [windows]="ccache cmake directx-headers-dev dpkg-dev g++-mingw-w64-x86-64-posix googletest libz-mingw-w64-dev ninja-build
     libgl1-mesa-dri libvulkan1 mesa-vulkan-drivers wine wine64 xauth xvfb"
@@ -103,6 +106,22 @@ make_bench_environment() {
   fi
 }
 
+# Makes .venv with what builds and tests the Python package. Optional: says so where it cannot.
+make_python_environment() {
+  if .venv/bin/python -c 'import mypy, nanobind, numpy, pytest, scikit_build_core' 2>/dev/null; then
+    return
+  fi
+  say "installing nanobind, scikit-build-core, pytest and mypy into .venv"
+  # The versions that client/python/pyproject.toml wants.
+  if /usr/bin/python3 -m venv .venv &&
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+      mypy 'nanobind>=3.1,<4' numpy pytest 'scikit-build-core>=1.1,<2'; then
+    say "the Python package can be built, with .venv"
+  else
+    say "nanobind cannot be installed here; the Python package is not built"
+  fi
+}
+
 # Sets `missing` to the packages of the given groups that are not installed.
 find_missing() {
   local group package
@@ -151,6 +170,9 @@ main() {
   fi
   if [[ $mode == install && " ${groups[*]} " == *" bench "* ]]; then
     make_bench_environment
+  fi
+  if [[ $mode == install && " ${groups[*]} " == *" python "* ]]; then
+    make_python_environment
   fi
   if [[ $mode == install && " ${groups[*]} " == *" windows "* ]]; then
     deploy/windows/fetch-abseil.sh build/windows/abseil || die "cannot get the sources of Abseil"

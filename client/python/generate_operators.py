@@ -1,16 +1,25 @@
 #!/usr/bin/python3
 """Writes opserve/_operators.py, a method for each operator, from the catalogue of a server.
 
-    opserve operators --json | client/python/generate_operators.py >client/python/opserve/_operators.py
-
-`make python-operators` does that with a server of the checkout; a test holds the file to it.
+Starts the server of the checkout and asks it, by `opserve operators --json`, what ListOperators answers.
+`make python-operators` calls it; a test holds the file to what it would write.
 """
 
+import argparse
 import json
 import keyword
+import pathlib
 import re
+import subprocess
 import sys
+import tempfile
 import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "testing"))
+from server_process import ServerProcess  # noqa: E402  pylint: disable=wrong-import-position
+
+TARGET = ROOT / "client" / "python" / "opserve" / "_operators.py"
 
 WIDTH = 100
 HEADER = '''"""The operators as methods. Made from the catalogue by `make python-operators`; do not edit."""
@@ -197,5 +206,26 @@ def generate(catalogue):
     return "\n".join(parts) + "\n"
 
 
+def catalogue_of(programs):
+    """What ListOperators answers, of a server that is started for it."""
+    with tempfile.TemporaryDirectory(prefix="opserve-catalogue-") as folder:
+        with ServerProcess(programs / "opserve-server", folder, ["--devices", "none"]) as server:
+            return json.loads(subprocess.run(
+                [programs / "opserve", "operators", "--json", "--address", server.address],
+                capture_output=True, text=True, check=True, timeout=60).stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the programs")
+    parser.add_argument("--check", action="store_true", help="fail where the file is another one; do not write it")
+    arguments = parser.parse_args()
+    text = generate(catalogue_of(arguments.bin.resolve()))
+    if not arguments.check:
+        TARGET.write_text(text, encoding="utf-8")
+    elif text != TARGET.read_text(encoding="utf-8"):
+        sys.exit(f"{TARGET.relative_to(ROOT)} is not what the catalogue says; `make python-operators` writes it")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(generate(json.load(sys.stdin)))
+    main()

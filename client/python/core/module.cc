@@ -21,6 +21,9 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
+// As stubs show them.
+using AnyTuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
+using Keywords = nb::typed<nb::dict, nb::str, nb::any>;
 using Inputs = std::vector<std::tuple<std::string, std::string, bool, std::vector<int>>>;
 
 std::vector<uint32_t> EmptyIfSingle(const std::vector<uint32_t>& sizes, bool is_single) {
@@ -216,8 +219,8 @@ void BindConnection(nb::module_& module) {
   nb::class_<StreamObject>(module, "StreamObject")
       .def(
           "start",
-          [](StreamObject& stream, const Operation& operation, nb::tuple inputs,
-             nb::tuple attributes, nb::object out, nb::dict settings, const CompletionQueue* queue,
+          [](StreamObject& stream, const Operation& operation, AnyTuple inputs,
+             AnyTuple attributes, nb::object out, Keywords settings, const CompletionQueue* queue,
              nb::object token) {
             return stream.Start({operation, inputs, attributes, out, settings},
                                 TargetOf(queue, token));
@@ -233,22 +236,23 @@ void BindConnection(nb::module_& module) {
   nb::class_<Connection>(module, "Connection")
       .def(
           "__init__",
-          [](Connection* self, const std::string& target, nb::dict options) {
+          [](Connection* self, const std::string& target, Keywords options) {
             new (self) Connection(target, ReadClientOptions(options));
           },
           "target"_a, "options"_a)
       .def("close", &Connection::Close)
       .def(
           "run",
-          [](Connection& connection, const Operation& operation, nb::tuple inputs,
-             nb::tuple attributes, nb::object out, nb::dict settings) {
-            return connection.Run({operation, inputs, attributes, out, settings});
+          [](Connection& connection, const Operation& operation, AnyTuple inputs,
+             AnyTuple attributes, nb::object out, Keywords settings) {
+            return nb::borrow<nb::any>(
+                connection.Run({operation, inputs, attributes, out, settings}));
           },
           "operation"_a, "inputs"_a, "attributes"_a, "out"_a.none(), "settings"_a)
       .def(
           "start",
-          [](Connection& connection, const Operation& operation, nb::tuple inputs,
-             nb::tuple attributes, nb::object out, nb::dict settings, const CompletionQueue* queue,
+          [](Connection& connection, const Operation& operation, AnyTuple inputs,
+             AnyTuple attributes, nb::object out, Keywords settings, const CompletionQueue* queue,
              nb::object token) {
             return connection.Start({operation, inputs, attributes, out, settings},
                                     TargetOf(queue, token));
@@ -269,13 +273,13 @@ void BindConnection(nb::module_& module) {
       .def(
           "add_step",
           [](Connection& connection, StepSequence& sequence, const Operation& operation,
-             nb::tuple inputs, nb::tuple attributes, nb::object out, nb::dict settings) {
+             AnyTuple inputs, AnyTuple attributes, nb::object out, Keywords settings) {
             return connection.AddStep(sequence, {operation, inputs, attributes, out, settings});
           },
           "sequence"_a, "operation"_a, "inputs"_a, "attributes"_a, "out"_a.none(), "settings"_a)
       .def(
           "start_sequence",
-          [](Connection& connection, StepSequence& sequence, nb::dict settings,
+          [](Connection& connection, StepSequence& sequence, Keywords settings,
              const CompletionQueue* queue, nb::object token) {
             return sequence.Start(*connection.client(), settings, TargetOf(queue, token));
           },

@@ -14,7 +14,10 @@ namespace nb = nanobind;
 bool ReadInteger(nb::handle value, Attribute& attribute) {
   if (!PyIndex_Check(value.ptr())) return false;
   const nb::object integer = nb::steal(PyNumber_Index(value.ptr()));
-  if (!integer.is_valid()) throw nb::python_error();
+  if (!integer.is_valid()) {
+    PyErr_Clear();
+    return false;
+  }
   int overflow = 0;
   const int64_t number = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
   if (overflow == 0) {
@@ -42,7 +45,11 @@ bool ReadFloat(nb::handle value, Attribute& attribute) {
 }
 
 bool ReadAxes(nb::handle value, Attribute& attribute) {
-  if (!PySequence_Check(value.ptr())) return false;
+  // NumPy's arrays of no dimensions call themselves sequences, and have no size.
+  if (!PySequence_Check(value.ptr()) || PySequence_Size(value.ptr()) < 0) {
+    PyErr_Clear();
+    return false;
+  }
   Axes axes;
   for (const nb::handle axis : nb::borrow<nb::object>(value)) {
     Attribute one = {attribute.name, int64_t{0}};
@@ -59,8 +66,8 @@ Attribute AttributeOf(const std::string& name, nb::handle value) {
     attribute.value = nb::cast<std::string>(value);
     return attribute;
   }
-  if (ReadInteger(value, attribute) || ReadFloat(value, attribute) ||
-      ReadAxes(value, attribute)) {
+  if (ReadAxes(value, attribute) || ReadInteger(value, attribute) ||
+      ReadFloat(value, attribute)) {
     return attribute;
   }
   throw BadArguments(name, absl::StrCat(nb::repr(value).c_str(),

@@ -10,6 +10,25 @@ namespace {
 
 namespace nb = nanobind;
 
+// The one setting of a step.
+DataType ReadStepType(const nb::dict& keywords) {
+  const DataType type = ReadSettings(keywords).data_type;
+  if (keywords.size() > (type == DataType::kUnknown ? 0 : 1)) {
+    throw BadArguments("settings", "a step takes dtype alone; others are those of the sequence");
+  }
+  return type;
+}
+
+// Where the result of a step can go.
+ResultTarget MakePlacedTarget(nb::handle out, const Regions& regions) {
+  ResultTarget target = MakeTarget(out, regions);
+  if (!target.place) {
+    throw BadArguments("out", "in a sequence, a result goes to a tensor at the server or to an "
+                              "array in shared memory");
+  }
+  return target;
+}
+
 }  // namespace
 
 uint32_t StepSequence::NumberOf(const Operand& operand) {
@@ -40,39 +59,33 @@ StepInput StepSequence::InputOf(const Operand& operand) {
 }
 
 StepValue StepSequence::Add(const MethodArguments& arguments, const Regions& regions) {
-  const CallSettings settings = ReadSettings(arguments.settings);
-  if (arguments.settings.size() > (settings.data_type == DataType::kUnknown ? 0 : 1)) {
-    throw BadArguments("options", "a step takes dtype alone; others are those of the sequence");
-  }
+  const DataType wanted_type = ReadStepType(arguments.settings);
   const OperandList operands = MakeOperands(arguments.operation, arguments.inputs, regions);
   OperatorStep step;
   step.operator_name = arguments.operation.name;
   step.attributes =
       AttributesOf(arguments.operation, arguments.attributes, operands.first_type);
-  for (size_t i = 0; i < operands.operands.size(); ++i) {
-    const std::optional<StepValue>& value = operands.operands[i].value;
-    if (value && value->sequence != this) {
+  std::optional<ResultTarget> target;
+  if (!arguments.out.is_none()) target = MakePlacedTarget(arguments.out, regions);
+  for (const Operand& operand : operands.operands) {
+    if (operand.value && operand.value->sequence != this) {
       throw BadArguments("inputs", "a value of another sequence");
     }
-    step.inputs.push_back(InputOf(operands.operands[i]));
   }
+  // Nothing is refused any more: a step that was leaves nothing behind.
+  for (const Operand& operand : operands.operands) step.inputs.push_back(InputOf(operand));
   StepValue result = {this, static_cast<uint32_t>(sequence_.steps.size()), operands.result_type,
                       operands.sizes, operands.is_single};
-  if (settings.data_type != DataType::kUnknown) {
-    step.output = TensorSpec{settings.data_type};
-    result.data_type = settings.data_type;
+  if (wanted_type != DataType::kUnknown) {
+    step.output = TensorSpec{wanted_type};
+    result.data_type = wanted_type;
   }
   sequence_.steps.push_back(std::move(step));
   values_.push_back(result);
-  if (!arguments.out.is_none()) {
-    ResultTarget target = MakeTarget(arguments.out, regions);
-    if (!target.place) {
-      throw BadArguments("out", "in a sequence, a result goes to a tensor at the server or to an "
-                                "array in shared memory");
-    }
-    sequence_.outputs.push_back({result.step, std::move(target.place)});
+  if (target) {
+    sequence_.outputs.push_back({result.step, std::move(target->place)});
     forms_.push_back({arguments.out, false});
-    holds_.push_back(std::move(target.hold));
+    holds_.push_back(std::move(target->hold));
   }
   return result;
 }

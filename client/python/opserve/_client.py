@@ -157,8 +157,8 @@ class Client(Operators[Array]):
         Calls with it are the same in both cases; `shares_memory` tells which it is.
         """
         if self._shares_memory:
-            sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)  # type: ignore[arg-type]
-            count = math.prod(int(size) for size in sizes)  # type: ignore[arg-type]
+            sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+            count = math.prod(int(size) for size in sizes)
             try:
                 return self.region(max(count * np.dtype(dtype).itemsize, 1)).empty(shape, dtype)
             except (FailedPreconditionError, UnavailableError):

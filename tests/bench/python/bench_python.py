@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Measures the Python client against the C++ client, side by side in one run.
+
+Both call one server over TCP on the loopback interface: tensors of 64 KiB to 64 MiB with one call after
+the other, and calls of 64 bytes of which many are under way. They take turns within each repeat; numbers
+are medians over the repeats, ratios the medians of ratios within a repeat. Goals are marked, never enforced.
+
+`make bench-python` runs it with the package of the wheel.
+"""
+
+import asyncio
+import collections
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up] / folder)
+                for up, folder in ((2, "testing"), (1, ""))]
+
+import bench_program  # noqa: E402
+import machine  # noqa: E402
+import opserve  # noqa: E402
+from server_process import ServerProcess  # noqa: E402
+
+KIB = 1 << 10
+MIB = 1 << 20
+SIZES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB)
+SMALL = 64
+UNDER_WAY = 256
+RATIO_GOAL = 0.95
+CALLS_GOAL = 20000
+# Beside the time to measure.
+LIMIT_S = 120
+
+
+def size_text(size):
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB" if size >= KIB else f"{size} B"
+
+
+def tensor(size):
+    return np.random.default_rng(1).normal(0, 100, size // 4).astype(np.float32)
+
+
+def cpp(options, server, size, *arguments):
+    """Calls per second of the C++ client, as `opserve bench` measures them."""
+    done = subprocess.run(
+        [options.bin / "opserve", "bench", "--address", server.address, "--json",
+         "--attr", "RoundingMode=TOWARD_ZERO", "--shape", str(size // 4),
+         "--duration", f"{options.seconds}s", *arguments],
+        capture_output=True, text=True, timeout=options.seconds + LIMIT_S, check=True)
+    return json.loads(done.stdout)["calls_per_s"]
+
+
+def check(result, x):
+    """A benchmark of wrong results is worth nothing."""
+    if not np.array_equal(result, np.trunc(x)):
+        raise RuntimeError(f"a result of {size_text(x.nbytes)} is wrong")
+
+
+def one_by_one(client, size, seconds):
+    """Calls per second, each once the one before is over."""
+    x = tensor(size)
+    check(client.round(x, rounding_mode="TOWARD_ZERO"), x)
+    calls = 0
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        client.round(x, rounding_mode="TOWARD_ZERO")
+        calls += 1
+    return calls / (time.perf_counter() - start)
+
+
+def over_a_stream(client, size, seconds):
+    """Calls per second over a stream, of which UNDER_WAY are under way."""
+    x = tensor(size)
+    calls = 0
+    waiting = collections.deque()
+    with client.stream() as stream:
+        start = time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            for _ in range(UNDER_WAY // 4):
+                waiting.append(stream.round(x, rounding_mode="TOWARD_ZERO"))
+            while len(waiting) > UNDER_WAY * 3 // 4:
+                result = waiting.popleft().result()
+                calls += 1
+        elapsed = time.perf_counter() - start
+    check(result, x)
+    return calls / elapsed
+
+
+async def awaited(client, size, seconds, by_stream):
+    """The same with asyncio: UNDER_WAY tasks that each await one call after the other."""
+    x = tensor(size)
+    end = time.perf_counter() + seconds
+
+    async def caller(methods):
+        calls = 0
+        while time.perf_counter() < end:
+            result = await methods.round(x, rounding_mode="TOWARD_ZERO")
+            calls += 1
+        check(result, x)
+        return calls
+
+    async def run(methods):
+        return sum(await asyncio.gather(*[caller(methods) for _ in range(UNDER_WAY)])) / seconds
+
+    if not by_stream:
+        return await run(client.aio)
+    async with client.aio.stream() as stream:
+        return await run(stream)
+
+
+def compare_throughput(options, server, client):
+    print(f"\n{'tensor':>8}  {'C++ GiB/s':>9}  {'Python GiB/s':>12}  {'ratio':>5}  goal", flush=True)
+    for size in options.sizes:
+        pairs = [(cpp(options, server, size, "--concurrency", "1"),
+                  one_by_one(client, size, options.seconds)) for _ in range(options.repeats)]
+        ratio = statistics.median(python / c for c, python in pairs)
+        gib = [statistics.median(numbers) * size / (1 << 30) for numbers in zip(*pairs)]
+        print(f"{size_text(size):>8}  {gib[0]:9.3f}  {gib[1]:12.3f}  {ratio:5.2f}  "
+              f">= {RATIO_GOAL} {'ok' if ratio >= RATIO_GOAL else 'missed'}", flush=True)
+
+
+def measure_small_calls(options, server, client):
+    rows = {
+        "C++, stream": lambda: cpp(options, server, SMALL, "--stream", "--concurrency", str(UNDER_WAY)),
+        "Python, stream": lambda: over_a_stream(client, SMALL, options.seconds),
+        "Python, asyncio over a stream":
+            lambda: asyncio.run(awaited(client, SMALL, options.seconds, True)),
+        "Python, asyncio": lambda: asyncio.run(awaited(client, SMALL, options.seconds, False)),
+    }
+    measured = {name: [] for name in rows}
+    for _ in range(options.repeats):
+        for name, run in rows.items():
+            measured[name].append(run())
+    print(f"\n{f'{SMALL} B, {UNDER_WAY} under way':<30}  calls/s  goal")
+    for name, numbers in measured.items():
+        calls = statistics.median(numbers)
+        goal = f">= {CALLS_GOAL} {'ok' if calls >= CALLS_GOAL else 'missed'}" if "Python" in name else ""
+        print(f"{name:<30}  {calls:7.0f}  {goal}".rstrip())
+
+
+def bench(options):
+    options.sizes = SIZES[:options.sizes_measured]
+    print(machine.state())
+    with tempfile.TemporaryDirectory(prefix="opserve-python-") as folder:
+        with ServerProcess(options.bin / "opserve-server", folder, ["--devices", "none"]) as server:
+            with opserve.connect(server.address) as client:
+                compare_throughput(options, server, client)
+                measure_small_calls(options, server, client)
+    return server.exit_code == 0
+
+
+if __name__ == "__main__":
+    sys.exit(bench_program.main(
+        __doc__, bench, {"repeats": 1, "seconds": 0.1, "sizes_measured": 1},
+        repeats=(5, "turns"), seconds=(1.0, "time per measurement"),
+        sizes_measured=(len(SIZES), "how many of the sizes, the smallest first")))
