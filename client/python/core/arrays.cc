@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <array>
 #include <cctype>
 #include <memory>
 #include <string_view>
@@ -68,14 +69,6 @@ DataType TypeOfDlpack(nb::dlpack::dtype type) {
   }
 }
 
-nb::dlpack::dtype DlpackOf(DataType type) {
-  const char first = NameOf(type)[0];
-  const auto code = first == 'F'   ? nb::dlpack::dtype_code::Float
-                    : first == 'U' ? nb::dlpack::dtype_code::UInt
-                                   : nb::dlpack::dtype_code::Int;
-  return {static_cast<uint8_t>(code), static_cast<uint8_t>(SizeOf(type) * 8), 1};
-}
-
 [[noreturn]] void RefuseType(nb::handle array, const std::string& name) {
   const nb::object type = nb::getattr(array, "dtype", array.type());
   throw BadArguments(name, absl::StrCat("elements of type ", nb::str(type).c_str(),
@@ -133,6 +126,42 @@ ArrayMemory TakeDlpack(nb::handle array, const std::string& name) {
 
 nb::object Numpy() { return nb::module_::import_("numpy"); }
 
+// What every result needs, looked up once. Never given up, as the modules of Python that it is of.
+struct NumpyObjects {
+  nb::object array;                                 // numpy.ndarray
+  std::array<nb::object, kDataTypeCount> data_types;  // numpy.dtype of each
+};
+
+NumpyObjects* MakeNumpyTypes() {
+  const nb::object numpy = Numpy();
+  auto* const made = new NumpyObjects{numpy.attr("ndarray"), {}};
+  for (const DataType type : kAllDataTypes) {
+    std::string name(NameOf(type));
+    for (char& letter : name) letter = static_cast<char>(std::tolower(letter));
+    made->data_types[static_cast<size_t>(type)] = numpy.attr("dtype")(name);
+  }
+  return made;
+}
+
+const NumpyObjects& NumpyTypes() {
+  static const NumpyObjects* const types = MakeNumpyTypes();
+  return *types;
+}
+
+// Memory that arrays of NumPy's are made upon; they keep it.
+struct ResultMemory {
+  std::byte* data;
+  size_t size;
+  Hold hold;
+};
+
+// Of Python's buffer protocol.
+int GiveBuffer(PyObject* self, Py_buffer* buffer, int flags) {
+  const auto* const memory = nb::inst_ptr<ResultMemory>(self);
+  return PyBuffer_FillInfo(buffer, self, memory->data, static_cast<Py_ssize_t>(memory->size),
+                           /*readonly=*/0, flags);
+}
+
 }  // namespace
 
 ArrayMemory TakeMemory(nb::handle array, const std::string& name) {
@@ -179,13 +208,21 @@ ArrayMemory NumberAs(nb::handle number, DataType data_type, const std::string& n
   return TakeBuffer(array, name);
 }
 
+void BindResultMemory(nb::module_& module) {
+  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(GiveBuffer)}, {0, nullptr}};
+  nb::class_<ResultMemory>(module, "ResultMemory", nb::type_slots(slots));
+}
+
 nb::object AsArray(std::byte* data, DataType data_type, const std::vector<size_t>& sizes,
                    Hold hold) {
-  auto* const kept = new Hold(std::move(hold));
-  const nb::capsule owner(kept, [](void* held) noexcept { delete static_cast<Hold*>(held); });
-  return nb::cast(nb::ndarray<nb::numpy>(data, sizes.size(), sizes.data(), owner, nullptr,
-                                         DlpackOf(data_type)),
-                  nb::rv_policy::reference);
+  size_t bytes = SizeOf(data_type);
+  nb::object shape = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(sizes.size())));
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    bytes *= sizes[i];
+    PyTuple_SET_ITEM(shape.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromSize_t(sizes[i]));
+  }
+  return NumpyTypes().array(shape, DtypeOf(data_type),
+                            nb::cast(ResultMemory{data, bytes, std::move(hold)}));
 }
 
 nb::object AsArray(const Tensor& tensor, bool is_single) {
@@ -216,9 +253,7 @@ DataType DataTypeOf(nb::handle dtype, const std::string& name) {
 }
 
 nb::object DtypeOf(DataType data_type) {
-  std::string name(NameOf(data_type));
-  for (char& letter : name) letter = static_cast<char>(std::tolower(letter));
-  return Numpy().attr("dtype")(name);
+  return NumpyTypes().data_types[static_cast<size_t>(data_type)];
 }
 
 }  // namespace opserve::python

@@ -44,6 +44,9 @@ ArrayMemory CopyPacked(nanobind::handle array, const std::string& name);
 // type does not have the number.
 ArrayMemory NumberAs(nanobind::handle number, DataType data_type, const std::string& name);
 
+// Makes the type known that the arrays below are made upon; once, before them.
+void BindResultMemory(nanobind::module_& module);
+
 // A NumPy array in the memory of `tensor`, which must be the only copy. `is_single`: of no
 // dimensions.
 nanobind::object AsArray(const Tensor& tensor, bool is_single);

@@ -316,6 +316,7 @@ NB_MODULE(_core, module) {
   // Arrays of calls that are still under way when the program ends are no leaks.
   nb::set_leak_warnings(false);
   RegisterErrors();
+  BindResultMemory(module);
   BindCalls(module);
   BindTensors(module);
   BindServer(module);
