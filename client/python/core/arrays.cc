@@ -71,8 +71,8 @@ DataType TypeOfDlpack(nb::dlpack::dtype type) {
 
 [[noreturn]] void RefuseType(nb::handle array, const std::string& name) {
   const nb::object type = nb::getattr(array, "dtype", array.type());
-  throw BadArguments(name, absl::StrCat("elements of type ", nb::str(type).c_str(),
-                                        "; opserve has ", kTypes));
+  throw BadArguments(
+      name, absl::StrCat("elements of type ", nb::str(type).c_str(), "; opserve has ", kTypes));
 }
 
 ArrayMemory TakeBuffer(nb::handle array, const std::string& name) {
@@ -112,8 +112,7 @@ ArrayMemory TakeDlpack(nb::handle array, const std::string& name) {
   ArrayMemory memory;
   memory.data_type = TypeOfDlpack(tensor.dtype());
   if (memory.data_type == DataType::kUnknown) RefuseType(array, name);
-  memory.is_bool =
-      tensor.dtype().code == static_cast<uint8_t>(nb::dlpack::dtype_code::Bool);
+  memory.is_bool = tensor.dtype().code == static_cast<uint8_t>(nb::dlpack::dtype_code::Bool);
   memory.is_read_only = true;
   memory.data = static_cast<std::byte*>(const_cast<void*>(tensor.data()));
   for (size_t i = 0; i < tensor.ndim(); ++i) {
@@ -128,7 +127,7 @@ nb::object Numpy() { return nb::module_::import_("numpy"); }
 
 // What every result needs, looked up once. Never given up, as the modules of Python that it is of.
 struct NumpyObjects {
-  nb::object array;                                 // numpy.ndarray
+  nb::object array;                                   // numpy.ndarray
   std::array<nb::object, kDataTypeCount> data_types;  // numpy.dtype of each
 };
 
@@ -183,9 +182,8 @@ bool IsPacked(const ArrayMemory& memory) {
 
 ArrayMemory CopyPacked(nb::handle array, const std::string& name) {
   const nb::object numpy = Numpy();
-  const nb::object source = PyObject_CheckBuffer(array.ptr())
-                                ? numpy.attr("asarray")(array)
-                                : numpy.attr("from_dlpack")(array);
+  const nb::object source = PyObject_CheckBuffer(array.ptr()) ? numpy.attr("asarray")(array)
+                                                              : numpy.attr("from_dlpack")(array);
   return TakeBuffer(numpy.attr("array")(source, nb::arg("order") = "C", nb::arg("copy") = true),
                     name);
 }
@@ -209,7 +207,8 @@ ArrayMemory NumberAs(nb::handle number, DataType data_type, const std::string& n
 }
 
 void BindResultMemory(nb::module_& module) {
-  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(GiveBuffer)}, {0, nullptr}};
+  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(GiveBuffer)},
+                                {0, nullptr}};
   nb::class_<ResultMemory>(module, "ResultMemory", nb::type_slots(slots));
 }
 
@@ -246,8 +245,10 @@ DataType DataTypeOf(nb::handle dtype, const std::string& name) {
   }
   const auto type = DataTypeFromName(nb::cast<std::string>(wanted.attr("name")));
   if (!type || !nb::cast<bool>(wanted.attr("isnative"))) {
-    throw BadArguments(name, absl::StrCat(nb::str(wanted).c_str(), " is no element type; opserve "
-                                          "has ", kTypes));
+    throw BadArguments(name, absl::StrCat(nb::str(wanted).c_str(),
+                                          " is no element type; opserve "
+                                          "has ",
+                                          kTypes));
   }
   return *type;
 }

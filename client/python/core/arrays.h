@@ -23,7 +23,7 @@ namespace opserve::python {
 struct ArrayMemory {
   std::byte* data = nullptr;  // of the element whose indices are all 0
   DataType data_type = DataType::kUnknown;
-  bool is_bool = false;       // of Python's bool, which is UINT8 here
+  bool is_bool = false;  // of Python's bool, which is UINT8 here
   bool is_read_only = false;
   std::vector<int64_t> sizes;    // none: a single element
   std::vector<int64_t> strides;  // in bytes, possibly negative

@@ -22,12 +22,10 @@ PendingCall::Handle Start(Client& client, const PreparedCall& prepared) {
 
 std::unique_ptr<PendingCall> Follow(PendingCall::Handle handle, PreparedCall prepared,
                                     CompletionTarget completion) {
-  auto pending = std::make_unique<PendingCall>(
-      handle, std::vector<ResultForm>{std::move(prepared.form)});
+  auto pending =
+      std::make_unique<PendingCall>(handle, std::vector<ResultForm>{std::move(prepared.form)});
   std::visit(
-      [&](const auto& call) {
-        FollowCall(call, std::move(prepared.holds), std::move(completion));
-      },
+      [&](const auto& call) { FollowCall(call, std::move(prepared.holds), std::move(completion)); },
       handle);
   return pending;
 }
@@ -40,8 +38,8 @@ PreparedCall PrepareCall(const MethodArguments& arguments, const Regions& region
   prepared.settings = ReadSettings(arguments.settings);
   OperandList operands = MakeOperands(arguments.operation, arguments.inputs, regions);
   prepared.call.operator_name = arguments.operation.name;
-  prepared.call.attributes = AttributesOf(arguments.operation, arguments.attributes,
-                                            operands.first_type);
+  prepared.call.attributes =
+      AttributesOf(arguments.operation, arguments.attributes, operands.first_type);
   for (Operand& operand : operands.operands) {
     if (operand.value) {
       throw BadArguments("inputs", "a value of a sequence goes with that sequence's methods alone");

@@ -23,9 +23,8 @@ nb::object AsException(const absl::Status& status) {
   nb::object seconds = nb::none();
   if (delay) seconds = nb::float_(absl::ToDoubleSeconds(*delay));
   return nb::module_::import_("opserve._errors")
-      .attr("make_error")(absl::StatusCodeToString(status.code()).c_str(),
-                          Describe(status).c_str(), GetErrorReason(status).c_str(),
-                          AsTuples(GetViolations(status)), seconds);
+      .attr("make_error")(absl::StatusCodeToString(status.code()).c_str(), Describe(status).c_str(),
+                          GetErrorReason(status).c_str(), AsTuples(GetViolations(status)), seconds);
 }
 
 // In the words of a server that refuses a request.

@@ -80,8 +80,7 @@ ClientOptions ReadClientOptions(nb::dict given) {
 }
 
 ResidentOptions ResidentOptionsOf(nb::handle ttl, std::string label, bool skip_if_known,
-                                  const std::optional<std::string>& placement,
-                                  std::string device) {
+                                  const std::optional<std::string>& placement, std::string device) {
   ResidentOptions options;
   if (!ttl.is_none()) options.ttl = SecondsAsTime(ttl, "ttl");
   options.label = std::move(label);
@@ -112,7 +111,8 @@ void BindCalls(nb::module_& module) {
       .def_ro("verified", &ExecutionInfo::verified,
               "Whether the result was compared with the CPU's.")
       .def_ro("sends", &ExecutionInfo::sends, "How often the client sent the call.");
-  nb::class_<PendingCall>(module, "Call", "A call under way. It goes on when nobody has it any more.")
+  nb::class_<PendingCall>(module, "Call",
+                          "A call under way. It goes on when nobody has it any more.")
       .def(
           "result",
           [](PendingCall& call, nb::object timeout) {
@@ -130,8 +130,9 @@ void BindCalls(nb::module_& module) {
   nb::class_<CompletionQueue>(module, "CompletionQueue")
       .def(nb::init<>())
       .def("fileno", [](const CompletionQueue& queue) { return queue.calls()->descriptor(); })
-      .def("take", [](const CompletionQueue& queue) { return queue.calls()->Take(); },
-           nb::sig("def take(self) -> list[typing.Any]"));
+      .def(
+          "take", [](const CompletionQueue& queue) { return queue.calls()->Take(); },
+          nb::sig("def take(self) -> list[typing.Any]"));
 }
 
 void BindTensors(nb::module_& module) {
@@ -148,12 +149,15 @@ void BindTensors(nb::module_& module) {
            "Replaces its elements by those of an array of the same type and shape.")
       .def("delete", &ResidentTensor::Delete,
            "Tells the server that it is not needed any more; does not wait.")
-      .def("__enter__", [](nb::object self) { return self; },
-           nb::sig("def __enter__(self) -> typing.Self"))
-      .def("__exit__", [](ResidentTensor& tensor, nb::args) { tensor.Delete(); },
-           nb::sig("def __exit__(self, *args: object) -> None"))
-      .def_prop_ro("id", [](const ResidentTensor& tensor) { return tensor.handle().id; },
-                   "Its name at the server.")
+      .def(
+          "__enter__", [](nb::object self) { return self; },
+          nb::sig("def __enter__(self) -> typing.Self"))
+      .def(
+          "__exit__", [](ResidentTensor& tensor, nb::args) { tensor.Delete(); },
+          nb::sig("def __exit__(self, *args: object) -> None"))
+      .def_prop_ro(
+          "id", [](const ResidentTensor& tensor) { return tensor.handle().id; },
+          "Its name at the server.")
       .def_prop_ro("device", &ResidentTensor::device, "The GPU that it is placed on, or \"\".")
       .def_prop_ro("deleted", &ResidentTensor::is_deleted)
       .def_prop_ro(
@@ -219,9 +223,8 @@ void BindConnection(nb::module_& module) {
   nb::class_<StreamObject>(module, "StreamObject")
       .def(
           "start",
-          [](StreamObject& stream, const Operation& operation, AnyTuple inputs,
-             AnyTuple attributes, nb::object out, Keywords settings, const CompletionQueue* queue,
-             nb::object token) {
+          [](StreamObject& stream, const Operation& operation, AnyTuple inputs, AnyTuple attributes,
+             nb::object out, Keywords settings, const CompletionQueue* queue, nb::object token) {
             return stream.Start({operation, inputs, attributes, out, settings},
                                 TargetOf(queue, token));
           },
@@ -283,8 +286,7 @@ void BindConnection(nb::module_& module) {
              const CompletionQueue* queue, nb::object token) {
             return sequence.Start(*connection.client(), settings, TargetOf(queue, token));
           },
-          "sequence"_a, "settings"_a, "queue"_a.none() = nb::none(),
-          "token"_a.none() = nb::none())
+          "sequence"_a, "settings"_a, "queue"_a.none() = nb::none(), "token"_a.none() = nb::none())
       .def(
           "create_tensor",
           [](Connection& connection, nb::object array, nb::object ttl, std::string label,
@@ -293,8 +295,7 @@ void BindConnection(nb::module_& module) {
                 array, ResidentOptionsOf(ttl, std::move(label), skip_if_known, placement,
                                          std::move(device)));
           },
-          "array"_a, "ttl"_a.none(), "label"_a, "skip_if_known"_a, "placement"_a.none(),
-          "device"_a)
+          "array"_a, "ttl"_a.none(), "label"_a, "skip_if_known"_a, "placement"_a.none(), "device"_a)
       .def(
           "create_zeros",
           [](Connection& connection, nb::object shape, nb::object dtype, nb::object ttl,

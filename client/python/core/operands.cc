@@ -69,8 +69,7 @@ Operand OperandOf(nb::handle object, ArrayMemory memory, const std::string& name
     memory = CopyPacked(object, name);
     strides = PackedStrides(sizes);
   }
-  Operand operand =
-      OperandOf(std::move(memory), std::move(sizes), *std::move(strides), regions);
+  Operand operand = OperandOf(std::move(memory), std::move(sizes), *std::move(strides), regions);
   operand.object = object;
   return operand;
 }
@@ -122,8 +121,7 @@ DataType TypeForNumber(const OperationInput& input,
 void SetView(const OperationInput& input, const std::vector<uint32_t>& target, Operand& operand) {
   operand.view_sizes = target;
   if (input.is_one_element) {
-    const bool is_one =
-        std::ranges::all_of(operand.sizes, [](uint32_t size) { return size == 1; });
+    const bool is_one = std::ranges::all_of(operand.sizes, [](uint32_t size) { return size == 1; });
     operand.view_sizes = is_one ? std::vector<uint32_t>(target.size(), 1) : operand.sizes;
   }
   operand.view_strides = BroadcastStrides(operand.sizes, operand.strides, operand.view_sizes);
@@ -141,8 +139,8 @@ std::vector<std::optional<Operand>> Collect(const Operation& operation, const nb
   for (size_t i = 0; i < operands.size(); ++i) {
     const nb::handle input = inputs[i];
     if (!IsPlainNumber(input)) continue;
-    ArrayMemory memory = NumberAs(input, TypeForNumber(operation.inputs[i], operands),
-                                   operation.inputs[i].argument);
+    ArrayMemory memory =
+        NumberAs(input, TypeForNumber(operation.inputs[i], operands), operation.inputs[i].argument);
     operands[i] = OperandOf(std::move(memory), {1}, {1}, regions);
   }
   return operands;
@@ -152,8 +150,8 @@ std::vector<std::optional<Operand>> Collect(const Operation& operation, const nb
 
 TensorView Operand::View() const {
   TensorSpec spec = {data_type, view_sizes, view_strides};
-  TensorView view = place ? TensorView::At(*place, std::move(spec))
-                          : TensorView(std::move(spec), bytes);
+  TensorView view =
+      place ? TensorView::At(*place, std::move(spec)) : TensorView(std::move(spec), bytes);
   view.set_name(view_name);
   return view;
 }
@@ -258,8 +256,9 @@ ResultTarget MakeTarget(nb::handle out, const Regions& regions) {
   ArrayMemory memory = TakeMemory(out, "out");
   if (memory.is_read_only) throw BadArguments("out", "the array is read-only");
   if (!IsPacked(memory)) {
-    throw BadArguments("out", "the array is not contiguous in C's order; give a contiguous one, "
-                              "and copy from it");
+    throw BadArguments("out",
+                       "the array is not contiguous in C's order; give a contiguous one, "
+                       "and copy from it");
   }
   if (memory.is_bool) {
     throw BadArguments("out", "results are never bool; flags are uint8 or uint32");

@@ -68,8 +68,8 @@ struct Operand {
   TensorView View() const;
 };
 
-// An array, a tensor at the server, or a value of a sequence. Copies what would travel with more than twice its bytes, or
-// cannot be said in strides.
+// An array, a tensor at the server, or a value of a sequence. Copies what would travel with more
+// than twice its bytes, or cannot be said in strides.
 Operand MakeOperand(nanobind::handle object, const std::string& name, const Regions& regions);
 
 // The sizes of an array as the wire has them. Throws BadArguments where they are too large.
@@ -94,7 +94,7 @@ OperandList MakeOperands(const Operation& operation, nanobind::tuple inputs,
 // Where a result goes that is not to be a new array.
 struct ResultTarget {
   TensorSpec spec;
-  std::span<std::byte> bytes;        // where there is no place
+  std::span<std::byte> bytes;  // where there is no place
   std::optional<TensorPlace> place;
   Hold hold;
 };

@@ -27,8 +27,8 @@ bool ReadInteger(nb::handle value, Attribute& attribute) {
   const uint64_t large = PyLong_AsUnsignedLongLong(integer.ptr());
   if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    throw BadArguments(attribute.name, absl::StrCat(nb::repr(integer).c_str(),
-                                                    " needs more than 64 bits"));
+    throw BadArguments(attribute.name,
+                       absl::StrCat(nb::repr(integer).c_str(), " needs more than 64 bits"));
   }
   attribute.value = large;
   return true;
@@ -66,12 +66,11 @@ Attribute AttributeOf(const std::string& name, nb::handle value) {
     attribute.value = nb::cast<std::string>(value);
     return attribute;
   }
-  if (ReadAxes(value, attribute) || ReadInteger(value, attribute) ||
-      ReadFloat(value, attribute)) {
+  if (ReadAxes(value, attribute) || ReadInteger(value, attribute) || ReadFloat(value, attribute)) {
     return attribute;
   }
-  throw BadArguments(name, absl::StrCat(nb::repr(value).c_str(),
-                                        " is no string, number or sequence of integers"));
+  throw BadArguments(
+      name, absl::StrCat(nb::repr(value).c_str(), " is no string, number or sequence of integers"));
 }
 
 }  // namespace

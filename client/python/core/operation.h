@@ -26,8 +26,8 @@ struct OperationInput {
 
 // An attribute that it takes.
 struct OperationAttribute {
-  std::string name;             // DirectML's
-  bool is_data_type = false;    // names the tensors' type, which need not be said
+  std::string name;           // DirectML's
+  bool is_data_type = false;  // names the tensors' type, which need not be said
 };
 
 // One row of opserve/_operators.py.
@@ -35,7 +35,7 @@ struct Operation {
   std::string name;
   std::vector<OperationInput> inputs;
   std::vector<OperationAttribute> attributes;  // in the order of the method's values
-  std::vector<int> result_type;         // numbers of the inputs that have the result's data type
+  std::vector<int> result_type;  // numbers of the inputs that have the result's data type
 };
 
 // Values of `operation`'s attributes. None leaves one out, or stands for `tensor_type` where the

@@ -89,8 +89,8 @@ struct CompletionTarget {
 // Keeps `holds` until `call` is over, then tells `target`.
 template <class T>
 void FollowCall(const opserve::Call<T>& call, Holds holds, CompletionTarget target) {
-  call.Then([holds = std::move(holds), target = std::move(target)](
-                const CallResult<T>&, const ExecutionInfo&) mutable {
+  call.Then([holds = std::move(holds), target = std::move(target)](const CallResult<T>&,
+                                                                   const ExecutionInfo&) mutable {
     if (target.calls != nullptr) {
       target.calls->Add(std::move(target.token), std::move(holds));
     } else {

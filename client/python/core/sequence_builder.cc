@@ -23,8 +23,9 @@ DataType ReadStepType(const nb::dict& keywords) {
 ResultTarget MakePlacedTarget(nb::handle out, const Regions& regions) {
   ResultTarget target = MakeTarget(out, regions);
   if (!target.place) {
-    throw BadArguments("out", "in a sequence, a result goes to a tensor at the server or to an "
-                              "array in shared memory");
+    throw BadArguments("out",
+                       "in a sequence, a result goes to a tensor at the server or to an "
+                       "array in shared memory");
   }
   return target;
 }
@@ -63,8 +64,7 @@ StepValue StepSequence::Add(const MethodArguments& arguments, const Regions& reg
   const OperandList operands = MakeOperands(arguments.operation, arguments.inputs, regions);
   OperatorStep step;
   step.operator_name = arguments.operation.name;
-  step.attributes =
-      AttributesOf(arguments.operation, arguments.attributes, operands.first_type);
+  step.attributes = AttributesOf(arguments.operation, arguments.attributes, operands.first_type);
   std::optional<ResultTarget> target;
   if (!arguments.out.is_none()) target = MakePlacedTarget(arguments.out, regions);
   for (const Operand& operand : operands.operands) {
