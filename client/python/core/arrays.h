@@ -47,8 +47,8 @@ ArrayMemory NumberAs(nanobind::handle number, DataType data_type, const std::str
 // Makes the type known that the arrays below are made upon; once, before them.
 void BindResultMemory(nanobind::module_& module);
 
-// A NumPy array in the memory of `tensor`, which must be the only copy. `is_single`: of no
-// dimensions.
+// A NumPy array in the memory of `tensor`, a result that nobody else looks at: it can be written
+// to. `is_single`: of no dimensions.
 nanobind::object AsArray(const Tensor& tensor, bool is_single);
 
 // A writable NumPy array in memory that `hold` keeps.

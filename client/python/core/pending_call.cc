@@ -32,7 +32,8 @@ nb::object PendingCall::Result(absl::Duration limit) {
     PyErr_SetString(PyExc_TimeoutError, "the call is not over yet");
     throw nb::python_error();
   }
-  // Its copy of the tensor has to be the only one, so that the array may be written to.
+  // Another thread may have waited, too.
+  if (result_.is_valid()) return result_;
   result_ = std::visit([this](const auto& call) { return Take(call); }, handle_);
   return result_;
 }

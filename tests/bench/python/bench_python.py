@@ -2,7 +2,7 @@
 """Measures the Python client against the C++ client, side by side in one run.
 
 Both call one server over TCP on the loopback interface: tensors of 64 KiB to 64 MiB with one call after
-the other, and calls of 64 bytes of which many are under way. They take turns within each repeat; numbers
+the other and with four at a time, and calls of 64 bytes of which many are under way. They take turns within each repeat; numbers
 are medians over the repeats, ratios the medians of ratios within a repeat. Goals are marked, never enforced.
 
 Each measurement is a process of its own, of Python as of C++, so that neither of them is younger to the
@@ -11,8 +11,11 @@ scheduler. `make bench-python` runs it with the package of the wheel.
 
 import asyncio
 import collections
+import concurrent.futures
+import dataclasses
 import json
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -34,8 +37,11 @@ MIB = 1 << 20
 SIZES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB)
 SMALL = 64
 UNDER_WAY = 256
+SEVERAL = 4
 RATIO_GOAL = 0.95
 CALLS_GOAL = 20000
+# Of a run that shows what the start of a process costs.
+START_S = 0.01
 # Beside the time to measure.
 LIMIT_S = 120
 
@@ -48,14 +54,35 @@ def tensor(size):
     return np.random.default_rng(1).normal(0, 100, size // 4).astype(np.float32)
 
 
-def cpp(options, server, size, *arguments):
-    """Calls per second of the C++ client, as `opserve bench` measures them."""
-    done = subprocess.run(
+@dataclasses.dataclass
+class Run:
+    """What one process measured, and the processor time that it took, its start included."""
+
+    calls: int
+    calls_per_s: float
+    cpu_s: float
+
+
+def run_process(command, seconds):
+    """Runs a process that prints JSON with calls and calls_per_s."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                          timeout=seconds + LIMIT_S, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    printed = json.loads(done.stdout)
+    return Run(printed["calls"], printed["calls_per_s"],
+               after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def cpp(options, server, size, *arguments, seconds=None):
+    """The C++ client, as `opserve bench` measures it."""
+    seconds = seconds or options.seconds
+    return run_process(
         [options.bin / "opserve", "bench", "--address", server.address, "--json",
-         "--attr", "RoundingMode=TOWARD_ZERO", "--shape", str(size // 4),
-         "--duration", f"{options.seconds}s", *arguments],
-        capture_output=True, text=True, timeout=options.seconds + LIMIT_S, check=True)
-    return json.loads(done.stdout)["calls_per_s"]
+         "--attr", "RoundingMode=TOWARD_ZERO", "--shape", size // 4, "--duration", f"{seconds}s", *arguments],
+        seconds)
 
 
 def check(result, x):
@@ -65,7 +92,7 @@ def check(result, x):
 
 
 def one_by_one(client, size, seconds):
-    """Calls per second, each once the one before is over."""
+    """Calls, each once the one before is over, and the time that they took."""
     x = tensor(size)
     check(client.round(x, rounding_mode="TOWARD_ZERO"), x)
     calls = 0
@@ -73,11 +100,30 @@ def one_by_one(client, size, seconds):
     while time.perf_counter() - start < seconds:
         client.round(x, rounding_mode="TOWARD_ZERO")
         calls += 1
-    return calls / (time.perf_counter() - start)
+    return calls, time.perf_counter() - start
+
+
+def several(client, size, seconds):
+    """The same with SEVERAL calls under way."""
+    x = tensor(size)
+    calls = 0
+    waiting = collections.deque()
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        while len(waiting) < SEVERAL:
+            waiting.append(client.start.round(x, rounding_mode="TOWARD_ZERO"))
+        result = waiting.popleft().result()
+        calls += 1
+    for call in waiting:
+        result = call.result()
+        calls += 1
+    elapsed = time.perf_counter() - start
+    check(result, x)
+    return calls, elapsed
 
 
 def over_a_stream(client, size, seconds):
-    """Calls per second over a stream, of which UNDER_WAY are under way."""
+    """The same over a stream, of which UNDER_WAY are under way."""
     x = tensor(size)
     calls = 0
     waiting = collections.deque()
@@ -89,9 +135,12 @@ def over_a_stream(client, size, seconds):
             while len(waiting) > UNDER_WAY * 3 // 4:
                 result = waiting.popleft().result()
                 calls += 1
+        for call in waiting:
+            result = call.result()
+            calls += 1
         elapsed = time.perf_counter() - start
     check(result, x)
-    return calls / elapsed
+    return calls, elapsed
 
 
 async def awaited(client, size, seconds, by_stream):
@@ -108,7 +157,9 @@ async def awaited(client, size, seconds, by_stream):
         return calls
 
     async def run(methods):
-        return sum(await asyncio.gather(*[caller(methods) for _ in range(UNDER_WAY)])) / seconds
+        start = time.perf_counter()
+        calls = sum(await asyncio.gather(*[caller(methods) for _ in range(UNDER_WAY)]))
+        return calls, time.perf_counter() - start
 
     if not by_stream:
         return await run(client.aio)
@@ -118,37 +169,54 @@ async def awaited(client, size, seconds, by_stream):
 
 WAYS = {
     "one-by-one": one_by_one,
+    "several": several,
     "stream": over_a_stream,
     "asyncio": lambda client, size, seconds: asyncio.run(awaited(client, size, seconds, False)),
     "asyncio-stream": lambda client, size, seconds: asyncio.run(awaited(client, size, seconds, True)),
 }
 
 
-def python(options, server, size, way):
-    """Calls per second of the Python client, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--measure", way, server.address, str(size), str(options.seconds)],
-        capture_output=True, text=True, timeout=options.seconds + LIMIT_S, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{way} of {size_text(size)}: {done.stderr}")
-    return float(done.stdout)
+def python(options, server, size, way, seconds=None):
+    """The Python client, in a process of its own."""
+    seconds = seconds or options.seconds
+    return run_process([sys.executable, __file__, "--measure", way, server.address, size, seconds], seconds)
 
 
 def measure(way, address, size, seconds):
     """What that process does."""
-    with opserve.connect(address) as client:
-        print(WAYS[way](client, int(size), float(seconds)))
+    # Not on the first thread, as `opserve bench` does: malloc treats that one otherwise.
+    with opserve.connect(address) as client, concurrent.futures.ThreadPoolExecutor(1) as other:
+        calls, elapsed = other.submit(WAYS[way], client, int(size), float(seconds)).result()
+    print(json.dumps({"calls": calls, "calls_per_s": calls / elapsed}))
+
+
+def cpu_per_call(run, start):
+    """Processor time of a call, in microseconds, without that of the start of the process."""
+    return (run.cpu_s - start.cpu_s) / max(run.calls - start.calls, 1) * 1e6
+
+
+def compare(options, server, size, at_a_time):
+    """Prints a row: calls of one size, so many at a time."""
+    way = "one-by-one" if at_a_time == 1 else "several"
+    clients = (lambda seconds=None: cpp(options, server, size, "--concurrency", str(at_a_time), seconds=seconds),
+               lambda seconds=None: python(options, server, size, way, seconds))
+    starts = [client(START_S) for client in clients]
+    pairs = [[client() for client in clients] for _ in range(options.repeats)]
+    ratio = statistics.median(ours.calls_per_s / theirs.calls_per_s for theirs, ours in pairs)
+    gib = [statistics.median(run.calls_per_s for run in runs) * size / (1 << 30) for runs in zip(*pairs)]
+    cpu = [statistics.median(cpu_per_call(run, start) for run in runs) for runs, start in zip(zip(*pairs), starts)]
+    print(f"{size_text(size):>8} {at_a_time:>7}  {gib[0]:6.3f} {gib[1]:6.3f} {ratio:6.2f}  "
+          f"{cpu[0]:7.0f} {cpu[1]:7.0f} {cpu[1] / cpu[0]:6.2f}  "
+          f">= {RATIO_GOAL} {'ok' if ratio >= RATIO_GOAL else 'missed'}", flush=True)
 
 
 def compare_throughput(options, server):
-    print(f"\n{'tensor':>8}  {'C++ GiB/s':>9}  {'Python GiB/s':>12}  {'ratio':>5}  goal", flush=True)
-    for size in options.sizes:
-        pairs = [(cpp(options, server, size, "--concurrency", "1"), python(options, server, size, "one-by-one"))
-                 for _ in range(options.repeats)]
-        ratio = statistics.median(ours / theirs for theirs, ours in pairs)
-        gib = [statistics.median(numbers) * size / (1 << 30) for numbers in zip(*pairs)]
-        print(f"{size_text(size):>8}  {gib[0]:9.3f}  {gib[1]:12.3f}  {ratio:5.2f}  "
-              f">= {RATIO_GOAL} {'ok' if ratio >= RATIO_GOAL else 'missed'}", flush=True)
+    print("\n                       GiB/s              client's CPU us/call\n"
+          f"{'tensor':>8} {'calls':>7}  {'C++':>6} {'Python':>6} {'ratio':>6}  {'C++':>7} {'Python':>7} {'ratio':>6}  goal",
+          flush=True)
+    for at_a_time in (1, SEVERAL):
+        for size in options.sizes:
+            compare(options, server, size, at_a_time)
 
 
 def measure_small_calls(options, server):
@@ -161,7 +229,7 @@ def measure_small_calls(options, server):
     measured = {name: [] for name in rows}
     for _ in range(options.repeats):
         for name, run in rows.items():
-            measured[name].append(run())
+            measured[name].append(run().calls_per_s)
     print(f"\n{f'{SMALL} B, {UNDER_WAY} under way':<30}  calls/s  goal")
     for name, numbers in measured.items():
         calls = statistics.median(numbers)
