@@ -12,10 +12,8 @@ scheduler. `make bench-python` runs it with the package of the wheel.
 import asyncio
 import collections
 import concurrent.futures
-import dataclasses
 import json
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
@@ -40,8 +38,6 @@ UNDER_WAY = 256
 SEVERAL = 4
 RATIO_GOAL = 0.95
 CALLS_GOAL = 20000
-# Of a run that shows what the start of a process costs.
-START_S = 0.01
 # Beside the time to measure.
 LIMIT_S = 120
 
@@ -54,35 +50,21 @@ def tensor(size):
     return np.random.default_rng(1).normal(0, 100, size // 4).astype(np.float32)
 
 
-@dataclasses.dataclass
-class Run:
-    """What one process measured, and the processor time that it took, its start included."""
-
-    calls: int
-    calls_per_s: float
-    cpu_s: float
-
-
 def run_process(command, seconds):
-    """Runs a process that prints JSON with calls and calls_per_s."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    """Calls per second, of a process that prints JSON with calls_per_s."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
                           timeout=seconds + LIMIT_S, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    printed = json.loads(done.stdout)
-    return Run(printed["calls"], printed["calls_per_s"],
-               after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return json.loads(done.stdout)["calls_per_s"]
 
 
-def cpp(options, server, size, *arguments, seconds=None):
+def cpp(options, server, size, *arguments):
     """The C++ client, as `opserve bench` measures it."""
-    seconds = seconds or options.seconds
     return run_process(
         [options.bin / "opserve", "bench", "--address", server.address, "--json",
-         "--attr", "RoundingMode=TOWARD_ZERO", "--shape", size // 4, "--duration", f"{seconds}s", *arguments],
-        seconds)
+         "--attr", "RoundingMode=TOWARD_ZERO", "--shape", size // 4, "--duration", f"{options.seconds}s", *arguments],
+        options.seconds)
 
 
 def check(result, x):
@@ -176,10 +158,10 @@ WAYS = {
 }
 
 
-def python(options, server, size, way, seconds=None):
-    """The Python client, in a process of its own."""
-    seconds = seconds or options.seconds
-    return run_process([sys.executable, __file__, "--measure", way, server.address, size, seconds], seconds)
+def python(options, server, size, way):
+    """The Python client."""
+    return run_process([sys.executable, __file__, "--measure", way, server.address, size, options.seconds],
+                       options.seconds)
 
 
 def measure(way, address, size, seconds):
@@ -187,36 +169,19 @@ def measure(way, address, size, seconds):
     # Not on the first thread, as `opserve bench` does: malloc treats that one otherwise.
     with opserve.connect(address) as client, concurrent.futures.ThreadPoolExecutor(1) as other:
         calls, elapsed = other.submit(WAYS[way], client, int(size), float(seconds)).result()
-    print(json.dumps({"calls": calls, "calls_per_s": calls / elapsed}))
-
-
-def cpu_per_call(run, start):
-    """Processor time of a call, in microseconds, without that of the start of the process."""
-    return (run.cpu_s - start.cpu_s) / max(run.calls - start.calls, 1) * 1e6
-
-
-def compare(options, server, size, at_a_time):
-    """Prints a row: calls of one size, so many at a time."""
-    way = "one-by-one" if at_a_time == 1 else "several"
-    clients = (lambda seconds=None: cpp(options, server, size, "--concurrency", str(at_a_time), seconds=seconds),
-               lambda seconds=None: python(options, server, size, way, seconds))
-    starts = [client(START_S) for client in clients]
-    pairs = [[client() for client in clients] for _ in range(options.repeats)]
-    ratio = statistics.median(ours.calls_per_s / theirs.calls_per_s for theirs, ours in pairs)
-    gib = [statistics.median(run.calls_per_s for run in runs) * size / (1 << 30) for runs in zip(*pairs)]
-    cpu = [statistics.median(cpu_per_call(run, start) for run in runs) for runs, start in zip(zip(*pairs), starts)]
-    print(f"{size_text(size):>8} {at_a_time:>7}  {gib[0]:6.3f} {gib[1]:6.3f} {ratio:6.2f}  "
-          f"{cpu[0]:7.0f} {cpu[1]:7.0f} {cpu[1] / cpu[0]:6.2f}  "
-          f">= {RATIO_GOAL} {'ok' if ratio >= RATIO_GOAL else 'missed'}", flush=True)
+    print(json.dumps({"calls_per_s": calls / elapsed}))
 
 
 def compare_throughput(options, server):
-    print("\n                       GiB/s              client's CPU us/call\n"
-          f"{'tensor':>8} {'calls':>7}  {'C++':>6} {'Python':>6} {'ratio':>6}  {'C++':>7} {'Python':>7} {'ratio':>6}  goal",
-          flush=True)
-    for at_a_time in (1, SEVERAL):
+    print(f"\n{'tensor':>8}  at a time  {'C++ GiB/s':>9}  {'Python GiB/s':>12}  {'ratio':>5}  goal", flush=True)
+    for at_a_time, way in ((1, "one-by-one"), (SEVERAL, "several")):
         for size in options.sizes:
-            compare(options, server, size, at_a_time)
+            pairs = [(cpp(options, server, size, "--concurrency", str(at_a_time)), python(options, server, size, way))
+                     for _ in range(options.repeats)]
+            ratio = statistics.median(ours / theirs for theirs, ours in pairs)
+            gib = [statistics.median(numbers) * size / (1 << 30) for numbers in zip(*pairs)]
+            print(f"{size_text(size):>8}  {at_a_time:>9}  {gib[0]:9.3f}  {gib[1]:12.3f}  {ratio:5.2f}  "
+                  f">= {RATIO_GOAL} {'ok' if ratio >= RATIO_GOAL else 'missed'}", flush=True)
 
 
 def measure_small_calls(options, server):
@@ -229,7 +194,7 @@ def measure_small_calls(options, server):
     measured = {name: [] for name in rows}
     for _ in range(options.repeats):
         for name, run in rows.items():
-            measured[name].append(run().calls_per_s)
+            measured[name].append(run())
     print(f"\n{f'{SMALL} B, {UNDER_WAY} under way':<30}  calls/s  goal")
     for name, numbers in measured.items():
         calls = statistics.median(numbers)
