@@ -62,6 +62,17 @@ def test_dlpack(client):
     assert np.from_dlpack(result).ctypes.data == result.ctypes.data
 
 
+class OnlyArray:
+    """What NumPy can make an array of, here one that must be copied, such as a column of a table."""
+
+    def __array__(self, dtype=None, copy=None):
+        return X[::-1]
+
+
+def test_what_numpy_makes_an_array_of(client):
+    assert np.array_equal(client.abs(OnlyArray()), np.abs(X[::-1]))
+
+
 class OfAnotherDevice(OnlyDlpack):
     def __dlpack__(self, **arguments):
         raise BufferError("memory of a GPU")

@@ -182,8 +182,8 @@ bool IsPacked(const ArrayMemory& memory) {
 
 ArrayMemory CopyPacked(nb::handle array, const std::string& name) {
   const nb::object numpy = Numpy();
-  const nb::object source = PyObject_CheckBuffer(array.ptr()) ? numpy.attr("asarray")(array)
-                                                              : numpy.attr("from_dlpack")(array);
+  const bool is_dlpack = !PyObject_CheckBuffer(array.ptr()) && nb::hasattr(array, "__dlpack__");
+  const nb::object source = numpy.attr(is_dlpack ? "from_dlpack" : "asarray")(array);
   return TakeBuffer(numpy.attr("array")(source, nb::arg("order") = "C", nb::arg("copy") = true),
                     name);
 }
