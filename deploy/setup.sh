@@ -114,7 +114,7 @@ make_python_environment() {
   say "installing nanobind, scikit-build-core, pytest and mypy into .venv"
   # The versions that client/python/pyproject.toml wants.
   if /usr/bin/python3 -m venv .venv &&
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 15 \
       mypy 'nanobind>=3.1,<4' numpy pytest 'scikit-build-core>=1.1,<2'; then
     say "the Python package can be built, with .venv"
   else
