@@ -50,7 +50,7 @@ help: ## List the verbs
 
 .PHONY: setup
 setup: ## Install every package that any verb needs
-	@deploy/setup.sh build test peers bundle lint clang bench
+	@deploy/setup.sh build test peers bundle python lint clang bench
 
 # Configures a preset. Ninja itself re-runs CMake when a CMakeLists.txt changes.
 build/%/build.ninja: CMakePresets.json
@@ -60,7 +60,7 @@ build/%/build.ninja: CMakePresets.json
 
 .PHONY: packages
 packages:
-	@deploy/setup.sh build test bundle
+	@deploy/setup.sh build test bundle python
 
 .PHONY: build
 build: packages ## Build opserve-server and opserve into build/release/bin
@@ -137,6 +137,12 @@ bench-attacks: build ## Measure how long others wait while one client floods the
 	  $(PYTHON) tests/redteam/$${attack}_test.py --bin $(RELEASE)/bin --measure; \
 	done
 
+.PHONY: bench-python
+bench-python: wheel ## Measure the Python client against the C++ client (ARGS='--repeats 3')
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/opserve
+	@PYTHONPATH=$(RELEASE)/wheel/site .venv/bin/python tests/bench/python/bench_python.py \
+	  --bin $(RELEASE)/bin $(ARGS)
+
 .PHONY: bench-gpu
 bench-gpu: ## Measure a GPU, and write build/opserve-gpu-report.txt (BUNDLE=FOLDER: with the programs of a bundle)
 ifeq ($(BUNDLE),)
@@ -155,6 +161,13 @@ bundle-programs: packages
 .PHONY: bundle
 bundle: bundle-programs ## Pack programs and libraries into build/opserve-VERSION-linux-x86_64.tar.gz
 	@deploy/bundle/make-bundle.sh $(RELEASE) build
+
+.PHONY: wheel
+wheel: packages ## Build the Python package into build/wheel
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) python_wheel
+	@mkdir -p build/wheel && rm -f build/wheel/*.whl && cp $(RELEASE)/wheel/*.whl build/wheel/
+	@echo "wheel: $$(echo build/wheel/*.whl)"
 
 .PHONY: lint
 lint: packages ## Check format, run clang-tidy on changed files (ALL=1: on all) and shellcheck
@@ -185,6 +198,10 @@ docs: packages ## Write docs/operators.md from the operator table
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opdoc
 	@$(RELEASE)/bin/opdoc >docs/operators.md
+
+.PHONY: python-operators
+python-operators: build ## Write the Python package's operators from the catalogue
+	@$(PYTHON) client/python/generate_operators.py --bin $(RELEASE)/bin
 
 .PHONY: clang
 clang: packages ## Build all with Clang, its thread-safety analysis and sanitizers

@@ -13,6 +13,8 @@
 #   bundle   what `make bundle` packs and uses beside what the build needs
 #   bench    what plots need, and a Python environment in .venv with ONNX Runtime (goes on without where
 #            pip cannot install it)
+#   python   what the Python package is built from and tested with, in .venv: nanobind, scikit-build-core, pytest, mypy
+#            (goes on without where pip cannot install it)
 #   windows  the cross compiler for Windows, Wine, and the sources of Abseil in build/windows
 #   runtime  the shared libraries that the programs link, for run-time images
 #   gpu      those that they load for GPUs, beside the GPU's own Vulkan driver
@@ -37,6 +39,7 @@ declare -A packages_of=(
   [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
   [bundle]="binutils libvkd3d1 libvulkan1 patchelf"
   [bench]="python3 python3-matplotlib python3-venv"
+  [python]="python3-dev python3-numpy python3-venv"
   # dpkg-dev unpacks the sources; the last line is Wine with a display and a Vulkan driver.
   [windows]="ccache cmake directx-headers-dev dpkg-dev g++-mingw-w64-x86-64-posix googletest libz-mingw-w64-dev ninja-build
     libgl1-mesa-dri libvulkan1 mesa-vulkan-drivers wine wine64 xauth xvfb"
@@ -90,8 +93,8 @@ keep_from_starting() {
   as_root ln -s /dev/null "$unit"
 }
 
-# install_python TITLE MODULE WITHOUT PACKAGE...: sees that .venv has a module, by installing packages of PyPI. Optional:
-# where it cannot, it says what goes on without.
+# install_python TITLE MODULES WITHOUT PACKAGE...: sees that .venv has some modules, by installing packages of PyPI. Optional:
+# where it cannot, it says what that means.
 install_python() {
   local title=$1 module=$2 without=$3
   shift 3
@@ -158,6 +161,11 @@ main() {
   fi
   if [[ $mode == install && " ${groups[*]} " == *" peers "* ]]; then
     install_python tritonclient tritonclient.grpc "its test is skipped" numpy 'tritonclient[grpc]'
+  fi
+  if [[ $mode == install && " ${groups[*]} " == *" python "* ]]; then
+    # The versions that client/python/pyproject.toml wants.
+    install_python "what the Python package is built with" mypy,nanobind,numpy,pytest,scikit_build_core \
+      "it is not built" mypy 'nanobind>=3.1,<4' numpy pytest 'scikit-build-core>=1.1,<2'
   fi
   if [[ $mode == install && " ${groups[*]} " == *" windows "* ]]; then
     deploy/windows/fetch-abseil.sh build/windows/abseil || die "cannot get the sources of Abseil"

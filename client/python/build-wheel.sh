@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Builds the Python package's wheel against the client library of a build, and unpacks it beside that.
+#
+#   client/python/build-wheel.sh PYTHON BUILD WHEEL
+#
+# PYTHON has nanobind, NumPy and scikit-build-core. BUILD is a CMake build folder in which the client library is
+# built. WHEEL takes the wheel; WHEEL/site is what to put into PYTHONPATH to use it without installing it.
+# Nothing is fetched. CMake calls it; see wheel.cmake.
+set -euo pipefail
+
+python=$1 build=$2 wheel=$3
+source_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+rm -rf "$wheel/client" "$wheel/site" "$wheel"/*.whl
+cmake --install "$build" --component client --prefix "$wheel/client" >/dev/null
+mkdir -p "$wheel"
+"$python" -m pip wheel --quiet --disable-pip-version-check --no-index --no-build-isolation --no-deps \
+  --config-settings=build-dir="$wheel/build" \
+  --config-settings=cmake.define.CMAKE_PREFIX_PATH="$wheel/client" \
+  --wheel-dir "$wheel" "$source_folder"
+"$python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
+  --target "$wheel/site" "$wheel"/opserve-*.whl

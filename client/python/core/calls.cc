@@ -1,0 +1,95 @@
+#include "client/python/core/calls.h"
+
+#include <utility>
+
+#include "client/python/core/arrays.h"
+#include "client/python/core/errors.h"
+#include "client/python/core/waiting.h"
+
+namespace opserve::python {
+namespace {
+
+namespace nb = nanobind;
+
+PendingCall::Handle Start(Client& client, const PreparedCall& prepared) {
+  const CallOptions options = prepared.settings.options();
+  if (!prepared.target) return client.StartExecute(prepared.call, options);
+  if (prepared.target->place) {
+    return client.StartExecuteTo(prepared.call, *prepared.target->place, options);
+  }
+  return client.StartExecuteInto(prepared.call, prepared.target->bytes, options);
+}
+
+std::unique_ptr<PendingCall> Follow(PendingCall::Handle handle, PreparedCall prepared,
+                                    CompletionTarget completion) {
+  auto pending =
+      std::make_unique<PendingCall>(handle, std::vector<ResultForm>{std::move(prepared.form)});
+  std::visit(
+      [&](const auto& call) { FollowCall(call, std::move(prepared.holds), std::move(completion)); },
+      handle);
+  return pending;
+}
+
+}  // namespace
+
+PreparedCall PrepareCall(const MethodArguments& arguments, const Regions& regions) {
+  GiveUpNow();
+  PreparedCall prepared;
+  prepared.settings = ReadSettings(arguments.settings);
+  OperandList operands = MakeOperands(arguments.operation, arguments.inputs, regions);
+  prepared.call.operator_name = arguments.operation.name;
+  prepared.call.attributes =
+      AttributesOf(arguments.operation, arguments.attributes, operands.first_type);
+  for (Operand& operand : operands.operands) {
+    if (operand.value) {
+      throw BadArguments("inputs", "a value of a sequence goes with that sequence's methods alone");
+    }
+    prepared.call.inputs.push_back(operand.View());
+    prepared.holds.push_back(std::move(operand.hold));
+  }
+  prepared.settings.Apply(prepared.call);
+  prepared.form.is_single = operands.is_single;
+  if (!arguments.out.is_none()) {
+    prepared.target = MakeTarget(arguments.out, regions);
+    prepared.call.output = prepared.target->spec;
+    prepared.holds.push_back(prepared.target->hold);
+    prepared.form.out = arguments.out;
+  } else if (prepared.settings.data_type != DataType::kUnknown) {
+    prepared.call.output = TensorSpec{prepared.settings.data_type};
+  }
+  return prepared;
+}
+
+nb::object RunCall(Client& client, const MethodArguments& arguments, const Regions& regions) {
+  const PreparedCall prepared = PrepareCall(arguments, regions);
+  const CallOptions options = prepared.settings.options();
+  if (prepared.target) {
+    ThrowUnlessOk(WithoutGil([&] {
+                    return prepared.target->place
+                               ? client.ExecuteTo(prepared.call, *prepared.target->place, options)
+                               : client.ExecuteInto(prepared.call, prepared.target->bytes, options);
+                  }).status());
+    return prepared.form.out;
+  }
+  return AsArray(ValueOrThrow(WithoutGil([&] { return client.Execute(prepared.call, options); })),
+                 prepared.form.is_single);
+}
+
+std::unique_ptr<PendingCall> StartCall(Client& client, const MethodArguments& arguments,
+                                       const Regions& regions, CompletionTarget completion) {
+  PreparedCall prepared = PrepareCall(arguments, regions);
+  PendingCall::Handle handle = Start(client, prepared);
+  return Follow(std::move(handle), std::move(prepared), std::move(completion));
+}
+
+std::unique_ptr<PendingCall> StartCall(ExecuteStream& stream, const MethodArguments& arguments,
+                                       const Regions& regions, CompletionTarget completion) {
+  PreparedCall prepared = PrepareCall(arguments, regions);
+  if (prepared.target) {
+    throw BadArguments("out", "results of a stream are new arrays");
+  }
+  PendingCall::Handle handle = stream.Start(prepared.call, prepared.settings.timeout);
+  return Follow(std::move(handle), std::move(prepared), std::move(completion));
+}
+
+}  // namespace opserve::python

@@ -1,0 +1,327 @@
+// The extension module opserve._core: what the package's Python is written upon. Users see the
+// classes of client/python/opserve; names and types here are for those.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <tuple>
+
+#include "client/python/core/arrays.h"
+#include "client/python/core/call_settings.h"
+#include "client/python/core/connection.h"
+#include "client/python/core/errors.h"
+
+namespace opserve::python {
+namespace {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+// As stubs show them.
+using AnyTuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
+using Keywords = nb::typed<nb::dict, nb::str, nb::any>;
+using Inputs = std::vector<std::tuple<std::string, std::string, bool, std::vector<int>>>;
+
+std::vector<uint32_t> EmptyIfSingle(const std::vector<uint32_t>& sizes, bool is_single) {
+  return is_single ? std::vector<uint32_t>() : sizes;
+}
+
+nb::object ShapeAsTuple(const std::vector<uint32_t>& sizes, bool is_single) {
+  return nb::tuple(nb::cast(EmptyIfSingle(sizes, is_single)));
+}
+
+void MakeOperation(Operation* self, std::string name, const Inputs& inputs,
+                   const std::vector<std::tuple<std::string, bool>>& attributes,
+                   std::vector<int> result_type) {
+  new (self) Operation{std::move(name), {}, {}, std::move(result_type)};
+  for (const auto& [input, argument, is_one_element, same_type] : inputs) {
+    self->inputs.push_back({input, argument, is_one_element, same_type});
+  }
+  for (const auto& [attribute, is_data_type] : attributes) {
+    self->attributes.push_back({attribute, is_data_type});
+  }
+}
+
+// Options of `connect`, as keywords with the names of the C++ members.
+ClientOptions ReadClientOptions(nb::dict given) {
+  ClientOptions options;
+  for (const auto& [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    if (name == "connect_timeout") {
+      options.connect_timeout = SecondsAsTime(value, "connect_timeout");
+    } else if (name == "timeout") {
+      options.default_timeout = SecondsAsTime(value, "timeout");
+    } else if (name == "max_attempts") {
+      options.retry.max_attempts = nb::cast<int>(value);
+    } else if (name == "bearer_token") {
+      options.bearer_token = nb::cast<std::string>(value);
+    } else if (name == "client_name") {
+      options.client_name = nb::cast<std::string>(value);
+    } else if (name == "channels") {
+      options.channels = nb::cast<int>(value);
+    } else if (name == "max_message_bytes") {
+      options.max_message_bytes = nb::cast<int>(value);
+    } else if (name == "idle_buffer_bytes") {
+      options.idle_buffer_bytes = nb::cast<uint64_t>(value);
+    } else if (name == "tls") {
+      options.tls = TlsOptions{nb::cast<std::string>(value.attr("root_certificates")),
+                               nb::cast<std::string>(value.attr("client_certificate")),
+                               nb::cast<std::string>(value.attr("client_key")),
+                               nb::cast<std::string>(value.attr("server_name"))};
+    } else {
+      throw nb::type_error("an option of connect that there is not");
+    }
+  }
+  return options;
+}
+
+ResidentOptions ResidentOptionsOf(nb::handle ttl, std::string label, bool skip_if_known,
+                                  const std::optional<std::string>& placement, std::string device) {
+  ResidentOptions options;
+  if (!ttl.is_none()) options.ttl = SecondsAsTime(ttl, "ttl");
+  options.label = std::move(label);
+  options.skip_if_known = skip_if_known;
+  if (placement) options.placement = DeviceByName(nb::cast(*placement));
+  options.device = std::move(device);
+  return options;
+}
+
+void BindCalls(nb::module_& module) {
+  nb::class_<Operation>(module, "Operation")
+      .def("__init__", &MakeOperation, "name"_a, "inputs"_a, "attributes"_a, "result_type"_a)
+      .def_ro("name", &Operation::name);
+  nb::class_<ExecutionInfo>(module, "ExecutionInfo", "How a call was run.")
+      .def_ro("device", &ExecutionInfo::device, "Where, as the server lists its devices.")
+      .def_ro("batch_size", &ExecutionInfo::batch_size,
+              "Calls that ran together with this one, itself included.")
+      .def_prop_ro(
+          "queue_seconds",
+          [](const ExecutionInfo& info) { return absl::ToDoubleSeconds(info.queue_time); },
+          "From acceptance until the operator started.")
+      .def_prop_ro(
+          "run_seconds",
+          [](const ExecutionInfo& info) { return absl::ToDoubleSeconds(info.run_time); },
+          "Of the operator.")
+      .def_ro("attempts", &ExecutionInfo::attempts,
+              "Runs that the server started; above 1: a device failed.")
+      .def_ro("verified", &ExecutionInfo::verified,
+              "Whether the result was compared with the CPU's.")
+      .def_ro("sends", &ExecutionInfo::sends, "How often the client sent the call.");
+  nb::class_<PendingCall>(module, "Call",
+                          "A call under way. It goes on when nobody has it any more.")
+      .def(
+          "result",
+          [](PendingCall& call, nb::object timeout) {
+            return call.Result(SecondsAsTime(timeout, "timeout"));
+          },
+          "timeout"_a.none() = nb::none(),
+          nb::sig("def result(self, timeout: float | None = None) -> "
+                  "numpy.typing.NDArray[typing.Any]"),
+          "Waits for the result, the same each time, or `out`. Raises the call's error, or\n"
+          "TimeoutError after `timeout` seconds, and the call goes on.")
+      .def("done", &PendingCall::IsDone, "Whether it is over.")
+      .def("cancel", &PendingCall::Cancel,
+           "Gives it up. Its arrays are in use until it is over: `result` tells when.")
+      .def("info", &PendingCall::Info, "Waits for the end, and tells how it was run.");
+  nb::class_<CompletionQueue>(module, "CompletionQueue")
+      .def(nb::init<>())
+      .def("fileno", [](const CompletionQueue& queue) { return queue.calls()->descriptor(); })
+      .def(
+          "take", [](const CompletionQueue& queue) { return queue.calls()->Take(); },
+          nb::sig("def take(self) -> list[typing.Any]"));
+}
+
+void BindTensors(nb::module_& module) {
+  nb::class_<ResidentTensor>(
+      module, "ResidentTensor",
+      "A tensor that the server keeps until this object is deleted or ends. An operand and an\n"
+      "`out` of calls; in a `with` block it is deleted with it.")
+      .def("read", &ResidentTensor::Read, "out"_a.none() = nb::none(),
+           nb::sig("def read(self, out: numpy.typing.NDArray[typing.Any] | None = None) -> "
+                   "numpy.typing.NDArray[typing.Any]"),
+           "A copy of its elements, in a new array or in `out`.")
+      .def("write", &ResidentTensor::Write, "array"_a,
+           nb::sig("def write(self, array: numpy.typing.ArrayLike) -> None"),
+           "Replaces its elements by those of an array of the same type and shape.")
+      .def("delete", &ResidentTensor::Delete,
+           "Tells the server that it is not needed any more; does not wait.")
+      .def(
+          "__enter__", [](nb::object self) { return self; },
+          nb::sig("def __enter__(self) -> typing.Self"))
+      .def(
+          "__exit__", [](ResidentTensor& tensor, nb::args) { tensor.Delete(); },
+          nb::sig("def __exit__(self, *args: object) -> None"))
+      .def_prop_ro(
+          "id", [](const ResidentTensor& tensor) { return tensor.handle().id; },
+          "Its name at the server.")
+      .def_prop_ro("device", &ResidentTensor::device, "The GPU that it is placed on, or \"\".")
+      .def_prop_ro("deleted", &ResidentTensor::is_deleted)
+      .def_prop_ro(
+          "dtype", [](const ResidentTensor& tensor) { return DtypeOf(tensor.spec().data_type); },
+          nb::for_getter(nb::sig("def dtype(self) -> numpy.dtype[typing.Any]")))
+      .def_prop_ro(
+          "shape",
+          [](const ResidentTensor& tensor) {
+            return ShapeAsTuple(tensor.spec().sizes, tensor.is_single());
+          },
+          nb::for_getter(nb::sig("def shape(self) -> tuple[int, ...]")));
+  nb::class_<RegionArrays>(
+      module, "Region",
+      "Memory that this program shares with a server on its machine. Calls do not send the arrays\n"
+      "in it, but name them. It lives as long as one of its arrays.")
+      .def("empty", &RegionArrays::Empty, "shape"_a, "dtype"_a,
+           nb::sig("def empty(self, shape: typing.SupportsIndex | "
+                   "collections.abc.Sequence[typing.SupportsIndex], "
+                   "dtype: numpy.typing.DTypeLike) -> numpy.typing.NDArray[typing.Any]"),
+           "A new array in it, behind those that there are.")
+      .def_prop_ro("nbytes", &RegionArrays::size)
+      .def_prop_ro("used", &RegionArrays::used, "Bytes that arrays have taken.");
+  nb::class_<StepValue>(module, "Value", "What a step of a sequence will compute.")
+      .def_ro("step", &StepValue::step)
+      .def_prop_ro(
+          "shape",
+          [](const StepValue& value) { return ShapeAsTuple(value.sizes, value.is_single); },
+          nb::for_getter(nb::sig("def shape(self) -> tuple[int, ...]")));
+  nb::class_<StepSequence>(module, "StepSequence")
+      .def(nb::init<>())
+      .def("add_output", &StepSequence::AddOutput, "value"_a)
+      .def("outputs", &StepSequence::outputs);
+}
+
+void BindServer(nb::module_& module) {
+  nb::class_<DeviceInfo>(module, "Device", "A device that runs operators.")
+      .def_ro("name", &DeviceInfo::name)
+      .def_ro("description", &DeviceInfo::description)
+      .def_prop_ro("kind",
+                   [](const DeviceInfo& device) { return std::string(NameOf(device.kind)); })
+      .def_prop_ro("state",
+                   [](const DeviceInfo& device) { return std::string(NameOf(device.state)); })
+      .def_ro("pending_requests", &DeviceInfo::pending_requests);
+  nb::class_<ServerLimits>(module, "Limits", "Limits in force at a server.")
+      .def_ro("max_dimension_count", &ServerLimits::max_dimension_count)
+      .def_ro("max_elements", &ServerLimits::max_elements)
+      .def_ro("max_tensor_bytes", &ServerLimits::max_tensor_bytes)
+      .def_ro("max_message_bytes", &ServerLimits::max_message_bytes)
+      .def_ro("max_concurrent_requests", &ServerLimits::max_concurrent_requests)
+      .def_ro("max_sequence_steps", &ServerLimits::max_sequence_steps)
+      .def_ro("max_resident_bytes_per_client", &ServerLimits::max_resident_bytes_per_client)
+      .def_ro("max_stream_bytes", &ServerLimits::max_stream_bytes);
+  nb::class_<ServerInfo>(module, "ServerInfo", "What a server is.")
+      .def_ro("version", &ServerInfo::version)
+      .def_ro("feature_level", &ServerInfo::feature_level)
+      .def_ro("devices", &ServerInfo::devices)
+      .def_ro("limits", &ServerInfo::limits)
+      .def_prop_ro("shares_memory",
+                   [](const ServerInfo& info) { return info.shared_memory.has_value(); });
+}
+
+void BindConnection(nb::module_& module) {
+  nb::class_<StreamObject>(module, "StreamObject")
+      .def(
+          "start",
+          [](StreamObject& stream, const Operation& operation, AnyTuple inputs, AnyTuple attributes,
+             nb::object out, Keywords settings, const CompletionQueue* queue, nb::object token) {
+            return stream.Start({operation, inputs, attributes, out, settings},
+                                TargetOf(queue, token));
+          },
+          "operation"_a, "inputs"_a, "attributes"_a, "out"_a.none(), "settings"_a,
+          "queue"_a.none() = nb::none(), "token"_a.none() = nb::none())
+      .def(
+          "finish",
+          [](StreamObject& stream, nb::object timeout) {
+            stream.Finish(SecondsAsTime(timeout, "timeout"));
+          },
+          "timeout"_a.none() = nb::none());
+  nb::class_<Connection>(module, "Connection")
+      .def(
+          "__init__",
+          [](Connection* self, const std::string& target, Keywords options) {
+            new (self) Connection(target, ReadClientOptions(options));
+          },
+          "target"_a, "options"_a)
+      .def("close", &Connection::Close)
+      .def(
+          "run",
+          [](Connection& connection, const Operation& operation, AnyTuple inputs,
+             AnyTuple attributes, nb::object out, Keywords settings) {
+            return nb::borrow<nb::any>(
+                connection.Run({operation, inputs, attributes, out, settings}));
+          },
+          "operation"_a, "inputs"_a, "attributes"_a, "out"_a.none(), "settings"_a)
+      .def(
+          "start",
+          [](Connection& connection, const Operation& operation, AnyTuple inputs,
+             AnyTuple attributes, nb::object out, Keywords settings, const CompletionQueue* queue,
+             nb::object token) {
+            return connection.Start({operation, inputs, attributes, out, settings},
+                                    TargetOf(queue, token));
+          },
+          "operation"_a, "inputs"_a, "attributes"_a, "out"_a.none(), "settings"_a,
+          "queue"_a.none() = nb::none(), "token"_a.none() = nb::none())
+      .def(
+          "open_stream",
+          [](Connection& connection, uint64_t piece_bytes, uint64_t max_bytes_in_flight,
+             nb::object timeout) {
+            StreamOptions options;
+            options.piece_bytes = piece_bytes;
+            options.max_bytes_in_flight = max_bytes_in_flight;
+            options.timeout = SecondsAsTime(timeout, "timeout");
+            return connection.OpenStream(options);
+          },
+          "piece_bytes"_a, "max_bytes_in_flight"_a, "timeout"_a.none())
+      .def(
+          "add_step",
+          [](Connection& connection, StepSequence& sequence, const Operation& operation,
+             AnyTuple inputs, AnyTuple attributes, nb::object out, Keywords settings) {
+            return connection.AddStep(sequence, {operation, inputs, attributes, out, settings});
+          },
+          "sequence"_a, "operation"_a, "inputs"_a, "attributes"_a, "out"_a.none(), "settings"_a)
+      .def(
+          "start_sequence",
+          [](Connection& connection, StepSequence& sequence, Keywords settings,
+             const CompletionQueue* queue, nb::object token) {
+            return sequence.Start(*connection.client(), settings, TargetOf(queue, token));
+          },
+          "sequence"_a, "settings"_a, "queue"_a.none() = nb::none(), "token"_a.none() = nb::none())
+      .def(
+          "create_tensor",
+          [](Connection& connection, nb::object array, nb::object ttl, std::string label,
+             bool skip_if_known, std::optional<std::string> placement, std::string device) {
+            return connection.CreateTensor(
+                array, ResidentOptionsOf(ttl, std::move(label), skip_if_known, placement,
+                                         std::move(device)));
+          },
+          "array"_a, "ttl"_a.none(), "label"_a, "skip_if_known"_a, "placement"_a.none(), "device"_a)
+      .def(
+          "create_zeros",
+          [](Connection& connection, nb::object shape, nb::object dtype, nb::object ttl,
+             std::string label, std::optional<std::string> placement, std::string device) {
+            return connection.CreateZeros(
+                shape, dtype,
+                ResidentOptionsOf(ttl, std::move(label), false, placement, std::move(device)));
+          },
+          "shape"_a, "dtype"_a, "ttl"_a.none(), "label"_a, "placement"_a.none(), "device"_a)
+      .def("create_region", &Connection::CreateRegion, "nbytes"_a)
+      .def("server_info", &Connection::GetServerInfo)
+      .def("is_serving", &Connection::IsServing);
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  module.doc() = "What the package opserve is written upon; use that.";
+  // Arrays of calls that are still under way when the program ends are no leaks.
+  nb::set_leak_warnings(false);
+  RegisterErrors();
+  BindResultMemory(module);
+  BindCalls(module);
+  BindTensors(module);
+  BindServer(module);
+  BindConnection(module);
+}
+
+}  // namespace opserve::python

@@ -1,0 +1,125 @@
+#include "client/python/core/sequence_builder.h"
+
+#include <utility>
+
+#include "client/python/core/call_settings.h"
+#include "client/python/core/errors.h"
+
+namespace opserve::python {
+namespace {
+
+namespace nb = nanobind;
+
+// The one setting of a step.
+DataType ReadStepType(const nb::dict& keywords) {
+  const DataType type = ReadSettings(keywords).data_type;
+  if (keywords.size() > (type == DataType::kUnknown ? 0 : 1)) {
+    throw BadArguments("settings", "a step takes dtype alone; others are those of the sequence");
+  }
+  return type;
+}
+
+// Where the result of a step can go.
+ResultTarget MakePlacedTarget(nb::handle out, const Regions& regions) {
+  ResultTarget target = MakeTarget(out, regions);
+  if (!target.place) {
+    throw BadArguments("out",
+                       "in a sequence, a result goes to a tensor at the server or to an "
+                       "array in shared memory");
+  }
+  return target;
+}
+
+}  // namespace
+
+uint32_t StepSequence::NumberOf(const Operand& operand) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].object != nullptr && inputs_[i].object == operand.object.ptr()) {
+      return static_cast<uint32_t>(i);
+    }
+  }
+  Operand own = operand;
+  own.view_sizes = own.sizes;
+  own.view_strides = own.OwnStrides();
+  own.view_name.clear();
+  sequence_.inputs.push_back(own.View());
+  holds_.push_back(operand.hold);
+  Hold kept;
+  if (operand.object.is_valid()) kept = HoldObject(nb::borrow(operand.object));
+  inputs_.push_back({operand.object.ptr(), std::move(kept)});
+  return static_cast<uint32_t>(inputs_.size() - 1);
+}
+
+StepInput StepSequence::InputOf(const Operand& operand) {
+  StepInput input = operand.value ? FromStep(operand.value->step) : FromInput(NumberOf(operand));
+  input.name = operand.view_name;
+  if (operand.view_sizes != operand.sizes || operand.view_strides != operand.OwnStrides()) {
+    input.view = TensorSpec{DataType::kUnknown, operand.view_sizes, operand.view_strides};
+  }
+  return input;
+}
+
+StepValue StepSequence::Add(const MethodArguments& arguments, const Regions& regions) {
+  const DataType wanted_type = ReadStepType(arguments.settings);
+  const OperandList operands = MakeOperands(arguments.operation, arguments.inputs, regions);
+  OperatorStep step;
+  step.operator_name = arguments.operation.name;
+  step.attributes = AttributesOf(arguments.operation, arguments.attributes, operands.first_type);
+  std::optional<ResultTarget> target;
+  if (!arguments.out.is_none()) target = MakePlacedTarget(arguments.out, regions);
+  for (const Operand& operand : operands.operands) {
+    if (operand.value && operand.value->sequence != this) {
+      throw BadArguments("inputs", "a value of another sequence");
+    }
+  }
+  // Nothing is refused any more: a step that was leaves nothing behind.
+  for (const Operand& operand : operands.operands) step.inputs.push_back(InputOf(operand));
+  StepValue result = {this, static_cast<uint32_t>(sequence_.steps.size()), operands.result_type,
+                      operands.sizes, operands.is_single};
+  if (wanted_type != DataType::kUnknown) {
+    step.output = TensorSpec{wanted_type};
+    result.data_type = wanted_type;
+  }
+  sequence_.steps.push_back(std::move(step));
+  values_.push_back(result);
+  if (target) {
+    sequence_.outputs.push_back({result.step, std::move(target->place)});
+    forms_.push_back({arguments.out, false});
+    holds_.push_back(std::move(target->hold));
+  }
+  return result;
+}
+
+void StepSequence::AddOutput(const StepValue& value) {
+  if (value.sequence != this) throw BadArguments("value", "it is of another sequence");
+  for (const SequenceOutput& output : sequence_.outputs) {
+    if (output.step == value.step) return;
+  }
+  sequence_.outputs.push_back({value.step});
+  forms_.push_back({nb::object(), value.is_single});
+}
+
+std::unique_ptr<PendingCall> StepSequence::Start(Client& client, nb::dict keywords,
+                                                 CompletionTarget completion) {
+  GiveUpNow();
+  const CallSettings settings = ReadSettings(keywords);
+  if (values_.empty()) throw BadArguments("sequence", "it has no steps");
+  if (sequence_.outputs.empty()) AddOutput(values_.back());
+  settings.Apply(sequence_);
+  const opserve::Call<std::vector<SequenceResult>> call =
+      client.StartExecuteSequence(sequence_, settings.options());
+  for (SequenceInput& input : inputs_) {
+    if (input.kept != nullptr) holds_.push_back(std::move(input.kept));
+  }
+  auto pending = std::make_unique<PendingCall>(call, forms_);
+  FollowCall(call, std::move(holds_), std::move(completion));
+  return pending;
+}
+
+std::vector<uint32_t> StepSequence::outputs() const {
+  std::vector<uint32_t> steps;
+  for (const SequenceOutput& output : sequence_.outputs) steps.push_back(output.step);
+  return steps;
+}
+
+}  // namespace opserve::python

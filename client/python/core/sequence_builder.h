@@ -1,0 +1,57 @@
+// File: client/python/core/sequence_builder.h
+//
+// Operators that run one after the other in one call, as a program of Python's writes them down: a
+// method per step, whose result stands for what the server will compute. With the GIL held.
+
+#ifndef OPSERVE_CLIENT_PYTHON_CORE_SEQUENCE_BUILDER_H_
+#define OPSERVE_CLIENT_PYTHON_CORE_SEQUENCE_BUILDER_H_
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <vector>
+
+#include "client/python/core/calls.h"
+#include "client/python/core/operands.h"
+#include "client/python/core/pending_call.h"
+#include "client/python/core/regions.h"
+#include "opserve/sequence.h"
+
+namespace opserve::python {
+
+// A sequence that is written down.
+class StepSequence {
+ public:
+  // Adds a step. Inputs are arrays, numbers, tensors at the server and values of this sequence. An
+  // `out`, a tensor at the server or an array in a region, makes the result an output.
+  StepValue Add(const MethodArguments& arguments, const Regions& regions);
+  // Makes a result an output, once.
+  void AddOutput(const StepValue& value);
+
+  // Sends what was written down. Results in the order of outputs(); without any, that of the last
+  // step.
+  std::unique_ptr<PendingCall> Start(Client& client, nanobind::dict settings,
+                                     CompletionTarget completion);
+  // The steps that are outputs.
+  std::vector<uint32_t> outputs() const;
+
+ private:
+  // An input of the sequence. The same array is sent once.
+  struct SequenceInput {
+    PyObject* object;  // null: of a number, which is never the same
+    Hold kept;
+  };
+
+  StepInput InputOf(const Operand& operand);
+  uint32_t NumberOf(const Operand& operand);
+
+  OperatorSequence sequence_;
+  std::vector<StepValue> values_;  // of all steps
+  std::vector<ResultForm> forms_;  // of the outputs
+  std::vector<SequenceInput> inputs_;
+  Holds holds_;
+};
+
+}  // namespace opserve::python
+
+#endif  // OPSERVE_CLIENT_PYTHON_CORE_SEQUENCE_BUILDER_H_

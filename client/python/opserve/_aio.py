@@ -1,0 +1,59 @@
+"""Calls as awaitables: no thread waits for any of them.
+
+The client's threads put calls that are over into a queue, whose file descriptor the event loop
+watches; the loop then takes all that are there at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from opserve._core import Call, CompletionQueue
+from opserve._errors import Error
+
+
+class CallFuture(asyncio.Future[Any]):
+    """The result of a call. Cancelling it gives the call up."""
+
+    call: Call
+
+    def cancel(self, msg: Any = None) -> bool:
+        """Cancels the future, and the call, whose arrays may be in use for a moment longer."""
+        cancelled = super().cancel(msg)
+        if cancelled:
+            self.call.cancel()
+        return cancelled
+
+
+class Completions:
+    """Tells event loops, each through a queue of its own, which calls are over."""
+
+    def __init__(self) -> None:
+        self._queues: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, CompletionQueue] = (
+            weakref.WeakKeyDictionary())
+
+    def start(self, start: Callable[..., Call], *arguments: Any) -> CallFuture:
+        """Runs `start`, which takes a queue and a token, for the loop that runs here."""
+        loop = asyncio.get_running_loop()
+        queue = self._queues.get(loop)
+        if queue is None:
+            queue = self._queues[loop] = CompletionQueue()
+            loop.add_reader(queue.fileno(), _finish_calls, queue)
+        future = CallFuture(loop=loop)
+        future.call = start(*arguments, queue, future)
+        return future
+
+
+def _finish_calls(queue: CompletionQueue) -> None:
+    for future in queue.take():
+        if future.done():
+            continue
+        try:
+            result = future.call.result()
+        except Error as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)

@@ -1,0 +1,121 @@
+"""asyncio: many calls under way on one thread."""
+
+import asyncio
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import opserve
+
+X = np.float32([1, -2, 3])
+
+
+@pytest.mark.parametrize("by_stream", [False, True])
+def test_many_calls_under_way_on_no_threads(client, by_stream):
+    async def run(methods):
+        return await asyncio.gather(*[methods.add(X, i) for i in range(3000)])
+
+    async def main():
+        if not by_stream:
+            return await run(client.aio)
+        async with client.aio.stream() as stream:
+            return await run(stream)
+
+    threads = threading.active_count()
+    results = asyncio.run(main())
+    # Those of a stream's end are the loop's own.
+    assert threading.active_count() <= threads + 1
+    assert all(np.array_equal(result, X + np.float32(i)) for i, result in enumerate(results))
+
+
+def test_failures_are_raised_where_they_are_awaited(client):
+    async def main():
+        good = client.aio.abs(X)
+        bad = client.aio.round(X, rounding_mode="UP")
+        with pytest.raises(opserve.InvalidArgumentError):
+            await bad
+        return await good
+
+    assert np.array_equal(asyncio.run(main()), np.abs(X))
+
+
+def test_cancelling_gives_the_call_up(silent_client):
+    async def main():
+        future = silent_client.aio.abs(X)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(future, 0.05)
+        assert future.cancelled()
+        return future.call
+
+    call = asyncio.run(main())
+    with pytest.raises(opserve.CancelledError):
+        call.result()
+
+
+def test_loops_may_end_and_others_begin(client):
+    async def leave_a_call():
+        client.aio.abs(X)
+
+    async def one():
+        return await client.aio.abs(X)
+
+    for _ in range(3):
+        asyncio.run(leave_a_call())
+        assert np.array_equal(asyncio.run(one()), np.abs(X))
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(asyncio.run(one()))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4
+
+
+def test_out(client):
+    async def main():
+        out = np.empty_like(X)
+        assert await client.aio.abs(X, out=out) is out
+        return out
+
+    assert np.array_equal(asyncio.run(main()), np.abs(X))
+
+
+def test_sequence(client):
+    async def main():
+        async with client.aio.sequence() as steps:
+            steps.add(steps.abs(X), 1)
+            last = steps._steps  # the last step is the output
+        assert last.outputs() == [1]
+        return next(iter(steps._results.values()))
+
+    assert np.array_equal(asyncio.run(main()), np.abs(X) + 1)
+
+
+def test_arrays_are_given_up_when_their_calls_are_over(client):
+    async def main():
+        x = X.copy()
+        kept = weakref.ref(x)
+        await client.aio.abs(x)
+        del x
+        return kept
+
+    kept = asyncio.run(main())
+    client.abs(X)
+    gc.collect()
+    assert kept() is None
+
+
+def test_arrays_live_as_long_as_calls_that_nobody_has(client):
+    kept = []
+    with client.stream() as stream:
+        for _ in range(50):
+            x = np.ones(1 << 18, np.float32)
+            kept.append(weakref.ref(x))
+            stream.abs(x)
+            del x
+    client.abs(X)
+    gc.collect()
+    assert [ref() for ref in kept] == [None] * 50

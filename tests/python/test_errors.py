@@ -1,0 +1,142 @@
+"""What failed calls raise."""
+
+import pickle
+import signal
+import socket
+import threading
+
+import numpy as np
+import pytest
+
+import opserve
+
+X = np.float32([1, 2, 3])
+
+
+def test_all_violations_are_there(client):
+    with pytest.raises(opserve.InvalidArgumentError) as raised:
+        client.round(X, rounding_mode="UP", feature_level="2_1")
+    error = raised.value
+    assert isinstance(error, opserve.Error) and isinstance(error, ValueError)
+    assert error.code == "INVALID_ARGUMENT" and error.reason == "INVALID_REQUEST" and error.retry_delay is None
+    fields = [violation.field for violation in error.violations]
+    assert "attributes[0].value" in fields and len(fields) >= 2
+    for violation in error.violations:
+        assert violation.description in str(error)
+
+
+def test_errors_travel_between_processes(client):
+    with pytest.raises(opserve.InvalidArgumentError) as raised:
+        client.round(X, rounding_mode="UP")
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert type(copy) is type(raised.value) and str(copy) == str(raised.value)
+    assert copy.violations == raised.value.violations and copy.reason == raised.value.reason
+    late = opserve.DeadlineExceededError("late", "CONNECT_TIMEOUT", (), 1.5)
+    assert pickle.loads(pickle.dumps(late)).retry_delay == 1.5
+
+
+def test_each_code_has_a_class():
+    classes = opserve.Error.__subclasses__()
+    assert len({kind.code for kind in classes}) == len(classes) == 16
+    assert {kind.__name__ for kind in classes} <= set(opserve.__all__)
+
+
+def test_no_server():
+    with pytest.raises(opserve.UnavailableError) as raised:
+        opserve.connect("unix:/nonexistent/socket", max_attempts=1)
+    assert isinstance(raised.value, ConnectionError) and raised.value.reason == "UNKNOWN_HOST"
+
+
+@pytest.mark.parametrize("options, reason", [
+    ({"channels": 0}, "INVALID_OPTIONS"),
+    ({"tls": opserve.Tls(root_certificates="no certificate")}, "INVALID_OPTIONS"),
+    ({"connect_timeout": -1}, "INVALID_ARRAY"),
+])
+def test_options_that_make_no_sense(server, options, reason):
+    with pytest.raises(opserve.InvalidArgumentError) as raised:
+        opserve.connect(server.address, **options)
+    assert raised.value.reason == reason
+
+
+def test_no_target():
+    with pytest.raises(opserve.InvalidArgumentError) as raised:
+        opserve.connect("no port")
+    assert raised.value.reason == "INVALID_TARGET"
+
+
+def test_time_is_up(silent_client):
+    with pytest.raises(opserve.DeadlineExceededError) as raised:
+        silent_client.abs(X, timeout=0.2)
+    assert isinstance(raised.value, TimeoutError)
+
+
+def test_settings(client):
+    result = client.start.abs(X, device="CPU", priority="high", request_id="one", verify=False, feature_level="6_4",
+                              timeout=None)
+    assert result.info().device.startswith("cpu/")
+    with pytest.raises(opserve.FailedPreconditionError):
+        client.abs(X, device="gpu")
+    with pytest.raises(opserve.InvalidArgumentError, match="LOW, NORMAL, HIGH"):
+        client.abs(X, priority="urgent")
+    with pytest.raises(TypeError, match="devise"):
+        client.abs(X, devise="gpu")
+
+
+def test_closed_client(server):
+    client = opserve.connect(server.address)
+    client.close()
+    with pytest.raises(opserve.InvalidArgumentError, match="closed"):
+        client.abs(X)
+
+
+def test_cancelled_call(silent_client):
+    call = silent_client.start.abs(X)
+    with pytest.raises(TimeoutError):
+        call.result(timeout=0.01)
+    assert not call.done()
+    call.cancel()
+    with pytest.raises(opserve.CancelledError):
+        call.result()
+    assert call.done()
+
+
+def test_signals_end_the_wait_for_a_call(silent_client):
+    class Rang(Exception):
+        pass
+
+    def ring(*_):
+        raise Rang
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    call = silent_client.start.abs(X)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Rang):
+            call.result()
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    with pytest.raises(opserve.CancelledError):
+        call.result()
+
+
+@pytest.mark.parametrize("wait", [
+    lambda client: client.abs(X), lambda client: client.abs(X, out=np.empty_like(X)),
+    lambda client: client.start.abs(X).result()])
+def test_other_threads_go_on_while_a_call_waits(wait):
+    """The call can only end before its time because this thread ends its connection."""
+    outcome = []
+
+    def call():
+        with pytest.raises(opserve.Error) as raised:
+            wait(client)
+        outcome.append(raised.value)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        with opserve.connect(address, connect_timeout=0, max_attempts=1, timeout=10) as client:
+            thread = threading.Thread(target=call)
+            thread.start()
+            connection, _ = listener.accept()
+            connection.close()
+            thread.join()
+    assert isinstance(outcome[0], opserve.UnavailableError)

@@ -1,0 +1,94 @@
+"""Sequences."""
+
+import numpy as np
+import pytest
+
+import opserve
+
+X = np.float32([-1.5, np.inf, 2.75])
+
+
+def test_steps(client):
+    with client.sequence() as steps:
+        whole = steps.round(X, rounding_mode="TOWARD_ZERO")
+        result = steps.if_(steps.is_infinity(X, infinity_mode="EITHER"), X, whole)
+    assert np.array_equal(steps.result(result), [-1, np.inf, 2])
+
+
+def test_outputs(client):
+    with client.sequence() as steps:
+        whole = steps.round(X[::2], rounding_mode="TOWARD_ZERO")
+        rest = steps.subtract(X[::2], whole)
+        steps.output(rest, whole)
+        steps.output(whole)
+    assert np.array_equal(steps.result(whole), [-1, 2])
+    assert np.array_equal(steps.result(rest), [-0.5, 0.75])
+
+
+def test_broadcast_of_arrays_and_values(client):
+    column = np.float32([[1], [2]])
+    with client.sequence() as steps:
+        row = steps.abs(np.float32([3, -4]))
+        table = steps.add(row, column)
+        scaled = steps.multiply(steps.add(table, row), 2)
+        assert table.shape == (2, 2)
+    assert np.array_equal(steps.result(scaled), (np.float32([3, 4]) * 2 + column) * 2)
+
+
+def test_an_array_is_sent_once(client):
+    with client.sequence() as steps:
+        steps.add(steps.abs(X), X)
+    assert len(steps._steps.outputs()) == 1
+
+
+def test_no_dimensions(client):
+    with client.sequence() as steps:
+        sum_ = steps.add(np.float32(1), np.float32(2))
+    assert steps.result(sum_).shape == () and steps.result(sum_) == 3
+
+
+def test_results_are_there_after_the_block_alone(client):
+    with client.sequence() as steps:
+        first = steps.abs(X)
+        with pytest.raises(opserve.Error, match="after the block"):
+            steps.result(first)
+        steps.negate(first)
+    with pytest.raises(opserve.Error, match="no output"):
+        steps.result(first)
+
+
+def test_an_exception_in_the_block_runs_nothing(client):
+    with pytest.raises(KeyError):
+        with client.sequence() as steps:
+            steps.round(X, rounding_mode="UP")
+            raise KeyError
+    with pytest.raises(opserve.InvalidArgumentError) as raised:
+        with client.sequence() as steps:
+            steps.round(X, rounding_mode="UP")
+    assert raised.value.violations[0].field.startswith("steps[0]")
+
+
+def test_what_does_not_go_together(client):
+    with pytest.raises(opserve.InvalidArgumentError, match="no steps"):
+        with client.sequence():
+            pass
+    with client.sequence(device="cpu") as one:
+        value = one.abs(X)
+        with pytest.raises(opserve.InvalidArgumentError, match="another sequence"):
+            client.sequence().abs(value)
+        with pytest.raises(opserve.InvalidArgumentError, match="a value of a sequence"):
+            client.abs(value)
+        with pytest.raises(opserve.InvalidArgumentError, match="those of the sequence"):
+            one.abs(X, device="cpu")
+        with pytest.raises(opserve.InvalidArgumentError, match="shared memory"):
+            one.abs(X, out=np.empty_like(X))
+
+
+def test_out_and_types_of_steps(client):
+    with client.zeros(3) as target:
+        with client.sequence() as steps:
+            flags = steps.is_nan(X, dtype=np.uint32)
+            steps.abs(X, out=target)
+            steps.output(flags)
+        assert steps.result(flags).dtype == np.uint32
+        assert np.array_equal(target.read(), np.abs(X))
