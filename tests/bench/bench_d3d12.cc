@@ -1,6 +1,6 @@
 // Measures a Direct3D 12 device: batched against single calls, whole calls by size, inputs that the
-// device keeps against those that are uploaded, kernels against a copy on the device, transfers
-// against memcpy.
+// device keeps against those that are uploaded, chains whose results stay on the device, kernels
+// against a copy on the device, transfers against memcpy.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -90,6 +90,9 @@ class Bench {
   absl::Status Batches();
   absl::Status WholeCalls();
   absl::Status KeptInputs();
+  absl::Status Chains();
+  // Runs a step of a chain per call, each on the result of the one before, which it replaces.
+  void RunChain(const Invocation& invocation, CallBuffers& buffers, bool stays);
   absl::Status Kernels();
   absl::Status Transfers();
   void Section(absl::string_view title, absl::string_view columns);
@@ -107,6 +110,7 @@ class Bench {
   std::string section_;
   std::vector<Row> rows_;
   absl::Status status_;
+  ContentId last_content_ = kNoContent;
 };
 
 absl::Status Bench::Open() {
@@ -221,7 +225,6 @@ absl::Status Bench::WholeCalls() {
 absl::Status Bench::KeptInputs() {
   Section("Single packed calls whose inputs the device keeps, against those that upload them, GB/s",
           absl::StrFormat("%-38s %10s %12s %12s %8s", "", "size", "kept", "uploaded", "ratio"));
-  ContentId last_content = kNoContent;
   for (const Case& each : kCases) {
     for (const uint64_t bytes : {64 * kKiB, 4 * kMiB}) {
       const auto invocation = CallOfBytes(each, bytes);
@@ -229,7 +232,7 @@ absl::Status Bench::KeptInputs() {
       const DeviceCall uploaded = CallWith(*invocation, buffers);
       DeviceCall kept = uploaded;
       for (TensorBytes& input : kept.inputs) {
-        if (!input.is_absent()) input = {input.data(), ++last_content};
+        if (!input.is_absent()) input = {input.data(), ++last_content_};
       }
       const std::vector<double> seconds = Seconds({{[&](int) {
                                                      status_.Update(device_->Run({&kept, 1}));
@@ -239,6 +242,37 @@ absl::Status Bench::KeptInputs() {
                                                    }}});
       AddRates(each, bytes, buffers.total_bytes, seconds);
     }
+  }
+  return status_;
+}
+
+void Bench::RunChain(const Invocation& invocation, CallBuffers& buffers, bool stays) {
+  constexpr int kSteps = 8;
+  for (int step = 0; step < kSteps; ++step) {
+    DeviceCall call = CallWith(invocation, buffers);
+    call.inputs[0] = {call.inputs[0].data(), last_content_};
+    call.content = {.id = last_content_ + 1, .replaced = last_content_};
+    ++last_content_;
+    // The end of a chain is read.
+    bool stayed = false;
+    if (stays && step + 1 < kSteps) call.content.stays = &stayed;
+    status_.Update(device_->Run({&call, 1}));
+  }
+}
+
+absl::Status Bench::Chains() {
+  Section(
+      "Chains of 8 steps in place, of which the last is read, against those that read each, GB/s",
+      absl::StrFormat("%-38s %10s %12s %12s %8s", "", "size", "stays", "read", "ratio"));
+  constexpr Case kStep = {OpId::ELEMENT_WISE_ROUND, DataType::kFloat32};
+  for (const uint64_t bytes : {64 * kKiB, kMiB, 4 * kMiB, 16 * kMiB}) {
+    const auto invocation = CallOfBytes(kStep, bytes);
+    CallBuffers buffers(*invocation, Values::kUsual);
+    ++last_content_;
+    const auto chain = [&](bool stays) { RunChain(*invocation, buffers, stays); };
+    const std::vector<double> seconds =
+        Seconds({{[&](int) { chain(true); }}, {[&](int) { chain(false); }}});
+    AddRates(kStep, bytes, 8 * buffers.total_bytes, seconds);
   }
   return status_;
 }
@@ -298,7 +332,7 @@ absl::Status Bench::Transfers() {
 
 absl::Status Bench::Run() {
   for (const auto part : {&Bench::Open, &Bench::Batches, &Bench::WholeCalls, &Bench::KeptInputs,
-                          &Bench::Kernels, &Bench::Transfers}) {
+                          &Bench::Chains, &Bench::Kernels, &Bench::Transfers}) {
     if (absl::Status status = (this->*part)(); !status.ok()) return status;
   }
   return absl::OkStatus();
