@@ -135,8 +135,8 @@ TensorService::TensorService(const TensorServiceOptions& options, const Clock& c
       admission_(admission),
       pool_(pool),
       store_(options.limits, clock, buffers),
-      thread_("tensors", kSweepPeriod, [this] { store_.Sweep(); }),
-      reads_("tensor-reads", kReadsPeriod, [] {}) {}
+      reads_("tensor-reads", kReadsPeriod, [] {}),
+      thread_("tensors", kSweepPeriod, [this] { store_.Sweep(); }) {}
 
 void TensorService::AddTo(RpcService& rpc, const MethodLimits& message,
                           const MethodLimits& control) {

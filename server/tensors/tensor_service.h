@@ -73,8 +73,9 @@ class TensorService {
   Admission& admission_;
   const DevicePool& pool_;
   TensorStore store_;
-  TaskThread thread_;
+  // Destroyed after the thread that passes tasks on to it.
   TaskThread reads_;
+  TaskThread thread_;
 };
 
 }  // namespace opserve

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <memory>
+#include <cstddef>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "server/pool/verify/sample_call.h"
@@ -52,7 +54,8 @@ TEST(ModelChainTest, ChainsOfEightTakeTwoThirdsOfTheTimeAtMost) {
     const Clock::Duration before = TimeOfChain(speeds, /*stays=*/false);
     const Clock::Duration now = TimeOfChain(speeds, /*stays=*/true);
     const double ratio = static_cast<double>(before.count()) / static_cast<double>(now.count());
-    RecordProperty("ratio", std::to_string(ratio));
+    RecordProperty("ratio_at_" + std::to_string(static_cast<int>(speeds.down)) + "_GB_per_s",
+                   std::to_string(ratio));
     EXPECT_GE(ratio, 1.5) << "at " << speeds.down << " GB/s";
     // The one that is read moves once.
     EXPECT_GT(now.count(), 8 * speeds.latency.count());
