@@ -409,7 +409,7 @@ absl::Status D3D12Device::Impl::Read(ContentId content, std::span<std::byte> to)
   if (memory.read == nullptr) {
     return absl::NotFoundError(absl::StrCat("The device keeps no content ", content, "."));
   }
-  if (const absl::Status staging = TakeStaging(1, to.size(), memory); !staging.ok()) {
+  if (absl::Status staging = TakeStaging(1, to.size(), memory); !staging.ok()) {
     OPSERVE_RETURN_IF_ERROR(device->status());
     return staging;
   }

@@ -32,7 +32,7 @@ class UnreadResultsTest : public ResidentTensorTest {
     StartAsSet();
   }
   void StartAsSet() {
-    const std::vector<DeviceSource> sources = {gpus_[0]->source(), gpus_[1]->source()};
+    std::vector<DeviceSource> sources = {gpus_[0]->source(), gpus_[1]->source()};
     Start({.find_gpus = [sources] { return sources; }});
     const auto are_ready = [this] {
       return InfoOf(0).state() == v1::DEVICE_STATE_READY &&

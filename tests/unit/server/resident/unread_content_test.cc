@@ -50,7 +50,7 @@ class UnreadContentTest : public TensorStoreTest {
   // A tensor on a device, of which `origin` knows the bytes.
   std::shared_ptr<ResidentTensor> Unread(const std::shared_ptr<FakeOrigin>& origin,
                                          uint32_t bytes = 5) {
-    const auto tensor = *store_.Find("a", Create("a", {.desc = Bytes(bytes), .device = "gpu/0"}));
+    auto tensor = *store_.Find("a", Create("a", {.desc = Bytes(bytes), .device = "gpu/0"}));
     EXPECT_TRUE(Put(*tensor, origin).ok());
     return tensor;
   }
