@@ -1,7 +1,7 @@
 // File: kernels/tensor_bytes.h
 //
 // Where the bytes of a tensor are: in one piece, or in several that follow one another, as a
-// network delivers them.
+// network delivers them; or on a device, until somebody asks for them.
 
 #ifndef OPSERVE_KERNELS_TENSOR_BYTES_H_
 #define OPSERVE_KERNELS_TENSOR_BYTES_H_
@@ -19,6 +19,23 @@ using ContentId = uint64_t;
 // Of bytes without a name, which may be others the next time.
 inline constexpr ContentId kNoContent = 0;
 
+class TensorBytes;
+
+// Bytes that are on a device, and in the host's memory once somebody asks for them. Thread-safe.
+class UnreadBytes {
+ public:
+  // What they are, or the first of them. May become another one with Fetch, as computing them once
+  // more may make other NaNs of them.
+  virtual ContentId content() const = 0;
+
+  // Brings them to the host's memory, in one piece, where they stay as long as this object lives.
+  // Waits for the device, or computes them. Throws std::bad_alloc.
+  virtual TensorBytes Fetch() = 0;
+
+ protected:
+  ~UnreadBytes() = default;
+};
+
 // A view that owns nothing; nothing at all where a tensor is absent. A value, cheap to copy.
 class TensorBytes {
  public:
@@ -30,13 +47,19 @@ class TensorBytes {
   // In several pieces, together at least as many bytes as the tensor needs.
   explicit TensorBytes(std::span<const std::span<const std::byte>> pieces) : pieces_(pieces) {}
 
-  bool is_absent() const { return data_ == nullptr && pieces_.empty(); }
+  // To be fetched before anything but their content is asked for.
+  explicit TensorBytes(UnreadBytes& unread) : unread_(&unread) {}
+
+  bool is_absent() const { return data_ == nullptr && pieces_.empty() && unread_ == nullptr; }
+  bool is_unread() const { return unread_ != nullptr; }
+  // The same bytes in the host's memory: see UnreadBytes::Fetch.
+  TensorBytes Fetched() const { return unread_ == nullptr ? *this : unread_->Fetch(); }
   // nullptr unless they are in one piece.
   const std::byte* data() const { return data_; }
   // Empty unless there are several.
   std::span<const std::span<const std::byte>> pieces() const { return pieces_; }
   // What they are the first bytes of, or all of; kNoContent where they have no name.
-  ContentId content() const { return content_; }
+  ContentId content() const { return unread_ == nullptr ? content_ : unread_->content(); }
 
   // Copies the first `bytes` bytes, of a tensor that is not absent.
   void CopyTo(std::byte* target, uint64_t bytes) const {
@@ -56,6 +79,7 @@ class TensorBytes {
   const std::byte* data_ = nullptr;
   std::span<const std::span<const std::byte>> pieces_;
   ContentId content_ = kNoContent;
+  UnreadBytes* unread_ = nullptr;
 };
 
 }  // namespace opserve

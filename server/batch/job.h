@@ -79,6 +79,8 @@ struct RunRecord {
   size_t batch_size = 1;
   // Runs that were started, failed ones included.
   int attempts = 1;
+  // The number of the device lease that it ran under; kNoLease: none.
+  uint64_t lease = kNoLease;
   // Whether the result was compared with the processor's.
   bool is_verified = false;
   // This job's part, by its bytes, of the time in which the device was at work on the batch and on

@@ -48,13 +48,20 @@ class ContentTransfers {
   explicit ContentTransfers(Cache& cache, bool reads_copies = true)
       : cache_(&cache), reads_copies_(reads_copies) {}
 
+  // An input in the buffer of inputs that is not uploaded because a copy is kept. False if none is,
+  // or none is to be read: then there is no such input.
+  bool AddKeptInput(uint64_t offset, uint64_t bytes, ContentId content) {
+    if (content == kNoContent || !reads_copies_) return false;
+    typename Cache::Share copy = cache_->Find(content, bytes);
+    if (copy == nullptr) return false;
+    kept_inputs_.push_back({0, offset, bytes, content, std::move(copy)});
+    return true;
+  }
+
   // An input in the buffer of inputs. Whether a copy is kept, so that it need not be uploaded.
   bool AddInput(uint64_t offset, uint64_t bytes, ContentId content) {
+    if (AddKeptInput(offset, bytes, content)) return true;
     if (content != kNoContent && reads_copies_) {
-      if (typename Cache::Share copy = cache_->Find(content, bytes)) {
-        kept_inputs_.push_back({0, offset, bytes, content, std::move(copy)});
-        return true;
-      }
       AddNewInput({0, offset, bytes, content, nullptr});
     }
     AddUpload(offset, bytes);
@@ -118,6 +125,12 @@ class ContentTransfers {
     }
   }
 
+  // Whether a copy of this result is made. After TakeRoom.
+  bool IsKept(ContentId content) const {
+    return std::any_of(new_results_.begin(), new_results_.end(),
+                       [content](const CopiedRange& result) { return result.content == content; });
+  }
+
   // Inputs to be read from their copies, and what is to be copied after it has been uploaded or
   // computed.
   const std::vector<CopiedRange>& kept_inputs() const { return kept_inputs_; }
@@ -143,6 +156,21 @@ class ContentTransfers {
   std::vector<ContentId> replaced_;
 };
 
+// Adds an input, which is none any more if it comes from a copy. What is to be uploaded is brought
+// to the host's memory now, before the submission holds anything that others wait for.
+template <class Buffer>
+void BringInput(uint64_t offset, uint64_t bytes, TensorBytes& input,
+                ContentTransfers<Buffer>& transfers) {
+  if (input.is_unread()) {
+    if (transfers.AddKeptInput(offset, bytes, input.content())) {
+      input = {};
+      return;
+    }
+    input = input.Fetched();
+  }
+  if (transfers.AddInput(offset, bytes, input.content())) input = {};
+}
+
 // Adds what calls bring and make to `transfers`. Returns the calls without the inputs that come
 // from copies.
 template <class Buffer>
@@ -155,8 +183,7 @@ std::vector<DeviceCall> AddContents(const BatchLayout& layout, std::span<const D
     for (int i = 0; i < TraitsOf(call.invocation->op).input_count(); ++i) {
       TensorBytes& input = call.inputs[i];
       if (input.is_absent()) continue;
-      const uint64_t bytes = call.invocation->input_bytes[i];
-      if (transfers.AddInput(place.at.inputs[i], bytes, input.content())) input = {};
+      BringInput(place.at.inputs[i], call.invocation->input_bytes[i], input, transfers);
     }
     if (layout.kernel.layout == hlsl::LayoutClass::kStrided) {
       transfers.AddUpload(place.at.plan, kPlanBytes);
@@ -176,8 +203,7 @@ SequenceCall AddContents(const SequenceLayout& layout, const SequenceCall& call,
   SequenceCall uploads = call;
   for (size_t i = 0; i < layout.inputs.size(); ++i) {
     TensorBytes& input = uploads.inputs[i];
-    const uint64_t bytes = call.sequence->input_bytes[i];
-    if (transfers.AddInput(layout.inputs[i], bytes, input.content())) input = {};
+    BringInput(layout.inputs[i], call.sequence->input_bytes[i], input, transfers);
   }
   for (const StepLayout& step : layout.steps) {
     if (step.is_strided()) transfers.AddUpload(step.plan, kPlanBytes);

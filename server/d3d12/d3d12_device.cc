@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <utility>
 #include <vector>
@@ -79,6 +80,26 @@ bool HasKernels(const OpTraits& op, DataType lane) {
   return true;
 }
 
+// Whether the device alone has the result of `call` once it is computed.
+bool Stays(const DeviceCall& call, const ContentTransfers<Buffer>& transfers) {
+  return call.content.stays != nullptr && transfers.IsKept(call.content.id);
+}
+
+// What is read back of a batch: one range per stretch of results of which none stays.
+std::vector<ByteRange> ReadbacksOf(const BatchLayout& layout, std::span<const DeviceCall> calls,
+                                   const ContentTransfers<Buffer>& transfers) {
+  std::vector<ByteRange> ranges;
+  bool follows_readback = false;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const bool stays = Stays(calls[i], transfers);
+    const CallPlace& place = layout.places[i];
+    if (!stays && !follows_readback) ranges.push_back({place.at.output, 0});
+    if (!stays) ranges.back().end = place.at.output + place.result_bytes;
+    follows_readback = !stays;
+  }
+  return ranges;
+}
+
 void WriteInputs(const BatchLayout& layout, std::span<const DeviceCall> calls, std::byte* to) {
   for (size_t i = 0; i < calls.size(); ++i) WriteInputs(layout, i, calls[i], to);
 }
@@ -142,6 +163,9 @@ struct D3D12Device::Impl {
   KernelWork Bound(const hlsl::KernelKey& kernel, Dispatch& dispatch) const;
   // Has the buffers take no more than the adapter has to give, where nobody has asked lately.
   void UpdateBudget();
+  // Staging memory for so many bytes in each direction, and for the stamp.
+  absl::Status TakeStaging(uint64_t upload_bytes, uint64_t readback_bytes,
+                           SubmissionMemory& memory);
   // Memory for so many bytes of inputs and to read back, buffers of so many for results, a word for
   // kernels that leave elements open, and what copies there is room for.
   absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t input_bytes, uint64_t readback_bytes,
@@ -169,6 +193,9 @@ struct D3D12Device::Impl {
   uint64_t MaxBufferBytes() const { return device->adapter().max_buffer_bytes / 5 * 4; }
   absl::Status RunSequence(const SequenceCall& call);
   absl::Status Run(std::span<const DeviceCall> calls);
+  absl::Status Read(ContentId content, std::span<std::byte> to);
+  // Returns `status` of a function of the device; marks the device lost where it says so.
+  absl::Status Noting(const absl::Status& status);
   // Declares the device lost, and has all who wait for it notice.
   void MarkLost(const absl::Status& reason);
 
@@ -197,6 +224,8 @@ struct D3D12Device::Impl {
   // As TransferCounters tells them.
   std::atomic<uint64_t> uploaded_bytes = 0;
   std::atomic<uint64_t> kept_inputs = 0;
+  std::atomic<uint64_t> kept_results = 0;
+  std::atomic<uint64_t> read_results = 0;
   Mutex mutex;
   std::vector<SubmissionMemory> abandoned ABSL_GUARDED_BY(mutex);
 };
@@ -219,6 +248,21 @@ void D3D12Device::Impl::UpdateBudget() {
   contents.SetBudget(BudgetOf(*device, buffers.total_bytes(), options.memory_budget));
 }
 
+absl::Status D3D12Device::Impl::TakeStaging(uint64_t upload_bytes, uint64_t readback_bytes,
+                                            SubmissionMemory& memory) {
+  memory.stamp = SubmissionStamp(stamp_numbers.Next(), upload_bytes, readback_bytes);
+  // Only the rings wait, and always in this order, so that no two threads wait for each other.
+  absl::StatusOr<StagingRing::Lease> staging =
+      upload->Acquire(memory.stamp.upload_bytes(), TimeLimit());
+  if (!staging.ok()) return staging.status();
+  memory.upload = *std::move(staging);
+  staging = readback->Acquire(memory.stamp.readback_bytes(), TimeLimit());
+  if (!staging.ok()) return staging.status();
+  memory.readback = *std::move(staging);
+  memory.stamp.Prepare(memory.upload.data(), memory.readback.data());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
     uint64_t input_bytes, uint64_t readback_bytes, std::span<const uint64_t> result_buffers,
     bool leaves_open, ContentTransfers<Buffer> transfers) {
@@ -231,16 +275,8 @@ absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
   SubmissionMemory memory{.contents = std::move(transfers)};
   memory.uploads = memory.contents.Uploads(input_bytes);
   const uint64_t upload_bytes = memory.uploads.empty() ? 1 : memory.uploads.back().end;
-  memory.stamp = SubmissionStamp(stamp_numbers.Next(), upload_bytes, readback_bytes);
-  // Only the rings wait, and always in this order, so that no two threads wait for each other.
-  absl::StatusOr<StagingRing::Lease> staging =
-      upload->Acquire(memory.stamp.upload_bytes(), TimeLimit());
-  if (!staging.ok()) return failed(staging.status());
-  memory.upload = *std::move(staging);
-  staging = readback->Acquire(memory.stamp.readback_bytes(), TimeLimit());
-  if (!staging.ok()) return failed(staging.status());
-  memory.readback = *std::move(staging);
-  memory.stamp.Prepare(memory.upload.data(), memory.readback.data());
+  const absl::Status staging = TakeStaging(upload_bytes, readback_bytes, memory);
+  if (!staging.ok()) return failed(staging);
   absl::StatusOr<BufferPool<Buffer>::Lease> buffer = contents.Acquire(input_bytes);
   if (!buffer.ok()) return failed(buffer.status());
   memory.inputs = *std::move(buffer);
@@ -345,14 +381,51 @@ absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
   absl::StatusOr<SubmissionMemory> memory =
       TakeInputs(*layout, calls, layout->result_bytes, {&layout->output_buffer_bytes, 1});
   if (!memory.ok()) return memory.status();
+  memory->readbacks = ReadbacksOf(*layout, calls, memory->contents);
+  std::vector<bool> stays;
+  for (const DeviceCall& call : calls) stays.push_back(Stays(call, memory->contents));
   const absl::StatusOr<const std::byte*> results =
       Execute(layout->input_buffer_bytes + layout->output_buffer_bytes, work, *memory,
               [&](ID3D12GraphicsCommandList& list) {
                 RecordBatch(list, device->root_signature(), *(*pipeline).Get(), *layout, *memory);
               });
   if (!results.ok()) return results.status();
-  for (size_t i = 0; i < calls.size(); ++i) WriteResult(layout->places[i], calls[i], *results);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (stays[i]) {
+      *calls[i].content.stays = true;
+      ++kept_results;
+    } else {
+      WriteResult(layout->places[i], calls[i], *results);
+    }
+  }
   return absl::OkStatus();
+}
+
+absl::Status D3D12Device::Impl::Read(ContentId content, std::span<std::byte> to) {
+  OPSERVE_RETURN_IF_ERROR(device->status());
+  SubmissionMemory memory{.contents = ContentTransfers<Buffer>(contents)};
+  memory.read = contents.Find(content, to.size());
+  if (memory.read == nullptr) {
+    return absl::NotFoundError(absl::StrCat("The device keeps no content ", content, "."));
+  }
+  if (absl::Status staging = TakeStaging(1, to.size(), memory); !staging.ok()) {
+    OPSERVE_RETURN_IF_ERROR(device->status());
+    return staging;
+  }
+  const absl::StatusOr<const std::byte*> bytes = Execute(
+      to.size(), {}, memory,
+      [&](ID3D12GraphicsCommandList& list) { RecordRead(list, *memory.read, to.size(), memory); });
+  if (!bytes.ok()) return bytes.status();
+  std::memcpy(to.data(), *bytes, to.size());
+  ++read_results;
+  return absl::OkStatus();
+}
+
+absl::Status D3D12Device::Impl::Noting(const absl::Status& status) {
+  if (!absl::IsUnavailable(status)) return status;
+  MarkLost(status);
+  // With what the run time says of it, which a call that failed does not know.
+  return device->status();
 }
 
 absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
@@ -422,11 +495,11 @@ const DeviceProfile& D3D12Device::profile() const { return impl_->profile; }
 bool D3D12Device::Supports(OpId op, DataType lane) const { return impl_->SupportOf(op, lane); }
 
 absl::Status D3D12Device::Run(std::span<const DeviceCall> calls) {
-  absl::Status status = impl_->Run(calls);
-  if (!absl::IsUnavailable(status)) return status;
-  impl_->MarkLost(status);
-  // With what the run time says of it, which a call that failed does not know.
-  return impl_->device->status();
+  return impl_->Noting(impl_->Run(calls));
+}
+
+absl::Status D3D12Device::Read(ContentId content, std::span<std::byte> to) {
+  return impl_->Noting(impl_->Read(content, to));
 }
 
 TransferCounters D3D12Device::transfers() const {
@@ -434,7 +507,9 @@ TransferCounters D3D12Device::transfers() const {
           .kept_bytes = impl_->contents.bytes(),
           .uploaded_bytes = impl_->uploaded_bytes,
           .kept_inputs = impl_->kept_inputs,
-          .evictions = impl_->contents.evictions()};
+          .evictions = impl_->contents.evictions(),
+          .kept_results = impl_->kept_results,
+          .read_results = impl_->read_results};
 }
 
 absl::Status D3D12Device::status() const { return impl_->device->status(); }

@@ -67,8 +67,9 @@ std::chrono::nanoseconds HangLimit(std::chrono::nanoseconds fixed, bool is_softw
 // Thread-safe: while a batch of one thread runs on the device, those of other threads are uploaded.
 // A batch is one submission, with one dispatch where its calls are packed, else one per call; see
 // DeviceOptions::longest_dispatch. Of inputs and results that have a ContentId it keeps copies
-// while there is memory, so that they need not be uploaded again. After the first batches of a
-// kind, a batch allocates no device memory and makes no pipelines.
+// while there is memory, so that they need not be uploaded again. Results that may stay are not
+// read back where there is memory for their copies. After the first batches of a kind, a batch
+// allocates no device memory and makes no pipelines.
 //
 // A device that hangs or is lost refuses all further calls with UNAVAILABLE; make a new one.
 class D3D12Device final : public ComputeDevice {
@@ -90,6 +91,7 @@ class D3D12Device final : public ComputeDevice {
   // pipelines are made at the first calls.
   bool Supports(OpId op, DataType lane) const override;
   absl::Status Run(std::span<const DeviceCall> calls) override;
+  absl::Status Read(ContentId content, std::span<std::byte> to) override;
   TransferCounters transfers() const override;
 
   // OK, or why the device is lost.

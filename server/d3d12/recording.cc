@@ -186,8 +186,10 @@ void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sign
   }
   Transition(list, outputs, D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
              D3D12_RESOURCE_STATE_COPY_SOURCE);
-  Copy(list, {memory.readback.buffer(), memory.readback.offset()}, {outputs, 0},
-       layout.result_bytes);
+  for (const ByteRange& range : memory.readbacks) {
+    Copy(list, {memory.readback.buffer(), memory.readback.offset() + range.begin},
+         {outputs, range.begin}, range.bytes());
+  }
   for (const auto& fresh : memory.contents.new_results()) {
     Copy(list, PlaceOf(*fresh.copy), {outputs, fresh.offset}, fresh.bytes);
   }
@@ -225,6 +227,11 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
     ID3D12Resource* const source = results.For(BufferUse::kCopiedFrom, fresh.buffer);
     Copy(list, PlaceOf(*fresh.copy), {source, fresh.offset}, fresh.bytes);
   }
+}
+
+void RecordRead(ID3D12GraphicsCommandList& list, const ContentCache<Buffer>::Copy& copy,
+                uint64_t bytes, SubmissionMemory& memory) {
+  Copy(list, {memory.readback.buffer(), memory.readback.offset()}, PlaceOf(copy), bytes);
 }
 
 void RecordStamp(ID3D12GraphicsCommandList& list, SubmissionMemory& memory) {

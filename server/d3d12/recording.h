@@ -27,6 +27,9 @@ struct SubmissionMemory {
   ContentTransfers<Buffer> contents;
   // Ranges of the buffer of inputs; they lie in `upload` as there.
   std::vector<ByteRange> uploads = {};
+  // Of a batch: ranges of the buffer of outputs that are read back; they lie in `readback` as
+  // there.
+  std::vector<ByteRange> readbacks = {};
   StagingRing::Lease upload = {};
   // To be read only once `stamp` has arrived in it; before, it may hold somebody else's results.
   StagingRing::Lease readback = {};
@@ -36,10 +39,12 @@ struct SubmissionMemory {
   std::vector<BufferPool<Buffer>::Lease> outputs = {};
   // The word that kernels mark, of submissions with one that may leave elements open.
   BufferPool<Buffer>::Lease open = {};
+  // Of a submission that does nothing but read it back.
+  ContentCache<Buffer>::Share read = nullptr;
 };
 
-// Uploads, the dispatches, each in its pieces, one readback. Dispatches write different ranges, so
-// nothing has to stand between them.
+// Uploads, the dispatches, each in its pieces, one readback per range. Dispatches write different
+// ranges, so nothing has to stand between them.
 void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                  ID3D12PipelineState& pipeline, const BatchLayout& layout,
                  SubmissionMemory& memory);
@@ -49,6 +54,10 @@ void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sign
 void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                     const std::vector<Pipeline>& pipelines, const SequenceLayout& layout,
                     SubmissionMemory& memory);
+
+// Reads back the first `bytes` bytes of a copy.
+void RecordRead(ID3D12GraphicsCommandList& list, const ContentCache<Buffer>::Copy& copy,
+                uint64_t bytes, SubmissionMemory& memory);
 
 // The end of every command list: copies the word that kernels mark, if there is one, and then the
 // stamp to the memory that is read back.

@@ -53,6 +53,9 @@ struct ResultContent {
   ContentId id = kNoContent;
   // What the tensor holds until then: a copy of it will hardly be used again.
   ContentId replaced = kNoContent;
+  // Given where the host can do without the bytes for now. A run that succeeds may then keep the
+  // result, leave the output as it is, and set this to true; see ComputeDevice::Read.
+  bool* stays = nullptr;
 };
 
 // A sequence of operators: what to compute, and where the bytes are.
@@ -62,7 +65,7 @@ struct SequenceCall {
   std::vector<TensorBytes> inputs = {};
   // One pointer per output, to sequence->output_bytes(i) bytes that overlap no other tensor.
   std::vector<std::byte*> outputs = {};
-  // One per output, or none.
+  // One per output, or none; no result of a sequence stays on its device alone.
   std::vector<ResultContent> contents = {};
   // Set, at any time, once nobody waits for the results any more; nullptr: it never is.
   const std::atomic<bool>* stop = nullptr;
@@ -117,6 +120,12 @@ class ComputeDevice {
   //   INTERNAL            anything else
   // The processor never fails but for that. A run that fails keeps no copy of a result.
   virtual absl::Status Run(std::span<const DeviceCall> calls) = 0;
+
+  // Reads the first bytes of a content that it keeps, as many as `to` has. NOT_FOUND where it keeps
+  // none, or fewer; else it fails as Run does. A device may forget each content at any time.
+  virtual absl::Status Read(ContentId, std::span<std::byte>) {
+    return absl::NotFoundError("The device keeps no contents.");
+  }
 
   // All zero where it works in the host's memory.
   virtual TransferCounters transfers() const { return {}; }

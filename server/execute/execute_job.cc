@@ -60,6 +60,7 @@ DeviceCall ExecuteWork::MakeCall(const std::vector<TensorBytes>& inputs,
     output_ = parts_.buffers.Take(invocation_->output_bytes);
     call.output = output_.data();
     call.content = output_place_.NewContent();
+    output_place_.LetStay(invocation_, *setting.inputs, parts_.pool, parts_.buffers, call.content);
   }
   return call;
 }

@@ -117,6 +117,7 @@ absl::StatusOr<DeviceCall> RequestJob<Work>::Prepare(DeviceKind kind) {
         .kind = kind,
         .copies_regions = CopiesRegions(traits().placement, parts_.pool.has_gpus()),
         .owns_inputs = inputs_.shares().empty(),
+        .inputs = &inputs_,
         .stop = &is_stopped_};
     call_ = work_.MakeCall(
         inputs_.Take(payloads_.Payloads(parts_.buffers), setting.copies_regions, parts_.buffers),

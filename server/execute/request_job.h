@@ -116,6 +116,8 @@ struct CallSetting {
   bool copies_regions = false;
   // Whether all inputs came in the message, so that only this request sees them.
   bool owns_inputs = false;
+  // Where they are, taken.
+  const InputPlaces* inputs = nullptr;
   // Set once nobody waits for the results any more; lives as long as the job.
   const std::atomic<bool>* stop = nullptr;
 };

@@ -31,6 +31,7 @@ void BatchRunner::RunUnguarded(Batch& batch) {
   }
   std::vector<Entry> entries = Prepare(batch);
   if (entries.empty() || !TestBeforeUse(*device, entries)) return;
+  if (slot_.is_gpu()) ChooseSamples(entries);
   Attempt(*device, entries, /*may_split=*/true);
 }
 
@@ -88,11 +89,30 @@ std::vector<BatchRunner::Entry> BatchRunner::Prepare(Batch& batch) {
     absl::StatusOr<DeviceCall> call = job->Prepare(slot_.profile().kind);
     if (call.ok()) {
       entries.push_back({.held = &job, .call = *call});
+      // The processor keeps nothing.
+      if (!slot_.is_gpu()) entries.back().call.content = {};
     } else {
       std::exchange(job, nullptr)->Refuse(call.status());
     }
   }
   return entries;
+}
+
+void BatchRunner::ChooseSamples(std::span<Entry> entries) {
+  for (Entry& entry : entries) {
+    const JobTraits& traits = (*entry.held)->traits();
+    // Samples would spoil what a lease is for: that runs take the same time.
+    const bool is_sampled = traits.lease == kNoLease && parts_.sampler.Next();
+    entry.is_chosen = traits.verify || is_sampled;
+    // Whatever another device did before.
+    if (entry.call.content.stays != nullptr) *entry.call.content.stays = false;
+    if (!entry.is_chosen) continue;
+    entry.call.content.stays = nullptr;
+    if (entry.call.sequence != nullptr) {
+      for (const TensorBytes& input : entry.call.sequence->inputs) input.Fetched();
+    }
+    for (TensorBytes& input : entry.call.inputs) input = input.Fetched();
+  }
 }
 
 void BatchRunner::Attempt(ComputeDevice& device, std::span<Entry> entries, bool may_split) {
@@ -211,6 +231,7 @@ void BatchRunner::AnswerEach(std::span<Entry> entries, const Timing& timing) {
     record.batch_size = entries.size();
     record.attempts = job->progress().attempts;
     record.is_verified = entry.is_verified;
+    record.lease = job->traits().lease;
     job->Answer(record);
   }
 }
@@ -232,13 +253,15 @@ void BatchRunner::Verify(const ComputeDevice& device, std::span<Entry> entries) 
     if (slot_.OnMismatch(device, why)) is_down = true;
   };
   for (Entry& entry : entries) {
-    const JobTraits& traits = (*entry.held)->traits();
-    // Samples would spoil what a lease is for: that runs take the same time.
-    const bool is_sampled = traits.lease == kNoLease && parts_.sampler.Next();
-    if (traits.verify || is_sampled) verify(entry);
+    if (entry.is_chosen) verify(entry);
   }
   for (Entry& entry : entries) {
-    if (is_in_doubt && !entry.is_verified) verify(entry);
+    if (!is_in_doubt || entry.is_verified) continue;
+    if (entry.stays()) {
+      ReplaceOne(entry);
+    } else {
+      verify(entry);
+    }
   }
   if (verified > 0) {
     slot_.Count([&](SlotCounters& counters) {
@@ -256,6 +279,15 @@ std::optional<Mismatch> BatchRunner::VerifyOne(Entry& entry) {
   const std::optional<Mismatch> mismatch = recomputed.Repair();
   entry.is_replaced = mismatch.has_value();
   return mismatch;
+}
+
+void BatchRunner::ReplaceOne(Entry& entry) {
+  // The processor fails only where a sequence is stopped, and none stays.
+  DeviceCall call = entry.call;
+  call.content = {};
+  if (!parts_.processor.Run({&call, 1}).ok()) return;
+  *entry.call.content.stays = false;
+  entry.is_replaced = true;
 }
 
 void BatchRunner::LogMismatch(const Mismatch& mismatch) {

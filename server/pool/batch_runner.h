@@ -49,9 +49,14 @@ class BatchRunner {
     // Its place in the batch; nullptr there once it is out of our hands.
     Job** held;
     DeviceCall call;
+    // Its result is to be compared with the processor's.
+    bool is_chosen = false;
     bool is_verified = false;
     // The device's result was wrong and has been replaced.
     bool is_replaced = false;
+
+    // Whether the device alone has the result.
+    bool stays() const { return call.content.stays != nullptr && *call.content.stays; }
   };
 
   // What was measured of a run.
@@ -68,6 +73,9 @@ class BatchRunner {
   bool TestBeforeUse(ComputeDevice& device, std::span<Entry> entries);
   SelfTestOutcome TestUntested(ComputeDevice& device, std::span<const KernelLane> lanes);
   std::vector<Entry> Prepare(Batch& batch);
+  // Chooses the results that are compared, before anything runs: those are read back, and their
+  // inputs are in the host's memory.
+  void ChooseSamples(std::span<Entry> entries);
   void Attempt(ComputeDevice& device, std::span<Entry> entries, bool may_split);
   absl::Status TimedRun(ComputeDevice& device, std::span<const DeviceCall> calls,
                         Clock::Duration expected, Timing& timing);
@@ -79,11 +87,13 @@ class BatchRunner {
   void MoveEachToProcessor(std::span<Entry> entries);
   void AnswerEach(std::span<Entry> entries, const Timing& timing);
 
-  // Compares results with the processor's: those that are asked for or sampled, and all once one is
-  // wrong or the device has been taken out of service meanwhile.
+  // Compares results with the processor's: those that are chosen, and all once one is wrong or the
+  // device has been taken out of service meanwhile. What stays on such a device is computed anew.
   void Verify(const ComputeDevice& device, std::span<Entry> entries);
   // Compares one, and puts the right results in its place if need be. Returns what was wrong first.
   std::optional<Mismatch> VerifyOne(Entry& entry);
+  // Puts the processor's result in the place of one that stays on the device.
+  void ReplaceOne(Entry& entry);
   void LogMismatch(const Mismatch& mismatch);
 
   const Parts parts_;

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/mutex.h"
 #include "server/base/named_thread.h"
@@ -72,6 +73,10 @@ struct DevicePool::Impl {
   ~Impl();
 
   bool SubmitOrThrow(Job& job, absl::FunctionRef<void()> before_queued);
+  absl::Status Read(absl::string_view device, uint64_t lease, ContentId content,
+                    std::span<std::byte> to);
+  // The same for the device of a slot, which is in use by the caller.
+  absl::Status ReadFrom(DeviceSlot& slot, ContentId content, std::span<std::byte> to);
   // Whether the job, which is for the processor, is short enough to run in this thread.
   bool IsForThisThread(const JobTraits& traits);
   // `name`: of the threads, all of one device.
@@ -183,11 +188,43 @@ bool DevicePool::Impl::SubmitOrThrow(Job& job, absl::FunctionRef<void()> before_
 
 bool DevicePool::Impl::IsForThisThread(const JobTraits& traits) {
   if (traits.bytes > inline_bytes || traits.placement == Placement::kGpu) return false;
+  // Its inputs may be on that device, for which this thread must not wait.
+  if (!traits.home.empty()) return false;
   // The queue refuses what is late.
   if (traits.deadline <= clock.Now()) return false;
   if (traits.bytes <= kShortBytes) return true;
   return slots.processor().KnownTimeOf(traits, traits.bytes).value_or(Clock::Duration::zero()) <=
          kLongestInline;
+}
+
+absl::Status DevicePool::Impl::Read(absl::string_view device, uint64_t lease, ContentId content,
+                                    std::span<std::byte> to) {
+  DeviceSlot* const slot = FindGpu(device);
+  if (slot == nullptr) return absl::NotFoundError("There is no such device.");
+  // Whoever has a lease has the device as idle as he likes it.
+  if (lease != kNoLease && slot->queue().lease() == lease) return ReadFrom(*slot, content, to);
+  if (!slot->queue().BeginVisit()) return absl::UnavailableError("The device is leased.");
+  const absl::Cleanup end = [this, slot] {
+    if (slot->queue().EndVisit()) OnIdle();
+  };
+  return ReadFrom(*slot, content, to);
+}
+
+absl::Status DevicePool::Impl::ReadFrom(DeviceSlot& slot, ContentId content,
+                                        std::span<std::byte> to) {
+  const std::shared_ptr<ComputeDevice> source = slot.trusted();
+  if (source == nullptr) return absl::UnavailableError("The device is not to be trusted.");
+  // A device that hangs in a read is as busy as one that hangs in a run.
+  const uint64_t run = slot.BeginRun(Clock::Duration::zero());
+  const absl::Cleanup end_run = [&slot, run] { slot.EndRun(run); };
+  absl::Status status = source->Read(content, to);
+  // It may have been found wrong meanwhile.
+  if (status.ok() && !slot.Serves(*source)) {
+    return absl::UnavailableError("The device is not to be trusted any more.");
+  }
+  if (status.ok()) slot.NoteTransfers(*source);
+  if (absl::IsUnavailable(status) && slot.OnFailure(*source, status)) router.Evacuate(slot);
+  return status;
 }
 
 void DevicePool::Impl::StartThreads(absl::string_view name, DeviceSlot& slot, BatchRunner& runner,
@@ -369,6 +406,18 @@ void DevicePool::SetDeviceAside(absl::string_view device, std::string why) {
 void DevicePool::ResumeDevice(absl::string_view device) {
   DeviceSlot* const slot = impl_->FindGpu(device);
   if (slot != nullptr) slot->Resume();
+}
+
+absl::Status DevicePool::Read(absl::string_view device, uint64_t lease, ContentId content,
+                              std::span<std::byte> to) {
+  return impl_->Read(device, lease, content, to);
+}
+
+absl::Status DevicePool::Recompute(absl::string_view device, const DeviceCall& call) {
+  if (DeviceSlot* const slot = impl_->FindGpu(device)) {
+    slot->Count([](SlotCounters& counters) { ++counters.recomputed_results; });
+  }
+  return impl_->processor->Run({&call, 1});
 }
 
 absl::StatusOr<std::vector<SelfTestResult>> DevicePool::SelfTest(absl::string_view device) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,16 @@ class DevicePool {
   // goes elsewhere, what runs there goes on. `why` becomes the reason of its state.
   void SetDeviceAside(absl::string_view device, std::string why);
   void ResumeDevice(absl::string_view device);
+
+  // Reads bytes of a content that the GPU called `device` keeps, as ComputeDevice::Read does,
+  // beside its queue. UNAVAILABLE where the device is not to be trusted, or reserved for a lease
+  // other than `lease`. Waits for the device: do not call it from a poller.
+  absl::Status Read(absl::string_view device, uint64_t lease, ContentId content,
+                    std::span<std::byte> to);
+
+  // Computes a result again, on the processor, in this thread, that the GPU called `device` was
+  // to have and does not.
+  absl::Status Recompute(absl::string_view device, const DeviceCall& call);
 
   // Runs the known-answer test on the GPU called `device`, or on all (empty name), while they
   // serve; one that is leased is left alone, and its status is UNAVAILABLE. NOT_FOUND for an

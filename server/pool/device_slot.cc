@@ -83,6 +83,11 @@ std::shared_ptr<ComputeDevice> DeviceSlot::serving() const {
   return takes_jobs() ? device_ : nullptr;
 }
 
+std::shared_ptr<ComputeDevice> DeviceSlot::trusted() const {
+  MutexLock lock(mutex_);
+  return health_.takes_jobs() ? device_ : nullptr;
+}
+
 bool DeviceSlot::Serves(const ComputeDevice& device) const {
   MutexLock lock(mutex_);
   return health_.takes_jobs() && device_.get() == &device;
@@ -347,8 +352,8 @@ TransferCounters DeviceSlot::transfers() const {
   return Sum(past_transfers_, transfers_);
 }
 
-// They change in runs alone, so this is often enough. Nobody who asks for them has to hold the
-// device, which takes long to destroy.
+// They change in runs and reads alone, so this is often enough. Nobody who asks for them has to
+// hold the device, which takes long to destroy.
 void DeviceSlot::NoteTransfers(const ComputeDevice& device) {
   const TransferCounters now = device.transfers();
   MutexLock lock(mutex_);

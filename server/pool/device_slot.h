@@ -67,6 +67,8 @@ class DeviceSlot {
 
   // The device, kept alive by the pointer; nullptr while it takes no jobs.
   std::shared_ptr<ComputeDevice> serving() const;
+  // The device, if it is to be trusted, though it may be set aside; else nullptr.
+  std::shared_ptr<ComputeDevice> trusted() const;
   // Whether `device` is the present one and to be trusted with jobs, though it may be set aside.
   bool Serves(const ComputeDevice& device) const;
   // Whether the device has a kernel; as the last device told.
@@ -127,8 +129,10 @@ class DeviceSlot {
   // Changes the counters.
   void Count(absl::FunctionRef<void(SlotCounters&)> change);
   SlotCounters counters() const;
-  // Of all its devices, as of the last run that succeeded.
+  // Of all its devices, as of the last NoteTransfers.
   TransferCounters transfers() const;
+  // Takes note of what the device has counted, if it is the present one.
+  void NoteTransfers(const ComputeDevice& device);
   // Regardless of whether it is set aside.
   DeviceHealth health() const;
   DeviceState state() const;
@@ -150,7 +154,6 @@ class DeviceSlot {
   bool takes_jobs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return health_.takes_jobs() && !set_aside_;
   }
-  void NoteTransfers(const ComputeDevice& device);
   void LogState(const DeviceHealth& health, Clock::TimePoint now);
   Clock::Duration ActiveTime(Clock::TimePoint now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -6,26 +6,6 @@
 
 namespace opserve {
 
-ContentId NewContentId() {
-  static std::atomic<ContentId> last = kNoContent;
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
-std::shared_ptr<const std::byte> TensorContent::Share(std::shared_ptr<TensorContent> content) {
-  const std::byte* const data = content->data();
-  content->readers_.fetch_add(1, std::memory_order_relaxed);
-  // What the reader did comes before what a later writer does.
-  return {data, [content = std::move(content)](const std::byte*) {
-            content->readers_.fetch_sub(1, std::memory_order_release);
-          }};
-}
-
-void TensorContent::LetGo(QuotaCharge charge) {
-  if (holders_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  // One charge is enough, also where a tensor had the content again meanwhile.
-  if (charge.is_set() && !is_charged_.exchange(true)) charge_ = std::move(charge);
-}
-
 ResidentTensor::ResidentTensor(const TensorDesc& desc, uint64_t bytes,
                                std::shared_ptr<TensorContent> content,
                                std::optional<Sha256Digest> expected, HostBufferPool& buffers,
@@ -46,7 +26,7 @@ ResidentTensor::~ResidentTensor() {
 
 ContentId ResidentTensor::content() {
   MutexLock lock(mutex_);
-  return device_.empty() || content_ == nullptr ? kNoContent : content_->id;
+  return device_.empty() || content_ == nullptr ? kNoContent : content_->content();
 }
 
 TensorSnapshot ResidentTensor::Snapshot() {
@@ -60,7 +40,8 @@ TensorSnapshot ResidentTensor::Snapshot() {
         Exchange(std::move(zeros), none);
       }
       if (content_ != nullptr) {
-        return {TensorContent::Share(content_), device_.empty() ? kNoContent : content_->id};
+        std::shared_ptr<TensorContent> share = TensorContent::Share(content_);
+        return {{share, share->data()}, device_.empty() ? kNoContent : share->content(), share};
       }
     }
     // Zeros take no memory until someone asks for them.
@@ -68,30 +49,47 @@ TensorSnapshot ResidentTensor::Snapshot() {
   }
 }
 
+std::shared_ptr<TensorContent> ResidentTensor::unread() {
+  MutexLock lock(mutex_);
+  return content_ != nullptr && content_->is_unread() ? content_ : nullptr;
+}
+
+void ResidentTensor::FetchPresent() {
+  if (const std::shared_ptr<TensorContent> content = unread()) content->Fetch();
+}
+
 HostBuffer ResidentTensor::Copy(uint64_t offset, uint64_t bytes) {
   HostBuffer copy = buffers_.Take(bytes);
-  MutexLock lock(mutex_);
-  if (content_ == nullptr) {
-    std::memset(copy.data(), 0, bytes);
-  } else {
-    std::memcpy(copy.data(), content_->data() + offset, bytes);
+  while (true) {
+    FetchPresent();
+    MutexLock lock(mutex_);
+    // Another unread one may have taken its place.
+    if (content_ != nullptr && content_->is_unread()) continue;
+    if (content_ == nullptr) {
+      std::memset(copy.data(), 0, bytes);
+    } else {
+      std::memcpy(copy.data(), content_->data() + offset, bytes);
+    }
+    return copy;
   }
-  return copy;
 }
 
 absl::StatusOr<std::shared_ptr<TensorContent>> ResidentTensor::Write(uint64_t offset,
                                                                      uint64_t bytes, Fill fill) {
   Former former;
   std::shared_ptr<TensorContent> fresh;
+  const bool replaces_all = bytes == bytes_;
   while (true) {
     bool needs_charge = false;
+    if (!replaces_all) FetchPresent();
     {
       MutexLock lock(mutex_);
+      if (content_ != nullptr && content_->is_unread() && !replaces_all) continue;
       const bool is_writable = content_ != nullptr && content_->is_writable();
       needs_charge = LeavesContentBehind() && !former.charge.is_set();
       if (is_writable || (fresh != nullptr && !needs_charge)) {
         if (is_writable) {
-          content_->id = NewContentId();
+          content_->Renew();
         } else {
           CopyAround(offset, offset + bytes, fresh->data());
           Exchange(std::move(fresh), former);
@@ -113,8 +111,11 @@ absl::StatusOr<std::shared_ptr<TensorContent>> ResidentTensor::Write(uint64_t of
 }
 
 absl::Status ResidentTensor::Replace(HostBuffer buffer, ContentId content) {
-  auto fresh = std::make_shared<TensorContent>(std::move(buffer), bytes_,
-                                               content == kNoContent ? NewContentId() : content);
+  return Replace(std::make_shared<TensorContent>(std::move(buffer), bytes_,
+                                                 content == kNoContent ? NewContentId() : content));
+}
+
+absl::Status ResidentTensor::Replace(std::shared_ptr<TensorContent> fresh) {
   Former former;
   while (true) {
     {
@@ -143,7 +144,8 @@ void ResidentTensor::Exchange(std::shared_ptr<TensorContent> fresh, Former& form
 }
 
 void ResidentTensor::CopyAround(uint64_t offset, uint64_t end, std::byte* target) {
-  if (content_ == nullptr) {
+  // Of what is unread nothing is left.
+  if (content_ == nullptr || content_->is_unread()) {
     std::memset(target, 0, offset);
     std::memset(target + end, 0, bytes_ - end);
   } else {

@@ -5,7 +5,6 @@
 #ifndef OPSERVE_SERVER_RESIDENT_RESIDENT_TENSOR_H_
 #define OPSERVE_SERVER_RESIDENT_RESIDENT_TENSOR_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,68 +21,34 @@
 #include "proto/base/mutex.h"
 #include "proto/base/sha256.h"
 #include "server/base/quota_ledger.h"
+#include "server/resident/tensor_content.h"
 
 namespace opserve {
 
-// An id that no content has had before. Thread-safe.
-ContentId NewContentId();
-
-// The bytes of a tensor, or of several. They change only while nobody reads them, and never once
-// they have a digest.
-class TensorContent {
- public:
-  // The first `bytes` bytes of `buffer`, which nobody but their device knows by `id`.
-  TensorContent(HostBuffer buffer, uint64_t bytes, ContentId content_id = NewContentId())
-      : id(content_id), buffer_(std::move(buffer)), bytes_(bytes) {}
-
-  std::byte* data() const { return buffer_.data(); }
-  uint64_t bytes() const { return bytes_; }
-
-  // Whether someone reads it: for a tensor that has this content, under its lock.
-  bool is_read() const { return readers_.load(std::memory_order_acquire) != 0; }
-  // Whether bytes may be written to: the same.
-  bool is_writable() const { return !digest && !is_read(); }
-
-  // A tensor has this content from here on, and its charge counts for it.
-  void Hold() { holders_.fetch_add(1, std::memory_order_relaxed); }
-  // A tensor does not have it any more. If it was the last one, `charge` counts for the content
-  // until nobody reads it.
-  void LetGo(QuotaCharge charge);
-
-  // The bytes of `content`, which stay as they are while the result lives. Under the lock of the
-  // tensor that has the content, unless that has a digest.
-  static std::shared_ptr<const std::byte> Share(std::shared_ptr<TensorContent> content);
-
-  // Set by the tensor that has this content alone, before anyone else can see it.
-  std::optional<Sha256Digest> digest;
-  // Of the bytes as they are now: whoever writes to them renews it, under the lock of the tensor.
-  ContentId id;
-
- private:
-  // Given back after the buffer.
-  QuotaCharge charge_;
-  std::atomic<bool> is_charged_{false};
-  const HostBuffer buffer_;
-  const uint64_t bytes_;
-  std::atomic<int> readers_{0};
-  std::atomic<int> holders_{0};
-};
-
 // What a tensor held at some time: bytes that nobody changes any more.
 struct TensorSnapshot {
+  // nullptr where they were unread.
   std::shared_ptr<const std::byte> data;
   // kNoContent where the tensor is placed on no device, so that none keeps a copy.
   ContentId content = kNoContent;
+  // What keeps them as they are.
+  std::shared_ptr<TensorContent> share;
+
+  // To be used while the snapshot lives.
+  TensorBytes bytes() const {
+    return data == nullptr ? TensorBytes(*share) : TensorBytes(data.get(), content);
+  }
 };
 
-// Its content lies in the host's memory, whatever devices do with copies of it. Readers get
-// snapshots; a write or a result makes a new content where someone reads the present one. So nobody
-// ever sees half a write. Thread-safe; a thread may wait while another one writes. Functions that
-// need memory throw std::bad_alloc.
+// Its content lies in the host's memory, whatever devices do with copies of it, or is unread: see
+// TensorContent. Readers get snapshots; a write or a result makes a new content where someone reads
+// the present one. So nobody ever sees half a write. Thread-safe; a thread may wait while another
+// one writes. Functions that need memory throw std::bad_alloc.
 //
 // The charge of the tensor counts for its present content. What it held before, and what it held at
-// its end, stays charged while it is read: a change that leaves such a content behind takes a
-// second charge first, and is TENSOR_QUOTA where there is none to be had.
+// its end, stays charged while it is read, or needed for unread contents: a change that leaves such
+// a content behind takes a second charge first, and is TENSOR_QUOTA where there is none to be had.
+// Unread ones that nobody reads take no memory, and no charge.
 class ResidentTensor {
  public:
   // Copies bytes to where its argument points.
@@ -109,21 +74,27 @@ class ResidentTensor {
   // where the tensor is placed on no device.
   ContentId content();
 
-  // The content as it is now: `bytes()` bytes.
+  // The content as it is now: `bytes()` bytes, which may be unread.
   TensorSnapshot Snapshot();
 
+  // The content; nullptr unless it is unread.
+  std::shared_ptr<TensorContent> unread();
+
   // A copy of `bytes` bytes from `offset` on, which are in the tensor. It leaves nothing that is
-  // still read.
+  // still read. Fetches unread ones.
   HostBuffer Copy(uint64_t offset, uint64_t bytes);
 
   // Replaces the `bytes` bytes from `offset` on, which are in the tensor, by what `fill` writes.
   // Where the writes so far, from the first byte to the last, have given the tensor the content
-  // that it is expected to have, returns that content; otherwise nullptr. TENSOR_QUOTA.
+  // that it is expected to have, returns that content; otherwise nullptr. TENSOR_QUOTA. Fetches
+  // what is unread, unless all of it is replaced.
   absl::StatusOr<std::shared_ptr<TensorContent>> Write(uint64_t offset, uint64_t bytes, Fill fill);
 
   // Replaces the content by the first `bytes()` bytes of `buffer`. `content`: their id, if a device
   // may know them by it; otherwise they get one of their own. TENSOR_QUOTA.
   absl::Status Replace(HostBuffer buffer, ContentId content = kNoContent);
+  // The same by another content of bytes() bytes, which no tensor has.
+  absl::Status Replace(std::shared_ptr<TensorContent> fresh);
 
  private:
   // A content that the tensor had, and what it is charged with. Let go after the lock.
@@ -135,10 +106,14 @@ class ResidentTensor {
     QuotaCharge charge;
   };
 
-  // Whether the present content stays with its readers when another one takes its place.
+  // Whether the present content stays with its readers, or with what may have to be computed from
+  // it, when another one takes its place.
   bool LeavesContentBehind() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return content_ != nullptr && content_->is_read();
+    return content_ != nullptr &&
+           (content_->is_read() || (content_->is_needed() && !content_->is_unread()));
   }
+  // Brings the present content to the host's memory.
+  void FetchPresent();
   // Charges `former` with as much as the tensor. TENSOR_QUOTA.
   absl::Status ChargeFormer(Former& former) const;
   // Puts `fresh` in the place of the content, which goes to `former`.

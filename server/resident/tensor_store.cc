@@ -123,6 +123,35 @@ absl::Status TensorStore::Write(absl::string_view client, absl::string_view hand
   return absl::OkStatus();
 }
 
+std::vector<std::shared_ptr<TensorContent>> TensorStore::Unread(absl::string_view client) {
+  std::vector<std::shared_ptr<TensorContent>> unread;
+  uint64_t next = 0;
+  // Tensors have locks of their own.
+  for (auto some = SomeOf(client, next); !some.empty(); some = SomeOf(client, next)) {
+    for (const std::shared_ptr<ResidentTensor>& tensor : some) {
+      if (auto content = tensor->unread()) unread.push_back(std::move(content));
+    }
+  }
+  return unread;
+}
+
+std::vector<std::shared_ptr<ResidentTensor>> TensorStore::SomeOf(absl::string_view client,
+                                                                 uint64_t& next) {
+  std::vector<std::shared_ptr<ResidentTensor>> some;
+  some.reserve(kMaxTensorsPerLock);
+  MutexLock lock(mutex_);
+  const auto state = clients_.find(client);
+  if (state == clients_.end()) return some;
+  const auto& entries = state->second->entries;
+  for (auto it = entries.lower_bound(next); it != entries.end(); ++it) {
+    if (some.size() == kMaxTensorsPerLock) break;
+    ++visited_;
+    next = it->first + 1;
+    some.push_back(it->second->tensor);
+  }
+  return some;
+}
+
 absl::StatusOr<std::chrono::seconds> TensorStore::Renew(absl::string_view client,
                                                         std::span<const absl::string_view> handles,
                                                         std::chrono::seconds ttl) {

@@ -134,6 +134,10 @@ class TensorStore {
   absl::Status Write(absl::string_view client, absl::string_view handle, uint64_t offset,
                      uint64_t bytes, ResidentTensor::Fill fill);
 
+  // What is unread of the tensors of `client`. Once that is fetched, nothing counts against quotas
+  // because it might be needed for it.
+  std::vector<std::shared_ptr<TensorContent>> Unread(absl::string_view client);
+
   // Extends leases to `ttl` from now on (0: the default), or as much of it as is granted. Where
   // there is no tensor of some handle, the error names the first of these; the others are renewed.
   absl::StatusOr<std::chrono::seconds> Renew(absl::string_view client,
@@ -208,6 +212,9 @@ class TensorStore {
 
   // Removes some tensors whose lease has ended. Returns when there is more to do, as Sweep does.
   Clock::TimePoint SweepSome(Clock::TimePoint now);
+  // Some of the tensors of `client`, from number `next` on, which becomes that of the one after
+  // them; empty: there are no more.
+  std::vector<std::shared_ptr<ResidentTensor>> SomeOf(absl::string_view client, uint64_t& next);
   Entry* FindEntry(absl::string_view client, absl::string_view handle)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(Entry& entry, Removed& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -142,7 +142,7 @@ std::vector<TensorBytes> InputPlaces::Take(std::vector<TensorBytes> payloads, bo
   for (const TensorShare& share : shares_) {
     if (share.tensor != nullptr) {
       const TensorSnapshot& snapshot = snapshots_.emplace_back(share.tensor->Snapshot());
-      inputs.emplace_back(snapshot.data.get(), snapshot.content);
+      inputs.push_back(snapshot.bytes());
     } else if (share.slice.region == nullptr) {
       inputs.push_back(*payload++);
     } else if (copies_regions) {
@@ -154,6 +154,19 @@ std::vector<TensorBytes> InputPlaces::Take(std::vector<TensorBytes> payloads, bo
     }
   }
   return inputs;
+}
+
+std::vector<std::shared_ptr<TensorContent>> InputPlaces::SharesOfOrigin(
+    absl::string_view device) const {
+  std::vector<std::shared_ptr<TensorContent>> contents;
+  const bool are_placed =
+      std::all_of(shares_.begin(), shares_.end(),
+                  [device](const TensorShare& share) { return share.home() == device; });
+  if (!are_placed) return contents;
+  for (const TensorSnapshot& snapshot : snapshots_) {
+    contents.push_back(TensorContent::ShareOfOrigin(*snapshot.share));
+  }
+  return contents;
 }
 
 absl::string_view InputPlaces::home() const {
@@ -174,6 +187,10 @@ absl::Status OutputPlace::Resolve(const PlaceParts& parts, const PlaceCaller& ca
   field_ = std::move(field);
   if (place.place_case() == v1::TensorPlace::PLACE_NOT_SET) return absl::OkStatus();
   absl::Status status = FindShare(parts, caller, place, field_, share_, violations);
+  if (!home().empty()) {
+    tensors_ = &parts.tensors;
+    client_ = caller.client;
+  }
   if (status.ok() && share_.slice.offset % kOutputAlignment != 0) {
     violations.push_back(
         {field_ + ".region.offset",
@@ -209,13 +226,43 @@ ResultContent OutputPlace::NewContent() {
   return {.id = new_content_, .replaced = share_.tensor->content()};
 }
 
+void OutputPlace::LetStay(std::shared_ptr<const Invocation> invocation, const InputPlaces& inputs,
+                          DevicePool& pool, HostBufferPool& buffers, ResultContent& content) {
+  if (home().empty() || invocation->output_bytes < kLeastUnreadBytes) return;
+  ResultSource source{std::move(invocation), inputs.SharesOfOrigin(home())};
+  if (source.inputs.empty() || source.steps() > kMostOriginSteps) return;
+  stay_ = std::make_unique<Stay>(Stay{std::move(source), pool, buffers});
+  content.stays = &stay_->stays;
+}
+
 absl::Status OutputPlace::Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record) {
-  if (share_.tensor != nullptr) {
-    const bool is_known = record.kind == DeviceKind::kGpu;
-    return share_.tensor->Replace(std::move(buffer), is_known ? new_content_ : kNoContent);
+  if (share_.tensor == nullptr) {
+    std::memcpy(share_.slice.data(), buffer.data(), bytes);
+    return absl::OkStatus();
   }
-  std::memcpy(share_.slice.data(), buffer.data(), bytes);
-  return absl::OkStatus();
+  const bool is_known = record.kind == DeviceKind::kGpu;
+  // What the result replaces is needed no more where it does not stay.
+  const std::unique_ptr<Stay> stay = std::move(stay_);
+  if (stay == nullptr || !stay->stays || !is_known) {
+    if (stay != nullptr) stay->source = {};
+    return Replace(std::make_shared<TensorContent>(
+        std::move(buffer), bytes,
+        is_known && new_content_ != kNoContent ? new_content_ : NewContentId()));
+  }
+  buffer = {};
+  auto origin = std::make_shared<ResultOrigin>(stay->pool, stay->buffers, record.device,
+                                               record.lease, std::move(stay->source));
+  return Replace(
+      std::make_shared<TensorContent>(std::move(origin), bytes, new_content_, stay->buffers));
+}
+
+absl::Status OutputPlace::Replace(const std::shared_ptr<TensorContent>& fresh) {
+  absl::Status status = share_.tensor->Replace(fresh);
+  if (status.ok() || tensors_ == nullptr) return status;
+  // What unread results may have to be computed from counts, too, until they are fetched.
+  fresh->Fetch();
+  for (const auto& unread : tensors_->Unread(client_)) unread->Fetch();
+  return share_.tensor->Replace(fresh);
 }
 
 bool CheckInPlace(const Invocation& invocation, const InputPlaces& inputs,

@@ -19,14 +19,17 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/repeated_ptr_field.h"
+#include "kernels/invocation.h"
 #include "kernels/tensor_bytes.h"
 #include "kernels/tensor_desc.h"
 #include "kernels/validate.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "proto/base/host_buffers.h"
 #include "server/batch/job.h"
+#include "server/pool/device_pool.h"
 #include "server/regions/region_table.h"
 #include "server/resident/tensor_store.h"
+#include "server/tensors/result_origin.h"
 
 namespace opserve {
 
@@ -91,6 +94,10 @@ class InputPlaces {
   std::vector<TensorBytes> Take(std::vector<TensorBytes> payloads, bool copies_regions,
                                 HostBufferPool& buffers);
 
+  // The contents that Take took, each as the share of an origin, in the order of the inputs; empty
+  // unless all inputs are tensors placed on `device`. Before Release.
+  std::vector<std::shared_ptr<TensorContent>> SharesOfOrigin(absl::string_view device) const;
+
   // The device that the first of the inputs is placed on that is placed on one; empty: none is.
   // Lives as long as the pool.
   absl::string_view home() const;
@@ -136,10 +143,17 @@ class OutputPlace {
   // What a device may keep of the result. To be called when the call is prepared, once.
   ResultContent NewContent();
 
-  // Brings the result, which `buffer` holds, to its place. `record`: how it came to be. What a
-  // device keeps under the id of NewContent is the result only if a GPU's is the answer: the
-  // processor may have put a wrong one right. TENSOR_QUOTA where others still read what a tensor
-  // held, and its client may not have both.
+  // Lets a device keep the result of `invocation` without handing it over, if it goes to a tensor
+  // on a device, can be computed again from `inputs`, which have been taken, and is worth it.
+  // `content`: of NewContent. `pool` and `buffers` must outlive the tensor's content.
+  void LetStay(std::shared_ptr<const Invocation> invocation, const InputPlaces& inputs,
+               DevicePool& pool, HostBufferPool& buffers, ResultContent& content);
+
+  // Brings the result, which `buffer` holds unless it stays, to its place. `record`: how it came to
+  // be. What a device keeps under the id of NewContent is the result only if a GPU's is the answer:
+  // the processor may have put a wrong one right. TENSOR_QUOTA where others still read what a
+  // tensor held, and its client may not have both. May wait for a device where the tensor is placed
+  // on one.
   absl::Status Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record);
 
   // Gives up the share.
@@ -148,9 +162,26 @@ class OutputPlace {
   const std::string& field() const { return field_; }
 
  private:
+  // Puts `fresh` in the place of what the tensor holds.
+  absl::Status Replace(const std::shared_ptr<TensorContent>& fresh);
+
+  // What a result needs that may stay on its device.
+  struct Stay {
+    ResultSource source;
+    DevicePool& pool;
+    HostBufferPool& buffers;
+    // Whether it does.
+    bool stays = false;
+  };
+
   std::string field_;
   TensorShare share_;
+  // Of a resident tensor: where it is kept, and whose it is.
+  TensorStore* tensors_ = nullptr;
+  std::string client_;
   ContentId new_content_ = kNoContent;
+  // Where its device writes to; nullptr: the result is read back.
+  std::unique_ptr<Stay> stay_;
 };
 
 // Adds what is wrong with the place of the result of `invocation` beside `inputs`: it may touch an

@@ -14,6 +14,7 @@
 #include "opserve/v1/operator_service.pb.h"
 #include "server/errors/errors.h"
 #include "server/rpc/message_bytes.h"
+#include "server/tensors/result_origin.h"
 #include "server/tensors/tensor_home.h"
 #include "server/wire/received_message.h"
 #include "server/wire/wire.h"
@@ -28,6 +29,9 @@ using std::chrono::seconds;
 constexpr uint64_t kMostInlineBytes = uint64_t{64} << 10;
 // How often tensors whose lease has ended are looked for where nothing else happens.
 constexpr seconds kSweepPeriod{1};
+
+// How often the thread that waits for devices looks for what it has to do, beside being told.
+constexpr seconds kReadsPeriod{60};
 
 // A request may name as many tensors as a client may have, and as many as this in any case, so that
 // a client that knows more of them than the server does hears so.
@@ -99,7 +103,7 @@ absl::Status CheckRange(uint64_t offset, uint64_t bytes, const ResidentTensor& t
                                           " exceeds the tensor's ", tensor.bytes(), " bytes.")});
 }
 
-// Answers with bytes of a tensor. Takes as long as filling the tensor with zeros.
+// Answers with bytes of a tensor. Takes as long as filling the tensor with zeros, or fetching it.
 void Send(UnaryCall& call, ResidentTensor& tensor, uint64_t offset, uint64_t bytes) {
   v1::ReadTensorResponse header;
   WriteDesc(tensor.desc(), *header.mutable_desc());
@@ -108,9 +112,8 @@ void Send(UnaryCall& call, ResidentTensor& tensor, uint64_t offset, uint64_t byt
     // A share of the content would keep all of it as it is, for as long as the client likes.
     payload = OutgoingPayload::From(tensor.Copy(offset, bytes), bytes);
   } else {
-    std::shared_ptr<const std::byte> snapshot = tensor.Snapshot().data;
-    const std::byte* const data = snapshot.get() + offset;
-    payload = {data, bytes, std::move(snapshot)};
+    const TensorSnapshot snapshot = tensor.Snapshot();
+    payload = {snapshot.bytes().Fetched().data() + offset, bytes, snapshot.share};
   }
   call.Finish(ComposeMessage(header, {&payload, 1}));
 }
@@ -132,6 +135,7 @@ TensorService::TensorService(const TensorServiceOptions& options, const Clock& c
       admission_(admission),
       pool_(pool),
       store_(options.limits, clock, buffers),
+      reads_("tensor-reads", kReadsPeriod, [] {}),
       thread_("tensors", kSweepPeriod, [this] { store_.Sweep(); }) {}
 
 void TensorService::AddTo(RpcService& rpc, const MethodLimits& message,
@@ -174,15 +178,17 @@ void TensorService::Create(UnaryCall& call) {
     const Caller& caller = state.call.caller();
     const TensorHolder holder = {caller.identity(), caller.grant().max_resident_bytes,
                                  caller.grant().max_resident_tensors};
-    const auto created = store_.Create(state.client, tensor, holder);
-    v1::CreateTensorResponse answer;
-    if (created.ok()) {
+    TryTwice(state, [this, &state, tensor, holder] {
+      const auto created = store_.Create(state.client, tensor, holder);
+      if (!created.ok()) return created.status();
+      v1::CreateTensorResponse answer;
       answer.set_tensor(created->handle);
       answer.set_has_content(created->has_content);
       answer.set_ttl_s(static_cast<uint32_t>(created->ttl.count()));
       answer.set_device(std::string(tensor.device));
-    }
-    state.call.Finish(created.status(), answer);
+      state.call.Finish(absl::OkStatus(), answer);
+      return absl::OkStatus();
+    });
   });
 }
 
@@ -195,13 +201,16 @@ void TensorService::Write(UnaryCall& call) {
   absl::Status status = CheckRange(request.offset(), state.payload_bytes(), **tensor, "payload");
   if (!status.ok()) return call.Finish(status);
   // The first write to a tensor touches all of it.
-  Run(state, (*tensor)->bytes(), [this, &state] {
-    const absl::Status written =
-        store_.Write(state.client, state.request.tensor(), state.request.offset(),
-                     state.payload_bytes(), [&state](std::byte* target) {
-                       if (state.has_payload()) state.CopyPayload(target);
-                     });
-    state.call.Finish(written, v1::WriteTensorResponse());
+  RunOn(**tensor, state, [this, &state] {
+    TryTwice(state, [this, &state] {
+      absl::Status written =
+          store_.Write(state.client, state.request.tensor(), state.request.offset(),
+                       state.payload_bytes(), [&state](std::byte* target) {
+                         if (state.has_payload()) state.CopyPayload(target);
+                       });
+      if (written.ok()) state.call.Finish(written, v1::WriteTensorResponse());
+      return written;
+    });
   });
 }
 
@@ -227,8 +236,8 @@ void TensorService::Read(UnaryCall& call) {
   auto admitted = admission_.Admit(call.caller().identity(), bytes, call.caller().grant().share);
   if (!admitted.ok()) return call.Finish(admitted.status());
   state.permit = *std::move(admitted);
-  Run(state, tensor->bytes(),
-      [&state, tensor, offset, bytes] { Send(state.call, *tensor, offset, bytes); });
+  RunOn(*tensor, state,
+        [&state, tensor, offset, bytes] { Send(state.call, *tensor, offset, bytes); });
 }
 
 void TensorService::Renew(UnaryCall& call) {
@@ -290,6 +299,32 @@ void TensorService::Run(QueuedCall& state, uint64_t bytes, std::function<void()>
   } else {
     state.Queue(thread_, clock_, bytes, std::move(task));
   }
+}
+
+void TensorService::RunOn(const ResidentTensor& tensor, QueuedCall& state,
+                          std::function<void()> task) {
+  if (tensor.device().empty() || tensor.bytes() < kLeastUnreadBytes) {
+    Run(state, tensor.bytes(), std::move(task));
+  } else {
+    state.Queue(reads_, clock_, tensor.bytes(), std::move(task));
+  }
+}
+
+void TensorService::TryTwice(QueuedCall& state, const std::function<absl::Status()>& attempt) {
+  const absl::Status status = attempt();
+  if (status.ok()) return;
+  auto unread = store_.Unread(state.client);
+  if (!absl::IsResourceExhausted(status) || unread.empty()) return state.call.Finish(status);
+  uint64_t bytes = 0;
+  for (const auto& content : unread) bytes += content->bytes();
+  reads_.Start(state.call.caller().identity(), bytes,
+               [&state, attempt, unread = std::move(unread)] {
+                 state.call.Guard([&] {
+                   for (const auto& content : unread) content->Fetch();
+                   const absl::Status second = attempt();
+                   if (!second.ok()) state.call.Finish(second);
+                 });
+               });
 }
 
 }  // namespace opserve

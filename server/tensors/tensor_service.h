@@ -32,7 +32,8 @@ struct TensorServiceOptions {
 };
 
 // Keeps the tensors and answers calls about them. Whatever takes as long as copying a large tensor
-// is done in a thread of its own. Must outlive the calls.
+// is done in a thread of its own, and what may wait for a device in another one. Must outlive the
+// calls.
 class TensorService {
  public:
   // All must outlive the service.
@@ -60,12 +61,20 @@ class TensorService {
 
   // Runs a task of the call that handles so many bytes, here or in the thread.
   void Run(QueuedCall& state, uint64_t bytes, std::function<void()> task);
+  // The same for a task that looks at `tensor`, which may be unread.
+  void RunOn(const ResidentTensor& tensor, QueuedCall& state, std::function<void()> task);
+  // Finishes the call with the error of `attempt`, which finishes it where it succeeds. Where there
+  // is no room for what it does, it is made again once nothing of the client is unread: what unread
+  // results may have to be computed from counts, too.
+  void TryTwice(QueuedCall& state, const std::function<absl::Status()>& attempt);
 
   const TensorServiceOptions options_;
   const Clock& clock_;
   Admission& admission_;
   const DevicePool& pool_;
   TensorStore store_;
+  // Destroyed after the thread that passes tasks on to it.
+  TaskThread reads_;
   TaskThread thread_;
 };
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -199,6 +200,124 @@ TEST_F(GpuContentTest, ABatchMixesKeptInputsAndOthers) {
     }
     EXPECT_EQ(transfers().kept_inputs, 60u);
   }
+}
+
+// What a device keeps in place of handing it over.
+class GpuStayTest : public GpuContentTest {
+ protected:
+  // Runs `examples` as one batch; the results of those that are to stay get the ids 1, 2, ...
+  void RunBatch(const std::vector<Example>& examples, const std::function<bool(size_t)>& stays) {
+    outputs_.resize(examples.size());
+    stayed_ = std::make_unique<bool[]>(examples.size());
+    std::vector<DeviceCall> calls;
+    for (size_t i = 0; i < examples.size(); ++i) {
+      calls.push_back(CallOn(examples[i], examples[i].inputs[0].data(), kNoContent, outputs_[i]));
+      calls.back().content.id = 1 + i;
+      if (stays(i)) calls.back().content.stays = &stayed_[i];
+    }
+    const absl::Status status = own().Run(calls);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  Bytes Read(ContentId content, size_t bytes) {
+    Bytes read(bytes, std::byte{0x77});
+    const absl::Status status = own().Read(content, read);
+    EXPECT_TRUE(status.ok()) << status;
+    return read;
+  }
+
+  std::vector<Bytes> outputs_;
+  std::unique_ptr<bool[]> stayed_;
+};
+
+// Alone and between others, packed and strided, with the gaps.
+TEST_F(GpuStayTest, ResultsStayUntilTheyAreRead) {
+  for (const bool is_strided : {false, true}) {
+    UseDevice({});
+    std::vector<Example> examples;
+    for (uint32_t i = 0; i < 40; ++i) {
+      const uint32_t count = 2 + i * 97 % 1000;
+      examples.push_back(is_strided ? MakeStridedExample(count, i) : MakeExample(count, i));
+    }
+    const auto stays = [](size_t i) { return i % 5 != 2 && i % 7 != 3; };
+    RunBatch(examples, stays);
+    size_t staying = 0;
+    for (size_t i = 0; i < examples.size(); ++i) {
+      const Bytes untouched(outputs_[i].size(), std::byte{0x5A});
+      EXPECT_EQ(stayed_[i], stays(i)) << i;
+      if (!stays(i)) {
+        EXPECT_TRUE(IsRight(examples[i], outputs_[i])) << i;
+        continue;
+      }
+      ++staying;
+      EXPECT_EQ(outputs_[i], untouched) << i;
+      EXPECT_TRUE(IsRight(examples[i], Read(1 + i, outputs_[i].size()))) << i;
+    }
+    EXPECT_EQ(transfers().kept_results, staying);
+    EXPECT_EQ(transfers().read_results, staying);
+  }
+}
+
+TEST_F(GpuStayTest, ABatchOfThemAloneReadsNothingBack) {
+  std::vector<Example> examples;
+  for (const uint64_t seed : {1, 2}) examples.push_back(MakeExample(3001, seed));
+  RunBatch(examples, [](size_t) { return true; });
+  const Bytes whole = Read(2, outputs_[1].size());
+  EXPECT_TRUE(IsRight(examples[1], whole));
+  // Any of the first bytes may be read.
+  for (const size_t bytes : {1, 6, 3000}) {
+    EXPECT_EQ(Read(2, bytes), Bytes(whole.begin(), whole.begin() + bytes));
+  }
+}
+
+// Where the host puts them in order, and where there is no room for a copy.
+TEST_F(GpuStayTest, SomeAreHandedOverAllTheSame) {
+  std::mt19937_64 random(1);
+  std::vector<Example> interleaved;
+  interleaved.push_back(
+      MakeExample(MakeCall({FindOperator("ELEMENT_WISE_ROUND"), DataType::kFloat16}, 0,
+                           {"interleaved", {2, 3}, {{}, {}, {}, {3, 2}}}),
+                  random));
+  RunBatch(interleaved, [](size_t) { return true; });
+  EXPECT_FALSE(stayed_[0]);
+  EXPECT_TRUE(IsRight(interleaved[0], outputs_[0]));
+  UseDevice({.memory_budget = 1 << 20});
+  std::vector<Example> large;
+  large.push_back(MakeExample(240000, 9));
+  RunBatch(large, [](size_t) { return true; });
+  EXPECT_FALSE(stayed_[0]);
+  EXPECT_TRUE(IsRight(large[0], outputs_[0]));
+  EXPECT_EQ(transfers().kept_results, 0u);
+}
+
+TEST_F(GpuStayTest, WhatIsNotKeptCannotBeRead) {
+  std::vector<Example> examples;
+  examples.push_back(MakeExample(3001, 1));
+  RunBatch(examples, [](size_t) { return true; });
+  Bytes read(outputs_[0].size() + 4);
+  EXPECT_TRUE(absl::IsNotFound(own().Read(1, read)));
+  read.resize(4);
+  EXPECT_TRUE(absl::IsNotFound(own().Read(2, read)));
+  RunOwn(examples[0], kNoContent, {.id = 2, .replaced = 1});
+  EXPECT_TRUE(absl::IsNotFound(own().Read(1, read)));
+  EXPECT_TRUE(own().Read(2, read).ok());
+}
+
+TEST_F(GpuStayTest, AReadMayFindTheDeviceLost) {
+  std::vector<Example> examples;
+  examples.push_back(MakeExample(3001, 1));
+  RunBatch(examples, [](size_t) { return true; });
+  Bytes read(outputs_[0].size(), std::byte{0x77});
+  {
+    FailingCall fault("Close", kOutOfMemory);
+    d3d12::ScopedFaultInjector injector(fault);
+    EXPECT_TRUE(absl::IsResourceExhausted(own().Read(1, read)));
+  }
+  EXPECT_TRUE(IsRight(examples[0], Read(1, read.size())));
+  FailingCall fault("->Signal", kDeviceRemoved);
+  d3d12::ScopedFaultInjector injector(fault);
+  EXPECT_TRUE(absl::IsUnavailable(own().Read(1, read)));
+  EXPECT_TRUE(absl::IsUnavailable(own().status()));
+  EXPECT_EQ(read, Bytes(read.size(), std::byte{0x77}));
 }
 
 TEST_F(GpuContentTest, CallsOfABatchShareACopy) {

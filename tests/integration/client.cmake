@@ -55,7 +55,7 @@ opserve_test(client_missing_answer_test
 
 opserve_test(client_places_test
   SRCS client_resident_test.cc client_sequence_test.cc
-  DEPS opserve::client opserve_integration
+  DEPS opserve::cli opserve::client opserve_integration opserve::test_devices
   LABELS integration)
 
 opserve_test(client_paths_test

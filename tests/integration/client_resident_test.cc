@@ -9,6 +9,7 @@
 #include "opserve/owned_tensor.h"
 #include "server/resident/tensor_quota.h"
 #include "tests/integration/client_fixture.h"
+#include "tests/integration/scripted_gpu_fixture.h"
 #include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::testing {
@@ -262,6 +263,35 @@ TEST_F(ClientResidentTest, TensorsEndWithTheServer) {
   StartServer();
   const CallOptions patient = {.retry = RetryPolicy{.max_attempts = 100}};
   EXPECT_EQ(GetErrorReason(client_->ReadTensor(tensor, patient).status()), "TENSOR_NOT_FOUND");
+}
+
+// With a GPU that keeps results, and overwrites with garbage what it does not hand over.
+class ClientPlacedTest : public ScriptedGpuFixture {};
+
+TEST_F(ClientPlacedTest, ChainsOnAGpuAreReadAtTheirEnd) {
+  StartWithGpu();
+  const auto create = [this](float value) {
+    const auto lease = client_->CreateTensor(ViewOf(Floats(5000, value)), {.device = "null/0"});
+    EXPECT_TRUE(lease.ok()) << lease.status();
+    EXPECT_EQ(lease->device, "null/0");
+    return lease->handle;
+  };
+  const TensorHandle sum = create(0);
+  const TensorHandle one = create(1);
+  const OperatorCall add = {.operator_name = "ELEMENT_WISE_ADD",
+                            .inputs = {TensorView::At(sum), TensorView::At(one)}};
+  for (int step = 0; step < 8; ++step) {
+    const auto spec = client_->ExecuteTo(add, sum);
+    ASSERT_TRUE(spec.ok()) << spec.status();
+  }
+  EXPECT_EQ(InfoOfGpu().counters.kept_results, 8u);
+  EXPECT_EQ(InfoOfGpu().counters.read_results, 0u);
+  EXPECT_EQ(ValuesOf(sum), Floats(5000, 8));
+  EXPECT_EQ(InfoOfGpu().counters.read_results, 1u);
+  EXPECT_TRUE(client_->ExecuteTo(add, sum).ok());
+  gpu_.script()->ForgetAll();
+  EXPECT_EQ(ValuesOf(sum), Floats(5000, 9));
+  EXPECT_EQ(InfoOfGpu().counters.recomputed_results, 1u);
 }
 
 }  // namespace

@@ -2,12 +2,15 @@
 // Vulkan driver can tell of it, while 64 clients use it: each request gets its one right answer,
 // the GPUs come back, and nothing stays behind. tests/gpu/faulty_vulkan.h is the driver.
 
+#include <barrier>
 #include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/gpu/faulty_runtime.h"
 #include "tests/gpu/faulty_vulkan.h"
@@ -23,6 +26,12 @@ using ::testing::HasSubstr;
 // device that works and is given up, too, does no harm there.
 constexpr std::chrono::hours kNever{1000};
 constexpr std::chrono::seconds kSoon{2};
+
+// Of chains of results that stay on a GPU.
+constexpr int kChains = 16;
+constexpr int kChainSteps = 24;
+constexpr int kFirstSteps = 4;
+constexpr uint32_t kChainCount = 5000;
 
 // Files that the process has open, or its threads.
 long EntriesOf(const char* folder) {
@@ -69,6 +78,62 @@ class GpuLossServerTest : public GpuServerTest {
     FaultyVulkan::Arm(call, fault, count);
     RunClients();
     EXPECT_EQ(FaultyVulkan::strikes(), count);
+  }
+
+  // Has the fault strike while clients add to tensors on the GPUs, and read them now and then.
+  void RunChainsWithFault(VulkanCall call, VulkanFault fault, int count = 1) {
+    StartGpus(LoadOptions());
+    // All have results on their GPUs when it does.
+    std::barrier begun(kChains, [&]() noexcept { FaultyVulkan::Arm(call, fault, count); });
+    std::vector<std::thread> clients;
+    for (int client = 0; client < kChains; ++client) {
+      clients.emplace_back([this, client, &begun] { RunChain(client, begun); });
+    }
+    for (std::thread& client : clients) client.join();
+    EXPECT_EQ(FaultyVulkan::strikes(), count);
+    for (int gpu : {0, 1}) EXPECT_GT(InfoOf(gpu).counters().kept_results(), 0u) << gpu;
+  }
+  template <class Barrier>
+  void RunChain(int client, Barrier& begun) {
+    const std::string name = absl::StrCat("chain ", client);
+    const auto call = [&](auto method, const auto& request, auto& response) {
+      grpc::ClientContext context;
+      context.AddMetadata("opserve-client", name);
+      const grpc::Status status = (server().stub().*method)(&context, request, &response);
+      EXPECT_TRUE(status.ok()) << name << ": " << status.error_message();
+    };
+    const auto create = [&](float value) {
+      v1::CreateTensorRequest request;
+      request.mutable_desc()->set_data_type(v1::DATA_TYPE_FLOAT32);
+      request.mutable_desc()->add_sizes(kChainCount);
+      request.set_payload(BytesOf(std::vector<float>(kChainCount, value)));
+      request.set_device(client % 2 == 0 ? "d3d12/first" : "d3d12/second");
+      v1::CreateTensorResponse response;
+      call(&Stub::CreateTensor, request, response);
+      return response.tensor();
+    };
+    const std::string value = create(static_cast<float>(client));
+    const std::string one = create(1);
+    v1::ExecuteRequest add;
+    add.set_operator_("ELEMENT_WISE_ADD");
+    for (const std::string& input : {value, one}) {
+      add.add_inputs();
+      add.add_input_places()->set_tensor(input);
+    }
+    add.mutable_output_place()->set_tensor(value);
+    v1::ReadTensorRequest read;
+    read.set_tensor(value);
+    for (int step = 1; step <= kChainSteps; ++step) {
+      if (step == kFirstSteps) begun.arrive_and_wait();
+      v1::ExecuteResponse response;
+      call(&Stub::Execute, add, response);
+      if (step % (5 + client) != 0 && step < kChainSteps) continue;
+      v1::ReadTensorResponse bytes;
+      call(&Stub::ReadTensor, read, bytes);
+      EXPECT_EQ(ValuesOf<float>(bytes.payload()),
+                std::vector<float>(kChainCount, static_cast<float>(client + step)))
+          << name << ", step " << step;
+    }
   }
 
   uint64_t losses() { return InfoOf(0).counters().losses() + InfoOf(1).counters().losses(); }
@@ -176,6 +241,30 @@ TEST_F(GpuLossServerTest, LiesAboutAWait) {
 TEST_F(GpuLossServerTest, LiesAboutAFence) {
   RunWithFault(VulkanCall::kStatus, VulkanFault::kWrong);
   EXPECT_EQ(losses(), 1u);
+  ExpectRecovery();
+}
+
+TEST_F(GpuLossServerTest, ChainsSurviveALossAtASubmission) {
+  RunChainsWithFault(VulkanCall::kSubmit, VulkanFault::kLost, 3);
+  EXPECT_GE(losses(), 1u);
+  ExpectRecovery();
+}
+
+TEST_F(GpuLossServerTest, ChainsSurviveALossAtAWait) {
+  RunChainsWithFault(VulkanCall::kWait, VulkanFault::kLost);
+  EXPECT_EQ(losses(), 1u);
+  ExpectRecovery();
+}
+
+TEST_F(GpuLossServerTest, ChainsSurviveLies) {
+  RunChainsWithFault(VulkanCall::kSubmit, VulkanFault::kWrong);
+  EXPECT_EQ(losses(), 1u);
+  ExpectRecovery();
+}
+
+TEST_F(GpuLossServerTest, ChainsSurviveWantOfMemory) {
+  RunChainsWithFault(VulkanCall::kSubmit, VulkanFault::kNoMemory);
+  EXPECT_EQ(losses(), 0u);
   ExpectRecovery();
 }
 

@@ -103,6 +103,41 @@ TEST_F(GpuResidentTest, AChainInPlaceUploadsNothingAfterItsFirstCall) {
   EXPECT_EQ(Gpu().counters().evictions(), 0);
 }
 
+// The host has them only once they are read, from where they were computed or anew.
+TEST_F(GpuResidentTest, AChainIsReadBackOnceItIsRead) {
+  StartWithGpu();
+  const Floats start = RandomFloats();
+  const std::string on_gpu = CreateOnGpu(start);
+  const std::string on_cpu = CreateFloats(start);
+  const auto chain = [&] {
+    for (int call = 0; call < 8; ++call) {
+      const std::string divisor = CreateOnGpu(RandomFloats());
+      EXPECT_EQ(Modulus(on_gpu, divisor, on_gpu), kGpu);
+      Modulus(on_cpu, divisor, on_cpu, v1::DEVICE_PREFERENCE_CPU);
+      // What unread results may have to be computed from is kept.
+      EXPECT_EQ(Delete(divisor), 1);
+    }
+  };
+  chain();
+  // The processor needs the divisors alone.
+  EXPECT_EQ(Gpu().counters().kept_results(), 8);
+  EXPECT_EQ(Gpu().counters().read_results(), 0);
+  EXPECT_EQ(Values(on_gpu), Values(on_cpu));
+  EXPECT_EQ(Gpu().counters().read_results(), 1);
+  chain();
+  FailingCall fault("->Signal", kDeviceRemoved);
+  {
+    d3d12::ScopedFaultInjector injector(fault);
+    EXPECT_EQ(Values(on_gpu), Values(on_cpu));
+  }
+  EXPECT_EQ(Gpu().counters().losses(), 1);
+  EXPECT_EQ(Gpu().counters().read_results(), 1);
+  EXPECT_EQ(Gpu().counters().recomputed_results(), 8);
+  ASSERT_TRUE(WaitUntil([this] { return Gpu().state() == v1::DEVICE_STATE_READY; }));
+  chain();
+  EXPECT_EQ(Values(on_gpu), Values(on_cpu));
+}
+
 // Room for three tensors beside what a call takes.
 TEST_F(GpuResidentTest, TensorsAreEvictedToTheHost) {
   StartWithGpu(/*budget=*/3 * d3d12::kMinBufferBytes);

@@ -79,6 +79,22 @@ void NullScript::UnsupportSequences() {
   runs_sequences_ = false;
 }
 
+void NullScript::ForgetAll() {
+  MutexLock lock(mutex_);
+  ++forgotten_;
+}
+
+void NullScript::HandOverResults() {
+  MutexLock lock(mutex_);
+  hands_over_ = true;
+}
+
+void NullScript::FailReads(int count, absl::Status status) {
+  MutexLock lock(mutex_);
+  failing_reads_ = count;
+  read_failure_ = std::move(status);
+}
+
 void NullScript::OnRun(std::function<void(std::span<const DeviceCall>)> hook) {
   MutexLock lock(mutex_);
   hook_ = std::move(hook);
@@ -120,6 +136,25 @@ absl::Status NullScript::Begin(std::span<const DeviceCall> calls) {
   return absl::OkStatus();
 }
 
+absl::Status NullScript::BeginRead() {
+  MutexLock lock(mutex_);
+  Block(gate_open_);
+  if (run_count_ >= lost_at_) return absl::UnavailableError("lost by the script");
+  if (failing_reads_ == 0) return absl::OkStatus();
+  --failing_reads_;
+  return read_failure_;
+}
+
+uint64_t NullScript::forgotten() const {
+  MutexLock lock(mutex_);
+  return forgotten_;
+}
+
+bool NullScript::HandsResultsOver() const {
+  MutexLock lock(mutex_);
+  return hands_over_;
+}
+
 void NullScript::Block(const bool& until) {
   ++blocked_;
   changed_.notify_all();
@@ -157,9 +192,7 @@ absl::Status NullDevice::Run(std::span<const DeviceCall> calls) {
       // The top of the exponent, if it is a float, so that no NaN hides it.
       if (begun.ok() && script_->TakeCorruption()) result.data[result.bytes - 1] ^= std::byte{0x40};
     }
-    if (begun.ok() && call.sequence == nullptr) {
-      Keep(call.content.id, call.output, call.invocation->output_bytes);
-    }
+    if (begun.ok() && call.sequence == nullptr) KeepResult(call);
   }
   return begun;
 }
@@ -177,6 +210,35 @@ absl::Status NullDevice::Compute(const DeviceCall& call) {
   return processor_.Run({&on_kept, 1});
 }
 
+absl::Status NullDevice::Read(ContentId content, std::span<std::byte> to) {
+  if (absl::Status begun = script_->BeginRead(); !begun.ok()) return begun;
+  MutexLock lock(mutex_);
+  ForgetIfTold();
+  const auto kept = kept_.find(content);
+  if (kept == kept_.end()) return absl::NotFoundError("not kept");
+  std::copy_n(kept->second.begin(), to.size(), to.begin());
+  ++transfers_.read_results;
+  return absl::OkStatus();
+}
+
+void NullDevice::KeepResult(const DeviceCall& call) {
+  const uint64_t bytes = call.invocation->output_bytes;
+  Keep(call.content.id, call.output, bytes);
+  if (call.content.stays == nullptr || script_->HandsResultsOver()) return;
+  std::fill_n(call.output, bytes, std::byte{0xEE});
+  *call.content.stays = true;
+  MutexLock lock(mutex_);
+  ++transfers_.kept_results;
+}
+
+void NullDevice::ForgetIfTold() {
+  const uint64_t told = script_->forgotten();
+  // A run may be reading them.
+  if (told != forgotten_) forgotten_contents_.push_back(std::move(kept_));
+  if (told != forgotten_) kept_.clear();
+  forgotten_ = told;
+}
+
 TransferCounters NullDevice::transfers() const {
   MutexLock lock(mutex_);
   return transfers_;
@@ -187,16 +249,21 @@ DeviceCall NullDevice::OnKept(DeviceCall call) {
     TensorBytes& input = call.inputs[i];
     if (input.is_absent()) continue;
     const uint64_t bytes = call.invocation->input_bytes[i];
-    MutexLock lock(mutex_);
-    if (const auto kept = kept_.find(input.content()); kept != kept_.end()) {
-      ++transfers_.kept_inputs;
-      input = kept->second.data();
-      continue;
+    {
+      MutexLock lock(mutex_);
+      ForgetIfTold();
+      if (const auto kept = kept_.find(input.content()); kept != kept_.end()) {
+        ++transfers_.kept_inputs;
+        input = kept->second.data();
+        continue;
+      }
+      transfers_.uploaded_bytes += bytes;
     }
-    transfers_.uploaded_bytes += bytes;
+    input = input.Fetched();
     if (input.content() == kNoContent) continue;
     std::vector<std::byte> copy(bytes);
     input.CopyTo(copy.data(), bytes);
+    MutexLock lock(mutex_);
     transfers_.kept_bytes += bytes;
     kept_[input.content()] = std::move(copy);
   }

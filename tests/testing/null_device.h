@@ -48,6 +48,12 @@ class NullScript {
   void Unsupport(OpId op, DataType lane);
   // It runs no sequences.
   void UnsupportSequences();
+  // It forgets all that it keeps.
+  void ForgetAll();
+  // Results that may stay do not any more.
+  void HandOverResults();
+  // The next `count` reads of contents fail.
+  void FailReads(int count, absl::Status status);
   // Called in each run, before it computes, with no lock held: to let simulated time pass.
   void OnRun(std::function<void(std::span<const DeviceCall>)> hook);
 
@@ -62,6 +68,10 @@ class NullScript {
 
   // What one run is to do.
   absl::Status Begin(std::span<const DeviceCall> calls);
+  absl::Status BeginRead();
+  // How often it was to forget all.
+  uint64_t forgotten() const;
+  bool HandsResultsOver() const;
   bool TakeCorruption();
   bool Supports(OpId op, DataType lane) const;
   bool RunsSequences() const;
@@ -84,10 +94,15 @@ class NullScript {
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
   bool corrupts_all_ ABSL_GUARDED_BY(mutex_) = false;
   bool runs_sequences_ ABSL_GUARDED_BY(mutex_) = true;
+  bool hands_over_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
+  int failing_reads_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status read_failure_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Computes like the processor, as far as its script lets it. Keeps for ever what has a ContentId,
 // of inputs and results of operators, and looks at nothing but that when it sees the id again.
+// Results that may stay do: it writes garbage to their outputs.
 class NullDevice final : public ComputeDevice {
  public:
   NullDevice(DeviceProfile profile, std::shared_ptr<NullScript> script)
@@ -96,6 +111,7 @@ class NullDevice final : public ComputeDevice {
   const DeviceProfile& profile() const override { return profile_; }
   bool Supports(OpId op, DataType lane) const override;
   absl::Status Run(std::span<const DeviceCall> calls) override;
+  absl::Status Read(ContentId content, std::span<std::byte> to) override;
   TransferCounters transfers() const override;
 
  private:
@@ -103,12 +119,18 @@ class NullDevice final : public ComputeDevice {
   // The call with the bytes that are kept.
   DeviceCall OnKept(DeviceCall call);
   void Keep(ContentId content, const std::byte* data, uint64_t bytes);
+  // Keeps the result of a call; it may stay.
+  void KeepResult(const DeviceCall& call);
+  void ForgetIfTold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const DeviceProfile profile_;
   const std::shared_ptr<NullScript> script_;
   CpuDevice processor_{1};
   mutable Mutex mutex_;
   std::map<ContentId, std::vector<std::byte>> kept_ ABSL_GUARDED_BY(mutex_);
+  uint64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::map<ContentId, std::vector<std::byte>>> forgotten_contents_
+      ABSL_GUARDED_BY(mutex_);
   TransferCounters transfers_ ABSL_GUARDED_BY(mutex_);
 };
 

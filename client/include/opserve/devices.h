@@ -35,6 +35,9 @@ struct DeviceCounters {
   uint64_t uploaded_bytes = 0;          // to it, with what lies between tensors (GPU)
   uint64_t kept_inputs = 0;             // not uploaded, because it kept a copy (GPU)
   uint64_t evictions = 0;               // copies that it gave up to use their memory (GPU)
+  uint64_t kept_results = 0;            // kept, and not handed to the server's memory (GPU)
+  uint64_t read_results = 0;            // of these, read from it later (GPU)
+  uint64_t recomputed_results = 0;      // of these, computed again, as it had them no more (GPU)
 
   // Mean number of requests of its batches; 0 where it ran none.
   double AverageBatch() const;

@@ -47,7 +47,7 @@ class WholeInputs {
               HostBufferPool& buffers) {
     pointers_.reserve(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
-      pointers_.push_back(inputs[i].data());
+      pointers_.push_back(inputs[i].Fetched().data());
       if (!IsInPieces(inputs[i])) continue;
       const HostBuffer& whole = gathered_.emplace_back(buffers.Take(bytes[i]));
       inputs[i].CopyTo(whole.data(), bytes[i]);
@@ -80,8 +80,11 @@ absl::Status CpuDevice::Run(std::span<const DeviceCall> calls) {
 
 void CpuDevice::RunOne(const DeviceCall& call) {
   const Invocation& invocation = *call.invocation;
-  const std::span inputs =
-      std::span(call.inputs).first(static_cast<size_t>(TraitsOf(invocation.op).input_count()));
+  std::array<TensorBytes, kMaxInputs> fetched;
+  std::transform(call.inputs.begin(), call.inputs.end(), fetched.begin(),
+                 [](const TensorBytes& input) { return input.Fetched(); });
+  const auto inputs = std::span<const TensorBytes>(fetched).first(
+      static_cast<size_t>(TraitsOf(invocation.op).input_count()));
   if (call.output == nullptr) {
     executor_.RunInPlace(invocation, inputs, call.in_place);
     return;

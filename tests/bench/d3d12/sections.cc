@@ -29,6 +29,9 @@ std::span<const BenchSection> AllSections() {
        "Chains of ROUND on an input that the device keeps: one submission, against a call per "
        "step.",
        &MeasureChains},
+      {"unread",
+       "Chains of 8 calls in place whose last result is read back, against reading back each.",
+       &MeasureUnreadResults},
       {"cold", "A new device and its first calls, against the same when it is warm.",
        &MeasureColdStart},
       {"pipelines", "Having the driver make a kernel's pipeline, the first time and again.",

@@ -23,6 +23,7 @@ absl::Status MeasureInFlight(BenchContext& context, SectionResult& result);
 absl::Status MeasureCalls(BenchContext& context, SectionResult& result);
 absl::Status MeasureKeptInputs(BenchContext& context, SectionResult& result);
 absl::Status MeasureChains(BenchContext& context, SectionResult& result);
+absl::Status MeasureUnreadResults(BenchContext& context, SectionResult& result);
 absl::Status MeasureColdStart(BenchContext& context, SectionResult& result);
 absl::Status MeasurePipelines(BenchContext& context, SectionResult& result);
 absl::Status MeasurePlacedTensors(BenchContext& context, SectionResult& result);

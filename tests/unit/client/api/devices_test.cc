@@ -52,6 +52,9 @@ v1::DeviceInfo Gpu() {
   counters.set_uploaded_bytes(17);
   counters.set_kept_inputs(18);
   counters.set_evictions(19);
+  counters.set_kept_results(20);
+  counters.set_read_results(21);
+  counters.set_recomputed_results(22);
   return gpu;
 }
 
@@ -96,6 +99,9 @@ TEST(DevicesTest, EveryCounterIsDecoded) {
   EXPECT_EQ(counters.uploaded_bytes, 17u);
   EXPECT_EQ(counters.kept_inputs, 18u);
   EXPECT_EQ(counters.evictions, 19u);
+  EXPECT_EQ(counters.kept_results, 20u);
+  EXPECT_EQ(counters.read_results, 21u);
+  EXPECT_EQ(counters.recomputed_results, 22u);
 }
 
 TEST(DevicesTest, TheAverageBatchWeighsBySize) {

@@ -48,7 +48,10 @@ DeviceInfo Gpu() {
                   .moved = 5,
                   .uploaded_bytes = 6,
                   .kept_inputs = 7,
-                  .evictions = 8};
+                  .evictions = 8,
+                  .kept_results = 9,
+                  .read_results = 10,
+                  .recomputed_results = 11};
   return gpu;
 }
 
@@ -114,7 +117,8 @@ TEST(DeviceReportTest, ProgramsGetEverything) {
     "counters": {"requests": 12345,
                  "batches": [{"size": 1, "count": 3}, {"size": 4, "count": 2}],
                  "verified": 50, "mismatches": 2, "faults": 1, "losses": 4, "moved": 5,
-                 "uploaded_bytes": 6, "kept_inputs": 7, "evictions": 8}})"));
+                 "uploaded_bytes": 6, "kept_inputs": 7, "evictions": 8,
+                 "kept_results": 9, "read_results": 10, "recomputed_results": 11}})"));
   EXPECT_EQ(ToJson(Cpu())["counters"]["batches"], nlohmann::ordered_json::array());
 }
 

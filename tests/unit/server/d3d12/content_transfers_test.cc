@@ -50,6 +50,55 @@ TEST_F(ContentTransfersTest, WithoutCopiesAllIsOneUpload) {
   EXPECT_THAT(Uploads(), ElementsAre(Pair(0, 999)));
 }
 
+// Bytes that are fetched from another place, as another content if they are not the same any more.
+class FakeUnreadBytes final : public UnreadBytes {
+ public:
+  ContentId content() const override { return content_; }
+  TensorBytes Fetch() override {
+    ++fetches;
+    content_ = 9;
+    return {bytes_.data(), content_};
+  }
+  int fetches = 0;
+
+ private:
+  std::atomic<ContentId> content_ = 7;
+  const std::vector<std::byte> bytes_ = std::vector<std::byte>(100);
+};
+
+TEST_F(ContentTransfersTest, UnreadInputsAreFetchedWhereNoCopyIsKept) {
+  FakeUnreadBytes unread;
+  Keep(7, 100);
+  TensorBytes input(unread);
+  BringInput(0, 100, input, transfers_);
+  EXPECT_TRUE(input.is_absent());
+  EXPECT_EQ(unread.fetches, 0);
+  EXPECT_THAT(transfers_.kept_inputs(), SizeIs(1));
+  cache_.Drop(7);
+  // Where copies are not to be read, and where there is none.
+  Transfers without(cache_, /*reads_copies=*/false);
+  for (Transfers* transfers : {&without, &transfers_}) {
+    TensorBytes other(unread);
+    BringInput(256, 100, other, *transfers);
+    EXPECT_FALSE(other.is_unread());
+    EXPECT_NE(other.data(), nullptr);
+  }
+  EXPECT_EQ(unread.fetches, 2);
+  // What is kept from then on is what was fetched.
+  ASSERT_THAT(transfers_.new_inputs(), SizeIs(1));
+  EXPECT_EQ(transfers_.new_inputs()[0].content, 9u);
+  EXPECT_THAT(without.new_inputs(), IsEmpty());
+}
+
+TEST_F(ContentTransfersTest, TellsWhichResultsAreKept) {
+  transfers_.AddResult(0, 0, 100, {.id = 7});
+  transfers_.AddResult(0, 256, 100 * kMinBufferBytes, {.id = 8});
+  transfers_.TakeRoom();
+  EXPECT_TRUE(transfers_.IsKept(7));
+  EXPECT_FALSE(transfers_.IsKept(8));
+  EXPECT_FALSE(transfers_.IsKept(9));
+}
+
 TEST_F(ContentTransfersTest, UploadsGoAroundCopies) {
   Keep(7, 100);
   // In no order; the plan is the last.

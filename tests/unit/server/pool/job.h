@@ -45,10 +45,15 @@ class PoolJob final : public Job {
   // Called in Prepare; may throw.
   void OnPrepare(std::function<void()> hook) { on_prepare_ = std::move(hook); }
 
+  // Lets a device keep the result, as `content`, in place of handing it over.
+  void LetStay(ContentId content) { content_ = {.id = content, .stays = &stays_}; }
+
   absl::StatusOr<DeviceCall> Prepare(DeviceKind) override {
     if (on_prepare_) on_prepare_();
     if (!prepare_status_.ok()) return prepare_status_;
-    return call_.CallInto(output_.data());
+    DeviceCall call = call_.CallInto(output_.data());
+    call.content = content_;
+    return call;
   }
 
   void Answer(const RunRecord& record) override {
@@ -74,6 +79,13 @@ class PoolJob final : public Job {
     if (difference_) return absl::DataLossError(difference_->ToString());
     return refusal_;
   }
+
+  // Whether these bytes are the right result.
+  bool IsResult(const std::byte* bytes) const {
+    return !FirstDifference(call_.invocation(), expected_.data(), bytes);
+  }
+  // Whether the device has not handed the result over. Once it is answered.
+  bool stays() const { return stays_; }
 
   // Of the answer.
   RunRecord record() const {
@@ -101,6 +113,8 @@ class PoolJob final : public Job {
   std::vector<std::byte> output_;
   absl::Status prepare_status_;
   std::function<void()> on_prepare_;
+  ResultContent content_;
+  bool stays_ = false;
 
   mutable Mutex mutex_;
   std::condition_variable_any changed_;

@@ -35,8 +35,18 @@ absl::Status ModelDevice::Run(std::span<const DeviceCall> calls) {
   };
   for (const DeviceCall& call : calls) {
     if (call.sequence == nullptr) {
-      up += InputBytes(*call.invocation);
-      down += call.invocation->output_bytes;
+      for (size_t i = 0; i < call.inputs.size(); ++i) {
+        const ContentId content = call.inputs[i].content();
+        if (!kept_.contains(content)) up += call.invocation->input_bytes[i];
+        if (content != kNoContent) kept_.insert(content);
+      }
+      const ResultContent& result = call.content;
+      if (result.id != kNoContent) kept_.insert(result.id);
+      if (result.stays != nullptr) {
+        *result.stays = true;
+      } else {
+        down += call.invocation->output_bytes;
+      }
       add_kernel(*call.invocation);
       continue;
     }

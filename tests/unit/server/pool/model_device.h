@@ -7,6 +7,7 @@
 #define OPSERVE_TESTS_UNIT_SERVER_POOL_MODEL_DEVICE_H_
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -33,7 +34,8 @@ struct ModelSpeeds {
 Clock::Duration ModelTime(const ModelSpeeds& speeds, uint64_t up_bytes, uint64_t down_bytes,
                           uint64_t kernels, uint64_t kernel_bytes);
 
-// Supports all that the processor does. Not thread-safe, as the clock is not.
+// Supports all that the processor does. Has what it has seen by its ContentId, and keeps results
+// that may stay. Not thread-safe, as the clock is not.
 class ModelDevice final : public ComputeDevice {
  public:
   // `clock` must outlive the device.
@@ -49,6 +51,7 @@ class ModelDevice final : public ComputeDevice {
   const DeviceProfile profile_;
   const ModelSpeeds speeds_;
   SimulatedClock& clock_;
+  std::set<ContentId> kept_;
 };
 
 }  // namespace opserve::testing
