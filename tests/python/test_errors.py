@@ -132,6 +132,7 @@ def test_other_threads_go_on_while_a_call_waits(wait):
         outcome.append(raised.value)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         with opserve.connect(address, connect_timeout=0, max_attempts=1, timeout=10) as client:
             thread = threading.Thread(target=call)

@@ -58,7 +58,7 @@ void ReadSetting(const std::string& name, nb::handle value, CallSettings& settin
 
 }  // namespace
 
-CallSettings ReadSettings(nb::dict keywords) {
+CallSettings ReadSettings(const nb::dict& keywords) {
   CallSettings settings;
   for (const auto& [name, value] : keywords) {
     ReadSetting(nb::cast<std::string>(name), value, settings);

@@ -42,7 +42,7 @@ struct CallSettings {
 };
 
 // Throws a TypeError for keywords that there are not, and BadArguments for values.
-CallSettings ReadSettings(nanobind::dict keywords);
+CallSettings ReadSettings(const nanobind::dict& keywords);
 
 // Seconds as a time; None and infinity: for ever.
 absl::Duration SecondsAsTime(nanobind::handle seconds, const char* name);

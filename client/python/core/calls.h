@@ -24,10 +24,10 @@ namespace opserve::python {
 // The arguments of a method of opserve/_operators.py.
 struct MethodArguments {
   const Operation& operation;
-  nanobind::tuple inputs;
-  nanobind::tuple attributes;
-  nanobind::object out;
-  nanobind::dict settings;
+  const nanobind::tuple& inputs;
+  const nanobind::tuple& attributes;
+  const nanobind::object& out;
+  const nanobind::dict& settings;
 };
 
 // A call that can be sent, with what keeps its memory.

@@ -47,7 +47,7 @@ void MakeOperation(Operation* self, std::string name, const Inputs& inputs,
 }
 
 // Options of `connect`, as keywords with the names of the C++ members.
-ClientOptions ReadClientOptions(nb::dict given) {
+ClientOptions ReadClientOptions(const nb::dict& given) {
   ClientOptions options;
   for (const auto& [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
@@ -115,7 +115,7 @@ void BindCalls(nb::module_& module) {
                           "A call under way. It goes on when nobody has it any more.")
       .def(
           "result",
-          [](PendingCall& call, nb::object timeout) {
+          [](PendingCall& call, const nb::object& timeout) {
             return call.Result(SecondsAsTime(timeout, "timeout"));
           },
           "timeout"_a.none() = nb::none(),
@@ -150,10 +150,10 @@ void BindTensors(nb::module_& module) {
       .def("delete", &ResidentTensor::Delete,
            "Tells the server that it is not needed any more; does not wait.")
       .def(
-          "__enter__", [](nb::object self) { return self; },
+          "__enter__", [](const nb::object& self) { return self; },
           nb::sig("def __enter__(self) -> typing.Self"))
       .def(
-          "__exit__", [](ResidentTensor& tensor, nb::args) { tensor.Delete(); },
+          "__exit__", [](ResidentTensor& tensor, const nb::args&) { tensor.Delete(); },
           nb::sig("def __exit__(self, *args: object) -> None"))
       .def_prop_ro(
           "id", [](const ResidentTensor& tensor) { return tensor.handle().id; },
@@ -219,12 +219,13 @@ void BindServer(nb::module_& module) {
                    [](const ServerInfo& info) { return info.shared_memory.has_value(); });
 }
 
-void BindConnection(nb::module_& module) {
+void BindStreams(nb::module_& module) {
   nb::class_<StreamObject>(module, "StreamObject")
       .def(
           "start",
-          [](StreamObject& stream, const Operation& operation, AnyTuple inputs, AnyTuple attributes,
-             nb::object out, Keywords settings, const CompletionQueue* queue, nb::object token) {
+          [](StreamObject& stream, const Operation& operation, const AnyTuple& inputs,
+             const AnyTuple& attributes, const nb::object& out, const Keywords& settings,
+             const CompletionQueue* queue, const nb::object& token) {
             return stream.Start({operation, inputs, attributes, out, settings},
                                 TargetOf(queue, token));
           },
@@ -232,31 +233,34 @@ void BindConnection(nb::module_& module) {
           "queue"_a.none() = nb::none(), "token"_a.none() = nb::none())
       .def(
           "finish",
-          [](StreamObject& stream, nb::object timeout) {
+          [](StreamObject& stream, const nb::object& timeout) {
             stream.Finish(SecondsAsTime(timeout, "timeout"));
           },
           "timeout"_a.none() = nb::none());
+}
+
+void BindConnection(nb::module_& module) {
   nb::class_<Connection>(module, "Connection")
       .def(
           "__init__",
-          [](Connection* self, const std::string& target, Keywords options) {
+          [](Connection* self, const std::string& target, const Keywords& options) {
             new (self) Connection(target, ReadClientOptions(options));
           },
           "target"_a, "options"_a)
       .def("close", &Connection::Close)
       .def(
           "run",
-          [](Connection& connection, const Operation& operation, AnyTuple inputs,
-             AnyTuple attributes, nb::object out, Keywords settings) {
+          [](Connection& connection, const Operation& operation, const AnyTuple& inputs,
+             const AnyTuple& attributes, const nb::object& out, const Keywords& settings) {
             return nb::borrow<nb::any>(
                 connection.Run({operation, inputs, attributes, out, settings}));
           },
           "operation"_a, "inputs"_a, "attributes"_a, "out"_a.none(), "settings"_a)
       .def(
           "start",
-          [](Connection& connection, const Operation& operation, AnyTuple inputs,
-             AnyTuple attributes, nb::object out, Keywords settings, const CompletionQueue* queue,
-             nb::object token) {
+          [](Connection& connection, const Operation& operation, const AnyTuple& inputs,
+             const AnyTuple& attributes, const nb::object& out, const Keywords& settings,
+             const CompletionQueue* queue, const nb::object& token) {
             return connection.Start({operation, inputs, attributes, out, settings},
                                     TargetOf(queue, token));
           },
@@ -265,7 +269,7 @@ void BindConnection(nb::module_& module) {
       .def(
           "open_stream",
           [](Connection& connection, uint64_t piece_bytes, uint64_t max_bytes_in_flight,
-             nb::object timeout) {
+             const nb::object& timeout) {
             StreamOptions options;
             options.piece_bytes = piece_bytes;
             options.max_bytes_in_flight = max_bytes_in_flight;
@@ -276,21 +280,23 @@ void BindConnection(nb::module_& module) {
       .def(
           "add_step",
           [](Connection& connection, StepSequence& sequence, const Operation& operation,
-             AnyTuple inputs, AnyTuple attributes, nb::object out, Keywords settings) {
+             const AnyTuple& inputs, const AnyTuple& attributes, const nb::object& out,
+             const Keywords& settings) {
             return connection.AddStep(sequence, {operation, inputs, attributes, out, settings});
           },
           "sequence"_a, "operation"_a, "inputs"_a, "attributes"_a, "out"_a.none(), "settings"_a)
       .def(
           "start_sequence",
-          [](Connection& connection, StepSequence& sequence, Keywords settings,
-             const CompletionQueue* queue, nb::object token) {
+          [](Connection& connection, StepSequence& sequence, const Keywords& settings,
+             const CompletionQueue* queue, const nb::object& token) {
             return sequence.Start(*connection.client(), settings, TargetOf(queue, token));
           },
           "sequence"_a, "settings"_a, "queue"_a.none() = nb::none(), "token"_a.none() = nb::none())
       .def(
           "create_tensor",
-          [](Connection& connection, nb::object array, nb::object ttl, std::string label,
-             bool skip_if_known, std::optional<std::string> placement, std::string device) {
+          [](Connection& connection, const nb::object& array, const nb::object& ttl,
+             std::string label, bool skip_if_known, const std::optional<std::string>& placement,
+             std::string device) {
             return connection.CreateTensor(
                 array, ResidentOptionsOf(ttl, std::move(label), skip_if_known, placement,
                                          std::move(device)));
@@ -298,8 +304,9 @@ void BindConnection(nb::module_& module) {
           "array"_a, "ttl"_a.none(), "label"_a, "skip_if_known"_a, "placement"_a.none(), "device"_a)
       .def(
           "create_zeros",
-          [](Connection& connection, nb::object shape, nb::object dtype, nb::object ttl,
-             std::string label, std::optional<std::string> placement, std::string device) {
+          [](Connection& connection, const nb::object& shape, const nb::object& dtype,
+             const nb::object& ttl, std::string label, const std::optional<std::string>& placement,
+             std::string device) {
             return connection.CreateZeros(
                 shape, dtype,
                 ResidentOptionsOf(ttl, std::move(label), false, placement, std::move(device)));
@@ -321,6 +328,7 @@ NB_MODULE(_core, module) {
   BindCalls(module);
   BindTensors(module);
   BindServer(module);
+  BindStreams(module);
   BindConnection(module);
 }
 

@@ -220,7 +220,8 @@ bool IsPlainNumber(nb::handle object) {
   return PyFloat_CheckExact(object.ptr()) || PyLong_CheckExact(object.ptr());
 }
 
-OperandList MakeOperands(const Operation& operation, nb::tuple inputs, const Regions& regions) {
+OperandList MakeOperands(const Operation& operation, const nb::tuple& inputs,
+                         const Regions& regions) {
   std::vector<std::optional<Operand>> operands = Collect(operation, inputs, regions);
   OperandList list;
   list.is_single = true;

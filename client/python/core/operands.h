@@ -88,7 +88,7 @@ struct OperandList {
   DataType result_type = DataType::kUnknown;
 };
 // None leaves an optional input out.
-OperandList MakeOperands(const Operation& operation, nanobind::tuple inputs,
+OperandList MakeOperands(const Operation& operation, const nanobind::tuple& inputs,
                          const Regions& regions);
 
 // Where a result goes that is not to be a new array.

@@ -75,7 +75,7 @@ Attribute AttributeOf(const std::string& name, nb::handle value) {
 
 }  // namespace
 
-std::vector<Attribute> AttributesOf(const Operation& operation, nb::tuple values,
+std::vector<Attribute> AttributesOf(const Operation& operation, const nb::tuple& values,
                                     DataType tensor_type) {
   std::vector<Attribute> attributes;
   for (size_t i = 0; i < operation.attributes.size(); ++i) {

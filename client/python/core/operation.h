@@ -41,7 +41,7 @@ struct Operation {
 // Values of `operation`'s attributes. None leaves one out, or stands for `tensor_type` where the
 // attribute names that and it is known. Throws BadArguments for what is no
 // string, number or sequence of integers.
-std::vector<Attribute> AttributesOf(const Operation& operation, nanobind::tuple values,
+std::vector<Attribute> AttributesOf(const Operation& operation, const nanobind::tuple& values,
                                     DataType tensor_type);
 
 }  // namespace opserve::python

@@ -99,7 +99,7 @@ void StepSequence::AddOutput(const StepValue& value) {
   forms_.push_back({nb::object(), value.is_single});
 }
 
-std::unique_ptr<PendingCall> StepSequence::Start(Client& client, nb::dict keywords,
+std::unique_ptr<PendingCall> StepSequence::Start(Client& client, const nb::dict& keywords,
                                                  CompletionTarget completion) {
   GiveUpNow();
   const CallSettings settings = ReadSettings(keywords);

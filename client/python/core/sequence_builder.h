@@ -30,7 +30,7 @@ class StepSequence {
 
   // Sends what was written down. Results in the order of outputs(); without any, that of the last
   // step.
-  std::unique_ptr<PendingCall> Start(Client& client, nanobind::dict settings,
+  std::unique_ptr<PendingCall> Start(Client& client, const nanobind::dict& settings,
                                      CompletionTarget completion);
   // The steps that are outputs.
   std::vector<uint32_t> outputs() const;

@@ -19,7 +19,16 @@ from opserve._client import (
     Tls,
     connect,
 )
-from opserve._core import Call, Device, ExecutionInfo, Limits, Region, ResidentTensor, ServerInfo, Value
+from opserve._core import (
+    Call,
+    Device,
+    ExecutionInfo,
+    Limits,
+    Region,
+    ResidentTensor,
+    ServerInfo,
+    Value,
+)
 from opserve._errors import (
     AbortedError,
     AlreadyExistsError,

@@ -238,7 +238,10 @@ class Stream(Operators[Call]):
 
 
 class AsyncStream(Operators[Awaitable[Array]]):
-    """A stream whose calls are awaitables, from `AsyncClient.stream`."""
+    """A stream whose calls are awaitables, from `AsyncClient.stream`.
+
+    The end of the block waits for all of them, on a thread of the event loop's executor.
+    """
 
     def __init__(self, stream: _core.StreamObject, completions: Completions) -> None:
         """For `AsyncClient.stream`."""
