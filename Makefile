@@ -28,7 +28,7 @@ RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
 # What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
 SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all tests/gpu/all
-UNSANITIZED_LABELS := slow|bench|fuzz|ghz|package|demo|soak
+UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak
 # The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
 # gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
 UNTHREADED_TESTS := ^install_test$$|^gpu_conformance_test_|^AllWidths/

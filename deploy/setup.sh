@@ -7,7 +7,7 @@
 #   test     what the tests and the demo need beside that
 #   peers    programs that read what the server shows, each with tests of its own that are skipped without it:
 #            Prometheus, whose service stays off, Chromium with its driver, and, in a Python environment in
-#            .venv, tritonclient (goes on without where pip cannot install it)
+#            .venv, tritonclient and kubernetes-validate (goes on without where pip cannot install them)
 #   lint     clang-format, clang-tidy, shellcheck
 #   clang    Clang with its sanitizers and libFuzzer
 #   bundle   what `make bundle` packs and uses beside what the build needs
@@ -161,6 +161,7 @@ main() {
   fi
   if [[ $mode == install && " ${groups[*]} " == *" peers "* ]]; then
     install_python tritonclient tritonclient.grpc "its test is skipped" numpy 'tritonclient[grpc]'
+    install_python kubernetes-validate "kubernetes_validate, grpc" "its tests are skipped" grpcio kubernetes-validate
   fi
   if [[ $mode == install && " ${groups[*]} " == *" python "* ]]; then
     # The versions that client/python/pyproject.toml wants.
