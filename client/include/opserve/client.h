@@ -59,15 +59,16 @@ using ExecuteCallback = CallCallback<Tensor>;
 //
 // Errors keep the server's code and message; errors.h decodes the rest. Beside those of the server,
 // calls fail with DEADLINE_EXCEEDED when their time is up, CANCELLED where Call::Cancel gave them
-// up, UNAVAILABLE when the server cannot be
-// reached, and DATA_LOSS when a response contradicts itself.
+// up, UNAVAILABLE when the server cannot be reached, and DATA_LOSS when a response contradicts
+// itself.
 //
-// Memory. Inputs are sent from where they lie. When a call is over, by its return, its callback or
-// its handle, nothing refers to their memory any more, whatever the outcome; until then it must
-// stay valid and unchanged. So a call may outlive its deadline, or its being cancelled: where the
-// socket has not taken what is being written 100 ms later, the connection is shut down and made
-// anew, and other calls in flight on it fail with UNAVAILABLE, which is retried. Threads of gRPC
-// may take seconds to notice, usually at most 10, before such a call is over.
+// Memory. Inputs are sent from where they lie, or copied once to memory that is shared with a
+// server on this machine: see ClientOptions::max_shared_bytes. When a call is over, by its return,
+// its callback or its handle, nothing refers to their memory any more, whatever the outcome; until
+// then it must stay valid and unchanged. So a call may outlive its deadline, or its being
+// cancelled: where the socket has not taken what is being written 100 ms later, the connection is
+// shut down and made anew, and other calls in flight on it fail with UNAVAILABLE, which is retried.
+// Threads of gRPC may take seconds to notice, usually at most 10, before such a call is over.
 class Client {
  public:
   // Connects to "host:port" or "unix:/path". INVALID_ARGUMENT for a malformed target or options,
