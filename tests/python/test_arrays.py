@@ -152,7 +152,7 @@ def test_no_elements_and_no_array(client):
 MEASURE = """
 import sys
 import numpy as np, opserve
-client = opserve.connect(sys.argv[1])
+client = opserve.connect(sys.argv[1], max_shared_bytes=0)
 client.is_nan(np.zeros(16, np.float32))
 base = np.zeros((8192, 4096), np.float32) + 1
 x = eval(sys.argv[2])
@@ -176,6 +176,20 @@ def test_memory_shows_what_is_copied(server, view, is_copied):
     grown = float(subprocess.run([sys.executable, "-c", MEASURE, server.address, view], capture_output=True,
                                  text=True, check=True, timeout=120).stdout)
     assert (grown > 128) == is_copied, f"{grown:.0f} MiB"
+
+
+def test_large_arrays_go_through_shared_memory_by_themselves(server):
+    x = np.linspace(-9, 9, 1 << 17, dtype=np.float32)
+    with opserve.connect(server.address) as client:
+        client.abs(x)  # which tells how large such results are
+        calls = [client.start.abs(x) for _ in range(2)]
+        assert [call.info().path for call in calls] == ["SHARED_MEMORY"] * 2
+        assert all((call.result() == np.abs(x)).all() for call in calls)
+        kept = calls[0].result()
+    assert (kept == np.abs(x)).all(), "also when the client is gone"
+    with opserve.connect(server.address, max_shared_bytes=0) as client:
+        client.abs(x)
+        assert client.start.abs(x).info().path == "MESSAGE"
 
 
 def test_memory_shows_that_results_in_out_are_not_made_twice(server):

@@ -67,6 +67,8 @@ ClientOptions ReadClientOptions(const nb::dict& given) {
       options.max_message_bytes = nb::cast<int>(value);
     } else if (name == "idle_buffer_bytes") {
       options.idle_buffer_bytes = nb::cast<uint64_t>(value);
+    } else if (name == "max_shared_bytes") {
+      options.max_shared_bytes = nb::cast<uint64_t>(value);
     } else if (name == "tls") {
       options.tls = TlsOptions{nb::cast<std::string>(value.attr("root_certificates")),
                                nb::cast<std::string>(value.attr("client_certificate")),
@@ -110,7 +112,10 @@ void BindCalls(nb::module_& module) {
               "Runs that the server started; above 1: a device failed.")
       .def_ro("verified", &ExecutionInfo::verified,
               "Whether the result was compared with the CPU's.")
-      .def_ro("sends", &ExecutionInfo::sends, "How often the client sent the call.");
+      .def_ro("sends", &ExecutionInfo::sends, "How often the client sent the call.")
+      .def_prop_ro(
+          "path", [](const ExecutionInfo& info) { return std::string(NameOf(info.path)); },
+          "How the arrays travelled: MESSAGE, or SHARED_MEMORY by the client's own choice.");
   nb::class_<PendingCall>(module, "Call",
                           "A call under way. It goes on when nobody has it any more.")
       .def(

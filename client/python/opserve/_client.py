@@ -50,6 +50,7 @@ def connect(
     max_attempts: int = 5,
     max_message_bytes: int = -1,
     idle_buffer_bytes: int = 64 << 20,
+    max_shared_bytes: int = 256 << 20,
 ) -> Client:
     """Connects to a server, "host:port" or "unix:/path".
 
@@ -62,11 +63,13 @@ def connect(
     max_attempts: of a call that fails before it ran; 1 never tries again.
     max_message_bytes: largest message; negative: only the server's limit.
     idle_buffer_bytes: memory of results that is kept for the next ones.
+    max_shared_bytes: memory through which large arrays go to a server on this machine and back; 0: none do.
     """
     options: dict[str, Any] = {
         "timeout": timeout, "connect_timeout": connect_timeout, "bearer_token": bearer_token,
         "client_name": client_name, "channels": channels, "max_attempts": max_attempts,
         "max_message_bytes": max_message_bytes, "idle_buffer_bytes": idle_buffer_bytes,
+        "max_shared_bytes": max_shared_bytes,
     }
     if tls:
         options["tls"] = Tls() if tls is True else tls
