@@ -113,11 +113,11 @@ class InferStream final : public StreamHandler, private InferJob::Owner, private
     return {slices.data(), slices.size()};
   }
 
-  void Answer(const absl::Status& status, grpc::ByteBuffer message) {
+  void Answer(const absl::Status& status, const grpc::ByteBuffer& message) {
     if (parts_.observer != nullptr) {
       ReportEnd(*parts_.observer, record_, status, message.Length(), *this);
     }
-    call_.Write(std::move(message));
+    call_.Write(message);
   }
 
   const ExecuteParts& parts_;

@@ -22,8 +22,8 @@ void InferJob::Start(grpc::ByteBuffer& bytes, Clock::TimePoint deadline) {
 
 absl::Status InferJob::Accept(grpc::ByteBuffer& bytes, Clock::TimePoint deadline,
                               ReceivedMessage& payloads) {
-  constexpr int kRawField = inference::ModelInferRequest::kRawInputContentsFieldNumber;
-  absl::Status status = payloads.Read(bytes, infer_, kRawField);
+  constexpr int kRawInputField = inference::ModelInferRequest::kRawInputContentsFieldNumber;
+  absl::Status status = payloads.Read(bytes, infer_, kRawInputField);
   // The log names what it can.
   job_.request().set_request_id(infer_.id());
   if (!status.ok()) return status;

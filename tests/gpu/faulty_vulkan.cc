@@ -181,6 +181,12 @@ VkResult EnumeratePhysicalDevices(VkInstance instance, uint32_t* count,
 // Those of the real adapter, with VK_EXT_memory_budget or without it.
 VkResult EnumerateDeviceExtensionProperties(VkPhysicalDevice adapter, const char* layer,
                                             uint32_t* count, VkExtensionProperties* properties) {
+  // The loader does not know these.
+  for (const VkPhysicalDevice odd : OddAdapters()) {
+    if (adapter != odd) continue;
+    *count = 0;
+    return VK_SUCCESS;
+  }
   Model& model = Model::Get();
   MutexLock lock(model.mutex);
   if (properties != nullptr) ++model.extension_lists;

@@ -154,11 +154,11 @@ int RunBench(const CommandLine& line) {
   report.Write(HeadText(head));
   const std::vector<SectionResult> results = RunSections(line, **context, report);
   report.Write(EndText(head, results));
-  const bool is_written = WriteFile(line.report_path, report.text()) &
-                          WriteFile(line.json_path, JsonText(head, results));
+  const bool is_report_written = WriteFile(line.report_path, report.text());
+  const bool is_json_written = WriteFile(line.json_path, JsonText(head, results));
   const bool has_failed = std::any_of(results.begin(), results.end(),
                                       [](const auto& result) { return !result.status.ok(); });
-  if (!is_written || has_failed) return kFailed;
+  if (!is_report_written || !is_json_written || has_failed) return kFailed;
   return head.is_software ? kNoHardware : kMeasured;
 }
 
