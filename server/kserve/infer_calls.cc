@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "google/protobuf/wire_format_lite.h"
 #include "server/kserve/infer_job.h"
 #include "server/rpc/message_bytes.h"
 #include "server/wire/wire_message.h"
@@ -86,7 +85,6 @@ class InferStream final : public StreamHandler, private InferJob::Owner, private
   RequestRecord* record() override { return parts_.observer == nullptr ? nullptr : &record_; }
 
   void OnInferred(const inference::ModelInferResponse& response, OutgoingPayload payload) override {
-    // The inner message's length counts the payload, which is not copied.
     call_.Guard([&] { Answer(absl::OkStatus(), ComposeWithin(response, payload)); });
     call_.Release();
   }
@@ -101,7 +99,8 @@ class InferStream final : public StreamHandler, private InferJob::Owner, private
     call_.Release();
   }
 
-  // `response` with its payload as the only field of a ModelStreamInferResponse.
+  // `response` with its payload, which is not copied, as the only field of a
+  // ModelStreamInferResponse.
   static grpc::ByteBuffer ComposeWithin(const inference::ModelInferResponse& response,
                                         OutgoingPayload& payload) {
     const grpc::ByteBuffer inner = ComposeMessage(response, {&payload, 1}, kRawField);
