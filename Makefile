@@ -247,6 +247,12 @@ install: packages ## Install programs, library and headers below PREFIX
 	@ninja -C $(RELEASE) -j $(JOBS)
 	@cmake --install $(RELEASE) --prefix $(PREFIX)
 
+.PHONY: deb
+deb: bundle-programs ## Pack build/opserve-server_VERSION_amd64.deb, and those of the command and the client library
+	@cpack --config $(RELEASE)/CPackConfig.cmake -B build >build/deb.log 2>&1 || { cat build/deb.log >&2; exit 1; }
+	@rm -rf build/_CPack_Packages
+	@ls build/*.deb
+
 .PHONY: clean
 clean: ## Remove all that was built
 	@rm -rf build

@@ -10,7 +10,7 @@
 #            .venv, tritonclient and kubernetes-validate (goes on without where pip cannot install them)
 #   lint     clang-format, clang-tidy, shellcheck
 #   clang    Clang with its sanitizers and libFuzzer
-#   bundle   what `make bundle` packs and uses beside what the build needs
+#   bundle   what `make bundle` and `make deb` pack and use beside what the build needs
 #   bench    what plots need, and a Python environment in .venv with ONNX Runtime (goes on without where
 #            pip cannot install it)
 #   python   what the Python package is built from and tested with, in .venv: nanobind, scikit-build-core, pytest, mypy
@@ -37,7 +37,7 @@ declare -A packages_of=(
   [peers]="chromium chromium-driver prometheus python3-venv"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
-  [bundle]="binutils libvkd3d1 libvulkan1 patchelf"
+  [bundle]="binutils dpkg-dev libvkd3d1 libvulkan1 patchelf"
   [bench]="python3 python3-matplotlib python3-venv"
   [python]="python3-dev python3-numpy python3-venv"
   # dpkg-dev unpacks the sources; the last line is Wine with a display and a Vulkan driver.
