@@ -256,6 +256,11 @@ deb: bundle-programs ## Pack build/opserve-server_VERSION_amd64.deb, and those o
 	@rm -rf build/_CPack_Packages
 	@ls build/*.deb
 
+.PHONY: check-image
+check-image: ## Build the image without a container engine, start it, ask for its health (ARGS='--keep')
+	@deploy/setup.sh image
+	@deploy/check-image.py $(ARGS)
+
 .PHONY: clean
 clean: ## Remove all that was built
 	@rm -rf build
