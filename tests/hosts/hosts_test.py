@@ -101,6 +101,8 @@ class FaultCases:
 
     # How much what a host answers may differ from its share.
     SPREAD = 0.10
+    # Whether a host that is slow gets fewer calls.
+    SPARES_SLOW_HOSTS = True
 
     def test_hosts_get_equal_shares_and_each_call_runs_once(self):
         load = self.load(self.target())
@@ -158,7 +160,8 @@ class FaultCases:
         load.await_calls(1000)
         counts = [now - then for now, then in zip(self.farm.answered(), before)]
         self.assertGreater(counts[0], 0)
-        self.assertLess(2 * counts[0], min(counts[1:]), counts)
+        if self.SPARES_SLOW_HOSTS:
+            self.assertLess(2 * counts[0], min(counts[1:]), counts)
         self.finish(load)
 
     def test_calls_in_place_run_once_or_not_at_all_at_a_host_that_is_cut_off(self):
@@ -187,7 +190,9 @@ class ListTest(FaultCases, FarmCase):
 
 
 class NameTest(FaultCases, FarmCase):
-    """A name that has the addresses of all hosts."""
+    """A name that has the addresses of all hosts, to which gRPC's round_robin gives the same share, however slow."""
+
+    SPARES_SLOW_HOSTS = False
 
     def target(self):
         return f"dns:///{farm.NAME}:{farm.PORT}"
