@@ -129,7 +129,7 @@ int RunCommand(const CompareArguments& arguments, const Terminal& terminal) {
   if (!made.ok()) return FailFile(terminal, arguments.json, made.status());
   std::vector<Tensor> actuals;
   for (const std::string& file : arguments.actuals) {
-    absl::StatusOr<Tensor> tensor = ReadNpy(file);
+    absl::StatusOr<Tensor> tensor = ReadTensorFile(file);
     if (!tensor.ok()) return FailFile(terminal, arguments.json, tensor.status());
     actuals.push_back(*std::move(tensor));
   }
