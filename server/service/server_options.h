@@ -87,8 +87,9 @@ struct ServerOptions {
   // PoolOptions.
   uint64_t inline_bytes = uint64_t{8} << 20;
 
-  // Largest message in bytes, in each direction.
-  uint64_t max_message_bytes = uint64_t{256} << 20;
+  // Largest message in bytes, in each direction. One tensor of the largest size, and what a request
+  // or an answer says beside it, fit into one.
+  uint64_t max_message_bytes = uint64_t{257} << 20;
   // One client may have much, as it may be the only one, but leaves a quarter to others.
   AdmissionLimits admission = {.max_requests_per_client = 768,
                                .max_bytes_per_client = uint64_t{768} << 20};

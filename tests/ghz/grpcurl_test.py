@@ -20,7 +20,6 @@ sys.path.insert(0, str(ROOT / "tests" / "testing"))
 import go_tool  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
 
-MODULE = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.1"
 SERVICE = "opserve.v1.OperatorService"
 RUN_LIMIT_S = 60
 # grpcurl adds gRPC's code to it.
@@ -88,8 +87,7 @@ def main():
     parser.add_argument("--tools", type=pathlib.Path, required=True,
                         help="folder that grpcurl is installed into, and kept in")
     arguments, rest = parser.parse_known_args()
-    arguments.tools.mkdir(parents=True, exist_ok=True)
-    GrpcurlTest.program = go_tool.install("grpcurl", MODULE, arguments.tools.resolve())
+    GrpcurlTest.program = go_tool.install("grpcurl", arguments.tools)
     with tempfile.TemporaryDirectory(prefix="opserve-grpcurl-") as folder:
         server = ServerProcess(arguments.bin.resolve() / "opserve-server", folder,
                                ["--devices", "none"])

@@ -126,6 +126,13 @@ class Limits(CliCase):
         self.assertIn("this server takes 268435456 (see `opserve info`)", done.stderr)
         self.fail_with(CALL_FAILED, "64 bits", "bench", "--shape", "4294967295x4294967295x9")
 
+    def test_the_largest_tensor_fits_into_a_message(self):
+        limits = json.loads(self.succeed("info", "--json"))["limits"]
+        self.assertEqual(limits["max_tensor_bytes"], 8192 * 4096 * 8)
+        for way in ("--messages", "--stream"):
+            self.succeed("bench", "ELEMENT_WISE_IDENTITY", "--type", "FLOAT64", "--shape", "8192x4096",
+                         way, "--concurrency", 1, "--duration", "1ms")
+
     def test_a_bad_address_is_a_wrong_command_line(self):
         for address in ("host", "http://host:1", ":1"):
             self.fail_with(USAGE, "see --address", "info", "--address", address)

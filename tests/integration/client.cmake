@@ -59,9 +59,25 @@ opserve_test(client_places_test
   LABELS integration)
 
 opserve_test(client_paths_test
-  SRCS client_paths_test.cc network_address.cc
+  SRCS client_ops_test.cc client_paths_test.cc network_address.cc
   DEPS opserve::client opserve_integration
   LABELS integration)
+
+# The examples of the public headers and of the documentation, as a program.
+file(GLOB example_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/client/include/opserve/*.h")
+list(APPEND example_sources "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/docs/api.md")
+set(examples "${CMAKE_CURRENT_BINARY_DIR}/examples_test.cc")
+add_custom_command(OUTPUT "${examples}"
+  COMMAND /usr/bin/python3 "${CMAKE_CURRENT_LIST_DIR}/examples/make_examples.py" ${example_sources} > "${examples}"
+  DEPENDS ${example_sources} "${CMAKE_CURRENT_LIST_DIR}/examples/make_examples.py"
+  VERBATIM)
+opserve_test(examples_test
+  SRCS "${examples}"
+  DEPS opserve::client opserve_integration
+  LABELS integration)
+# Examples call things as their readers would, and do not use all of it.
+set_source_files_properties("${examples}" PROPERTIES
+  COMPILE_OPTIONS "-Wno-shadow;-Wno-unused-variable;-Wno-unused-but-set-variable")
 
 if(TARGET opserve-server)
   opserve_test(client_regions_test
