@@ -9,6 +9,8 @@ import argparse
 import base64
 import json
 import pathlib
+import re
+import shlex
 import struct
 import subprocess
 import sys
@@ -61,6 +63,20 @@ class GrpcurlTest(unittest.TestCase):
                       self.succeed("describe", SERVICE))
         self.assertIn("repeated bytes payloads = 16;",
                       self.succeed("describe", "opserve.v1.ExecuteRequest"))
+
+    def test_every_command_of_the_pages_works(self):
+        commands = [shlex.split(text.replace("\\\n", " "))
+                    for page in ("docs/api.md", "docs/operations.md")
+                    for block in re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+                    for text in re.findall(r"^grpcurl (?:'[^']*'|[^\n'])*", block, re.M)]
+        self.assertEqual(len(commands), 2)
+        for command in commands:
+            words = [self.address if word == "127.0.0.1:50051" else word for word in command[1:]]
+            self.assertIn(self.address, words)
+            done = subprocess.run([self.program, *words], capture_output=True, text=True, check=False,
+                                  timeout=RUN_LIMIT_S, stdin=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(json.loads(done.stdout))
 
     def test_calls_an_operator(self):
         answer = json.loads(self.succeed(f"{SERVICE}/Execute", options=[
