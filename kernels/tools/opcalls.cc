@@ -38,19 +38,12 @@ constexpr char kHead[] = R"(// File: opserve/ops.h
 #define OPSERVE_OPS_H_
 
 // clang-format off
-
-#include <cstdint>
-#include <optional>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-#include "absl/strings/string_view.h"
-#include "opserve/call.h"
-#include "opserve/tensor.h"
-
-namespace opserve {
 )";
+
+constexpr absl::string_view kStandardHeaders[] = {"cstdint",     "optional", "string",
+                                                  "type_traits", "utility",  "vector"};
+constexpr absl::string_view kOwnHeaders[] = {"absl/strings/string_view.h", "opserve/call.h",
+                                             "opserve/tensor.h"};
 
 constexpr char kTypes[] = R"(
 namespace ops {
@@ -319,8 +312,22 @@ std::string FusedFunction(const OpTraits& op) {
       List("  return {{", attributes, "}};\n"), "}\n");
 }
 
+// What the header includes.
+std::string Includes() {
+  std::string text = "\n";
+  for (const absl::string_view name : kStandardHeaders) {
+    absl::StrAppend(&text, "#include <", name, ">\n");
+  }
+  text += "\n";
+  for (const absl::string_view name : kOwnHeaders) {
+    absl::StrAppend(&text, "#include \"", name, "\"\n");
+  }
+  return text;
+}
+
 std::string Header() {
-  std::string header = absl::StrCat(kHead, Enums(), kTypes, "\n// The operators' names.\n");
+  std::string header = absl::StrCat(kHead, Includes(), "\nnamespace opserve {\n", Enums(), kTypes,
+                                    "\n// The operators' names.\n");
   for (const OpTraits& op : OpTable()) {
     absl::StrAppend(&header, "inline constexpr char ", ConstantOf(op), "[] = \"", op.name, "\";\n");
   }
