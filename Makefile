@@ -31,7 +31,7 @@ SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integrat
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak
 # The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
 # gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
-UNTHREADED_TESTS := ^install_test$$|^gpu_conformance_test_|^AllWidths/
+UNTHREADED_TESTS := ^install_test$$|^cli_completion_test$$|^gpu_conformance_test_|^gpu_exhaustive_test$$
 # The sanitizer guesses how glibc laid out the thread-local data of a library loaded at run time, here by
 # its address alone, and LeakSanitizer ends where the guess is wrong. Without it, it reads none of them.
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0
@@ -232,7 +232,7 @@ asan: clang ## Run the tests, slow ones excepted, under AddressSanitizer and UBS
 tsan: packages ## Run the unit, integration and GPU tests under ThreadSanitizer
 	@$(MAKE) build/tsan/build.ninja
 	@ninja -C build/tsan -j $(JOBS) $(SANITIZED_TARGETS)
-	@ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
+	@GTEST_FILTER='-AllWidths/*' ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
 	  -L 'unit|integration|gpu' -LE '$(UNSANITIZED_LABELS)' -E '$(UNTHREADED_TESTS)' $(ARGS)
 
 .PHONY: fuzz

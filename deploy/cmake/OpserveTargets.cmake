@@ -34,25 +34,19 @@ function(opserve_library NAME)
 endfunction()
 
 # opserve_test(NAME SRCS ... DEPS ... LABELS ... [ARGS ...] [SHARDS n] [TIMEOUT s] [CAN_SKIP])
-# A GoogleTest program; tests link libraries and never pick .cc files of the product. CAN_SKIP lists
-# each of its tests with ctest, so that a skipped one is reported as skipped and hides no failure.
-# With SHARDS, of at least 2, it has the shards reported as skipped that skipped a test and failed none.
+# A GoogleTest program; tests link libraries and never pick .cc files of the product. With CAN_SKIP a
+# program, or a shard of it, that skipped a test and failed none is reported as skipped.
 function(opserve_test NAME)
   cmake_parse_arguments(ARG "CAN_SKIP" "SHARDS;TIMEOUT" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
   add_executable(${NAME} ${ARG_SRCS})
   target_include_directories(${NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
   set(main GTest::gtest_main)
-  if(ARG_CAN_SKIP AND ARG_SHARDS)
+  if(ARG_CAN_SKIP)
     set(main opserve::test_skipping_main)
   endif()
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} GTest::gmock ${main} opserve_warnings)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
-  endif()
-  if(ARG_CAN_SKIP AND NOT ARG_SHARDS)
-    gtest_discover_tests(${NAME} EXTRA_ARGS ${ARG_ARGS}
-      PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
-    return()
   endif()
   if(NOT ARG_SHARDS)
     set(ARG_SHARDS 1)

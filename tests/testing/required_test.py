@@ -61,17 +61,10 @@ class Gpu(unittest.TestCase):
 
     def test_skips_where_it_is_not_required(self):
         code, output = self.run_test("ghz")
-        self.assertEqual(code, 0, output)
+        self.assertEqual(code, SKIPPED, output)
         self.assertIn("[  SKIPPED ]", output)
         self.assertNotIn("[       OK ]", output)
         self.assertEqual(self.run_demo("ghz")[0], SKIPPED)
-
-    def test_shards_say_by_their_exit_code_that_they_skipped(self):
-        command = [OPTIONS.gpu_test.with_name("gpu_conformance_test"), "--gtest_filter=GpuTest.*"]
-        code, output = run(command, "ghz", NO_DRIVERS)
-        self.assertEqual(code, SKIPPED, output)
-        self.assertIn("[  SKIPPED ]", output)
-        self.assertEqual(run(command, "gpu", NO_DRIVERS)[0], 1)
 
     def test_fails_where_it_is_required(self):
         for test in [self.run_test, self.run_demo]:

@@ -1,5 +1,5 @@
-// The main function of test programs whose tests ctest does not know one by one: tells by the exit
-// status that tests were skipped. GoogleTest prints their reasons.
+// The main function of test programs that can skip tests: tells by the exit status that they did.
+// GoogleTest prints their reasons.
 
 #include "gtest/gtest.h"
 
