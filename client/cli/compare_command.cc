@@ -11,6 +11,7 @@
 #include "client/cli/device_run.h"
 #include "client/cli/junit_report.h"
 #include "client/cli/report.h"
+#include "client/cli/tensor_files.h"
 
 namespace opserve::cli {
 namespace {

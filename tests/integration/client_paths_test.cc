@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "opserve/ops.h"
 #include "tests/integration/client_fixture.h"
 #include "tests/integration/network_address.h"
 
