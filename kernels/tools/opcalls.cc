@@ -190,7 +190,7 @@ std::string AttributeOf(const AttributeTraits& attribute, absl::string_view sent
 // `start` and the items, separated by commas, below one another where they do not fit on a line.
 std::string List(const std::string& start, const std::vector<std::string>& items,
                  absl::string_view end) {
-  const std::string line = absl::StrCat(start, absl::StrJoin(items, ", "), end);
+  std::string line = absl::StrCat(start, absl::StrJoin(items, ", "), end);
   // The end has a line break.
   if (line.size() <= kWidth + 1) return line;
   return absl::StrCat(start, absl::StrJoin(items, ",\n" + std::string(start.size(), ' ')), end);

@@ -8,7 +8,7 @@ namespace opserve::cli {
 namespace {
 
 std::string CheckRun(const RunArguments& run) {
-  const std::string complaint = CheckCall(run.call);
+  std::string complaint = CheckCall(run.call);
   if (!complaint.empty()) return complaint;
   if (!run.stream) return CheckOutputFile(run.output, run.json);
   if (run.shared_memory) return "--stream and --shared-memory do not go together";

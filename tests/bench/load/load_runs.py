@@ -70,7 +70,7 @@ class Load:
                    "--max-send-message-size", LARGEST_MESSAGE, "--concurrency", str(concurrency),
                    "--connections", str(min(connections, concurrency))]
         if rate:
-            command += ["--rps", str(round(rate))]
+            command += ["--rps", str(max(1, round(rate)))]
         done = subprocess.run([*command, self._address], capture_output=True, text=True, check=False,
                               stdin=subprocess.DEVNULL, timeout=seconds + RUN_SLACK_S)
         if done.returncode != 0:
