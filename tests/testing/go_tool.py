@@ -32,7 +32,7 @@ def pinned():
 def try_install(name, folder):
     """Path of the program `name`, installed into `folder` unless it is there in that version already."""
     module, version = pinned()[name]
-    program = pathlib.Path(folder).resolve() / f"{name}-{version}"
+    program = pathlib.Path(folder).resolve() / f"{name}-{version}" / name
     if program.exists():
         return program
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
@@ -40,6 +40,7 @@ def try_install(name, folder):
         raise NotInstalled(f"Go is not installed, so {name} cannot be")
     print(f"installing {module}@{version}", flush=True)
     program.parent.mkdir(parents=True, exist_ok=True)
+    # Whoever looks at the same time finds all of the program, or none.
     with tempfile.TemporaryDirectory(dir=program.parent) as fresh:
         done = subprocess.run([go, "install", f"{module}@{version}"], env={**os.environ, "GOBIN": fresh},
                               capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False,
