@@ -57,8 +57,8 @@ RUN_BY = {
     "openssl": "tests/kubernetes/kubernetes_server_test.py",
 }
 # What the tests of this repository cannot have: a daemon, a cluster, the system's packages and services, a network.
-NOT_RUN = {"docker", "kubectl", "systemctl", "install", "apt-get", "go", "tar", "python3", ".venv-opserve/bin/pip",
-           "./bench-gpu.sh"}
+NOT_RUN = {"docker", "docker-compose", "kubectl", "systemctl", "install", "apt-get", "go", "tar", "python3",
+           ".venv-opserve/bin/pip", "./bench-gpu.sh"}
 # What shells do themselves, and what makes the files of other commands.
 SHELL = {"(cd", "cat", "echo", "mkdir", "source", "/usr/bin/python3",
          "opserve=build/release/bin/opserve"}
