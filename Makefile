@@ -28,7 +28,7 @@ RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
 # What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
 SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all tests/gpu/all
-UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak
+UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts
 # What these compute is looked at, and nothing else that others do not do: the values of GPU kernels, shells'
 # completion.
 UNSANITIZED_TESTS := ^cli_completion_test$$|^gpu_exhaustive_test$$
@@ -133,6 +133,20 @@ bench-connections: packages ## Measure 10,000 connections of 1,000 identities (A
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/opserve bin/libheap_meter.so
 	@$(PYTHON) tests/bench/connections/bench_connections.py --bin $(RELEASE)/bin $(ARGS)
+
+.PHONY: hosts
+hosts: packages ## Run clients of several hosts that fail, directly and behind HAProxy and nginx
+	@deploy/setup.sh peers
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/opserve bin/host_load
+	@$(PYTHON) tests/hosts/hosts_test.py --bin $(RELEASE)/bin --all command list name haproxy nginx
+
+.PHONY: bench-proxies
+bench-proxies: packages ## Measure what HAProxy and nginx before three hosts cost (ARGS='--seconds 5')
+	@deploy/setup.sh peers
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/opserve
+	@$(PYTHON) tests/hosts/bench_proxies.py --bin $(RELEASE)/bin $(ARGS)
 
 .PHONY: bench-attacks
 bench-attacks: build ## Measure how long others wait while one client floods the server

@@ -5,10 +5,11 @@
 #
 #   build    compilers, CMake and the libraries the programs link
 #   test     what the tests and the demo need beside that
-#   peers    programs that read what the server shows, or how it is deployed, each with tests of its own that are skipped
-#            without it: Prometheus, whose service stays off, Chromium with its driver, docker-compose, in a Python
-#            environment in .venv tritonclient and kubernetes-validate, and, where there is Go, the programs of
-#            deploy/go-tools in build/release/tools (goes on without where they cannot be installed)
+#   peers    programs that read what the server shows, that stand before it, or how it is deployed, each with tests of its
+#            own that are skipped without it: Prometheus, HAProxy and nginx, whose services stay off, what makes networks
+#            of their own for hosts, Chromium with its driver, docker-compose, in a Python environment in .venv
+#            tritonclient and kubernetes-validate, and, where there is Go, the programs of deploy/go-tools in
+#            build/release/tools (goes on without where they cannot be installed)
 #   lint     clang-format, clang-tidy, shellcheck
 #   clang    Clang with its sanitizers and libFuzzer
 #   bundle   what `make bundle` and `make deb` pack and use beside what the build needs
@@ -36,7 +37,7 @@ declare -A packages_of=(
   # are, matplotlib draws the report of load tests; the last four are a Direct3D 12 device in software, and what checks how it is used.
   [test]="groff-base libgmock-dev libgtest-dev libmpfr-dev openssl prometheus python3 python3-h2 python3-matplotlib python3-numpy zsh
     libvkd3d1 libvulkan1 mesa-vulkan-drivers vulkan-validationlayers"
-  [peers]="chromium chromium-driver docker-compose prometheus python3-venv"
+  [peers]="chromium chromium-driver docker-compose haproxy iproute2 nginx prometheus python3-venv"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
   [bundle]="binutils dpkg-dev libvkd3d1 libvulkan1 patchelf"
@@ -165,7 +166,10 @@ main() {
   find_missing "${groups[@]}"
   if ((${#missing[@]})); then
     [[ $mode == install ]] || die "missing: ${missing[*]}"
-    [[ " ${missing[*]} " != *" prometheus "* ]] || keep_from_starting prometheus
+    local service
+    for service in haproxy nginx prometheus; do
+      [[ " ${missing[*]} " != *" $service "* ]] || keep_from_starting "$service"
+    done
     install_packages "${missing[@]}"
   fi
   if [[ $mode == install && " ${groups[*]} " == *" bench "* ]]; then

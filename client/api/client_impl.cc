@@ -41,9 +41,19 @@ ClientImpl::~ClientImpl() {
 
 absl::Status ClientImpl::WaitForServer() {
   if (options_.connect_timeout <= absl::ZeroDuration()) return absl::OkStatus();
-  // Any answer proves that there is a server, also one that has no health service.
-  ResponseMessage response;
-  absl::Status status = transport_->Call(kCheckHealth, {}, options_.connect_timeout, response);
+  const absl::Time end = clock_->Now() + options_.connect_timeout;
+  // One that does not answer must not take the time of the others, which connect meanwhile.
+  const int attempts = transport_->HasSeveralHosts() ? 3 : 1;
+  absl::Status status;
+  Route route;
+  for (int left = attempts; left > 0;) {
+    // Any answer proves that there is a server, also one that has no health service.
+    ResponseMessage response;
+    status = transport_->Call(kCheckHealth, {}, (end - clock_->Now()) / left, response, route);
+    if (absl::IsUnavailable(status) && route.next == NextHost::kOther) continue;
+    if (!absl::IsDeadlineExceeded(status)) break;
+    --left;
+  }
   if (absl::IsDeadlineExceeded(status)) {
     return MakeClientError(
         absl::StatusCode::kDeadlineExceeded,
@@ -68,8 +78,9 @@ std::optional<absl::Duration> ClientImpl::OnFailure(RetryState& retries,
 Answer ClientImpl::Invoke(const char* method, const OutgoingMessage& request, RetryState& retries) {
   Answer answer;
   while (true) {
-    answer.status =
-        transport_->Call(method, request, retries.TimeLeft(clock_->Now()), answer.message);
+    answer.status = transport_->Call(method, request, retries.TimeLeft(clock_->Now()),
+                                     answer.message, retries.route());
+    answer.host = retries.route().host;
     answer.info.sends = retries.attempts();
     if (answer.status.ok()) return answer;
     const std::optional<absl::Duration> wait = OnFailure(retries, answer.status);
@@ -79,8 +90,11 @@ Answer ClientImpl::Invoke(const char* method, const OutgoingMessage& request, Re
 }
 
 absl::Status ClientImpl::Invoke(const char* method, const google::protobuf::Message& request,
-                                RetryState& retries, google::protobuf::Message& response) {
-  const Answer answer = Invoke(method, {request.SerializeAsString()}, retries);
+                                RetryState& retries, google::protobuf::Message& response,
+                                std::string host) {
+  OutgoingMessage message = {request.SerializeAsString()};
+  message.host = std::move(host);
+  const Answer answer = Invoke(method, message, retries);
   return answer.status.ok() ? Parse(answer.message, response) : answer.status;
 }
 
@@ -88,6 +102,30 @@ absl::Status ClientImpl::Invoke(const char* method, const google::protobuf::Mess
                                 const CallOptions& options, google::protobuf::Message& response) {
   RetryState retries = StartRetries(options);
   return Invoke(method, request, retries, response);
+}
+
+absl::Status ClientImpl::InvokeOnOne(const char* method, const google::protobuf::Message& request,
+                                     const CallOptions& options,
+                                     google::protobuf::Message& response) {
+  if (!transport_->HasSeveralHosts()) return Invoke(method, request, options, response);
+  return MakeClientError(absl::StatusCode::kFailedPrecondition,
+                         "the call is about a single host, and the target may have several; "
+                         "connect to the address of that one alone",
+                         kOneHostNeeded);
+}
+
+absl::Status ClientImpl::LearnHost(absl::string_view id, size_t number) {
+  const std::string host(HostOf(id));
+  if (!host.empty()) {
+    transport_->LearnHost(number, host);
+    return absl::OkStatus();
+  }
+  if (!transport_->HasSeveralHosts()) return absl::OkStatus();
+  return MakeClientError(
+      absl::StatusCode::kFailedPrecondition,
+      "the target may have several hosts, and the one that was to keep this does not say its "
+      "address; start opserve-server with --advertise",
+      kHostNotAdvertised);
 }
 
 absl::StatusOr<std::shared_ptr<const HostBuffer>> ClientImpl::TakeBuffer(const TensorSpec& spec) {
@@ -139,7 +177,7 @@ void ClientImpl::EndAsync() {
 void ClientImpl::StartAttempt(std::shared_ptr<AsyncStep> step) {
   AsyncStep& attempt = *step;
   transport_->CallAsync(attempt.method, attempt.request, attempt.retries.TimeLeft(clock_->Now()),
-                        attempt.answer.message, *attempt.cancellation,
+                        attempt.answer.message, attempt.retries.route(), *attempt.cancellation,
                         [this, step = std::move(step)](absl::Status status) {
                           OnAttemptDone(step, std::move(status));
                         });
@@ -147,6 +185,7 @@ void ClientImpl::StartAttempt(std::shared_ptr<AsyncStep> step) {
 
 void ClientImpl::OnAttemptDone(const std::shared_ptr<AsyncStep>& step, absl::Status status) {
   step->answer.info.sends = step->retries.attempts();
+  step->answer.host = step->retries.route().host;
   if (!status.ok()) {
     if (const std::optional<absl::Duration> wait = OnFailure(step->retries, status)) {
       return WaitForAttempt(step, *wait);
@@ -185,9 +224,10 @@ absl::StatusOr<std::shared_ptr<StreamCore>> ClientImpl::OpenStream(const StreamO
     return absl::InvalidArgumentError(absl::StrCat(
         "pieces of ", options.piece_bytes, " bytes; at least ", kMinPieceBytes, " are needed"));
   }
+  Route route;
   auto stream = std::make_shared<StreamCore>(
       options, options.request_timeout.value_or(options_.default_timeout), buffers_, *clock_,
-      transport_->OpenStream(kExecuteStream, options.timeout));
+      transport_->OpenStream(kExecuteStream, options.timeout, options.host, route));
   stream->Start();
   return stream;
 }
@@ -216,22 +256,32 @@ absl::StatusOr<std::vector<SelfTestReport>> ClientImpl::SelfTestDevices(
   v1::SelfTestDevicesRequest request;
   request.set_device(std::string(name));
   v1::SelfTestDevicesResponse response;
-  const absl::Status status = Invoke(kSelfTestDevices, request, options, response);
+  const absl::Status status = InvokeOnOne(kSelfTestDevices, request, options, response);
   if (!status.ok()) return status;
   return DecodeSelfTests(response);
 }
 
 absl::StatusOr<SharedRegion> ClientImpl::CreateRegion(uint64_t bytes, const CallOptions& options) {
+  const std::string host = transport_->LocalHost();
+  if (host.empty() && transport_->HasSeveralHosts()) {
+    return absl::FailedPreconditionError("no host of the target is on this machine");
+  }
   RetryState retries = StartRetries(options);
   const auto find_socket = [&]() -> absl::StatusOr<SharedMemoryInfo> {
     v1::GetServerInfoResponse response;
-    absl::Status status = Invoke(kGetServerInfo, v1::GetServerInfoRequest(), retries, response);
+    absl::Status status =
+        Invoke(kGetServerInfo, v1::GetServerInfoRequest(), retries, response, host);
     if (!status.ok()) return status;
     std::optional<SharedMemoryInfo> info = DecodeServerInfo(response).shared_memory;
     if (info) return *std::move(info);
     return absl::FailedPreconditionError("the server shares no memory with other programs");
   };
-  return shared_memory_.Create(bytes, find_socket, [&] { return retries.TimeLeft(clock_->Now()); });
+  absl::StatusOr<SharedRegion> region =
+      shared_memory_.Create(bytes, find_socket, [&] { return retries.TimeLeft(clock_->Now()); });
+  if (!region.ok()) return region;
+  absl::Status learnt = LearnHost(region->range(0, 0).id(), retries.route().host);
+  if (!learnt.ok()) return learnt;
+  return region;
 }
 
 absl::StatusOr<HealthStatus> ClientImpl::CheckHealth(absl::string_view service,

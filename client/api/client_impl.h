@@ -70,8 +70,8 @@ class ClientImpl {
   // A stream that has begun.
   absl::StatusOr<std::shared_ptr<StreamCore>> OpenStream(const StreamOptions& options);
   // A stream of `method` that lasts as long as it likes, to be started.
-  std::unique_ptr<RawStream> OpenRawStream(const char* method) {
-    return transport_->OpenStream(method, absl::InfiniteDuration());
+  std::unique_ptr<RawStream> OpenRawStream(const char* method, Route& route) {
+    return transport_->OpenStream(method, absl::InfiniteDuration(), /*host=*/{}, route);
   }
   absl::StatusOr<Catalogue> ListOperators(absl::string_view name, absl::string_view feature_level,
                                           const CallOptions& options);
@@ -88,9 +88,16 @@ class ClientImpl {
   Answer Invoke(const char* method, const OutgoingMessage& request, RetryState& retries);
   // The same for methods without payloads. DATA_LOSS where the response is no such message.
   absl::Status Invoke(const char* method, const google::protobuf::Message& request,
-                      RetryState& retries, google::protobuf::Message& response);
+                      RetryState& retries, google::protobuf::Message& response,
+                      std::string host = {});
   absl::Status Invoke(const char* method, const google::protobuf::Message& request,
                       const CallOptions& options, google::protobuf::Message& response);
+  // The same for what is about a single host. ONE_HOST_NEEDED where there may be several.
+  absl::Status InvokeOnOne(const char* method, const google::protobuf::Message& request,
+                           const CallOptions& options, google::protobuf::Message& response);
+  // Takes note of where something is that host number `number` of the transport has given this id.
+  // HOST_NOT_ADVERTISED where nobody could find it again.
+  absl::Status LearnHost(absl::string_view id, size_t number);
   // Memory for a tensor. RESOURCE_EXHAUSTED where there is none.
   absl::StatusOr<std::shared_ptr<const HostBuffer>> TakeBuffer(const TensorSpec& spec);
   // The output of a response as a tensor of its own.

@@ -1,6 +1,8 @@
 #include "client/api/leases.h"
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "client/wire/wire_leases.h"
 
@@ -23,13 +25,18 @@ absl::Status TakeOutOfService(ClientImpl& client, const char* method, absl::stri
   request.set_device(std::string(device));
   request.set_reason(std::string(reason));
   Response response;
-  return client.Invoke(method, request, options, response);
+  return client.InvokeOnOne(method, request, options, response);
 }
 
 }  // namespace
 
 std::shared_ptr<LeaseCore> LeaseDevice(ClientImpl& client, const DeviceLeaseOptions& lease) {
-  auto core = std::make_shared<LeaseCore>(client.OpenRawStream(kLeaseDevice));
+  Route route;
+  auto stream = client.OpenRawStream(kLeaseDevice, route);
+  auto core = std::make_shared<LeaseCore>(std::move(stream),
+                                          [&client, number = route.host](const std::string& id) {
+                                            return client.LearnHost(id, number);
+                                          });
   core->Start(EncodeLease(lease));
   return core;
 }
@@ -40,7 +47,9 @@ absl::StatusOr<absl::Duration> RenewLease(ClientImpl& client, absl::string_view 
   request.set_device_lease(std::string(id));
   request.set_time_s(LeaseSeconds(time));
   v1::RenewLeaseResponse response;
-  const absl::Status status = client.Invoke(kRenewLease, request, options, response);
+  RetryState retries = client.StartRetries(options);
+  const absl::Status status =
+      client.Invoke(kRenewLease, request, retries, response, std::string(HostOf(id)));
   if (!status.ok()) return status;
   return absl::Milliseconds(response.left_ms());
 }
@@ -49,7 +58,7 @@ absl::StatusOr<std::vector<DeviceLeaseInfo>> ListLeases(ClientImpl& client,
                                                         const CallOptions& options) {
   v1::ListLeasesResponse response;
   const absl::Status status =
-      client.Invoke(kListLeases, v1::ListLeasesRequest(), options, response);
+      client.InvokeOnOne(kListLeases, v1::ListLeasesRequest(), options, response);
   if (!status.ok()) return status;
   return DecodeLeases(response);
 }
@@ -58,7 +67,7 @@ absl::Status EndLease(ClientImpl& client, uint64_t number, const CallOptions& op
   v1::EndLeaseRequest request;
   request.set_number(number);
   v1::EndLeaseResponse response;
-  return client.Invoke(kEndLease, request, options, response);
+  return client.InvokeOnOne(kEndLease, request, options, response);
 }
 
 absl::Status SetDeviceAside(ClientImpl& client, absl::string_view device, absl::string_view reason,
@@ -78,7 +87,7 @@ absl::Status ResumeDevice(ClientImpl& client, absl::string_view device,
   v1::ResumeDeviceRequest request;
   request.set_device(std::string(device));
   v1::ResumeDeviceResponse response;
-  return client.Invoke(kResumeDevice, request, options, response);
+  return client.InvokeOnOne(kResumeDevice, request, options, response);
 }
 
 }  // namespace opserve::client_internal

@@ -6,6 +6,7 @@
 #ifndef OPSERVE_CLIENT_API_OPERATION_H_
 #define OPSERVE_CLIENT_API_OPERATION_H_
 
+#include <cstddef>
 #include <functional>
 #include <variant>
 
@@ -22,6 +23,8 @@ struct Answer {
   ResponseMessage message = {};  // where the status is OK
   // How often it was sent; who reads the answer adds how it was run.
   ExecutionInfo info = {};
+  // The number of the host that answered; see Transport.
+  size_t host = 0;
 };
 
 template <class T>

@@ -58,14 +58,23 @@ v1::CreateTensorRequest RequestFor(const TensorSpec& spec, const ResidentOptions
   return request;
 }
 
+// A message without payloads about the tensor with this id.
+template <class Request>
+OutgoingMessage MessageAbout(absl::string_view id, const Request& request) {
+  OutgoingMessage message = {request.SerializeAsString()};
+  message.host = std::string(HostOf(id));
+  return message;
+}
+
 // Creates a tensor with what `message` holds of it, then goes on with `then`.
-Step<TensorLease> Create(OutgoingMessage message,
+Step<TensorLease> Create(ClientImpl& client, OutgoingMessage message,
                          std::function<Next<TensorLease>(TensorLease lease)> then) {
   return {kCreate, std::move(message),
-          [then = std::move(then)](Answer& answer) -> Next<TensorLease> {
+          [&client, then = std::move(then)](Answer& answer) -> Next<TensorLease> {
             if (!answer.status.ok()) return answer.status;
             v1::CreateTensorResponse response;
             absl::Status parsed = Parse(answer.message, response);
+            if (parsed.ok()) parsed = client.LearnHost(response.tensor(), answer.host);
             if (!parsed.ok()) return parsed;
             return then({TensorHandle{response.tensor()}, absl::Seconds(response.ttl_s()),
                          response.has_content(), response.device()});
@@ -82,8 +91,9 @@ Next<T> Write(const TensorHandle& tensor, uint64_t offset, std::span<const std::
   header.set_tensor(tensor.id);
   header.set_offset(offset);
   const uint64_t end = offset + piece.size();
-  return Step<T>{kWrite,
-                 {header.SerializeAsString(), {piece}},
+  OutgoingMessage message = MessageAbout(tensor.id, header);
+  message.payloads = {piece};
+  return Step<T>{kWrite, std::move(message),
                  [tensor, end, rest, piece_bytes, then](Answer& answer) -> Next<T> {
                    if (!answer.status.ok() || rest.empty()) return then(answer.status);
                    return Write<T>(tensor, end, rest, piece_bytes, then);
@@ -96,7 +106,7 @@ OutgoingMessage ReadRequest(const TensorHandle& tensor, uint64_t offset, uint64_
   request.set_tensor(tensor.id);
   request.set_offset(offset);
   request.set_bytes(bytes);
-  return {request.SerializeAsString()};
+  return MessageAbout(tensor.id, request);
 }
 
 // Copies the bytes that were asked for.
@@ -163,12 +173,14 @@ Request RequestFor(const std::vector<TensorHandle>& tensors) {
   return request;
 }
 
-// A message without payloads, and what of its answer, a Response, is wanted.
+// A message without payloads about tensors of one host, and what of its answer, a Response, is
+// wanted.
 template <class Response, class T, class Request>
 Operation<T> Ask(ClientImpl& client, const char* method, const Request& request,
                  const CallOptions& options, T (*wanted)(const Response&)) {
+  const std::string first = request.tensors().empty() ? "" : request.tensors(0);
   return {client.StartRetries(options),
-          Step<T>{method, {request.SerializeAsString()}, [wanted](Answer& answer) -> Next<T> {
+          Step<T>{method, MessageAbout(first, request), [wanted](Answer& answer) -> Next<T> {
                     if (!answer.status.ok()) return answer.status;
                     Response response;
                     absl::Status parsed = Parse(answer.message, response);
@@ -180,14 +192,14 @@ Operation<T> Ask(ClientImpl& client, const char* method, const Request& request,
 // Gives up a tensor that could not be filled. Where that fails too, or the deadline has passed, its
 // lease ends it.
 Step<TensorLease> GiveUp(const TensorHandle& tensor, const absl::Status& why) {
-  return {kDelete,
-          {RequestFor<v1::DeleteTensorsRequest>({tensor}).SerializeAsString()},
+  return {kDelete, MessageAbout(tensor.id, RequestFor<v1::DeleteTensorsRequest>({tensor})),
           [why](Answer&) -> Next<TensorLease> { return why; }};
 }
 
 // Creates a tensor with its content, in one message where that holds it.
-Next<TensorLease> CreateWith(std::span<const std::byte> bytes, v1::CreateTensorRequest request,
-                             bool skip_if_known, uint64_t piece_bytes) {
+Next<TensorLease> CreateWith(ClientImpl& client, std::span<const std::byte> bytes,
+                             v1::CreateTensorRequest request, bool skip_if_known,
+                             uint64_t piece_bytes) {
   if (skip_if_known) {
     absl::StatusOr<std::string> digest = DigestOf(bytes);
     if (!digest.ok()) return digest.status();
@@ -205,7 +217,7 @@ Next<TensorLease> CreateWith(std::span<const std::byte> bytes, v1::CreateTensorR
                                 return lease;
                               });
   };
-  return Create(std::move(message), fill);
+  return Create(client, std::move(message), fill);
 }
 
 }  // namespace
@@ -217,9 +229,9 @@ Operation<TensorLease> CreateTensor(ClientImpl& client, const TensorView& conten
   if (!checked.ok()) return {retries, checked};
   const v1::CreateTensorRequest request = RequestFor(content.spec(), resident);
   return {retries, client.WithMaxPayload<TensorLease>(
-                       [bytes = content.bytes(), request,
+                       [&client, bytes = content.bytes(), request,
                         skip_if_known = resident.skip_if_known](uint64_t piece_bytes) {
-                         return CreateWith(bytes, request, skip_if_known, piece_bytes);
+                         return CreateWith(client, bytes, request, skip_if_known, piece_bytes);
                        })};
 }
 
@@ -230,7 +242,7 @@ Operation<TensorLease> CreateTensor(ClientImpl& client, const TensorSpec& spec,
     return lease;
   };
   return {client.StartRetries(options),
-          Create({RequestFor(spec, resident).SerializeAsString()}, finish)};
+          Create(client, {RequestFor(spec, resident).SerializeAsString()}, finish)};
 }
 
 Operation<void> WriteTensor(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
@@ -288,7 +300,8 @@ Operation<uint32_t> DeleteTensors(ClientImpl& client, const std::vector<TensorHa
 
 absl::StatusOr<ResidentTensorList> ListTensors(ClientImpl& client, const CallOptions& options) {
   v1::ListTensorsResponse response;
-  const absl::Status status = client.Invoke(kList, v1::ListTensorsRequest(), options, response);
+  const absl::Status status =
+      client.InvokeOnOne(kList, v1::ListTensorsRequest(), options, response);
   if (!status.ok()) return status;
   ResidentTensorList list;
   for (const v1::ResidentTensorInfo& tensor : response.tensors()) {

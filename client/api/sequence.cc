@@ -96,6 +96,10 @@ OutgoingMessage MakeRequest(const OperatorSequence& sequence) {
     if (output.place) EncodePlace(*output.place, encoded->mutable_place());
   }
   OutgoingMessage request = {header.SerializeAsString()};
+  request.host = std::string(HostOf(header.device_lease()));
+  for (const SequenceOutput& output : sequence.outputs) {
+    if (output.place && request.host.empty()) request.host = HostOf(*output.place);
+  }
   AddPayloads(sequence.inputs, request);
   return request;
 }

@@ -14,6 +14,9 @@ namespace {
 // Whose reasons these are: the server's have "opserve".
 constexpr char kClientDomain[] = "opserve.client";
 
+// The payload with the address of a host.
+constexpr char kErrorHostUrl[] = "opserve.client/host";
+
 // Decodes the payload that holds `Message`, if there is one.
 template <class Message>
 std::optional<Message> Decode(const absl::Status& status, absl::string_view type_url) {
@@ -39,6 +42,10 @@ std::vector<FieldViolation> GetViolations(const absl::Status& status) {
 std::string GetErrorReason(const absl::Status& status) {
   const auto info = Decode<rpc::ErrorInfo>(status, client_internal::kErrorInfoUrl);
   return info ? info->reason() : "";
+}
+
+std::string GetErrorHost(const absl::Status& status) {
+  return std::string(status.GetPayload(kErrorHostUrl).value_or(absl::Cord()));
 }
 
 std::optional<absl::Duration> GetRetryDelay(const absl::Status& status) {
@@ -68,6 +75,8 @@ std::string Describe(const absl::Status& status) {
                                                    info->metadata().end());
     for (const auto& [name, value] : facts) absl::StrAppend(&text, "\n  ", name, ": ", value);
   }
+  const std::string host = GetErrorHost(status);
+  if (!host.empty()) absl::StrAppend(&text, "\n  said by: ", host);
   if (const std::optional<absl::Duration> delay = GetRetryDelay(status)) {
     absl::StrAppend(&text, "\n  try again in ", absl::FormatDuration(*delay));
   }
@@ -75,6 +84,17 @@ std::string Describe(const absl::Status& status) {
 }
 
 namespace client_internal {
+
+void SetErrorHost(absl::Status& status, absl::string_view host) {
+  status.SetPayload(kErrorHostUrl, absl::Cord(host));
+}
+
+std::string GetErrorFact(const absl::Status& status, absl::string_view name) {
+  const auto info = Decode<rpc::ErrorInfo>(status, kErrorInfoUrl);
+  if (!info) return {};
+  const auto found = info->metadata().find(std::string(name));
+  return found == info->metadata().end() ? std::string() : found->second;
+}
 
 absl::Status MakeClientError(absl::StatusCode code, absl::string_view message,
                              absl::string_view reason, absl::string_view cause) {

@@ -6,6 +6,8 @@
 #ifndef OPSERVE_CLIENT_BASE_STATUS_DETAILS_H_
 #define OPSERVE_CLIENT_BASE_STATUS_DETAILS_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -19,6 +21,12 @@ inline constexpr absl::string_view kRetryInfoUrl = "type.googleapis.com/google.r
 // The status of an RPC. `details` is a serialized google.rpc.Status as found in the
 // grpc-status-details-bin trailer; what cannot be decoded is left out.
 absl::Status MakeStatus(int code, absl::string_view message, absl::string_view details);
+
+// Adds the address of the host that an error is of, for GetErrorHost.
+void SetErrorHost(absl::Status& status, absl::string_view host);
+
+// The fact `name` of the error's cause, as ErrorInfo has it; empty where there is none.
+std::string GetErrorFact(const absl::Status& status, absl::string_view name);
 
 // An error that the client found by itself, with a reason for GetErrorReason. `cause`: what a
 // library said of it; may be empty.

@@ -62,7 +62,15 @@ int Milliseconds(absl::Duration duration) {
   return static_cast<int>(std::clamp<int64_t>(absl::ToInt64Milliseconds(duration), 0, INT_MAX));
 }
 
-grpc::ChannelArguments MakeArguments(absl::string_view target, const ClientOptions& options) {
+// Calls go to each address of a name in turn, but to none that says it is not healthy, or says
+// nothing. gRPC reads https://github.com/grpc/grpc/blob/master/doc/service_config.md.
+constexpr char kInTurn[] =
+    R"({"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":""}})";
+// How soon after a look-up a name is looked up again, when a host is lost.
+constexpr int kLookUpPauseMs = 5000;
+
+grpc::ChannelArguments MakeArguments(absl::string_view target, const ClientOptions& options,
+                                     bool is_among_several) {
   grpc::ChannelArguments arguments;
   arguments.SetUserAgentPrefix("opserve-client/" OPSERVE_VERSION);
   arguments.SetMaxReceiveMessageSize(options.max_message_bytes);
@@ -76,6 +84,12 @@ grpc::ChannelArguments MakeArguments(absl::string_view target, const ClientOptio
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, Milliseconds(options.retry.max_backoff));
   // Or several channels to one server would share one connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  if (is_among_several) {
+    arguments.SetServiceConfigJSON(kInTurn);
+    arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, kLookUpPauseMs);
+    // How long an attempt to connect may take: a host that was cut off is to be tried again soon.
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, Milliseconds(options.keepalive_timeout));
+  }
   if (IsLocal(target)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (options.tls && !options.tls->server_name.empty()) {
     arguments.SetSslTargetNameOverride(options.tls->server_name);
@@ -94,9 +108,12 @@ std::shared_ptr<grpc::ChannelCredentials> MakeCredentials(const ClientOptions& o
 
 }  // namespace
 
-absl::Status CheckOptions(absl::string_view target, const ClientOptions& options) {
-  absl::Status status = CheckTarget(target);
-  if (status.ok()) status = CheckToken(target, options);
+absl::StatusOr<std::vector<std::string>> CheckOptions(absl::string_view target,
+                                                      const ClientOptions& options) {
+  absl::StatusOr<std::vector<std::string>> addresses = SplitTarget(target);
+  if (!addresses.ok()) return addresses;
+  absl::Status status;
+  for (const std::string& address : *addresses) status.Update(CheckToken(address, options));
   if (status.ok() && options.tls) status = CheckTls(*options.tls);
   if (!status.ok()) return status;
   if (options.channels < 1 || options.channels > kMaxChannels) {
@@ -104,19 +121,22 @@ absl::Status CheckOptions(absl::string_view target, const ClientOptions& options
                                        kMaxChannels, " are allowed"));
   }
   status = CheckClientName(options.client_name);
-  return status.ok() ? status : InvalidOptions(status.message());
+  if (!status.ok()) return InvalidOptions(status.message());
+  return addresses;
 }
 
-std::vector<ClientConnection> MakeConnections(absl::string_view target,
-                                              const ClientOptions& options) {
+std::vector<ClientConnection> MakeConnections(absl::string_view address,
+                                              const ClientOptions& options, bool is_among_several) {
   PrepareFirstConnection();
   std::vector<ClientConnection> connections;
+  // A server may have named it.
+  if (!CheckTarget(address).ok() || !CheckToken(address, options).ok()) return connections;
   for (int i = 0; i < options.channels; ++i) {
-    grpc::ChannelArguments arguments = MakeArguments(target, options);
-    std::shared_ptr<Sockets> sockets = Sockets::Watch(IsLocal(target), arguments);
+    grpc::ChannelArguments arguments = MakeArguments(address, options, is_among_several);
+    std::shared_ptr<Sockets> sockets = Sockets::Watch(IsLocal(address), arguments);
     connections.push_back(
-        {grpc::CreateCustomChannel(std::string(target), MakeCredentials(options), arguments),
-         std::move(sockets), std::string(target), options.tls.has_value()});
+        {grpc::CreateCustomChannel(std::string(address), MakeCredentials(options), arguments),
+         std::move(sockets), std::string(address), options.tls.has_value()});
   }
   return connections;
 }

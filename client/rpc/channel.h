@@ -5,9 +5,10 @@
 #ifndef OPSERVE_CLIENT_RPC_CHANNEL_H_
 #define OPSERVE_CLIENT_RPC_CHANNEL_H_
 
+#include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/rpc/connections.h"
 #include "opserve/options.h"
@@ -17,13 +18,15 @@ namespace opserve::client_internal {
 // Most connections of a client.
 inline constexpr int kMaxChannels = 64;
 
-// INVALID_ARGUMENT with reason INVALID_TARGET, TOKEN_NEEDS_TLS or INVALID_OPTIONS where the target
-// or an option is malformed.
-absl::Status CheckOptions(absl::string_view target, const ClientOptions& options);
+// The addresses of the target. INVALID_ARGUMENT with reason INVALID_TARGET, TOKEN_NEEDS_TLS or
+// INVALID_OPTIONS where the target or an option is malformed.
+absl::StatusOr<std::vector<std::string>> CheckOptions(absl::string_view target,
+                                                      const ClientOptions& options);
 
-// options.channels connections, each made with its first call.
-std::vector<ClientConnection> MakeConnections(absl::string_view target,
-                                              const ClientOptions& options);
+// options.channels connections to an address, each made with its first call. `is_among_several`:
+// whether all hosts of its name take calls in turn, as long as they are healthy.
+std::vector<ClientConnection> MakeConnections(absl::string_view address,
+                                              const ClientOptions& options, bool is_among_several);
 
 }  // namespace opserve::client_internal
 

@@ -50,6 +50,7 @@ absl::Status ErrorOf(const grpc::Status& error, const ClientConnection& connecti
   // A connection that breaks later has one of these texts too, but not these beginnings.
   if (!absl::IsUnavailable(status) ||
       !(absl::StartsWith(status.message(), "failed to connect to all addresses") ||
+        absl::StartsWith(status.message(), "connections to all backends failing") ||
         absl::StartsWith(status.message(), "DNS resolution failed"))) {
     return status;
   }

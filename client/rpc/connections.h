@@ -5,7 +5,7 @@
 #ifndef OPSERVE_CLIENT_RPC_CONNECTIONS_H_
 #define OPSERVE_CLIENT_RPC_CONNECTIONS_H_
 
-#include <functional>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +23,8 @@ struct ClientConnection {
   // Where it leads, and whether it is encrypted.
   std::string target = {};
   bool with_tls = false;
+  // The number of its host; see Hosts.
+  size_t host = 0;
 };
 
 // Thread-safe. All calls must have ended when it is destroyed, which closes all connections, those

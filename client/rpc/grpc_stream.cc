@@ -20,12 +20,12 @@ class GrpcStream final : public RawStream,
                          private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   GrpcStream(const char* method, absl::Duration timeout,
-             std::unique_ptr<grpc::ClientContext> context, Connections& connections,
-             Watchdog& watchdog)
+             std::unique_ptr<grpc::ClientContext> context, Hosts& hosts,
+             const ClientConnection& connection, Watchdog& watchdog)
       : method_(method),
-        connections_(connections),
+        hosts_(hosts),
         watchdog_(watchdog),
-        connection_(connections.Begin()),
+        connection_(connection),
         context_(std::move(context)) {
     Watch(timeout + kGrace);
   }
@@ -101,12 +101,12 @@ class GrpcStream final : public RawStream,
       // up as soon as the stream is over, gRPC would join the thread that this runs in.
       context_.reset();
     }
-    connections_.End(connection_);
+    hosts_.End(connection_);
     observer->OnEnd(ErrorOf(status, connection_));
   }
 
   const char* const method_;
-  Connections& connections_;
+  Hosts& hosts_;
   Watchdog& watchdog_;
   const ClientConnection& connection_;
   grpc::ByteBuffer sent_;
@@ -121,8 +121,10 @@ class GrpcStream final : public RawStream,
 
 std::unique_ptr<RawStream> MakeGrpcStream(const char* method, absl::Duration timeout,
                                           std::unique_ptr<grpc::ClientContext> context,
-                                          Connections& connections, Watchdog& watchdog) {
-  return std::make_unique<GrpcStream>(method, timeout, std::move(context), connections, watchdog);
+                                          Hosts& hosts, const ClientConnection& connection,
+                                          Watchdog& watchdog) {
+  return std::make_unique<GrpcStream>(method, timeout, std::move(context), hosts, connection,
+                                      watchdog);
 }
 
 }  // namespace opserve::client_internal

@@ -8,18 +8,19 @@
 #include <memory>
 
 #include "absl/time/time.h"
-#include "client/rpc/connections.h"
+#include "client/rpc/hosts.h"
 #include "client/rpc/raw_stream.h"
 #include "client/rpc/watchdog.h"
 #include "grpcpp/client_context.h"
 
 namespace opserve::client_internal {
 
-// A stream that is not started yet. The deadline of `context` is `timeout` from now. Connections
-// and watchdog must outlive the stream's end.
+// A stream that is not started yet, on a connection that `hosts` has begun a call on. The deadline
+// of `context` is `timeout` from now. Hosts and watchdog must outlive the stream's end.
 std::unique_ptr<RawStream> MakeGrpcStream(const char* method, absl::Duration timeout,
                                           std::unique_ptr<grpc::ClientContext> context,
-                                          Connections& connections, Watchdog& watchdog);
+                                          Hosts& hosts, const ClientConnection& connection,
+                                          Watchdog& watchdog);
 
 }  // namespace opserve::client_internal
 

@@ -10,12 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "client/base/status_details.h"
 #include "client/rpc/channel.h"
 #include "client/rpc/client_name.h"
 #include "client/rpc/connection_errors.h"
 #include "client/rpc/connections.h"
 #include "client/rpc/force_release.h"
 #include "client/rpc/grpc_stream.h"
+#include "client/rpc/hosts.h"
 #include "client/rpc/missing_answer.h"
 #include "client/rpc/transport.h"
 #include "client/rpc/watchdog.h"
@@ -40,19 +42,31 @@ absl::Status OutcomeOf(const grpc::Status& status, const grpc::ClientContext& co
   return status.ok() ? response.Read(received) : ErrorOf(status, connection);
 }
 
+// `failure`, with the host that it is of.
+absl::Status WithHost(absl::Status failure, const std::string& peer,
+                      const ClientConnection& connection) {
+  SetErrorHost(failure, peer.empty() ? connection.target : peer);
+  return failure;
+}
+
 class GrpcTransport final : public Transport {
  public:
-  GrpcTransport(absl::string_view target, const ClientOptions& options)
-      : connections_(MakeConnections(target, options)), client_name_(options.client_name) {
+  GrpcTransport(const std::vector<std::string>& addresses, const ClientOptions& options)
+      : hosts_(addresses,
+               [options](const std::string& address, bool is_among_several) {
+                 return MakeConnections(address, options, is_among_several);
+               }),
+        client_name_(options.client_name) {
     if (!options.bearer_token.empty()) authorization_ = "Bearer " + options.bearer_token;
   }
 
   absl::Status Call(const char* method, const OutgoingMessage& request, absl::Duration timeout,
-                    ResponseMessage& response) override {
+                    ResponseMessage& response, Route& route) override {
     PayloadHold hold;
-    const ClientConnection& connection = connections_.Begin();
+    const ClientConnection& connection = hosts_.Begin(request.host, route);
     absl::Status status = CallOnce(method, request, timeout, connection, hold, response);
-    connections_.End(connection);
+    hosts_.End(connection);
+    if (!status.ok()) hosts_.Judge(status, request.host, route);
     // Most calls end here.
     if (hold.IsReleased() || hold.WaitFor(kShortGrace)) return status;
     if (!WorkUntilReleased(hold, kGrace)) {
@@ -62,9 +76,13 @@ class GrpcTransport final : public Transport {
   }
 
   void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
-                 ResponseMessage& response, Cancellation& cancellation,
+                 ResponseMessage& response, Route& route, Cancellation& cancellation,
                  std::function<void(absl::Status)> done) override {
-    const auto attempt = std::make_shared<Attempt>(connections_.Begin(), response, std::move(done));
+    const auto attempt =
+        std::make_shared<Attempt>(hosts_.Begin(request.host, route), response, std::move(done));
+    attempt->route = &route;
+    attempt->host = request.host;
+    attempt->is_of_several = hosts_.has_several();
     attempt->sent = Compose(request, *attempt->hold);
     grpc::ClientContext* const context = attempt->Begin(MakeContext(timeout), watchdog_, timeout);
     // Before the start: once that is made, the attempt may be over, and another one be under way.
@@ -75,9 +93,15 @@ class GrpcTransport final : public Transport {
         [this, attempt](const grpc::Status& status) { OnEnd(*attempt, status); });
   }
 
-  std::unique_ptr<RawStream> OpenStream(const char* method, absl::Duration timeout) override {
-    return MakeGrpcStream(method, timeout, MakeContext(timeout), connections_, watchdog_);
+  std::unique_ptr<RawStream> OpenStream(const char* method, absl::Duration timeout,
+                                        const std::string& host, Route& route) override {
+    const ClientConnection& connection = hosts_.Begin(host, route);
+    return MakeGrpcStream(method, timeout, MakeContext(timeout), hosts_, connection, watchdog_);
   }
+
+  bool HasSeveralHosts() const override { return hosts_.has_several(); }
+  void LearnHost(size_t number, const std::string& host) override { hosts_.Learn(number, host); }
+  std::string LocalHost() const override { return hosts_.local(); }
 
  private:
   // An asynchronous attempt in progress.
@@ -115,6 +139,9 @@ class GrpcTransport final : public Transport {
       for (const Watchdog::Key& watch : watches) watchdog.Cancel(watch);
       absl::Status outcome =
           OutcomeOf(status, *context, is_cancelled, connection, received, response);
+      if (is_of_several && !outcome.ok()) {
+        outcome = WithHost(std::move(outcome), context->peer(), connection);
+      }
       // It has a share of the channel. Were that the last one, because the caller gives the client
       // up as soon as it has its answer, gRPC would join the thread that this runs in.
       context.reset();
@@ -123,6 +150,9 @@ class GrpcTransport final : public Transport {
 
     const ClientConnection& connection;
     ResponseMessage& response;
+    Route* route = nullptr;
+    std::string host;
+    bool is_of_several = false;
     std::function<void(absl::Status)> done;
     std::shared_ptr<PayloadHold> hold = std::make_shared<PayloadHold>();
     grpc::ByteBuffer sent;
@@ -146,7 +176,10 @@ class GrpcTransport final : public Transport {
             connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC), context.get(), sent,
             &received);
     if (watch) watchdog_.Cancel(*watch);
-    return OutcomeOf(status, *context, /*is_cancelled=*/false, connection, received, response);
+    absl::Status outcome =
+        OutcomeOf(status, *context, /*is_cancelled=*/false, connection, received, response);
+    if (outcome.ok() || !hosts_.has_several()) return outcome;
+    return WithHost(std::move(outcome), context->peer(), connection);
   }
 
   // gRPC ends no call, not even one whose deadline has passed, while it waits for the socket to
@@ -162,7 +195,8 @@ class GrpcTransport final : public Transport {
     attempt.sent.Clear();
     const absl::Status outcome = attempt.End(watchdog_, status);
     const ClientConnection& connection = attempt.connection;
-    connections_.End(connection);
+    hosts_.End(connection);
+    if (!outcome.ok()) hosts_.Judge(outcome, attempt.host, *attempt.route);
     const std::shared_ptr<PayloadHold> hold = std::move(attempt.hold);
     const std::function<void(absl::Status)> done = std::move(attempt.done);
     if (hold->IsReleased()) return done(outcome);
@@ -183,8 +217,8 @@ class GrpcTransport final : public Transport {
     return context;
   }
 
-  Connections connections_;
-  Watchdog watchdog_;  // goes first: its actions need connections_
+  Hosts hosts_;
+  Watchdog watchdog_;  // goes first: its actions need connections
   const std::string client_name_;
   std::string authorization_;
 };
@@ -193,9 +227,9 @@ class GrpcTransport final : public Transport {
 
 absl::StatusOr<std::unique_ptr<Transport>> MakeGrpcTransport(absl::string_view target,
                                                              const ClientOptions& options) {
-  const absl::Status checked = CheckOptions(target, options);
-  if (!checked.ok()) return checked;
-  return std::make_unique<GrpcTransport>(target, options);
+  const absl::StatusOr<std::vector<std::string>> addresses = CheckOptions(target, options);
+  if (!addresses.ok()) return addresses.status();
+  return std::make_unique<GrpcTransport>(*addresses, options);
 }
 
 }  // namespace opserve::client_internal

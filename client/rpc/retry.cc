@@ -9,6 +9,7 @@ namespace opserve::client_internal {
 
 std::optional<absl::Duration> RetryState::OnFailure(const absl::Status& status, absl::Time now,
                                                     double random) {
+  if (route_.next == NextHost::kRightOne) return absl::ZeroDuration();
   const std::optional<absl::Duration> asked = GetRetryDelay(status);
   if (!asked && !(may_run_twice_ && absl::IsUnavailable(status))) return std::nullopt;
   if (attempts_ >= policy_.max_attempts) return std::nullopt;
@@ -18,7 +19,9 @@ std::optional<absl::Duration> RetryState::OnFailure(const absl::Status& status, 
       std::min(policy_.max_backoff, policy_.initial_backoff * std::exp2(attempts_ - 1));
   // Jitter shortens our own wait but only ever lengthens the server's: it must not be undercut.
   const absl::Duration wait =
-      std::max(backoff * (1 - share), asked.value_or(absl::ZeroDuration()) * (1 + share));
+      route_.next == NextHost::kOther
+          ? absl::ZeroDuration()
+          : std::max(backoff * (1 - share), asked.value_or(absl::ZeroDuration()) * (1 + share));
   if (now + wait >= deadline_) return std::nullopt;
   ++attempts_;
   return wait;

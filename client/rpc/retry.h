@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "client/rpc/route.h"
 #include "opserve/options.h"
 
 namespace opserve::client_internal {
@@ -25,9 +26,9 @@ class RetryState {
         is_idempotent_(is_idempotent),
         may_run_twice_(is_idempotent) {}
 
-  // Tells how an attempt failed. Returns the time to wait before the next one, or nullopt if there
-  // is to be none: the error is final, the attempts are used up, or the deadline comes first.
-  // `random` is uniform in [0, 1).
+  // Tells how an attempt failed, whose route has been judged. Returns the time to wait before the
+  // next one, or nullopt if there is to be none: the error is final, the attempts are used up, or
+  // the deadline comes first. Another host need not be waited for. `random` is uniform in [0, 1).
   std::optional<absl::Duration> OnFailure(const absl::Status& status, absl::Time now,
                                           double random);
 
@@ -35,8 +36,12 @@ class RetryState {
   // calls may at all.
   void StartOver(bool may_run_twice = true) {
     attempts_ = 1;
+    route_ = {};
     may_run_twice_ = is_idempotent_ && may_run_twice;
   }
+
+  // Where the attempts of the call of now went, and the next one may go.
+  Route& route() { return route_; }
 
   // Attempts so far, the one in progress included.
   int attempts() const { return attempts_; }
@@ -50,6 +55,7 @@ class RetryState {
   bool is_idempotent_;
   bool may_run_twice_;  // the call of now
   int attempts_ = 1;
+  Route route_;
 };
 
 }  // namespace opserve::client_internal

@@ -3,12 +3,14 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/base/status_details.h"
 #include "opserve/errors.h"
@@ -33,6 +35,12 @@ absl::string_view HostAndPort(absl::string_view target) {
   return target;
 }
 
+// Of another scheme of gRPC, which knows what follows it.
+bool IsOfOtherScheme(absl::string_view target) {
+  return !IsSocketFile(target) && absl::StrContains(target, "://") &&
+         !absl::StartsWith(target, "dns://");
+}
+
 bool IsPort(absl::string_view text) {
   int port = 0;
   return !text.empty() && absl::ascii_isdigit(static_cast<unsigned char>(text[0])) &&
@@ -50,10 +58,7 @@ absl::Status CheckTarget(absl::string_view target) {
         target, absl::StrCat("begins with ", scheme, "; write ", rest.substr(0, rest.find('/')),
                              " alone", scheme == "https://" ? ", and use TLS" : ""));
   }
-  // Another scheme of gRPC, which knows what follows it.
-  if (absl::StrContains(target, "://") && !absl::StartsWith(target, "dns://")) {
-    return absl::OkStatus();
-  }
+  if (IsOfOtherScheme(target)) return absl::OkStatus();
   const absl::string_view rest = HostAndPort(target);
   const size_t colon = rest.rfind(':');
   const bool is_bracketed = absl::StartsWith(rest, "[");
@@ -62,7 +67,7 @@ absl::Status CheckTarget(absl::string_view target) {
     return Malformed(target, "has no port; it must be host:port or unix:/path");
   }
   if (colon == 0) return Malformed(target, "has no host; it must be host:port or unix:/path");
-  if (!is_bracketed && rest.find(':') != colon && !absl::StrContains(rest, ',')) {
+  if (!is_bracketed && rest.find(':') != colon) {
     return Malformed(target, "has an IPv6 address without brackets; write [ADDRESS]:port");
   }
   if (!IsPort(rest.substr(colon + 1))) {
@@ -70,6 +75,30 @@ absl::Status CheckTarget(absl::string_view target) {
   }
   return absl::OkStatus();
 }
+
+absl::StatusOr<std::vector<std::string>> SplitTarget(absl::string_view target) {
+  const std::vector<std::string> addresses = absl::StrSplit(target, ',');
+  if (addresses.size() > kMaxListedHosts) {
+    return Malformed(target, absl::StrCat("lists ", addresses.size(), " hosts; at most ",
+                                          kMaxListedHosts, " are allowed"));
+  }
+  for (auto address = addresses.begin(); address != addresses.end(); ++address) {
+    if (addresses.size() > 1 && address->empty()) return Malformed(target, "has an empty address");
+    absl::Status status = CheckTarget(*address);
+    if (!status.ok()) return status;
+    if (addresses.size() > 1 && IsOfOtherScheme(*address)) {
+      return Malformed(target, absl::StrCat("has ", *address,
+                                            " in a list, where only host:port, unix:/path and "
+                                            "dns:///name:port can be"));
+    }
+    if (std::find(addresses.begin(), address, *address) != address) {
+      return Malformed(target, absl::StrCat("names ", *address, " twice"));
+    }
+  }
+  return addresses;
+}
+
+bool NamesAllHosts(absl::string_view address) { return absl::StartsWith(address, "dns://"); }
 
 bool IsLocal(absl::string_view target) {
   if (IsSocketFile(target)) return true;

@@ -69,6 +69,7 @@ void LeaseCore::OnMessage(grpc::ByteBuffer& message) {
   v1::LeaseDeviceResponse event;
   absl::Status status = received.Read(message);
   if (status.ok()) status = Parse(received, event);
+  if (status.ok() && event.has_granted()) status = on_id_(event.granted().device_lease());
   if (status.ok()) return Take(event);
   {
     const MutexLock lock(mutex_);

@@ -6,8 +6,10 @@
 #define OPSERVE_CLIENT_STREAM_LEASE_CORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -21,7 +23,11 @@ namespace opserve::client_internal {
 // Thread-safe. Kept by its stream until that is over.
 class LeaseCore final : public RawStream::Observer, public std::enable_shared_from_this<LeaseCore> {
  public:
-  explicit LeaseCore(std::unique_ptr<RawStream> raw) : raw_(std::move(raw)) {}
+  // `on_id` hears of the lease's id before anybody else; with an error the lease is given up.
+  explicit LeaseCore(
+      std::unique_ptr<RawStream> raw, std::function<absl::Status(const std::string& id)> on_id =
+                                          [](const std::string&) { return absl::OkStatus(); })
+      : raw_(std::move(raw)), on_id_(std::move(on_id)) {}
 
   // Asks for the lease. To be called once, before all else.
   void Start(const v1::LeaseDeviceRequest& request);
@@ -43,6 +49,7 @@ class LeaseCore final : public RawStream::Observer, public std::enable_shared_fr
   void Take(const v1::LeaseDeviceResponse& event);
 
   const std::unique_ptr<RawStream> raw_;
+  const std::function<absl::Status(const std::string& id)> on_id_;
   const std::shared_ptr<CallState<DeviceGrant>> grant_ = std::make_shared<CallState<DeviceGrant>>();
   const std::shared_ptr<CallState<void>> end_ = std::make_shared<CallState<void>>();
 

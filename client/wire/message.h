@@ -28,6 +28,8 @@ struct OutgoingMessage {
   std::vector<std::span<const std::byte>> payloads = {};
   // Places that the header names, so that regions live as long as the message.
   std::vector<TensorPlace> places = {};
+  // Address of the host that has what the message refers to; empty: any host will do.
+  std::string host = {};
 };
 
 // Payloads of fewer bytes are copied when they are sent: cheaper than to lend them.

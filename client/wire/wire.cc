@@ -195,6 +195,8 @@ OutgoingMessage MakeRequest(const OperatorCall& call, const std::optional<Tensor
   v1::ExecuteRequest header = EncodeHeader(call);
   if (output) EncodePlace(*output, header.mutable_output_place());
   OutgoingMessage request = {header.SerializeAsString()};
+  request.host = std::string(HostOf(header.device_lease()));
+  if (output && request.host.empty()) request.host = HostOf(*output);
   AddPayloads(call.inputs, request);
   return request;
 }
@@ -294,6 +296,7 @@ ServerInfo DecodeServerInfo(const v1::GetServerInfoResponse& response) {
   if (response.has_shared_memory()) {
     info.shared_memory = {response.shared_memory().socket(), response.shared_memory().max_bytes()};
   }
+  info.host = response.host();
   return info;
 }
 

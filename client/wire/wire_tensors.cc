@@ -55,6 +55,12 @@ TensorSpec DecodeSpec(const v1::TensorDesc& desc) {
           {desc.strides().begin(), desc.strides().end()}};
 }
 
+std::string HostOf(const TensorPlace& place) {
+  const auto* const tensor = std::get_if<TensorHandle>(&place);
+  return std::string(
+      opserve::HostOf(tensor != nullptr ? tensor->id : std::get<RegionRange>(place).id()));
+}
+
 void EncodePlace(const TensorPlace& place, v1::TensorPlace* encoded) {
   std::visit(SetPlace{encoded}, place);
 }
@@ -89,6 +95,7 @@ void AddPayloads(const std::vector<TensorView>& inputs, OutgoingMessage& message
   for (const TensorView& input : inputs) {
     if (input.place()) {
       message.places.push_back(*input.place());
+      if (message.host.empty()) message.host = HostOf(*input.place());
     } else {
       message.payloads.push_back(input.bytes());
     }

@@ -20,6 +20,10 @@ namespace opserve::client_internal {
 void EncodeSpec(const TensorSpec& spec, v1::TensorDesc* desc);
 TensorSpec DecodeSpec(const v1::TensorDesc& desc);
 
+// The address of the host that has the place; empty where it tells none.
+std::string HostOf(const TensorPlace& place);
+using opserve::HostOf;
+
 void EncodePlace(const TensorPlace& place, v1::TensorPlace* encoded);
 
 void EncodeAttributes(const std::vector<Attribute>& attributes,
@@ -47,7 +51,8 @@ void EncodeInputs(const std::vector<TensorView>& inputs,
                   google::protobuf::RepeatedPtrField<v1::TensorDesc>* descs,
                   google::protobuf::RepeatedPtrField<v1::TensorPlace>* places);
 
-// Adds the payloads of those inputs that are in memory of the caller; keeps the places of others.
+// Adds the payloads of those inputs that are in memory of the caller; keeps the places of others,
+// and the host that has the first of these, unless the message names one.
 void AddPayloads(const std::vector<TensorView>& inputs, OutgoingMessage& message);
 
 // Whether a result that goes to `output` would change one of the inputs: a call that does so must

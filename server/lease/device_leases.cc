@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/named_thread.h"
-#include "server/base/random_id.h"
 #include "server/errors/errors.h"
+#include "server/errors/host_ids.h"
 
 namespace opserve {
 namespace {
@@ -124,7 +124,7 @@ DeviceLeases::Round DeviceLeases::Decide(const std::vector<LeasableDevice>& devi
   }
   table_.Assign(devices, now);
   for (LeaseTable::Lease* const lease : table_.Grantable(devices)) {
-    table_.Grant(*lease, RandomId(), now);
+    table_.Grant(*lease, NewHostId(limits_.host), now);
     round.granted.emplace_back(
         *lease, GrantedLease{lease->id, lease->device, lease->number, lease->end - now});
   }
@@ -219,7 +219,9 @@ absl::StatusOr<uint64_t> DeviceLeases::Find(absl::string_view id,
   MutexLock lock(mutex_);
   const LeaseTable::Lease* const lease = table_.Find(id, identity);
   // The thread may be late with the end of a lease.
-  if (lease == nullptr || lease->end <= clock_.Now()) return NotFoundError();
+  if (lease == nullptr || lease->end <= clock_.Now()) {
+    return NotFoundHere(id, limits_.host, NotFoundError());
+  }
   return lease->number;
 }
 
@@ -229,7 +231,9 @@ absl::StatusOr<Clock::Duration> DeviceLeases::Renew(absl::string_view id,
   MutexLock lock(mutex_);
   const Clock::TimePoint now = clock_.Now();
   LeaseTable::Lease* const lease = table_.Find(id, identity);
-  if (lease == nullptr || lease->end <= now) return NotFoundError();
+  if (lease == nullptr || lease->end <= now) {
+    return NotFoundHere(id, limits_.host, NotFoundError());
+  }
   // The thread wakes at the end that it knows, and sees that there is a later one.
   return table_.Renew(*lease, wanted, now) - now;
 }

@@ -32,6 +32,8 @@ struct DeviceLeaseLimits {
   size_t max_per_client = 4;
   // Most leases that wait.
   size_t max_waiting = 256;
+  // Address of this host, which ids carry; see server/errors/host_ids.h. Empty: they carry none.
+  std::string host = {};
 };
 
 // Why a lease ended.

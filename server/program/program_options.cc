@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/edge/listen_address.h"
+#include "server/errors/host_ids.h"
 #include "server/program/access_options.h"
 #include "server/program/config_file.h"
 #include "server/program/lease_options.h"
@@ -79,6 +80,19 @@ void AddNetworkOptions(CLI::App& app, ServerOptions& server) {
       ->allow_extra_args(false)
       ->default_str(server.listen.front())
       ->check(IsListenAddress());
+  app.add_option("--advertise", server.advertise,
+                 "Address under which clients reach this host among others, host:port or "
+                 "unix:/path: ids of tensors, regions and leases carry it; empty: they carry none")
+      ->type_name("ADDRESS")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            // Empty, as --print-config writes that there is none.
+            return text.empty() || IsHostAddress(text)
+                       ? std::string()
+                       : absl::StrCat("Value ", text,
+                                      " is no address of one host that clients can go to");
+          },
+          ""));
   CLI::Option* const certificate =
       app.add_option("--tls-certificate", server.tls_certificate,
                      "PEM file with the certificate chain; with it TCP addresses speak TLS only")

@@ -8,6 +8,7 @@
 #include "kernels/utf8.h"
 #include "server/base/random_id.h"
 #include "server/errors/errors.h"
+#include "server/errors/host_ids.h"
 
 namespace opserve {
 namespace {
@@ -30,12 +31,6 @@ absl::Status OverQuota(const RegionOwner& owner, const QuotaShortage& shortage,
 
 }  // namespace
 
-absl::Status RegionNotFound(absl::string_view id) {
-  return MakeError(ErrorReason::REGION_NOT_FOUND,
-                   absl::StrCat("There is no region \"", TruncateUtf8(id, 2 * kRandomIdLength),
-                                "\"; it was never registered, or its connection has ended."));
-}
-
 RegionTable::RegionTable(const RegionLimits& limits)
     : limits_(limits),
       bytes_({.per_holder = limits.max_bytes_per_user, .of_all = limits.max_bytes_of_all}),
@@ -52,7 +47,7 @@ absl::StatusOr<std::string> RegionTable::Add(const RegionOwner& owner, const Uni
     status = region.status();
     if (region.ok()) charged->region = *std::move(region);
   }
-  std::string id = status.ok() ? RandomId() : std::string();
+  std::string id = status.ok() ? NewHostId(limits_.host) : std::string();
   MutexLock lock(mutex_);
   if (!status.ok()) {
     Release(owner.connection, bytes);
@@ -63,13 +58,21 @@ absl::StatusOr<std::string> RegionTable::Add(const RegionOwner& owner, const Uni
   return id;
 }
 
+absl::Status RegionTable::NotFound(absl::string_view id) const {
+  return NotFoundHere(
+      id, limits_.host,
+      MakeError(ErrorReason::REGION_NOT_FOUND,
+                absl::StrCat("There is no region \"", TruncateUtf8(id, 2 * kRandomIdLength),
+                             "\"; it was never registered, or its connection has ended.")));
+}
+
 absl::Status RegionTable::Remove(const RegionOwner& owner, absl::string_view id) {
   // Outlives the lock: unmapping takes time.
   std::shared_ptr<const Region> removed;
   MutexLock lock(mutex_);
   const auto found = entries_.find(id);
   if (found == entries_.end() || found->second.connection != owner.connection) {
-    return RegionNotFound(id);
+    return NotFound(id);
   }
   removed = std::move(found->second.region);
   entries_.erase(found);

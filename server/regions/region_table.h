@@ -36,6 +36,8 @@ struct RegionLimits {
   size_t max_regions_per_user = kMaxGuardedMappings / 4;
   // By all.
   uint64_t max_bytes_of_all = uint64_t{8} << 30;
+  // Address of this host, which ids carry; see server/errors/host_ids.h. Empty: they carry none.
+  std::string host = {};
 };
 
 // Whoever registers regions.
@@ -89,6 +91,9 @@ class RegionTable {
   // the identity of the first for whom it is.
   std::shared_ptr<const Region> Find(absl::string_view id, const RegionCaller& caller);
 
+  // REGION_NOT_FOUND, or WRONG_HOST, for what Find does not find.
+  absl::Status NotFound(absl::string_view id) const;
+
   // Number of regions.
   size_t size() const;
 
@@ -139,9 +144,6 @@ class RegionTable {
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Usage> usage_ ABSL_GUARDED_BY(mutex_);
 };
-
-// The error of an id that no region has: REGION_NOT_FOUND.
-absl::Status RegionNotFound(absl::string_view id);
 
 }  // namespace opserve
 

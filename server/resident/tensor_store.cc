@@ -8,6 +8,7 @@
 #include "kernels/utf8.h"
 #include "server/base/random_id.h"
 #include "server/errors/errors.h"
+#include "server/errors/host_ids.h"
 #include "server/resident/tensor_quota.h"
 
 namespace opserve {
@@ -24,11 +25,12 @@ absl::string_view IdentityIn(const TensorHolder& holder, const std::string& clie
 
 }  // namespace
 
-absl::Status TensorNotFound(absl::string_view handle) {
-  return MakeError(
-      ErrorReason::TENSOR_NOT_FOUND,
-      absl::StrCat("This client has no tensor \"", TruncateUtf8(handle, 2 * kRandomIdLength),
-                   "\"; it was deleted, or its lease has run out."));
+absl::Status TensorNotFound(absl::string_view handle, absl::string_view host) {
+  return NotFoundHere(handle, host,
+                      MakeError(ErrorReason::TENSOR_NOT_FOUND,
+                                absl::StrCat("This client has no tensor \"",
+                                             TruncateUtf8(handle, 2 * kRandomIdLength),
+                                             "\"; it was deleted, or its lease has run out.")));
 }
 
 TensorStore::TensorStore(const TensorLimits& limits, const Clock& clock, HostBufferPool& buffers)
@@ -45,7 +47,8 @@ absl::StatusOr<CreatedTensor> TensorStore::Create(const std::string& client,
                                          kMaxTensorLabelBytes, " are allowed."));
   }
   const uint64_t bytes = ExactSizeInBytes(tensor.desc).value_or(UINT64_MAX);
-  CreatedTensor created{.handle = RandomId(), .has_content = true, .ttl = Grant(tensor.ttl)};
+  CreatedTensor created{
+      .handle = NewHostId(limits_.host), .has_content = true, .ttl = Grant(tensor.ttl)};
   auto charge = Reserve(client, bytes, tensor.device, holder);
   if (!charge.ok()) return charge.status();
   auto content = ContentOf(client, tensor, bytes, created.has_content);
@@ -105,7 +108,7 @@ absl::StatusOr<std::shared_ptr<ResidentTensor>> TensorStore::Find(absl::string_v
   Sweep();
   MutexLock lock(mutex_);
   const Entry* const entry = FindEntry(client, handle);
-  if (entry == nullptr) return TensorNotFound(handle);
+  if (entry == nullptr) return TensorNotFound(handle, limits_.host);
   return entry->tensor;
 }
 
@@ -166,7 +169,7 @@ absl::StatusOr<std::chrono::seconds> TensorStore::Renew(absl::string_view client
     for (const absl::string_view handle : some) {
       Entry* const entry = FindEntry(client, handle);
       if (entry == nullptr) {
-        status.Update(TensorNotFound(handle));
+        status.Update(TensorNotFound(handle, limits_.host));
         continue;
       }
       auto node = ends_.extract({entry->lease_end, entry->number});

@@ -48,6 +48,9 @@ struct TensorLimits {
   // The lease of who asks for none, and the longest.
   std::chrono::seconds default_ttl{300};
   std::chrono::seconds max_ttl{3600};
+  // Address of this host, which handles carry; see server/errors/host_ids.h. Empty: they carry
+  // none.
+  std::string host = {};
 };
 
 // A tensor to be kept.
@@ -243,8 +246,9 @@ class TensorStore {
   uint64_t visited_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// The error of a handle that the client has no tensor of: TENSOR_NOT_FOUND.
-absl::Status TensorNotFound(absl::string_view handle);
+// The error of a handle that the client has no tensor of: TENSOR_NOT_FOUND, or WRONG_HOST where it
+// is of another host than `host`.
+absl::Status TensorNotFound(absl::string_view handle, absl::string_view host);
 
 }  // namespace opserve
 

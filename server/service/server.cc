@@ -21,6 +21,7 @@
 #include "server/device/cpu/cpu_device.h"
 #include "server/edge/edge.h"
 #include "server/edge/listen_address.h"
+#include "server/errors/host_ids.h"
 #include "server/journal/access_log.h"
 #include "server/journal/audit_log.h"
 #include "server/journal/line_file.h"
@@ -114,7 +115,21 @@ absl::Status CheckOptions(const ServerOptions& options) {
   if (!(options.pool.verify_rate >= 0 && options.pool.verify_rate <= 1)) {
     return absl::InvalidArgumentError("the share of results to verify must be from 0 to 1");
   }
+  if (!options.advertise.empty() && !IsHostAddress(options.advertise)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "clients cannot be told to go to '", options.advertise,
+        "'; it must be host:port or unix:/path, and no address that stands for all of a machine"));
+  }
   return absl::OkStatus();
+}
+
+// What has ids of its own gets to know the host.
+ServerOptions WithHost(const ServerOptions& options) {
+  ServerOptions with_host = options;
+  with_host.tensors.host = options.advertise;
+  with_host.regions.limits.host = options.advertise;
+  with_host.device_leases.host = options.advertise;
+  return with_host;
 }
 
 // An address that the server may listen on.
@@ -147,7 +162,7 @@ absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerOptions& o
 // Members are destroyed from the last to the first: gRPC before what its calls use.
 struct Server::Impl {
   Impl(const ServerOptions& server_options, const ServerEnvironment& environment)
-      : options(server_options),
+      : options(WithHost(server_options)),
         clock(environment.clock != nullptr ? *environment.clock : SteadyClock()),
         logger(environment.logger != nullptr ? *environment.logger : silent_logger),
         trim_heap(environment.trim_heap),

@@ -41,6 +41,10 @@ struct RegionOptions {
 struct ServerOptions {
   // Addresses to listen on, each as server/edge/listen_address.h describes; at least one.
   std::vector<std::string> listen = {"127.0.0.1:50051"};
+  // Address under which clients reach this host among others, as IsHostAddress of
+  // server/errors/host_ids.h wants it: ids of tensors, regions and leases carry it. Empty: this is
+  // the only host.
+  std::string advertise;
   // PEM files; both or none. With them TCP addresses speak TLS only, and socket files never do.
   std::string tls_certificate;
   std::string tls_key;

@@ -153,6 +153,7 @@ absl::Status OperatorService::SelfTest(const std::string& device,
 void OperatorService::WriteServerInfo(v1::GetServerInfoResponse& info) const {
   info.set_version(OPSERVE_VERSION);
   info.set_feature_level(NameOf(kHighestFeatureLevel));
+  info.set_host(options_.advertise);
   for (const DeviceStatus& device : parts_.pool.Status()) AddDevice(device, info);
   for (const DeviceLeaseView& lease : leases_.List()) AddLease(lease, info);
   const ServerOptions& options = options_;

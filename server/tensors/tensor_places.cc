@@ -20,7 +20,7 @@ absl::Status FindSlice(const PlaceParts& parts, const RegionCaller& caller,
                        const v1::RegionRange& range, const std::string& field, RegionSlice& slice,
                        std::vector<Violation>& violations) {
   std::shared_ptr<const Region> region = parts.regions.Find(range.region(), caller);
-  if (region == nullptr) return RegionNotFound(range.region());
+  if (region == nullptr) return parts.regions.NotFound(range.region());
   slice = {std::move(region), range.offset(), range.bytes()};
   if (slice.data() == nullptr) {
     violations.push_back(

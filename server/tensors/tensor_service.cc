@@ -13,6 +13,7 @@
 #include "kernels/validate.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "server/errors/errors.h"
+#include "server/errors/host_ids.h"
 #include "server/rpc/message_bytes.h"
 #include "server/tensors/result_origin.h"
 #include "server/tensors/tensor_home.h"
@@ -267,6 +268,10 @@ void TensorService::Delete(UnaryCall& call) {
   }
   const std::string& client = call.caller().client();
   const std::vector<absl::string_view> handles = HandlesOf(request);
+  for (const absl::string_view handle : handles) {
+    const absl::Status status = NotFoundHere(handle, store_.limits().host, absl::OkStatus());
+    if (!status.ok()) return call.Finish(status);
+  }
   v1::DeleteTensorsResponse answer;
   answer.set_deleted(static_cast<uint32_t>(store_.Delete(client, handles)));
   call.Finish(SerializeMessage(answer));

@@ -58,6 +58,11 @@ opserve_test(client_places_test
   DEPS opserve::cli opserve::client opserve_integration opserve::test_devices
   LABELS integration)
 
+opserve_test(client_hosts_test
+  SRCS client_hosts_test.cc
+  DEPS opserve::client opserve_integration
+  LABELS integration)
+
 opserve_test(client_paths_test
   SRCS client_ops_test.cc client_paths_test.cc network_address.cc
   DEPS opserve::client opserve_integration

@@ -149,6 +149,8 @@ struct ServerInfo {
   ServerLimits limits;
   absl::Duration uptime;
   std::optional<SharedMemoryInfo> shared_memory;  // absent where memory cannot be shared
+  // Address under which clients reach it among others; empty: it tells none.
+  std::string host;
 };
 
 // Answer of a health check, with the numbers of grpc.health.v1.

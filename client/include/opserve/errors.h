@@ -59,6 +59,20 @@ inline constexpr char kCertificateOfAnotherName[] = "CERTIFICATE_OF_ANOTHER_NAME
 // ... or the server wants a certificate of the client, and one that it trusts.
 inline constexpr char kClientCertificateRefused[] = "CLIENT_CERTIFICATE_REFUSED";
 
+// What a call refers to belongs to another host than the one that it came to, which the fact "host"
+// of the error names; FAILED_PRECONDITION, by the server.
+inline constexpr char kWrongHost[] = "WRONG_HOST";
+// The target has several hosts, and the one that was to keep something does not say its address
+// (--advertise), so that nobody could find it again; FAILED_PRECONDITION.
+inline constexpr char kHostNotAdvertised[] = "HOST_NOT_ADVERTISED";
+// The target has several hosts, and the call is about a single one: connect to that alone;
+// FAILED_PRECONDITION. Nothing was sent.
+inline constexpr char kOneHostNeeded[] = "ONE_HOST_NEEDED";
+
+// Where the target has several hosts, the address of the one that the error is of, such as
+// "ipv4:10.0.0.2:50051". Empty otherwise.
+std::string GetErrorHost(const absl::Status& status);
+
 // How long the server asks to wait before trying again.
 std::optional<absl::Duration> GetRetryDelay(const absl::Status& status);
 

@@ -13,9 +13,10 @@
 
 namespace opserve {
 
-// When failed calls are tried again. A call is retried only if its error is UNAVAILABLE or carries
-// a delay of the server (GetRetryDelay in errors.h), which says that it did not run. Calls that
-// work in place are not idempotent, and retried only after the latter.
+// When failed calls are tried again. Where the target has several hosts, the next attempt goes to
+// one that the call has not met, at once. A call is retried only if its error is UNAVAILABLE or
+// carries a delay of the server (GetRetryDelay in errors.h), which says that it did not run. Calls
+// that work in place are not idempotent, and retried only after the latter.
 struct RetryPolicy {
   // Attempts in all, the first included; 1 never retries.
   int max_attempts = 5;
@@ -105,6 +106,9 @@ struct StreamOptions {
   absl::Duration timeout = absl::InfiniteDuration();
   // How long the destructor waits for the requests under way before it gives them up.
   absl::Duration finish_timeout = absl::Seconds(10);
+  // Address of the host that is to get the requests, because they refer to what it has: HostOf of
+  // an id. Empty: any host of the target.
+  std::string host = {};
 };
 
 }  // namespace opserve

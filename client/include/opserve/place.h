@@ -16,7 +16,17 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/string_view.h"
+
 namespace opserve {
+
+// The address of the host that has the tensor, region or lease with this id; empty where the host
+// tells none. Whoever takes ids from others goes where they say: only to hosts of its own target,
+// and to those that its servers have named themselves.
+inline absl::string_view HostOf(absl::string_view id) {
+  const size_t separator = id.find('@');
+  return separator == absl::string_view::npos ? absl::string_view() : id.substr(separator + 1);
+}
 
 // Names a tensor that the server keeps; see resident.h.
 struct TensorHandle {

@@ -30,6 +30,7 @@ using client_internal::ClientImpl;
 using client_internal::OutgoingMessage;
 using client_internal::RawStream;
 using client_internal::ResponseMessage;
+using client_internal::Route;
 using client_internal::Transport;
 
 // Time passes only while somebody waits for it.
@@ -98,7 +99,7 @@ class ScriptedTransport final : public Transport {
       : clock_(clock), script_(std::move(script)) {}
 
   absl::Status Call(const char* method, const OutgoingMessage& request, absl::Duration timeout,
-                    ResponseMessage& response) override {
+                    ResponseMessage& response, Route& /*route*/) override {
     if (on_attempt) on_attempt(method, request);
     absl::Status status = Next(timeout);
     if (!status.ok()) return status;
@@ -106,15 +107,16 @@ class ScriptedTransport final : public Transport {
     return status;
   }
   void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
-                 ResponseMessage& response, Cancellation& cancellation,
+                 ResponseMessage& response, Route& route, Cancellation& cancellation,
                  std::function<void(absl::Status)> done) override {
-    if (!answers_late) return done(Call(method, request, timeout, response));
+    if (!answers_late) return done(Call(method, request, timeout, response, route));
     response = AnswerTo(method, request);
     late_.push_back(std::move(done));
     cancellation.OnCancel([this] { AnswerLate(absl::CancelledError("cancelled")); });
   }
 
-  std::unique_ptr<RawStream> OpenStream(const char* method, absl::Duration timeout) override {
+  std::unique_ptr<RawStream> OpenStream(const char* method, absl::Duration timeout,
+                                        const std::string& /*host*/, Route& /*route*/) override {
     timeouts.push_back(timeout);
     EXPECT_EQ(std::string_view(method), "/opserve.v1.OperatorService/ExecuteStream");
     auto opened = std::make_unique<ScriptedStream>();

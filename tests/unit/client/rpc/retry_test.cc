@@ -69,6 +69,27 @@ TEST(RetryTest, TimeLeftIsNeverNegative) {
   EXPECT_EQ(endless.TimeLeft(kStart), absl::InfiniteDuration());
 }
 
+TEST(RetryTest, AnotherHostIsNotWaitedFor) {
+  RetryState retries(Policy(), kStart + absl::Seconds(1));
+  retries.route().next = NextHost::kOther;
+  EXPECT_EQ(retries.OnFailure(Exhausted(absl::Seconds(5)), kStart, 0), absl::ZeroDuration());
+  EXPECT_EQ(retries.OnFailure(kGone, kStart, 0), absl::ZeroDuration());
+  // It is asked only what the first could have been asked again.
+  EXPECT_EQ(retries.OnFailure(absl::InternalError("no"), kStart, 0), std::nullopt);
+  RetryState once(Policy(), absl::InfiniteFuture(), /*is_idempotent=*/false);
+  once.route().next = NextHost::kOther;
+  EXPECT_EQ(once.OnFailure(kGone, kStart, 0), std::nullopt);
+}
+
+TEST(RetryTest, WhatCameToTheWrongHostHasNotRun) {
+  RetryState retries({.max_attempts = 1}, absl::InfiniteFuture(), /*is_idempotent=*/false);
+  retries.route().next = NextHost::kRightOne;
+  EXPECT_EQ(retries.OnFailure(absl::FailedPreconditionError("elsewhere"), kStart, 0),
+            absl::ZeroDuration());
+  retries.StartOver();
+  EXPECT_EQ(retries.route().next, NextHost::kSame);
+}
+
 TEST(RetryTest, OneAttemptMeansNoRetry) {
   RetryState retries({.max_attempts = 1}, absl::InfiniteFuture());
   EXPECT_EQ(retries.OnFailure(kGone, kStart, 0), std::nullopt);
