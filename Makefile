@@ -29,9 +29,12 @@ PROGRAMS := bin/opserve-server bin/opserve
 # What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
 SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all tests/gpu/all
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak
+# What these compute is looked at, and nothing else that others do not do: the values of GPU kernels, shells'
+# completion.
+UNSANITIZED_TESTS := ^cli_completion_test$$|^gpu_exhaustive_test$$
 # The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
 # gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
-UNTHREADED_TESTS := ^install_test$$|^cli_completion_test$$|^gpu_conformance_test_|^gpu_exhaustive_test$$
+UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^install_test$$|^gpu_conformance_test_
 # The sanitizer guesses how glibc laid out the thread-local data of a library loaded at run time, here by
 # its address alone, and LeakSanitizer ends where the guess is wrong. Without it, it reads none of them.
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0
@@ -212,7 +215,7 @@ clang: packages ## Build all with Clang, its thread-safety analysis and sanitize
 .PHONY: asan
 asan: clang ## Run the tests, slow ones excepted, under AddressSanitizer and UBSan
 	@ctest --test-dir build/clang --output-on-failure --parallel $(JOBS) \
-	  -L 'unit|conformance|integration|gpu' -LE '$(UNSANITIZED_LABELS)' $(ARGS)
+	  -L 'unit|conformance|integration|gpu' -LE '$(UNSANITIZED_LABELS)' -E '$(UNSANITIZED_TESTS)' $(ARGS)
 
 .PHONY: tsan
 tsan: packages ## Run the unit, integration and GPU tests under ThreadSanitizer
@@ -246,6 +249,17 @@ install: packages ## Install programs, library and headers below PREFIX
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS)
 	@cmake --install $(RELEASE) --prefix $(PREFIX)
+
+.PHONY: deb
+deb: bundle-programs ## Pack build/opserve-server_VERSION_amd64.deb, and those of the command and the client library
+	@cpack --config $(RELEASE)/CPackConfig.cmake -B build >build/deb.log 2>&1 || { cat build/deb.log >&2; exit 1; }
+	@rm -rf build/_CPack_Packages
+	@ls build/*.deb
+
+.PHONY: check-image
+check-image: ## Build the image without a container engine, start it, ask for its health (ARGS='--keep')
+	@deploy/setup.sh image
+	@deploy/check-image.py $(ARGS)
 
 .PHONY: clean
 clean: ## Remove all that was built

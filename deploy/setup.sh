@@ -5,17 +5,18 @@
 #
 #   build    compilers, CMake and the libraries the programs link
 #   test     what the tests and the demo need beside that
-#   peers    programs that read what the server shows, each with tests of its own that are skipped without it:
-#            Prometheus, whose service stays off, Chromium with its driver, and, in a Python environment in
-#            .venv, tritonclient and kubernetes-validate (goes on without where pip cannot install them)
+#   peers    programs that read what the server shows, or how it is deployed, each with tests of its own that are skipped
+#            without it: Prometheus, whose service stays off, Chromium with its driver, docker-compose, and, in a Python
+#            environment in .venv, tritonclient and kubernetes-validate (goes on without where pip cannot install them)
 #   lint     clang-format, clang-tidy, shellcheck
 #   clang    Clang with its sanitizers and libFuzzer
-#   bundle   what `make bundle` packs and uses beside what the build needs
+#   bundle   what `make bundle` and `make deb` pack and use beside what the build needs
 #   bench    what plots need, and a Python environment in .venv with ONNX Runtime (goes on without where
 #            pip cannot install it)
 #   python   what the Python package is built from and tested with, in .venv: nanobind, scikit-build-core, pytest, mypy
 #            (goes on without where pip cannot install it)
 #   windows  the cross compiler for Windows, Wine, and the sources of Abseil in build/windows
+#   image    what `make check-image` uses
 #   runtime  the shared libraries that the programs link, for run-time images
 #   gpu      those that they load for GPUs, beside the GPU's own Vulkan driver
 #
@@ -34,15 +35,16 @@ declare -A packages_of=(
   # are; the last four are a Direct3D 12 device in software, and what checks how it is used.
   [test]="groff-base libgmock-dev libgtest-dev libmpfr-dev openssl prometheus python3 python3-h2 python3-numpy zsh
     libvkd3d1 libvulkan1 mesa-vulkan-drivers vulkan-validationlayers"
-  [peers]="chromium chromium-driver prometheus python3-venv"
+  [peers]="chromium chromium-driver docker-compose prometheus python3-venv"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
-  [bundle]="binutils libvkd3d1 libvulkan1 patchelf"
+  [bundle]="binutils dpkg-dev libvkd3d1 libvulkan1 patchelf"
   [bench]="python3 python3-matplotlib python3-venv"
   [python]="python3-dev python3-numpy python3-venv"
   # dpkg-dev unpacks the sources; the last line is Wine with a display and a Vulkan driver.
   [windows]="ccache cmake directx-headers-dev dpkg-dev g++-mingw-w64-x86-64-posix googletest libz-mingw-w64-dev ninja-build
     libgl1-mesa-dri libvulkan1 mesa-vulkan-drivers wine wine64 xauth xvfb"
+  [image]="debootstrap git python3"
   [gpu]="libvkd3d1 libvulkan1"
   # What opserve-server and opserve link; deploy/check-image-packages.sh compares it with them.
   [runtime]="libabsl20220623 libfmt9 libgcc-s1 libgrpc++1.51 libgrpc29 libhwy1

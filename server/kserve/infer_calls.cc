@@ -16,7 +16,8 @@ constexpr int kRawField = inference::ModelInferResponse::kRawOutputContentsField
 
 class InferCall final : public CallHandler, private InferJob::Owner {
  public:
-  InferCall(UnaryCall& call, const ExecuteParts& parts) : call_(call), job_(parts, *this) {}
+  InferCall(UnaryCall& call, const ExecuteParts& parts, const SystemMemory& memory)
+      : call_(call), job_(parts, memory, *this) {}
 
   void Start() { job_.Start(call_.request(), call_.deadline()); }
 
@@ -37,8 +38,9 @@ class InferCall final : public CallHandler, private InferJob::Owner {
 // The poller's thread owns all; the thread that answers only writes, and lets go.
 class InferStream final : public StreamHandler, private InferJob::Owner, private RequestSource {
  public:
-  InferStream(const ExecuteParts& parts, StreamCall& call)
+  InferStream(const ExecuteParts& parts, const SystemMemory& memory, StreamCall& call)
       : parts_(parts),
+        memory_(memory),
         call_(call),
         traceparent_(parts.observer == nullptr ? std::string() : call.traceparent()),
         deadline_(call.deadline()) {
@@ -51,7 +53,7 @@ class InferStream final : public StreamHandler, private InferJob::Owner, private
     record_.method = kStreamInferMethod;
     record_.bytes_in = message.Length();
     record_.start = SteadyClock().Now();
-    InferJob& job = job_.emplace(parts_, owner());
+    InferJob& job = job_.emplace(parts_, memory_, owner());
     call_.Hold();
     job.Start(message, deadline_);
   }
@@ -120,6 +122,7 @@ class InferStream final : public StreamHandler, private InferJob::Owner, private
   }
 
   const ExecuteParts& parts_;
+  const SystemMemory& memory_;
   StreamCall& call_;
   const std::string traceparent_;
   const Clock::TimePoint deadline_;
@@ -133,10 +136,13 @@ class InferStream final : public StreamHandler, private InferJob::Owner, private
 
 }  // namespace
 
-void StartInfer(const ExecuteParts& parts, UnaryCall& call) { call.Keep<InferCall>(parts).Start(); }
+void StartInfer(const ExecuteParts& parts, const SystemMemory& memory, UnaryCall& call) {
+  call.Keep<InferCall>(parts, memory).Start();
+}
 
-std::unique_ptr<StreamHandler> StartInferStream(const ExecuteParts& parts, StreamCall& call) {
-  return std::make_unique<InferStream>(parts, call);
+std::unique_ptr<StreamHandler> StartInferStream(const ExecuteParts& parts,
+                                                const SystemMemory& memory, StreamCall& call) {
+  return std::make_unique<InferStream>(parts, memory, call);
 }
 
 }  // namespace opserve

@@ -8,17 +8,20 @@
 #include <memory>
 
 #include "server/execute/request_job.h"
+#include "server/kserve/system_memory.h"
 #include "server/rpc/stream_call.h"
 #include "server/rpc/unary_call.h"
 
 namespace opserve {
 
-// Computes the request, or answers it at once; never blocks. `parts` must outlive the call.
-void StartInfer(const ExecuteParts& parts, UnaryCall& call);
+// Computes the request, or answers it at once; never blocks. `parts` and `memory` must outlive the
+// call.
+void StartInfer(const ExecuteParts& parts, const SystemMemory& memory, UnaryCall& call);
 
 // The same for the requests of a stream, one after the other: the next one is read when the answer
 // to the one before is on its way.
-std::unique_ptr<StreamHandler> StartInferStream(const ExecuteParts& parts, StreamCall& call);
+std::unique_ptr<StreamHandler> StartInferStream(const ExecuteParts& parts,
+                                                const SystemMemory& memory, StreamCall& call);
 
 }  // namespace opserve
 

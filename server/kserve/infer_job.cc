@@ -29,8 +29,12 @@ absl::Status InferJob::Accept(grpc::ByteBuffer& bytes, Clock::TimePoint deadline
   if (!status.ok()) return status;
   std::vector<uint64_t> payload_bytes = payloads.payload_bytes();
   InferSettings settings;
-  status =
-      TranslateInferRequest(infer_, payload_bytes.size(), parts_.buffers, job_.request(), settings);
+  const auto find_memory = [this](const std::string& name, uint64_t offset, uint64_t size,
+                                  const std::string& field, ViolationList& violations) {
+    return memory_.RangeOf(caller(), name, offset, size, field, violations);
+  };
+  status = TranslateInferRequest(infer_, payload_bytes.size(), find_memory, parts_.buffers,
+                                 job_.request(), settings);
   if (!status.ok()) return status;
   const size_t header_bytes = payloads.header_bytes();
   if (!settings.contents.empty()) {
@@ -56,6 +60,10 @@ void InferJob::Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload
   output.set_datatype(
       std::string(KserveNameOf(static_cast<DataType>(header.output().data_type()))));
   for (const uint32_t size : header.output().sizes()) output.add_shape(size);
+  if (job_.request().has_output_place()) {
+    // Where the result is, in the client's words.
+    *output.mutable_parameters() = infer_.outputs(0).parameters();
+  }
   owner_.OnInferred(response, std::move(payloads.front()));
 }
 

@@ -12,6 +12,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "inference/inference_service.pb.h"
 #include "server/execute/execute_job.h"
+#include "server/kserve/system_memory.h"
 
 namespace opserve {
 
@@ -35,9 +36,9 @@ class InferJob final : private ExecuteJob::Reply {
     ~Owner() = default;
   };
 
-  // Both must outlive the job.
-  InferJob(const ExecuteParts& parts, Owner& owner)
-      : parts_(parts), owner_(owner), job_(parts, *this) {}
+  // All must outlive the job.
+  InferJob(const ExecuteParts& parts, const SystemMemory& memory, Owner& owner)
+      : parts_(parts), memory_(memory), owner_(owner), job_(parts, *this) {}
 
   // Reads, translates, accepts and queues the request, or refuses it; never blocks. Takes over the
   // slices of `bytes`. To be called once.
@@ -60,6 +61,7 @@ class InferJob final : private ExecuteJob::Reply {
   RequestRecord* record() override { return owner_.record(); }
 
   const ExecuteParts& parts_;
+  const SystemMemory& memory_;
   Owner& owner_;
   inference::ModelInferRequest infer_;
   bool marks_final_response_ = false;

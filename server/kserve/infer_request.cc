@@ -57,9 +57,10 @@ void SetText(const AttributeTraits* known, const std::string& text, v1::Attribut
 
 class InferTranslation {
  public:
-  InferTranslation(const inference::ModelInferRequest& infer, HostBufferPool& buffers,
-                   v1::ExecuteRequest& request, InferSettings& settings)
+  InferTranslation(const inference::ModelInferRequest& infer, MemoryFinder find_memory,
+                   HostBufferPool& buffers, v1::ExecuteRequest& request, InferSettings& settings)
       : infer_(infer),
+        find_memory_(find_memory),
         buffers_(buffers),
         request_(request),
         settings_(settings),
@@ -197,21 +198,66 @@ class InferTranslation {
       return;
     }
     const bool is_raw = raw_count > 0;
+    size_t in_message = 0;
     for (size_t i = 0; i < count; ++i) {
       const InputTensor& input = infer_.inputs(static_cast<int>(i));
       const std::string field = absl::StrCat("inputs[", i, "]");
       const std::optional<DataType> type = ReadDesc(input, field);
-      ReadInputParameters(input, field);
-      if (is_raw && input.has_contents()) {
+      const Memory memory = ReadInputParameters(input, field);
+      if ((is_raw || memory.is_named()) && input.has_contents()) {
         violations_.Add(absl::StrCat(field, ".contents"),
-                        "There are raw_input_contents, too; only one of both is allowed.");
+                        is_raw ? "There are raw_input_contents, too; only one of both is allowed."
+                               : "The input is in shared memory; only one of both is allowed.");
       }
+      if (memory.is_named()) {
+        // Each input has a place then.
+        while (request_.input_places_size() <= static_cast<int>(i)) request_.add_input_places();
+        FindMemory(memory, field, *request_.mutable_input_places(static_cast<int>(i)));
+        continue;
+      }
+      ++in_message;
       if (!is_raw && type) ReadContents(input.contents(), *type, field);
     }
-    if (is_raw && raw_count != count) {
-      violations_.Add("raw_input_contents", "There are ", raw_count, " raw contents for ", count,
-                      " inputs.");
+    while (request_.input_places_size() > 0 &&
+           request_.input_places_size() < static_cast<int>(count)) {
+      request_.add_input_places();
     }
+    if (is_raw && raw_count != in_message) {
+      violations_.Add("raw_input_contents", "There are ", raw_count, " raw contents for ",
+                      in_message, " inputs.");
+    }
+  }
+
+  // Where a tensor is in shared memory.
+  struct Memory {
+    std::string name;
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+
+    bool is_named() const { return !name.empty(); }
+  };
+
+  // Whether the parameter is one of those, at the path `of`; takes it then.
+  bool ReadMemoryParameter(absl::string_view name, const InferParameter& value,
+                           const std::string& of, Memory& memory) {
+    if (name == kMemoryRegionParameter) {
+      memory.name = value.string_param();
+      if (memory.name.empty()) violations_.Add(of, "The value is no name of a region.");
+      return true;
+    }
+    if (name != kMemoryBytesParameter && name != kMemoryOffsetParameter) return false;
+    if (value.parameter_choice_case() != InferParameter::kInt64Param || value.int64_param() < 0) {
+      violations_.Add(of, "The value is no number of bytes.");
+    }
+    (name == kMemoryBytesParameter ? memory.bytes : memory.offset) =
+        static_cast<uint64_t>(value.int64_param());
+    return true;
+  }
+
+  void FindMemory(const Memory& memory, const std::string& field, v1::TensorPlace& place) {
+    *place.mutable_region() =
+        find_memory_(memory.name, memory.offset, memory.bytes,
+                     absl::StrCat(field, ".", FieldOf(kMemoryRegionParameter)), violations_);
   }
 
   std::optional<DataType> ReadDesc(const InputTensor& input, const std::string& field) {
@@ -236,12 +282,15 @@ class InferTranslation {
     return type;
   }
 
-  void ReadInputParameters(const InputTensor& input, const std::string& field) {
+  Memory ReadInputParameters(const InputTensor& input, const std::string& field) {
+    Memory memory;
     for (const auto& [name, value] : input.parameters()) {
-      if (violations_.size() >= kMaxReportedViolations) return;
+      if (violations_.size() >= kMaxReportedViolations) break;
       const std::string of = absl::StrCat(field, ".", FieldOf(name));
+      if (ReadMemoryParameter(name, value, of, memory)) continue;
       if (name != "strides") {
-        violations_.Add(of, "Only \"strides\" is a parameter of inputs.");
+        violations_.Add(of,
+                        "Only \"strides\" is a parameter of inputs, and those of shared memory.");
         continue;
       }
       const auto list = ListOf(value.string_param());
@@ -256,6 +305,7 @@ class InferTranslation {
       v1::TensorDesc& desc = *request_.mutable_inputs(request_.inputs_size() - 1);
       for (const int64_t stride : *list) desc.add_strides(static_cast<uint32_t>(stride));
     }
+    return memory;
   }
 
   void ReadContents(const InferTensorContents& contents, DataType type, const std::string& field) {
@@ -322,20 +372,24 @@ class InferTranslation {
       violations_.Add("outputs[0].name", "There is no output \"", Shown(output.name()),
                       "\"; the model has \"", op_->output.name, "\".");
     }
+    Memory memory;
     for (const auto& [name, value] : output.parameters()) {
       if (violations_.size() >= kMaxReportedViolations) return;
+      const std::string of = absl::StrCat("outputs[0].", FieldOf(name));
+      if (ReadMemoryParameter(name, value, of, memory)) continue;
       const std::optional<DataType> type = DataTypeFromKserveName(value.string_param());
       if (name == "datatype" && type) {
         request_.mutable_output()->set_data_type(static_cast<v1::DataType>(*type));
         continue;
       }
-      violations_.Add(absl::StrCat("outputs[0].", FieldOf(name)),
-                      "Only \"datatype\" is a parameter of outputs, with one of ",
-                      KserveTypeNames(), ".");
+      violations_.Add(of, "Only \"datatype\" is a parameter of outputs, with one of ",
+                      KserveTypeNames(), ", and those of shared memory.");
     }
+    if (memory.is_named()) FindMemory(memory, "outputs[0]", *request_.mutable_output_place());
   }
 
   const inference::ModelInferRequest& infer_;
+  const MemoryFinder find_memory_;
   HostBufferPool& buffers_;
   v1::ExecuteRequest& request_;
   InferSettings& settings_;
@@ -348,10 +402,10 @@ class InferTranslation {
 }  // namespace
 
 absl::Status TranslateInferRequest(const inference::ModelInferRequest& infer, size_t raw_count,
-                                   HostBufferPool& buffers, v1::ExecuteRequest& request,
-                                   InferSettings& settings) {
+                                   MemoryFinder find_memory, HostBufferPool& buffers,
+                                   v1::ExecuteRequest& request, InferSettings& settings) {
   try {
-    return InferTranslation(infer, buffers, request, settings).Run(raw_count);
+    return InferTranslation(infer, find_memory, buffers, request, settings).Run(raw_count);
   } catch (const std::bad_alloc&) {
     return OutOfMemoryError();
   }

@@ -8,10 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "inference/inference_service.pb.h"
+#include "kernels/violations.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "proto/base/host_buffers.h"
 #include "server/base/clock.h"
@@ -30,13 +33,19 @@ struct InferSettings {
   bool marks_final_response = false;
 };
 
+// Finds bytes of shared memory by the name of their region, the first byte and their number. What
+// is wrong is added to the violations, for that field.
+using MemoryFinder =
+    absl::FunctionRef<v1::RegionRange(const std::string& name, uint64_t offset, uint64_t bytes,
+                                      const std::string& field, ViolationList& violations)>;
+
 // Fills in `request`, which is empty, and `settings`. `raw_count`: how many raw contents came with
 // `infer`. INVALID_REQUEST with every violation of what opserve's own protocol does not have, by
 // KServe's names of the fields; all else is checked as in requests of Execute. OUT_OF_MEMORY where
 // there is none for contents that came as numbers. Stateless and safe to use from any thread.
 absl::Status TranslateInferRequest(const inference::ModelInferRequest& infer, size_t raw_count,
-                                   HostBufferPool& buffers, v1::ExecuteRequest& request,
-                                   InferSettings& settings);
+                                   MemoryFinder find_memory, HostBufferPool& buffers,
+                                   v1::ExecuteRequest& request, InferSettings& settings);
 
 }  // namespace opserve
 

@@ -22,16 +22,25 @@ ExecuteParts WithObserver(const ExecuteParts& parts, RequestObserver& observer) 
 }
 
 // A method whose answer is made at once of its request, by
-// `answer(const Request&, Response&)`, which returns a status.
+// `answer(const Caller&, const Request&, Response&)`, which returns a status.
 template <class Request, class Response, class Answer>
-UnaryHandler AnswerWith(Answer answer) {
+UnaryHandler AnswerCallerWith(Answer answer) {
   return [answer](UnaryCall& call) {
     Request request;
     Response response;
     absl::Status status = ParseMessage(call.request(), request);
-    if (status.ok()) status = answer(request, response);
+    if (status.ok()) status = answer(call.caller(), request, response);
     call.Finish(status, response);
   };
+}
+
+// The same where it does not matter who calls.
+template <class Request, class Response, class Answer>
+UnaryHandler AnswerWith(Answer answer) {
+  return AnswerCallerWith<Request, Response>(
+      [answer](const Caller&, const Request& request, Response& response) {
+        return answer(request, response);
+      });
 }
 
 // The same where the request says nothing that matters.
@@ -58,7 +67,8 @@ UnaryHandler TellOfModel(Write write) {
 void WriteServerMetadata(inference::ServerMetadataResponse& out) {
   out.set_name("opserve");
   out.set_version(OPSERVE_VERSION);
-  for (const char* const extension : {"model_configuration", "model_repository", "statistics"}) {
+  for (const char* const extension :
+       {"model_configuration", "model_repository", "statistics", "system_shared_memory"}) {
     out.add_extensions(extension);
   }
 }
@@ -66,7 +76,8 @@ void WriteServerMetadata(inference::ServerMetadataResponse& out) {
 }  // namespace
 
 KserveService::KserveService(const KserveParts& parts)
-    : execute_(WithObserver(parts.execute, observers_)),
+    : memory_(parts.regions, parts.takes_memory_names),
+      execute_(WithObserver(parts.execute, observers_)),
       is_ready_(parts.is_ready),
       rpc_(kKserveServiceName, &parts.logger) {
   observers_.Add(&statistics_);
@@ -76,10 +87,11 @@ KserveService::KserveService(const KserveParts& parts)
                         .max_request_bytes = parts.max_message_bytes,
                         .room = &parts.admission,
                         .observer = &observers_};
-  rpc_.AddUnary("ModelInfer", infer, [this](UnaryCall& call) { StartInfer(execute_, call); });
+  rpc_.AddUnary("ModelInfer", infer,
+                [this](UnaryCall& call) { StartInfer(execute_, memory_, call); });
   infer.admission = &parts.streams;
   rpc_.AddStream("ModelStreamInfer", infer,
-                 [this](StreamCall& call) { return StartInferStream(execute_, call); });
+                 [this](StreamCall& call) { return StartInferStream(execute_, memory_, call); });
   MethodLimits control = {.role = Role::kHealth,
                           .max_request_bytes = kMaxControlBytes,
                           .admission = &parts.control,
@@ -95,6 +107,8 @@ KserveService::KserveService(const KserveParts& parts)
                 FillWith<inference::ServerMetadataRequest, inference::ServerMetadataResponse>(
                     WriteServerMetadata));
   AddModelMethods(control);
+  AddCudaMethods(control);
+  control.role = Role::kRegions;
   AddMemoryMethods(control);
 }
 
@@ -131,14 +145,31 @@ void KserveService::AddModelMethods(const MethodLimits& observe) {
                     WriteModelIndex));
 }
 
-void KserveService::AddMemoryMethods(const MethodLimits& observe) {
+void KserveService::AddMemoryMethods(const MethodLimits& regions) {
+  rpc_.AddUnary("SystemSharedMemoryRegister", regions,
+                AnswerCallerWith<inference::SystemSharedMemoryRegisterRequest,
+                                 inference::SystemSharedMemoryRegisterResponse>(
+                    [this](const Caller& caller, const auto& request, auto&) {
+                      return memory_.Register(caller, request);
+                    }));
+  rpc_.AddUnary("SystemSharedMemoryUnregister", regions,
+                AnswerCallerWith<inference::SystemSharedMemoryUnregisterRequest,
+                                 inference::SystemSharedMemoryUnregisterResponse>(
+                    [this](const Caller& caller, const auto& request, auto&) {
+                      memory_.Unregister(caller, request.name());
+                      return absl::OkStatus();
+                    }));
+  rpc_.AddUnary("SystemSharedMemoryStatus", regions,
+                AnswerCallerWith<inference::SystemSharedMemoryStatusRequest,
+                                 inference::SystemSharedMemoryStatusResponse>(
+                    [this](const Caller& caller, const auto& request, auto& out) {
+                      memory_.Describe(caller, request.name(), out);
+                      return absl::OkStatus();
+                    }));
+}
+
+void KserveService::AddCudaMethods(const MethodLimits& observe) {
   const auto nothing = [](auto&) {};
-  rpc_.AddUnary("SystemSharedMemoryStatus", observe,
-                FillWith<inference::SystemSharedMemoryStatusRequest,
-                         inference::SystemSharedMemoryStatusResponse>(nothing));
-  rpc_.AddUnary("SystemSharedMemoryUnregister", observe,
-                FillWith<inference::SystemSharedMemoryUnregisterRequest,
-                         inference::SystemSharedMemoryUnregisterResponse>(nothing));
   rpc_.AddUnary(
       "CudaSharedMemoryStatus", observe,
       FillWith<inference::CudaSharedMemoryStatusRequest, inference::CudaSharedMemoryStatusResponse>(

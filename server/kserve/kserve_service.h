@@ -12,6 +12,7 @@
 #include "server/base/log.h"
 #include "server/execute/request_job.h"
 #include "server/kserve/infer_statistics.h"
+#include "server/kserve/system_memory.h"
 #include "server/rpc/rpc_service.h"
 #include "server/rpc/unary_call.h"
 
@@ -26,6 +27,9 @@ struct KserveParts {
   Admission& control;
   Admission& streams;
   Logger& logger;
+  // Where shared memory is registered, and whether POSIX shared memory may be, by its name.
+  RegionTable& regions;
+  bool takes_memory_names = false;
   uint64_t max_message_bytes = 0;
   // Whether the server takes requests.
   std::function<bool()> is_ready;
@@ -48,8 +52,10 @@ class KserveService {
 
  private:
   void AddModelMethods(const MethodLimits& observe);
-  void AddMemoryMethods(const MethodLimits& observe);
+  void AddMemoryMethods(const MethodLimits& regions);
+  void AddCudaMethods(const MethodLimits& observe);
 
+  SystemMemory memory_;
   InferStatistics statistics_;
   // The statistics, and whoever else wants to know.
   ObserverList observers_;

@@ -19,6 +19,11 @@ namespace opserve {
 // The one version that every model has.
 inline constexpr char kModelVersion[] = "1";
 
+// Parameters of inputs and outputs that are in shared memory.
+inline constexpr absl::string_view kMemoryRegionParameter = "shared_memory_region";
+inline constexpr absl::string_view kMemoryBytesParameter = "shared_memory_byte_size";
+inline constexpr absl::string_view kMemoryOffsetParameter = "shared_memory_offset";
+
 // "element_wise_round" for ELEMENT_WISE_ROUND.
 std::string ModelNameOf(const OpTraits& op);
 

@@ -281,15 +281,17 @@ struct Server::Impl {
 
 std::unique_ptr<KserveService> Server::Impl::MakeKserve() {
   if (!options.kserve) return nullptr;
-  return std::make_unique<KserveService>(
-      KserveParts{.execute = service.execute_parts(),
-                  .admission = admission,
-                  .control = control,
-                  .streams = streams,
-                  .logger = logger,
-                  .max_message_bytes = options.max_message_bytes,
-                  .is_ready = [this] { return admission.is_open(); },
-                  .observer = observes ? &observers : nullptr});
+  return std::make_unique<KserveService>(KserveParts{
+      .execute = service.execute_parts(),
+      .admission = admission,
+      .control = control,
+      .streams = streams,
+      .logger = logger,
+      .regions = service.regions(),
+      .takes_memory_names = options.regions.is_on && options.regions.posix_shared_memory,
+      .max_message_bytes = options.max_message_bytes,
+      .is_ready = [this] { return admission.is_open(); },
+      .observer = observes ? &observers : nullptr});
 }
 
 std::vector<std::string> Server::Impl::ReflectedNames() {

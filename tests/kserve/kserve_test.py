@@ -21,6 +21,7 @@ from server_process import ServerProcess  # pylint: disable=wrong-import-positio
 try:
     import numpy as np
     import tritonclient.grpc as triton
+    from tritonclient.utils import shared_memory
     from tritonclient.grpc import InferenceServerException
 except ImportError:
     triton = None
@@ -249,13 +250,117 @@ class KserveTest(unittest.TestCase):
                               input=example.replace("127.0.0.1:50051", self.server.address))
         self.assertEqual((done.stdout, done.returncode), ("[-1.  0.  2.]\n", 0), done.stderr)
 
-    def test_there_is_no_other_shared_memory(self):
+    def test_shared_memory_needs_a_socket_file(self):
         self.client.unregister_system_shared_memory()
-        self.client.unregister_cuda_shared_memory()
         self.assertEqual(len(self.client.get_system_shared_memory_status().regions), 0)
+        self.assertIn("socket file", self.refused(
+            lambda: self.client.register_system_shared_memory("r", "/none", 64)))
+
+    def test_there_is_no_memory_of_cuda(self):
+        self.client.unregister_cuda_shared_memory()
         self.assertEqual(len(self.client.get_cuda_shared_memory_status().regions), 0)
         self.assertIn("UNIMPLEMENTED", self.refused(
             lambda: self.client.register_cuda_shared_memory("r", b"x" * 64, 0, 64)))
+
+
+class SharedMemoryTest(unittest.TestCase):
+    """POSIX shared memory, by the names that clients give it."""
+
+    socket = None
+    VALUES = 1000
+
+    def setUp(self):
+        self.client = triton.InferenceServerClient(f"unix:{SharedMemoryTest.socket}")
+        self.addCleanup(self.client.close)
+        self.addCleanup(self.client.unregister_system_shared_memory)
+        self.key = f"/opserve-kserve-{os.getpid()}-{self.id().rpartition('.')[2]}"
+        self.bytes = self.VALUES * 4
+        # Inputs, and from a whole cache line on the result.
+        self.result_at = (self.bytes + 63) // 64 * 64
+        self.memory = shared_memory.create_shared_memory_region("local", self.key, self.result_at + self.bytes)
+        self.addCleanup(shared_memory.destroy_shared_memory_region, self.memory)
+        self.values = np.linspace(-50, 50, self.VALUES, dtype=np.float32)
+        shared_memory.set_shared_memory_region(self.memory, [self.values])
+
+    def register(self, name="r", key=None, size=None, offset=0):
+        self.client.register_system_shared_memory(name, key or self.key, size or self.result_at + self.bytes, offset)
+
+    def infer(self, name="r", size=None, at=0, **settings):
+        made = triton.InferInput("InputTensor", [self.VALUES], "FP32")
+        made.set_shared_memory(name, size or self.bytes, at)
+        return self.client.infer(ROUND, [made], parameters=TO_ZERO, **settings)
+
+    def refused(self, call):
+        with self.assertRaises(InferenceServerException) as raised:
+            call()
+        return str(raised.exception)
+
+    def test_inputs_come_from_there_and_results_go_there(self):
+        self.register()
+        output = triton.InferRequestedOutput("OutputTensor")
+        output.set_shared_memory("r", self.bytes, self.result_at)
+        result = self.infer(outputs=[output])
+        self.assertEqual(len(result.get_response().raw_output_contents), 0, "there are no bytes in the answer")
+        told = result.get_output("OutputTensor")
+        self.assertEqual((told.datatype, list(told.shape), told.parameters["shared_memory_region"].string_param),
+                         ("FP32", [self.VALUES], "r"))
+        rounded = shared_memory.get_contents_as_numpy(self.memory, np.float32, [self.VALUES], self.result_at)
+        self.assertEqual(rounded.tobytes(), np.trunc(self.values).tobytes())
+
+    def test_the_result_may_come_in_the_answer_and_offsets_add_up(self):
+        self.register(size=self.bytes - 64, offset=64)
+        made = triton.InferInput("InputTensor", [100], "FP32")
+        made.set_shared_memory("r", 400, 128)
+        result = self.client.infer(ROUND, [made], parameters=TO_ZERO).as_numpy("OutputTensor")
+        self.assertEqual(result.tobytes(), np.trunc(self.values[48:148]).tobytes())
+
+    def test_one_input_may_be_there_and_another_in_the_request(self):
+        self.register()
+        there = triton.InferInput("ATensor", [self.VALUES], "FP32")
+        there.set_shared_memory("r", self.bytes)
+        result = self.client.infer("element_wise_subtract", [tensor(np.ones(self.VALUES, np.float32), "BTensor"), there])
+        self.assertEqual(result.as_numpy("OutputTensor").tobytes(), (self.values - np.float32(1)).tobytes())
+
+    def test_what_is_registered_is_told_and_given_up(self):
+        self.register("first", size=4096)
+        self.register("second", size=64, offset=128)
+        told = self.client.get_system_shared_memory_status().regions
+        self.assertEqual({name: (r.key, r.offset, r.byte_size) for name, r in told.items()},
+                         {"first": (self.key, 0, 4096), "second": (self.key, 128, 64)})
+        self.assertEqual(list(self.client.get_system_shared_memory_status("second").regions), ["second"])
+        self.client.unregister_system_shared_memory("first")
+        self.client.unregister_system_shared_memory("first")
+        self.assertEqual(list(self.client.get_system_shared_memory_status().regions), ["second"])
+        self.assertIn('no region "first"', self.refused(lambda: self.infer("first")))
+        self.client.unregister_system_shared_memory()
+        self.assertEqual(len(self.client.get_system_shared_memory_status().regions), 0)
+
+    def test_errors_say_what_is_wrong(self):
+        self.register()
+        self.assertIn("already", self.refused(self.register))
+        self.assertIn("no segment", self.refused(lambda: self.register("s", "/opserve-no-such-segment")))
+        self.assertIn("no part of a segment", self.refused(lambda: self.register("s", offset=2**64 - 1)))
+        self.assertIn("are not in it", self.refused(lambda: self.infer(at=self.result_at + 64)))
+        self.assertIn("bytes", self.refused(lambda: self.infer(size=self.bytes - 4)))
+        made = triton.InferRequestedOutput("OutputTensor")
+        made.set_shared_memory("r", self.bytes - 4, self.result_at)
+        self.assertIn("bytes", self.refused(lambda: self.infer(outputs=[made])))
+        # It still works.
+        self.assertEqual(self.infer().as_numpy("OutputTensor").tobytes(), np.trunc(self.values).tobytes())
+
+    def test_the_example_of_the_page_works(self):
+        blocks = (ROOT / "docs/kserve.md").read_text(encoding="utf-8").split("```python\n")[1:]
+        first, second = (block.split("```")[0] for block in blocks)
+        example = first.replace("127.0.0.1:50051", f"unix:{self.socket}") + second
+        done = subprocess.run([sys.executable, "-"], capture_output=True, text=True, check=False,
+                              input=example.replace("/run/opserve/opserve.sock", str(self.socket)))
+        self.assertEqual((done.stdout, done.returncode), ("[-1.  0.  2.]\n" * 2, 0), done.stderr)
+
+    def test_names_are_bounded_per_user(self):
+        with self.assertRaises(InferenceServerException) as raised:
+            for i in range(1000):
+                self.register(f"r{i}", size=64)
+        self.assertIn("quota", str(raised.exception))
 
 
 def main():
@@ -274,10 +379,19 @@ def main():
         return subprocess.run([options.python, __file__, "--server", options.server],
                               check=False).returncode
     with tempfile.TemporaryDirectory(prefix="opserve-kserve-") as folder:
-        with ServerProcess(options.server, folder, ["--kserve", "--devices", "none"]) as server:
+        with ServerProcess(options.server, folder,
+                           ["--kserve", "--devices", "none", "--posix-shared-memory"]) as server:
             KserveTest.server = server
             suite = unittest.defaultTestLoader.loadTestsFromTestCase(KserveTest)
             result = unittest.TextTestRunner().run(suite)
+        if server.exit_code != 0:
+            print(server.log())
+            return 1
+        SharedMemoryTest.socket = pathlib.Path(folder) / "socket"
+        with ServerProcess(options.server, folder, ["--kserve", "--devices", "none", "--posix-shared-memory",
+                                                    f"--listen=unix:{SharedMemoryTest.socket}"]) as server:
+            suite = unittest.defaultTestLoader.loadTestsFromTestCase(SharedMemoryTest)
+            shared = unittest.TextTestRunner().run(suite)
         if server.exit_code != 0:
             print(server.log())
             return 1
@@ -289,7 +403,7 @@ def main():
                 return 1
             except InferenceServerException as error:
                 assert "UNIMPLEMENTED" in str(error), error
-    return 0 if result.wasSuccessful() else 1
+    return 0 if result.wasSuccessful() and shared.wasSuccessful() else 1
 
 
 if __name__ == "__main__":

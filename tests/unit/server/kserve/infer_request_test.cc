@@ -33,7 +33,16 @@ class InferRequestTest : public ::testing::Test {
   absl::Status Translate(size_t raw_count = 1) {
     request_.Clear();
     settings_ = {};
-    return TranslateInferRequest(infer_, raw_count, buffers_, request_, settings_);
+    const auto find_memory = [](const std::string& name, uint64_t offset, uint64_t bytes,
+                                const std::string& field, ViolationList& violations) {
+      v1::RegionRange range;
+      if (name != "known") violations.Add(field, "There is no region.");
+      range.set_region("id of " + name);
+      range.set_offset(offset);
+      range.set_bytes(bytes);
+      return range;
+    };
+    return TranslateInferRequest(infer_, raw_count, find_memory, buffers_, request_, settings_);
   }
   void ExpectRefused(const std::string& text, size_t raw_count = 1) {
     const absl::Status status = Translate(raw_count);
@@ -176,8 +185,8 @@ TEST_F(InferRequestTest, StridesAreAParameterOfInputs) {
   parameters["strides"].set_string_param("0,-1");
   ExpectRefused("inputs[0].parameters[\"strides\"]: \"0,-1\" is no list of strides");
   parameters.clear();
-  parameters["shared_memory_region"].set_string_param("r");
-  ExpectRefused("inputs[0].parameters[\"shared_memory_region\"]: Only \"strides\"");
+  parameters["priority"].set_string_param("r");
+  ExpectRefused("inputs[0].parameters[\"priority\"]: Only \"strides\"");
 }
 
 TEST_F(InferRequestTest, ContentsMayBeNumbersOfTheirType) {
@@ -232,6 +241,67 @@ TEST_F(InferRequestTest, UnknownModelsAreLeftToTheValidation) {
               HasSubstr("did you mean element_wise_round?"));
   EXPECT_TRUE(absl::IsInvalidArgument(FindModel("element_wise_round", "3").status()));
   EXPECT_TRUE(FindModel("ELEMENT_WISE_ROUND", "1").ok());
+}
+
+TEST_F(InferRequestTest, TensorsMayBeInSharedMemory) {
+  auto& input = *infer_.mutable_inputs(0)->mutable_parameters();
+  input["shared_memory_region"].set_string_param("known");
+  input["shared_memory_byte_size"].set_int64_param(24);
+  auto& output = *infer_.add_outputs();
+  output.set_name("OutputTensor");
+  (*output.mutable_parameters())["shared_memory_region"].set_string_param("known");
+  (*output.mutable_parameters())["shared_memory_byte_size"].set_int64_param(24);
+  (*output.mutable_parameters())["shared_memory_offset"].set_int64_param(64);
+  ASSERT_TRUE(Translate(0).ok());
+  ASSERT_EQ(request_.input_places_size(), 1);
+  EXPECT_EQ(request_.input_places(0).region().region(), "id of known");
+  EXPECT_EQ(request_.input_places(0).region().bytes(), 24u);
+  EXPECT_EQ(request_.output_place().region().offset(), 64u);
+  EXPECT_THAT(settings_.contents, IsEmpty());
+  ExpectRefused("There are 1 raw contents for 0 inputs.", 1);
+  input["shared_memory_region"].set_string_param("other");
+  ExpectRefused("There is no region.", 0);
+}
+
+TEST_F(InferRequestTest, EachInputHasAPlaceWhereOneIsInSharedMemory) {
+  infer_.set_model_name("element_wise_if");
+  for (const char* const name : {"ATensor", "BTensor"}) {
+    auto& more = *infer_.add_inputs();
+    more.set_name(name);
+    more.set_datatype("FP32");
+    more.add_shape(6);
+  }
+  auto& parameters = *infer_.mutable_inputs(1)->mutable_parameters();
+  parameters["shared_memory_region"].set_string_param("known");
+  parameters["shared_memory_byte_size"].set_int64_param(24);
+  ASSERT_TRUE(Translate(2).ok());
+  ASSERT_EQ(request_.input_places_size(), 3);
+  EXPECT_FALSE(request_.input_places(0).has_region());
+  EXPECT_TRUE(request_.input_places(1).has_region());
+  EXPECT_FALSE(request_.input_places(2).has_region());
+  ExpectRefused("There are 3 raw contents for 2 inputs.", 3);
+  // The other two as numbers.
+  for (const int i : {0, 2}) {
+    for (int element = 0; element < 6; ++element) {
+      infer_.mutable_inputs(i)->mutable_contents()->add_fp32_contents(1);
+    }
+  }
+  ASSERT_TRUE(Translate(0).ok());
+  EXPECT_THAT(settings_.content_bytes, ElementsAre(24, 24));
+  infer_.mutable_inputs(1)->mutable_contents()->add_fp32_contents(1);
+  ExpectRefused("The input is in shared memory", 0);
+}
+
+TEST_F(InferRequestTest, NumbersOfBytesAreNumbers) {
+  auto& parameters = *infer_.mutable_inputs(0)->mutable_parameters();
+  parameters["shared_memory_region"].set_string_param("known");
+  parameters["shared_memory_byte_size"].set_int64_param(-1);
+  ExpectRefused("The value is no number of bytes.", 0);
+  parameters["shared_memory_byte_size"].set_string_param("24");
+  ExpectRefused("The value is no number of bytes.", 0);
+  parameters["shared_memory_byte_size"].set_int64_param(24);
+  parameters["shared_memory_region"].set_int64_param(1);
+  ExpectRefused("The value is no name of a region.");
 }
 
 }  // namespace
