@@ -245,6 +245,10 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {
   AddSize(app, "--max-stream-bytes", server.max_stream_bytes, "512MiB", 4 * kKiB, kTiB,
           "Most bytes of inputs and outputs that one stream has under way, 4KiB to 1TiB; a stream "
           "that has more is not read until answers have gone");
+  AddSize(
+      app, "--stream-window-bytes", server.stream_window_bytes, "8MiB", 4 * kKiB, kTiB,
+      "Most bytes of inputs and outputs held of a request that is computed while it comes, 4KiB "
+      "to 1TiB, whatever the size of its tensors");
   AddSize(app, "--max-resident-bytes", server.tensors.max_bytes, "2GiB", 0, kTiB,
           "Most bytes of resident tensors, up to 1TiB; 0: none are kept");
   AddSize(app, "--max-resident-bytes-per-client", server.tensors.max_bytes_per_client, "1GiB", 0,

@@ -106,6 +106,8 @@ struct ServerOptions {
   std::chrono::milliseconds drain_stall_limit = std::chrono::seconds(2);
   // Most bytes of tensors that one stream may have under way.
   uint64_t max_stream_bytes = uint64_t{512} << 20;
+  // Most bytes of inputs and results held of a request whose payloads come run by run.
+  uint64_t stream_window_bytes = uint64_t{8} << 20;
   // Memory in bytes that is kept for later tensors when their requests are done. Beyond it memory
   // goes back to the allocator.
   uint64_t idle_buffer_bytes = uint64_t{256} << 20;

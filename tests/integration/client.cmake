@@ -25,6 +25,16 @@ opserve_test(client_stream_test
 target_compile_definitions(client_stream_test PRIVATE
   OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
 add_dependencies(client_stream_test opserve-server)
+# Sanitizers have an allocator of their own.
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Sanitizer")
+  opserve_test(client_stream_memory_test
+    SRCS stream_memory_test.cc server_process.cc
+    DEPS opserve::client GTest::gtest
+    LABELS integration)
+  target_compile_definitions(client_stream_memory_test PRIVATE
+    OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
+  add_dependencies(client_stream_memory_test opserve-server)
+endif()
 
 opserve_test(client_connect_test
   SRCS client_connect_test.cc
