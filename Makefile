@@ -10,8 +10,8 @@ JOBS ?= $(shell nproc)
 # Debian's own interpreter: it has Debian's NumPy, another one in PATH may not.
 PYTHON ?= /usr/bin/python3
 PREFIX ?= /usr/local
-# Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-wire`, `make prove`,
-# `make hardest` and `make test` (the latter: of ctest).
+# Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-wire`, `make loadtest`,
+# `make prove`, `make hardest` and `make test` (the latter: of ctest).
 ARGS ?=
 # Extra arguments of CMake when a build folder is made.
 CMAKE_ARGS ?=
@@ -154,6 +154,13 @@ bench-attacks: build ## Measure how long others wait while one client floods the
 	  $(PYTHON) tests/redteam/$${attack}_test.py --bin $(RELEASE)/bin --measure; \
 	done
 
+.PHONY: loadtest
+loadtest: packages ## Load by ghz: saturation, soak, large tensors, overload; a report (ARGS='--within-ms 5')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) $(PROGRAMS)
+	@$(PYTHON) tests/bench/load/loadtest.py --bin $(RELEASE)/bin --tools $(RELEASE)/tools \
+	  --output build/loadtest $(ARGS)
+
 .PHONY: bench-python
 bench-python: wheel ## Measure the Python client against the C++ client (ARGS='--repeats 3')
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/opserve
@@ -215,6 +222,13 @@ docs: packages ## Write docs/operators.md from the operator table
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opdoc
 	@$(RELEASE)/bin/opdoc >docs/operators.md
+
+.PHONY: ops
+ops: packages ## Write the client's header of operators from the operator table
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opcalls
+	@$(RELEASE)/bin/opcalls >$(RELEASE)/ops.h
+	@mv $(RELEASE)/ops.h client/include/opserve/ops.h
 
 .PHONY: python-operators
 python-operators: build ## Write the Python package's operators from the catalogue

@@ -7,8 +7,9 @@
 #   test     what the tests and the demo need beside that
 #   peers    programs that read what the server shows, that stand before it, or how it is deployed, each with tests of its
 #            own that are skipped without it: Prometheus, HAProxy and nginx, whose services stay off, what makes networks
-#            of their own for hosts, Chromium with its driver, docker-compose, and, in a Python environment in .venv,
-#            tritonclient and kubernetes-validate (goes on without where pip cannot install them)
+#            of their own for hosts, Chromium with its driver, docker-compose, in a Python environment in .venv
+#            tritonclient and kubernetes-validate, and, where there is Go, the programs of deploy/go-tools in
+#            build/release/tools (goes on without where they cannot be installed)
 #   lint     clang-format, clang-tidy, shellcheck
 #   clang    Clang with its sanitizers and libFuzzer
 #   bundle   what `make bundle` and `make deb` pack and use beside what the build needs
@@ -33,8 +34,8 @@ declare -A packages_of=(
     libabsl-dev libcli11-dev libgrpc++-dev libhwy-dev libprotobuf-dev libspdlog-dev libssl-dev libtbb-dev
     libtomlplusplus-dev libvulkan-dev nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev"
   # groff and zsh check what opserve writes for man and for shells, prometheus its metrics; MPFR knows what elementary functions
-  # are; the last four are a Direct3D 12 device in software, and what checks how it is used.
-  [test]="groff-base libgmock-dev libgtest-dev libmpfr-dev openssl prometheus python3 python3-h2 python3-numpy zsh
+  # are, matplotlib draws the report of load tests; the last four are a Direct3D 12 device in software, and what checks how it is used.
+  [test]="groff-base libgmock-dev libgtest-dev libmpfr-dev openssl prometheus python3 python3-h2 python3-matplotlib python3-numpy zsh
     libvkd3d1 libvulkan1 mesa-vulkan-drivers vulkan-validationlayers"
   [peers]="chromium chromium-driver docker-compose haproxy iproute2 nginx prometheus python3-venv"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
@@ -113,6 +114,15 @@ install_python() {
   fi
 }
 
+# Installs the programs of deploy/go-tools, where there is Go. Optional: tests that cannot go without say so.
+install_go_tools() {
+  if ! PATH=$PATH:/usr/local/go/bin command -v go >/dev/null; then
+    say "Go is not installed; the tests of ghz, grpcurl and kustomize are skipped"
+  elif ! /usr/bin/python3 tests/testing/go_tool.py build/release/tools; then
+    say "ghz, grpcurl or kustomize cannot be installed here; their tests are skipped"
+  fi
+}
+
 # Sets `missing` to the packages of the given groups that are not installed.
 find_missing() {
   local group package
@@ -168,6 +178,7 @@ main() {
   if [[ $mode == install && " ${groups[*]} " == *" peers "* ]]; then
     install_python tritonclient tritonclient.grpc "its test is skipped" numpy 'tritonclient[grpc]'
     install_python kubernetes-validate "kubernetes_validate, grpc" "its tests are skipped" grpcio kubernetes-validate
+    install_go_tools
   fi
   if [[ $mode == install && " ${groups[*]} " == *" python "* ]]; then
     # The versions that client/python/pyproject.toml wants.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/operator_hint.h"
 #include "kernels/validate_attributes.h"
 #include "kernels/validate_tensor.h"
 
@@ -88,11 +89,8 @@ class Validation {
       violations_.Add("operator", "The operator's name is missing; ListOperators tells the names.");
       return;
     }
-    const std::vector<absl::string_view> near = NearestOperators(request_.operator_name);
-    violations_.Add("operator", "There is no operator ", Quoted(request_.operator_name), "; ",
-                    near.empty() ? "ListOperators tells the names"
-                                 : absl::StrCat("did you mean ", absl::StrJoin(near, " or "), "?"),
-                    near.empty() ? "." : "");
+    violations_.Add("operator", "There is no operator ", Quoted(request_.operator_name),
+                    OperatorHint(request_.operator_name, "; ListOperators tells the names."));
   }
 
   // Guards the loops below against requests with absurd numbers of items.

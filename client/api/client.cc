@@ -1,5 +1,6 @@
 #include "opserve/client.h"
 
+#include "absl/strings/str_cat.h"
 #include "client/api/client_impl.h"
 #include "client/api/execute.h"
 #include "client/api/future.h"
@@ -70,6 +71,15 @@ absl::StatusOr<TensorSpec> Client::ExecuteInto(const OperatorCall& call,
                                                std::span<std::byte> output,
                                                const CallOptions& options, ExecutionInfo* info) {
   return impl_->Run(client_internal::ExecuteInto(*impl_, call, output, options), info);
+}
+
+absl::StatusOr<OperatorCall> Client::WithResultType(OperatorCall call, DataType type) {
+  if (!call.output) call.output.emplace();
+  if (call.output->data_type == DataType::kUnknown) call.output->data_type = type;
+  if (call.output->data_type == type) return call;
+  return absl::InvalidArgumentError(absl::StrCat("there is room for ", std::string(NameOf(type)),
+                                                 ", but the call wants ",
+                                                 std::string(NameOf(call.output->data_type))));
 }
 
 Call<TensorSpec> Client::StartExecuteInto(const OperatorCall& call, std::span<std::byte> output,

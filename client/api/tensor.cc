@@ -131,9 +131,8 @@ absl::Status Tensor::WrongType(absl::string_view wanted) const {
 
 absl::StatusOr<std::vector<float>> Tensor::ToFloats() const {
   if (data_type() == DataType::kFloat16) {
-    std::vector<float> floats;
-    floats.reserve(size_ / sizeof(Half));
-    for (const Half value : ElementsAs<Half>()) floats.push_back(static_cast<float>(value));
+    std::vector<float> floats(size_ / sizeof(Half));
+    ConvertHalves(ElementsAs<Half>(), floats);
     return floats;
   }
   if (data_type() != DataType::kFloat32) return WrongType("FLOAT32 or FLOAT16");

@@ -88,6 +88,16 @@ absl::StatusOr<Tensor> MakeRandomTensor(DataType type, const Dimensions& sizes, 
   return Tensor::FromBytes(std::move(spec), std::move(bytes));
 }
 
+absl::Status CheckBenchSize(const BenchArguments& arguments, const ServerLimits& limits) {
+  const TensorSpec spec{arguments.type, arguments.shape, {}};
+  const absl::StatusOr<uint64_t> size = ByteSize(spec);
+  if (!size.ok()) return size.status();
+  if (*size <= limits.max_tensor_bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a tensor ", ToString(spec), " has ", *size, " bytes; this server takes ",
+                   limits.max_tensor_bytes, " (see `opserve info`), so --shape must be smaller"));
+}
+
 absl::StatusOr<FileCall> MakeBenchCall(const OperatorInfo& op, const BenchArguments& arguments) {
   absl::StatusOr<std::vector<Attribute>> attributes = CompleteAttributes(op, arguments);
   if (!attributes.ok()) return attributes.status();

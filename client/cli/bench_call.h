@@ -15,6 +15,10 @@ namespace opserve::cli {
 // integers over their whole range.
 absl::StatusOr<Tensor> MakeRandomTensor(DataType type, const Dimensions& sizes, uint64_t seed);
 
+// INVALID_ARGUMENT where a tensor of arguments.shape and arguments.type is larger than the server
+// takes, or cannot be.
+absl::Status CheckBenchSize(const BenchArguments& arguments, const ServerLimits& limits);
+
 // A call of `op` with tensors of arguments.shape. Each input has arguments.type if it may, else the
 // first type that it may have. Attributes that are missing take their first value, that type, or
 // the last dimension as a list of dimensions. INVALID_ARGUMENT if no input may have the type, or if

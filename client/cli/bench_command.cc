@@ -226,6 +226,11 @@ int RunCommand(const BenchArguments& arguments, const Terminal& terminal) {
   if (!catalogue.ok()) return fail(catalogue.status());
   if (catalogue->operators.empty())
     return fail(absl::NotFoundError("the server lists no operator"));
+  const absl::StatusOr<ServerInfo> info = (*client)->GetServerInfo();
+  if (!info.ok()) return fail(info.status());
+  // Before there is memory for them.
+  const absl::Status sized = CheckBenchSize(arguments, info->limits);
+  if (!sized.ok()) return fail(sized);
   const absl::StatusOr<FileCall> made = MakeBenchCall(catalogue->operators[0], arguments);
   if (!made.ok()) return fail(made.status());
 

@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/api/npy.h"
+#include "client/cli/tensor_files.h"
 #include "client/cli/transfers.h"
 #include "client/rpc/pem.h"
 
@@ -93,7 +94,7 @@ absl::StatusOr<FileCall> MakeCall(const CallArguments& arguments) {
     TensorSpec spec;
     const std::optional<TensorHandle> handle = HandleOf(arguments.inputs[i]);
     if (!handle) {
-      absl::StatusOr<Tensor> tensor = ReadNpy(arguments.inputs[i]);
+      absl::StatusOr<Tensor> tensor = ReadTensorFile(arguments.inputs[i]);
       if (!tensor.ok()) return tensor.status();
       made.tensors.push_back(*std::move(tensor));
       spec = made.tensors.back().spec();

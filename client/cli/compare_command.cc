@@ -11,6 +11,7 @@
 #include "client/cli/device_run.h"
 #include "client/cli/junit_report.h"
 #include "client/cli/report.h"
+#include "client/cli/tensor_files.h"
 
 namespace opserve::cli {
 namespace {
@@ -129,7 +130,7 @@ int RunCommand(const CompareArguments& arguments, const Terminal& terminal) {
   if (!made.ok()) return FailFile(terminal, arguments.json, made.status());
   std::vector<Tensor> actuals;
   for (const std::string& file : arguments.actuals) {
-    absl::StatusOr<Tensor> tensor = ReadNpy(file);
+    absl::StatusOr<Tensor> tensor = ReadTensorFile(file);
     if (!tensor.ok()) return FailFile(terminal, arguments.json, tensor.status());
     actuals.push_back(*std::move(tensor));
   }

@@ -142,7 +142,7 @@ Json AsJson(const ElementDifference& difference) {
   return {{"index", difference.index},
           {"coordinates", difference.coordinates},
           {"is_nan", difference.is_nan},
-          {"ulp", difference.ulp},
+          {"ulp", ToJson(Element(difference.ulp))},
           {"beyond_tolerance", difference.beyond_tolerance},
           {"expected", AsJson(difference.expected)},
           {"actual", AsJson(difference.actual)},
@@ -156,7 +156,7 @@ void AddTo(Json& json, const Comparison& comparison) {
   json["different"] = comparison.different;
   json["beyond_tolerance"] = comparison.beyond_tolerance;
   json["first_different"] = AsJson(comparison.first_different);
-  json["largest_ulp"] = comparison.largest_ulp;
+  json["largest_ulp"] = ToJson(Element(comparison.largest_ulp));
   json["largest_ulp_index"] = AsJson(comparison.largest_ulp_index);
   json["mean_ulp"] = comparison.mean_ulp;
   json["largest_absolute_error"] = NumberAsJson(comparison.largest_absolute_error);
@@ -170,8 +170,9 @@ void AddTo(Json& json, const Comparison& comparison) {
     const uint64_t count = comparison.ulp_histogram[bucket];
     const UlpRange range = UlpRangeOf(bucket);
     if (count == 0) continue;
-    json["ulp_histogram"].push_back(
-        {{"least", range.least}, {"most", range.most}, {"elements", count}});
+    json["ulp_histogram"].push_back({{"least", ToJson(Element(range.least))},
+                                     {"most", ToJson(Element(range.most))},
+                                     {"elements", count}});
   }
   json["worst"] = Json::array();
   for (const ElementDifference& worst : comparison.worst) json["worst"].push_back(AsJson(worst));

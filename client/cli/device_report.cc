@@ -55,6 +55,47 @@ Json CountersAsJson(const DeviceCounters& counters) {
   return json;
 }
 
+void PrintStates(const std::vector<DeviceInfo>& devices, const Terminal& terminal) {
+  Table table({"NAME", "KIND", "MEMORY", "STATE", "LOAD"});
+  for (const DeviceInfo& device : devices) {
+    table.AddRow(
+        {device.name, ShowKind(device),
+         device.memory_bytes == 0 ? kNone : ShowBytes(static_cast<double>(device.memory_bytes)),
+         ShowState(device.state), ShowLoad(device)});
+  }
+  table.Print(terminal);
+  for (const DeviceInfo& device : devices) {
+    if (device.state_reason.empty()) continue;
+    terminal.out << device.name << " is " << NameOf(device.state) << ": " << device.state_reason
+                 << '\n';
+  }
+}
+
+void PrintCounts(const std::vector<DeviceInfo>& devices, const Terminal& terminal) {
+  Table table({"NAME", "REQUESTS", "AVG BATCH", "VERIFIED", "MISMATCHES", "FAULTS"});
+  for (const DeviceInfo& device : devices) {
+    const DeviceCounters& counters = device.counters;
+    table.AddRow({device.name, ShowCount(counters.requests), ShowAverageBatch(counters),
+                  ShowCount(counters.verified), ShowFaults(counters.mismatches),
+                  ShowFaults(counters.faults)});
+  }
+  table.Print(terminal);
+}
+
+// Nothing where no device has a driver.
+void PrintDrivers(const std::vector<DeviceInfo>& devices, const Terminal& terminal) {
+  Table table({"NAME", "RUNTIME", "DRIVER"});
+  bool has_rows = false;
+  for (const DeviceInfo& device : devices) {
+    if (device.runtime.empty() && device.driver.empty()) continue;
+    table.AddRow({device.name, OrNone(device.runtime), OrNone(device.driver)});
+    has_rows = true;
+  }
+  if (!has_rows) return;
+  terminal.out << '\n';
+  table.Print(terminal);
+}
+
 template <class T>
 Json ArrayOf(const std::vector<T>& items) {
   Json array = Json::array();
@@ -87,23 +128,10 @@ Cell ShowState(DeviceInfo::State state) {
 }
 
 void PrintDevices(const std::vector<DeviceInfo>& devices, const Terminal& terminal) {
-  Table table({"NAME", "KIND", "RUNTIME", "DRIVER", "MEMORY", "STATE", "LOAD", "REQUESTS",
-               "AVG BATCH", "VERIFIED", "MISMATCHES", "FAULTS"});
-  for (const DeviceInfo& device : devices) {
-    const DeviceCounters& counters = device.counters;
-    table.AddRow(
-        {device.name, ShowKind(device), OrNone(device.runtime), OrNone(device.driver),
-         device.memory_bytes == 0 ? kNone : ShowBytes(static_cast<double>(device.memory_bytes)),
-         ShowState(device.state), ShowLoad(device), ShowCount(counters.requests),
-         ShowAverageBatch(counters), ShowCount(counters.verified), ShowFaults(counters.mismatches),
-         ShowFaults(counters.faults)});
-  }
-  table.Print(terminal);
-  for (const DeviceInfo& device : devices) {
-    if (device.state_reason.empty()) continue;
-    terminal.out << device.name << " is " << NameOf(device.state) << ": " << device.state_reason
-                 << '\n';
-  }
+  PrintStates(devices, terminal);
+  terminal.out << '\n';
+  PrintCounts(devices, terminal);
+  PrintDrivers(devices, terminal);
 }
 
 void PrintSelfTests(const std::vector<SelfTestReport>& reports, const Terminal& terminal) {

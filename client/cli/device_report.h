@@ -20,7 +20,8 @@ std::string ShowKind(const DeviceInfo& device);
 // The name of a state: green where the device takes requests as it should, red where it takes none.
 Cell ShowState(DeviceInfo::State state);
 
-// A table with a row per device; below it, a line for each device that has a reason for its state.
+// Tables with a row per device: its state and load, with a line below for each device that has a
+// reason for its state; what it did; and the drivers of those that have one.
 void PrintDevices(const std::vector<DeviceInfo>& devices, const Terminal& terminal);
 
 // A table with a row per self-test, PASS or FAIL; below it, what went wrong.

@@ -60,7 +60,7 @@ absl::StatusOr<InputFile> WriteInputs(const HardInputs& inputs, const std::strin
   return file;
 }
 
-Json ToJson(const std::vector<InputFile>& files) {
+Json FilesAsJson(const std::vector<InputFile>& files) {
   const HardInputs& inputs = *files.front().inputs;
   Json json = {{"operator", inputs.operator_name}, {"attributes", Json::object()}};
   for (const HardInputAttribute& attribute : inputs.attributes) {
@@ -135,7 +135,7 @@ int RunCommand(const InputsArguments& arguments, const Terminal& terminal) {
     return kUsage;
   }
   if (arguments.json) {
-    terminal.out << ToJson(files).dump(2) << '\n';
+    terminal.out << FilesAsJson(files).dump(2) << '\n';
   } else {
     PrintFiles(files, terminal);
   }

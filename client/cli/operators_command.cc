@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/calls.h"
 #include "client/cli/catalogue_json.h"
+#include "client/cli/cell_lines.h"
 #include "client/cli/commands.h"
 #include "client/cli/report.h"
 
@@ -104,28 +105,40 @@ void PrintDevices(const OperatorInfo& op, const Terminal& terminal) {
   table.Print(terminal);
 }
 
+// A line that goes on below, indented, where it is longer than a terminal is wide.
+void PrintLine(absl::string_view text, const Terminal& terminal) {
+  constexpr size_t kWidth = 76;
+  const char* indent = "";
+  for (const std::string& line : LinesOfCell(text, kWidth)) {
+    terminal.out << indent << line << '\n';
+    indent = "    ";
+  }
+}
+
+void PrintNames(absl::string_view title, const std::vector<std::string>& names,
+                const Terminal& terminal) {
+  PrintLine(absl::StrCat(title, ": ", absl::StrJoin(names, ", ")), terminal);
+}
+
 void PrintOperator(const OperatorInfo& op, const Terminal& terminal) {
   terminal.out << terminal.Styled(Style::kBold, op.name) << ", since feature level "
-               << op.introduced << '\n'
-               << op.summary << ".\n  " << op.formula << '\n'
-               << (op.max_ulp == 0 ? "Exact to the bit."
+               << op.introduced << '\n';
+  PrintLine(absl::StrCat(op.summary, "."), terminal);
+  PrintLine(absl::StrCat("  ", op.formula), terminal);
+  terminal.out << (op.max_ulp == 0 ? "Exact to the bit."
                                    : absl::StrCat("Within ", op.max_ulp, " ULP."))
                << '\n';
   PrintAttributes(op, terminal);
   PrintSupport(op, terminal);
   PrintDevices(op, terminal);
   terminal.out << '\n';
-  for (const auto& group : op.same_sizes) {
-    terminal.out << "Equal sizes: " << absl::StrJoin(group, ", ") << '\n';
-  }
+  for (const auto& group : op.same_sizes) PrintNames("Equal sizes", group, terminal);
   for (const TensorInfo& input : op.inputs) {
     if (input.one_element) terminal.out << "One element: " << input.name << '\n';
   }
-  for (const auto& group : op.same_data_type) {
-    terminal.out << "Equal types: " << absl::StrJoin(group, ", ") << '\n';
-  }
+  for (const auto& group : op.same_data_type) PrintNames("Equal types", group, terminal);
   for (const auto& group : op.same_float_type) {
-    terminal.out << "Equal types, with integers FLOAT32: " << absl::StrJoin(group, ", ") << '\n';
+    PrintNames("Equal types, with integers FLOAT32", group, terminal);
   }
   for (const TensorInfo& input : op.inputs) {
     if (!input.optional) continue;
@@ -134,7 +147,7 @@ void PrintOperator(const OperatorInfo& op, const Terminal& terminal) {
     terminal.out << '\n';
   }
   if (!op.in_place.empty()) {
-    terminal.out << "The output may alias one of: " << absl::StrJoin(op.in_place, ", ") << '\n';
+    PrintNames("The output may alias one of", op.in_place, terminal);
   }
 }
 

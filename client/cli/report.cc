@@ -1,5 +1,7 @@
 #include "client/cli/report.h"
 
+#include <cerrno>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -123,6 +125,18 @@ int FailCall(const Terminal& terminal, bool json, absl::string_view what, absl::
     text = absl::StrCat(what, ": ", absl::StatusCodeToString(status.code()), ": ", text);
   }
   return Fail(terminal, json, cure->code, text, status, inputs, cure->text);
+}
+
+int WithOutput(const Terminal& terminal, int exit_code) {
+  errno = 0;
+  // The stream has no buffer of its own, so that errors may be known only to the one below.
+  terminal.out.flush();
+  const bool is_written =
+      std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && terminal.out.good();
+  if (is_written || exit_code != kSuccess) return exit_code;
+  return FailFile(terminal, /*json=*/false,
+                  errno == 0 ? absl::DataLossError("cannot write standard output")
+                             : absl::ErrnoToStatus(errno, "cannot write standard output"));
 }
 
 }  // namespace opserve::cli

@@ -28,6 +28,10 @@ int FailFile(const Terminal& terminal, bool json, const absl::Status& status);
 int FailCall(const Terminal& terminal, bool json, absl::string_view what, absl::string_view address,
              const absl::Status& status, const std::vector<std::string>& inputs = {});
 
+// What to exit with: `exit_code`, but kFileError where that says that all went well and standard
+// output, which is flushed here, did not take what was printed. Reports that.
+int WithOutput(const Terminal& terminal, int exit_code);
+
 }  // namespace opserve::cli
 
 #endif  // OPSERVE_CLIENT_CLI_REPORT_H_

@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "client/api/npy.h"
 #include "client/cli/call_streams.h"
 #include "client/cli/calls.h"
 #include "client/cli/commands.h"
 #include "client/cli/report.h"
 #include "client/cli/run_report.h"
 #include "client/cli/shared_run.h"
+#include "client/cli/tensor_files.h"
 #include "client/cli/tensor_report.h"
 #include "client/wire/wire.h"
 
@@ -102,9 +102,10 @@ int RunCommand(const RunArguments& arguments, const Terminal& terminal) {
   result.output = *std::move(output);
 
   if (result.output.tensor && !arguments.output.empty()) {
-    const absl::Status written = WriteNpy(arguments.output, *result.output.tensor);
+    const absl::Status written = WriteTensorFile(arguments.output, *result.output.tensor, terminal);
     if (!written.ok()) return FailFile(terminal, arguments.json, written);
   }
+  if (arguments.output == kStandardStream) return kSuccess;
   if (arguments.json) {
     PrintJson(arguments, result, terminal);
   } else {
@@ -117,8 +118,9 @@ int RunCommand(const PackArguments& arguments, const Terminal& terminal) {
   const absl::StatusOr<FileCall> made = MakeCall(arguments.call);
   if (!made.ok()) return FailFile(terminal, /*json=*/false, made.status());
   const std::string request = client_internal::EncodeCall(made->call).SerializeAsString();
-  const absl::Status written = WriteFile(arguments.output_file, request);
+  const absl::Status written = WriteBytes(arguments.output_file, request, terminal);
   if (!written.ok()) return FailFile(terminal, /*json=*/false, written);
+  if (arguments.output_file == kStandardStream) return kSuccess;
   terminal.out << arguments.output_file << ": a request of " << ShowCount(request.size())
                << " bytes\n";
   return kSuccess;

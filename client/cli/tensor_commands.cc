@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "client/api/npy.h"
 #include "client/cli/calls.h"
 #include "client/cli/commands.h"
 #include "client/cli/report.h"
+#include "client/cli/tensor_files.h"
 #include "client/cli/tensor_report.h"
 #include "client/cli/tensor_table.h"
 #include "client/cli/transfers.h"
@@ -67,7 +67,7 @@ absl::Status CheckType(const ResidentTensorInfo& info, const Tensor& tensor,
 int RunCommand(const TensorCreateArguments& arguments, const Terminal& terminal) {
   Tensor content;
   if (!arguments.file.empty()) {
-    absl::StatusOr<Tensor> read = ReadNpy(arguments.file);
+    absl::StatusOr<Tensor> read = ReadTensorFile(arguments.file);
     if (!read.ok()) return FailFile(terminal, arguments.json, read.status());
     content = read->Packed();
   }
@@ -93,7 +93,7 @@ int RunCommand(const TensorCreateArguments& arguments, const Terminal& terminal)
 }
 
 int RunCommand(const TensorWriteArguments& arguments, const Terminal& terminal) {
-  absl::StatusOr<Tensor> read = ReadNpy(arguments.file);
+  absl::StatusOr<Tensor> read = ReadTensorFile(arguments.file);
   if (!read.ok()) return FailFile(terminal, arguments.json, read.status());
   const Tensor tensor = read->Packed();
   return WithClient(arguments, terminal, "tensor write", [&](Client& client) {
@@ -121,12 +121,8 @@ int RunCommand(const TensorReadArguments& arguments, const Terminal& terminal) {
     return absl::OkStatus();
   });
   if (code != kSuccess) return code;
-  if (arguments.output == "-") {
-    terminal.out << FormatNpy(tensor) << std::flush;
-    return kSuccess;
-  }
   if (!arguments.output.empty()) {
-    const absl::Status written = WriteNpy(arguments.output, tensor);
+    const absl::Status written = WriteTensorFile(arguments.output, tensor, terminal);
     if (!written.ok()) return FailFile(terminal, arguments.json, written);
   }
   if (arguments.json) {

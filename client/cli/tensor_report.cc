@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/summary.h"
 
 namespace opserve::cli {
@@ -22,12 +23,27 @@ Json FirstValues(const Tensor& packed) {
   return values;
 }
 
+// Programs that read all numbers as FLOAT64, such as jq, would round integers beyond.
+Json ExactJson(uint64_t number) {
+  constexpr uint64_t kMostExact = uint64_t{1} << 53;
+  return number <= kMostExact ? Json(number) : Json(absl::StrCat(number));
+}
+
+Json ExactJson(int64_t number) {
+  if (number >= 0) return ExactJson(static_cast<uint64_t>(number));
+  constexpr int64_t kLeastExact = -(int64_t{1} << 53);
+  return number >= kLeastExact ? Json(number) : Json(absl::StrCat(number));
+}
+
 }  // namespace
 
 // Most languages parse these strings as floats.
 Json ToJson(const Element& element) {
   const double* number = std::get_if<double>(&element);
-  if (number == nullptr) return std::visit([](auto value) { return Json(value); }, element);
+  if (number == nullptr) {
+    const auto* const integer = std::get_if<int64_t>(&element);
+    return integer != nullptr ? ExactJson(*integer) : ExactJson(std::get<uint64_t>(element));
+  }
   if (std::isnan(*number)) return "NaN";
   if (std::isinf(*number)) return *number < 0 ? "-Infinity" : "Infinity";
   return *number;

@@ -1,6 +1,6 @@
 // File: client/cli/tensor_table.h
 //
-// Shows the resident tensors of a client as a table that fits a terminal. Stateless.
+// Shows the resident tensors of a client as a table. Stateless.
 
 #ifndef OPSERVE_CLIENT_CLI_TENSOR_TABLE_H_
 #define OPSERVE_CLIENT_CLI_TENSOR_TABLE_H_
@@ -10,8 +10,7 @@
 
 namespace opserve::cli {
 
-// One row per tensor, at most 80 columns wide: where that is not enough, the widest columns but the
-// handle are shortened. Below it, how much of its share the client uses.
+// One row per tensor. Below it, how much of its share the client uses.
 void PrintTensorTable(const ResidentTensorList& list, const Terminal& terminal);
 
 }  // namespace opserve::cli

@@ -5,11 +5,21 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/cell_lines.h"
 
 namespace opserve::cli {
+namespace {
+
+constexpr size_t kTableWidth = 80;
+constexpr size_t kColumnGap = 2;
+// Words of headers fit into it.
+constexpr size_t kLeastColumnWidth = 10;
+
+}  // namespace
 
 std::string Terminal::Styled(Style style, absl::string_view text) const {
   if (!out_is_terminal || no_color) return std::string(text);
@@ -24,22 +34,54 @@ Terminal StandardTerminal() {
 }
 
 void Table::Print(const Terminal& terminal) const {
+  const std::vector<Cell> header(header_.begin(), header_.end());
+  const std::vector<size_t> widths = Widths();
+  for (const std::string& line : LinesOf(header, widths, terminal)) {
+    terminal.out << terminal.Styled(Style::kBold, line) << '\n';
+  }
+  for (const std::vector<Cell>& row : rows_) {
+    for (const std::string& line : LinesOf(row, widths, terminal)) terminal.out << line << '\n';
+  }
+}
+
+std::vector<size_t> Table::Widths() const {
   std::vector<size_t> widths;
   for (const std::string& cell : header_) widths.push_back(cell.size());
   for (const std::vector<Cell>& row : rows_) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].text.size());
   }
-  const auto line = [&](const std::vector<Cell>& row) {
-    std::string text;
-    for (size_t i = 0; i < row.size(); ++i) {
-      absl::StrAppend(&text, i == 0 ? "" : "  ",
-                      row[i].style ? terminal.Styled(*row[i].style, row[i].text) : row[i].text);
-      if (i + 1 < row.size()) text.append(widths[i] - row[i].text.size(), ' ');
+  const size_t most = kTableWidth - std::min(kTableWidth, kColumnGap * (widths.size() - 1));
+  while (std::accumulate(widths.begin(), widths.end(), size_t{0}) > most) {
+    // The first column has what a row is known by.
+    auto widest = std::max_element(widths.begin() + 1, widths.end());
+    if (widest == widths.end() || *widest <= kLeastColumnWidth) widest = widths.begin();
+    if (*widest <= kLeastColumnWidth) break;
+    --*widest;
+  }
+  return widths;
+}
+
+std::vector<std::string> Table::LinesOf(const std::vector<Cell>& row,
+                                        const std::vector<size_t>& widths,
+                                        const Terminal& terminal) {
+  std::vector<std::string> lines;
+  size_t column = 0;         // where the cell begins
+  std::vector<size_t> ends;  // columns that each line has filled
+  for (size_t i = 0; i < row.size(); ++i) {
+    const std::vector<std::string> parts = LinesOfCell(row[i].text, widths[i]);
+    lines.resize(std::max(lines.size(), parts.size()));
+    ends.resize(lines.size());
+    for (size_t part = 0; part < parts.size(); ++part) {
+      // A row that goes on has no spaces at its end.
+      if (parts[part].empty() && part > 0) continue;
+      lines[part].append(column - ends[part], ' ');
+      absl::StrAppend(&lines[part],
+                      row[i].style ? terminal.Styled(*row[i].style, parts[part]) : parts[part]);
+      ends[part] = column + parts[part].size();
     }
-    return text;
-  };
-  terminal.out << terminal.Styled(Style::kBold, line({header_.begin(), header_.end()})) << '\n';
-  for (const std::vector<Cell>& row : rows_) terminal.out << line(row) << '\n';
+    column += widths[i] + kColumnGap;
+  }
+  return lines;
 }
 
 std::string ShowDuration(absl::Duration duration) {

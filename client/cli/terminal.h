@@ -43,7 +43,8 @@ struct Cell {
   std::optional<Style> style;
 };
 
-// Rows of cells below a header, as aligned columns.
+// Rows of cells below a header, as aligned columns, in all at most 80 wide: where they would be
+// wider, the widest ones but the first are narrowed, and their cells take several lines.
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : header_(std::move(header)) {}
@@ -51,6 +52,12 @@ class Table {
   void Print(const Terminal& terminal) const;
 
  private:
+  std::vector<size_t> Widths() const;
+  // The lines that a row takes in columns of these widths.
+  static std::vector<std::string> LinesOf(const std::vector<Cell>& row,
+                                          const std::vector<size_t>& widths,
+                                          const Terminal& terminal);
+
   std::vector<std::string> header_;
   std::vector<std::vector<Cell>> rows_;
 };

@@ -31,15 +31,24 @@ absl::Status DecodeError(const v1::ExecuteStreamResponse& header, absl::Status& 
 absl::Status AnswerAssembly::Begin(const v1::ExecuteStreamResponse& header,
                                    HostBufferPool* buffers) {
   has_begun_ = true;
-  if (!header.error().empty()) return DecodeError(header, error_);
+  if (!header.error().empty()) {
+    has_failed_ = true;
+    return DecodeError(header, error_);
+  }
   if (!header.has_response()) return Contradiction(header.id(), "it begins without a response");
   absl::StatusOr<TensorSpec> spec =
       DecodeOutputSpec(header.response().output(), header.payload_bytes());
   if (!spec.ok()) return spec.status();
   spec_ = *std::move(spec);
+  has_response_ = true;
   bytes_ = header.payload_bytes();
   info_ = DecodeExecution(header.response().execution());
-  if (buffers == nullptr) return absl::OkStatus();
+  TakeBuffer(buffers);
+  return absl::OkStatus();
+}
+
+void AnswerAssembly::TakeBuffer(HostBufferPool* buffers) {
+  if (buffers == nullptr) return;
   absl::StatusOr<std::shared_ptr<const HostBuffer>> buffer = TakeResultBuffer(*buffers, bytes_);
   // That is the end of this request, not of the stream.
   if (!buffer.ok()) {
@@ -47,17 +56,59 @@ absl::Status AnswerAssembly::Begin(const v1::ExecuteStreamResponse& header,
   } else {
     buffer_ = *std::move(buffer);
   }
+}
+
+absl::Status AnswerAssembly::BeginRuns(const v1::ExecuteStreamResponse& header,
+                                       HostBufferPool* buffers) {
+  if (header.has_response()) return Contradiction(header.id(), "a response beside the terms");
+  has_begun_ = true;
+  is_in_runs_ = true;
+  bytes_ = header.payload_bytes();
+  TakeBuffer(buffers);
   return absl::OkStatus();
+}
+
+absl::Status AnswerAssembly::Continue(const v1::ExecuteStreamResponse& header) {
+  const bool is_error = !header.error().empty();
+  if (!is_error && !header.has_response()) return absl::OkStatus();
+  if (!is_in_runs_) return Contradiction(header.id(), "it begins twice");
+  if (is_error) {
+    has_failed_ = true;
+    return DecodeError(header, error_);
+  }
+  absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(header.response().output(), bytes_);
+  if (!spec.ok()) return spec.status();
+  spec_ = *std::move(spec);
+  has_response_ = true;
+  info_ = DecodeExecution(header.response().execution());
+  return absl::OkStatus();
+}
+
+bool AnswerAssembly::is_complete() const {
+  if (!has_begun_) return false;
+  return has_failed_ || (received_ == bytes_ && has_response_);
 }
 
 absl::Status AnswerAssembly::Add(const v1::ExecuteStreamResponse& header,
                                  const ResponseMessage& message, HostBufferPool* buffers) {
-  if (!has_begun_) {
-    if (absl::Status status = Begin(header, buffers); !status.ok()) return status;
-  } else if (header.has_response() || !header.error().empty()) {
-    return Contradiction(header.id(), "it begins twice");
+  absl::Status status;
+  if (has_begun_) {
+    status = Continue(header);
+  } else if (header.pipeline().run_bytes_size() > 0) {
+    status = BeginRuns(header, buffers);
+  } else {
+    status = Begin(header, buffers);
   }
-  if (message.payload_count() == 0) return absl::OkStatus();
+  if (status.ok() && message.payload_count() > 0) status = AddPiece(header, message);
+  if (status.ok() && is_in_runs_ && has_response_ && !is_complete()) {
+    return Contradiction(header.id(),
+                         absl::StrCat("it ends where ", bytes_ - received_, " bytes are missing"));
+  }
+  return status;
+}
+
+absl::Status AnswerAssembly::AddPiece(const v1::ExecuteStreamResponse& header,
+                                      const ResponseMessage& message) {
   // A field that is not repeated has the last value that was sent.
   const size_t piece = message.payload_count() - 1;
   const uint64_t piece_bytes = message.payload_bytes(piece);

@@ -22,10 +22,15 @@ class AnswerAssembly {
   // Takes the next message of the answer: `header`, and the payload of `message`. Memory for the
   // result is of `buffers`; nullptr: nobody wants it. DATA_LOSS where the message contradicts
   // itself or those before, so that nobody can tell what else comes.
+  //
+  // An answer in runs begins with the server's terms, and is a result only with the response in its
+  // last message: what came before an error is of no use.
   absl::Status Add(const v1::ExecuteStreamResponse& header, const ResponseMessage& message,
                    HostBufferPool* buffers);
 
-  bool is_complete() const { return has_begun_ && received_ == bytes_; }
+  bool is_complete() const;
+  // Whether the server has agreed to runs.
+  bool is_in_runs() const { return is_in_runs_; }
 
   // The result, or why there is none. To be called once it is complete.
   absl::StatusOr<Tensor> TakeResult();
@@ -33,8 +38,19 @@ class AnswerAssembly {
 
  private:
   absl::Status Begin(const v1::ExecuteStreamResponse& header, HostBufferPool* buffers);
+  absl::Status BeginRuns(const v1::ExecuteStreamResponse& header, HostBufferPool* buffers);
+  // Takes what a message that follows the first one has beside bytes.
+  absl::Status Continue(const v1::ExecuteStreamResponse& header);
+  absl::Status AddPiece(const v1::ExecuteStreamResponse& header, const ResponseMessage& message);
+  // Memory for the result, of bytes_ bytes.
+  void TakeBuffer(HostBufferPool* buffers);
 
   bool has_begun_ = false;
+  bool is_in_runs_ = false;
+  // Whether the server has told an error, after which nothing comes.
+  bool has_failed_ = false;
+  // Whether the response has come.
+  bool has_response_ = false;
   absl::Status error_;
   ExecutionInfo info_;
   TensorSpec spec_;

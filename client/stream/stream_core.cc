@@ -34,7 +34,8 @@ uint64_t StreamCore::Submit(const OperatorCall& call, ExecuteCallback done,
   {
     const MutexLock lock(mutex_);
     id = ++last_id_;
-    const auto request = std::make_shared<Request>(id, std::move(message), piece_bytes_);
+    const auto request =
+        std::make_shared<Request>(id, std::move(message), piece_bytes_, offered_from_);
     request->done = std::move(done);
     request->info.sends = 1;
     if (!Enqueue(request, timeout)) refused = request;
@@ -118,9 +119,52 @@ absl::Status StreamCore::Take(grpc::ByteBuffer& bytes) {
     return absl::DataLossError(
         absl::StrCat("the server answers request ", header.id(), ", which is not open"));
   }
+  const absl::StatusOr<bool> is_done = TakeTerms(request, header);
+  if (!is_done.ok()) return is_done.status();
+  if (*is_done) return absl::OkStatus();
   absl::Status status = request->answer.Add(header, message, is_wanted ? &buffers_ : nullptr);
+  if (status.ok() && request->answer.is_in_runs() && message.payload_count() > 0) {
+    status = OnRunAnswered(request);
+  }
   if (status.ok() && request->answer.is_complete()) OnAnswered(request);
   return status;
+}
+
+absl::StatusOr<bool> StreamCore::TakeTerms(const RequestPtr& request,
+                                           const v1::ExecuteStreamResponse& header) {
+  const bool is_error = !header.error().empty();
+  const bool are_terms = header.has_pipeline() && !is_error;
+  const MutexLock lock(mutex_);
+  // Only a server that does not know offers refuses one without a word about it.
+  const bool is_unknown = is_error && !header.has_pipeline() && request->pieces.awaits_terms();
+  if (is_unknown && !request->is_decided) {
+    outbox_.OnUnknownOffer(request);
+    SendNext();
+    return true;
+  }
+  if (!are_terms) return false;
+  const v1::PipelineTerms& terms = header.pipeline();
+  std::optional<RunTerms> runs;
+  if (terms.run_bytes_size() > 0) {
+    runs = {{terms.run_bytes().begin(), terms.run_bytes().end()}, terms.max_open_runs()};
+  }
+  const bool is_declined = !runs;
+  if (!outbox_.OnTerms(request, std::move(runs))) {
+    return absl::DataLossError(absl::StrCat("the server's terms for request ", header.id(),
+                                            " are not such as can be kept"));
+  }
+  SendNext();
+  return is_declined;
+}
+
+absl::Status StreamCore::OnRunAnswered(const RequestPtr& request) {
+  const MutexLock lock(mutex_);
+  if (!outbox_.OnRunAnswered(request)) {
+    return absl::DataLossError(absl::StrCat("the server answers a run of request ",
+                                            request->pieces.id(), " that was not sent"));
+  }
+  SendNext();
+  return absl::OkStatus();
 }
 
 StreamCore::RequestPtr StreamCore::Find(uint64_t id, bool& is_wanted) {

@@ -29,6 +29,7 @@ class StreamCore final : public RawStream::Observer,
   StreamCore(const StreamOptions& options, absl::Duration request_timeout, HostBufferPool& buffers,
              ClientClock& clock, std::unique_ptr<RawStream> raw)
       : piece_bytes_(options.piece_bytes),
+        offered_from_(options.pipelined_from_bytes),
         request_timeout_(request_timeout),
         buffers_(buffers),
         clock_(clock),
@@ -58,6 +59,11 @@ class StreamCore final : public RawStream::Observer,
   // The request of a message; nullptr where there is none of this id.
   RequestPtr Find(uint64_t id, bool& is_wanted);
   void OnAnswered(const RequestPtr& request);
+  // Whether the message answers the offer of a request, which is then dealt with.
+  absl::StatusOr<bool> TakeTerms(const RequestPtr& request,
+                                 const v1::ExecuteStreamResponse& header);
+  // The result of a run has come.
+  absl::Status OnRunAnswered(const RequestPtr& request);
   // Gives up what is open for too long, where `time` is still the time to do so.
   void OnTimer(absl::Time time);
   // Ends the stream because of `why`, unless there was a reason before.
@@ -79,6 +85,7 @@ class StreamCore final : public RawStream::Observer,
   absl::Status WhyClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint64_t piece_bytes_;
+  const uint64_t offered_from_;
   const absl::Duration request_timeout_;
   HostBufferPool& buffers_;
   ClientClock& clock_;

@@ -5,6 +5,7 @@
 #ifndef OPSERVE_CLIENT_STREAM_STREAM_OUTBOX_H_
 #define OPSERVE_CLIENT_STREAM_STREAM_OUTBOX_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -18,8 +19,9 @@ namespace opserve::client_internal {
 
 // A request, and what gRPC has of its payloads.
 struct OutgoingRequest {
-  OutgoingRequest(uint64_t id, OutgoingMessage request, uint64_t piece_bytes)
-      : pieces(id, std::move(request), piece_bytes) {}
+  OutgoingRequest(uint64_t id, OutgoingMessage request, uint64_t piece_bytes,
+                  uint64_t offered_from = UINT64_MAX)
+      : pieces(id, std::move(request), piece_bytes, offered_from) {}
 
   OutgoingPieces pieces;
   PayloadHold hold;
@@ -28,8 +30,9 @@ struct OutgoingRequest {
 
 // Requests begin in their order, as long as those that have begun and are not answered have no more
 // than `max_bytes_in_flight` bytes of payloads; one that alone has more begins when no other has
-// any. Of those that have begun, whole ones and ones in pieces alternate, and of these the two that
-// came first: more would only make all of them late, and fill the server with incomplete ones.
+// any. Of one that is sent in runs only those count that may be open. Of those that have begun,
+// whole ones and ones in pieces alternate, and of these the two that came first and need not wait
+// for the server: more would only make all of them late, and fill the server with incomplete ones.
 //
 // Not thread-safe.
 class StreamOutbox {
@@ -47,12 +50,22 @@ class StreamOutbox {
   // A request that the server knows has been answered. No more of it is sent.
   void OnAnswered(const RequestPtr& request);
 
+  // The server has answered the offer of a request; without terms it declines. False where that
+  // makes no sense.
+  bool OnTerms(const RequestPtr& request, std::optional<RunTerms> terms);
+  // It has answered one run of a request. False where none is open.
+  bool OnRunAnswered(const RequestPtr& request) { return request->pieces.OnRunAnswered(); }
+  // The server has refused a request because it does not know offers: the request begins anew, and
+  // no more offers are made.
+  void OnUnknownOffer(const RequestPtr& request);
+
   // The next message; nullopt where there is none, or it has to wait for answers.
   std::optional<grpc::ByteBuffer> Next();
 
  private:
   void Begin();
-  grpc::ByteBuffer NextOf(std::deque<RequestPtr>& queue);
+  // The next message of the request in `queue` at `index`.
+  grpc::ByteBuffer NextOf(std::deque<RequestPtr>& queue, std::ptrdiff_t index);
 
   const uint64_t max_bytes_in_flight_;
   uint64_t bytes_in_flight_ = 0;
@@ -62,6 +75,7 @@ class StreamOutbox {
   std::deque<RequestPtr> in_pieces_;
   std::deque<uint64_t> cancelled_;  // the server is to be told
   bool is_turn_of_pieces_ = false;
+  bool makes_offers_ = true;
 };
 
 }  // namespace opserve::client_internal

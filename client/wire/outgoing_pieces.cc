@@ -29,17 +29,71 @@ void AppendRequest(const std::string& request, std::string& header) {
 
 }  // namespace
 
-OutgoingPieces::OutgoingPieces(uint64_t id, OutgoingMessage request, uint64_t piece_bytes)
+OutgoingPieces::OutgoingPieces(uint64_t id, OutgoingMessage request, uint64_t piece_bytes,
+                               uint64_t offered_from)
     : id_(id), request_(std::move(request)), piece_bytes_(piece_bytes) {
   for (const auto& payload : request_.payloads) bytes_ += payload.size();
   is_whole_ = bytes_ <= piece_bytes_;
+  // The server would put others together.
+  if (!is_whole_ && bytes_ > offered_from && request_.places.empty()) mode_ = Mode::kOffer;
+}
+
+bool OutgoingPieces::is_complete() const {
+  if (!has_begun_ || mode_ == Mode::kOffer) return false;
+  return mode_ == Mode::kInRuns ? sent_runs_ == run_count_ : next_ == request_.payloads.size();
+}
+
+bool OutgoingPieces::can_go_on() const {
+  if (!has_begun_) return true;
+  if (is_complete() || mode_ == Mode::kOffer) return false;
+  return mode_ == Mode::kInOrder || sent_runs_ - answered_runs_ < terms_.max_open_runs;
+}
+
+uint64_t OutgoingPieces::open_bytes() const {
+  if (mode_ != Mode::kInRuns) return bytes_;
+  uint64_t run = 0;
+  for (const uint64_t bytes : terms_.run_bytes) run += bytes;
+  return std::min(run_count_, terms_.max_open_runs) * run;
+}
+
+bool OutgoingPieces::OnTerms(RunTerms terms) {
+  if (!awaits_terms() || terms.max_open_runs == 0) return false;
+  if (terms.run_bytes.size() != request_.payloads.size()) return false;
+  run_count_ = 0;
+  for (size_t i = 0; i < terms.run_bytes.size(); ++i) {
+    const uint64_t run = terms.run_bytes[i];
+    const uint64_t bytes = request_.payloads[i].size();
+    if (run == 0 || run > bytes) return false;
+    const uint64_t count = bytes / run + (bytes % run == 0 ? 0 : 1);
+    if (run_count_ != 0 && count != run_count_) return false;
+    run_count_ = count;
+  }
+  terms_ = std::move(terms);
+  mode_ = Mode::kInRuns;
+  return true;
+}
+
+bool OutgoingPieces::OnRunAnswered() {
+  if (mode_ != Mode::kInRuns || answered_runs_ == sent_runs_) return false;
+  ++answered_runs_;
+  return true;
+}
+
+void OutgoingPieces::Withdraw() {
+  if (mode_ != Mode::kOffer) return;
+  mode_ = Mode::kInOrder;
+  has_begun_ = false;
 }
 
 std::string OutgoingPieces::Header() const {
   v1::ExecuteStreamRequest message;
   message.set_id(id_);
   if (has_begun_) return message.SerializeAsString();
-  if (!is_whole_) {
+  if (mode_ == Mode::kOffer) {
+    v1::PipelineOffer& offer = *message.mutable_pipeline();
+    for (const auto& payload : request_.payloads) offer.add_payload_bytes(payload.size());
+    offer.set_run_bytes(piece_bytes_);
+  } else if (!is_whole_) {
     for (const auto& payload : request_.payloads) message.add_payload_bytes(payload.size());
   }
   std::string header = message.SerializeAsString();
@@ -48,8 +102,23 @@ std::string OutgoingPieces::Header() const {
 }
 
 OutgoingMessage OutgoingPieces::Next() {
+  return mode_ == Mode::kInRuns ? NextRun() : NextInOrder();
+}
+
+OutgoingMessage OutgoingPieces::NextRun() {
+  OutgoingMessage message = {Header()};
+  for (size_t i = 0; i < request_.payloads.size(); ++i) {
+    const auto rest = request_.payloads[i].subspan(sent_runs_ * terms_.run_bytes[i]);
+    message.payloads.push_back(rest.first(std::min<uint64_t>(rest.size(), terms_.run_bytes[i])));
+  }
+  ++sent_runs_;
+  return message;
+}
+
+OutgoingMessage OutgoingPieces::NextInOrder() {
   OutgoingMessage message = {Header()};
   has_begun_ = true;
+  if (mode_ == Mode::kOffer) return message;
   if (is_whole_) {
     message.payloads = request_.payloads;
     next_ = request_.payloads.size();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/errors/errors.h"
 
@@ -37,9 +38,15 @@ Caller::Caller(std::string identity, absl::string_view name,
   if (!name.empty()) absl::StrAppend(&client_, "/", name);
 }
 
+bool Caller::has_credentials() const {
+  return absl::StartsWith(identity(), kCertificateIdentity) ||
+         absl::StartsWith(identity(), kTokenIdentity);
+}
+
 absl::Status Caller::Check(Role role) const {
   if (grant_ != nullptr && grant_->roles.Has(role)) return absl::OkStatus();
-  if (grant_ == nullptr || grant_->is_anonymous) {
+  const bool is_unnamed = grant_ == nullptr || grant_->is_anonymous;
+  if (is_unnamed && !has_credentials()) {
     return MakeError(
         ErrorReason::CREDENTIALS_REQUIRED,
         absl::StrCat("The call needs the role ", NameOf(role), ", which callers from ", identity(),
@@ -48,7 +55,8 @@ absl::Status Caller::Check(Role role) const {
   }
   return MakeError(ErrorReason::ROLE_REQUIRED,
                    absl::StrCat("The call needs the role ", NameOf(role), ", which ", identity(),
-                                " does not have."),
+                                is_unnamed ? " does not have, as no rule of the policy matches it."
+                                           : " does not have."),
                    {{"role", std::string(NameOf(role))}, {"identity", std::string(identity())}});
 }
 

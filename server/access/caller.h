@@ -59,6 +59,10 @@ struct AccessGrant {
 // What callers have where nobody restricts them: every role. Lives for ever.
 const std::shared_ptr<const AccessGrant>& FullGrant();
 
+// How identities begin that a certificate or a token proves.
+inline constexpr absl::string_view kCertificateIdentity = "cert:";
+inline constexpr absl::string_view kTokenIdentity = "token:";
+
 // A value type. The identity is proven: a certificate ("cert:NAME"), a token ("token:NAME"), a user
 // of this machine ("uid:1000"), or, where there is no better, an address as the limits of
 // connections know it (server/edge/peer_identity.h). The name is what the caller gives himself: it
@@ -90,10 +94,13 @@ class Caller {
   const AccessGrant& grant() const { return *grant_; }
 
   // OK where the caller has `role`. CREDENTIALS_REQUIRED where he might have it if he proved who he
-  // is, else ROLE_REQUIRED.
+  // is, else ROLE_REQUIRED; that tells whether a rule of the policy matches him at all.
   absl::Status Check(Role role) const;
 
  private:
+  // Whether he has shown what proves who he is.
+  bool has_credentials() const;
+
   std::string client_;
   size_t proven_bytes_ = 0;
   std::shared_ptr<const AccessGrant> grant_;

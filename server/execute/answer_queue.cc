@@ -13,7 +13,6 @@ AnswerQueue::Message AnswerQueue::Pop() {
   // What follows the first message has the id and nothing else.
   if (entry.sent == 0) {
     message.header.Swap(&answer.header);
-    message.header.set_payload_bytes(answer.payload.bytes);
     answer.header.set_id(message.header.id());
   }
   const uint64_t missing = answer.payload.bytes - entry.sent;

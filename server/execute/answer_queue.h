@@ -21,11 +21,13 @@ namespace opserve {
 // wait for longer behind them.
 inline constexpr uint64_t kStreamPieceBytes = uint64_t{1} << 20;
 
-// The answer to a request of a stream.
+// The answer to a request of a stream, or a message about it that comes before.
 struct StreamAnswer {
-  // The id, and a response or an error.
+  // What its first message has beside bytes.
   v1::ExecuteStreamResponse header;
   OutgoingPayload payload = {};
+  // Whether nothing else about the request follows.
+  bool is_last = true;
   // What is held until the whole answer has been sent, and what that takes of the stream's budget.
   std::shared_ptr<void> job = nullptr;
   uint64_t budget_bytes = 0;

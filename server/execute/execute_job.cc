@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "kernels/flat_part.h"
 #include "kernels/utf8.h"
 #include "server/errors/errors.h"
 #include "server/wire/wire.h"
@@ -27,6 +28,16 @@ absl::StatusOr<Workload> ExecuteWork::Validate(const InputPlaces& inputs, const 
   RequestHeader header = HeaderOf(request_, inputs.bytes());
   header.call.payload_fields = inputs.fields();
   header.answers_in_one_message = origin.answers_in_one_message && !output_place_.is_set();
+  if (origin.run_bytes) {
+    absl::Status status = FindRuns(inputs, header, *origin.run_bytes, violations);
+    if (!status.ok()) return status;
+    if (runs_) {
+      return Workload{.lane = LaneKeyOf(*invocation_),
+                      .bytes = runs_->run_bytes(),
+                      .held_bytes = runs_->held_bytes(),
+                      .comes_in_runs = true};
+    }
+  }
   auto invocation = parts_.validator.Validate(header, std::move(violations));
   if (!invocation.ok()) return invocation.status();
   invocation_ = *std::move(invocation);
@@ -35,6 +46,43 @@ absl::StatusOr<Workload> ExecuteWork::Validate(const InputPlaces& inputs, const 
   for (const uint64_t bytes : inputs.bytes()) load.bytes += bytes;
   load.held_bytes = load.bytes;
   return load;
+}
+
+absl::Status ExecuteWork::FindRuns(const InputPlaces& inputs, const RequestHeader& header,
+                                   uint64_t wished_bytes,
+                                   const std::vector<Violation>& violations) {
+  why_whole_ = WhyWholeWith(inputs);
+  if (!why_whole_.empty()) return absl::OkStatus();
+  RequestHeader unbounded = header;
+  unbounded.holds_tensors = false;
+  auto invocation = parts_.validator.Validate(unbounded, violations);
+  if (!invocation.ok()) return invocation.status();
+  const Invocation& call = **invocation;
+  if (!IsFlat(call)) {
+    why_whole_ = "its elements are not computed one by one in the order in which they come";
+    return absl::OkStatus();
+  }
+  for (int i = 0; i + 1 < call.plan.tensor_count; ++i) {
+    const int payload = call.payload_index[i];
+    if (payload >= 0 && inputs.bytes()[static_cast<size_t>(payload)] != call.input_bytes[i]) {
+      why_whole_ = "a payload is longer than its tensor";
+      return absl::OkStatus();
+    }
+  }
+  runs_ = PlanRuns(call, wished_bytes, parts_.options.stream_window_bytes);
+  invocation_ = *std::move(invocation);
+  return absl::OkStatus();
+}
+
+absl::string_view ExecuteWork::WhyWholeWith(const InputPlaces& inputs) const {
+  if (!inputs.shares().empty()) return "an input is not in its messages";
+  if (output_place_.is_set()) return "its result has a place of its own";
+  const RequestEnvelope envelope = EnvelopeOf(request_);
+  if (!envelope.device_lease.empty() ||
+      envelope.PlacementOr(parts_.options.placement) == Placement::kGpu) {
+    return "it is to run on a GPU";
+  }
+  return {};
 }
 
 absl::Status ExecuteWork::CheckOutputPlace(const InputPlaces& inputs) {
@@ -49,7 +97,11 @@ absl::Status ExecuteWork::CheckOutputPlace(const InputPlaces& inputs) {
 
 DeviceCall ExecuteWork::MakeCall(const std::vector<TensorBytes>& inputs,
                                  const CallSetting& setting) {
-  DeviceCall call = {.invocation = invocation_.get(), .inputs = InputsOf(inputs, *invocation_)};
+  if (runs_) {
+    const uint64_t elements = runs_->ElementsOf(run_);
+    if (!part_ || part_->plan.element_count != elements) part_ = PartOf(*invocation_, elements);
+  }
+  DeviceCall call = {.invocation = &this->call(), .inputs = InputsOf(inputs, *invocation_)};
   is_direct_ = is_direct_ && !setting.copies_regions;
   in_place_ = InPlaceInput(setting);
   if (is_direct_) {
@@ -57,7 +109,7 @@ DeviceCall ExecuteWork::MakeCall(const std::vector<TensorBytes>& inputs,
   } else if (in_place_) {
     call.in_place = *in_place_;
   } else {
-    output_ = parts_.buffers.Take(invocation_->output_bytes);
+    output_ = parts_.buffers.Take(call.invocation->output_bytes);
     call.output = output_.data();
     call.content = output_place_.NewContent();
     output_place_.LetStay(invocation_, *setting.inputs, parts_.pool, parts_.buffers, call.content);
@@ -69,18 +121,19 @@ std::optional<int> ExecuteWork::InPlaceInput(const CallSetting& setting) const {
   // Another device could not run the call again, and nothing could be compared.
   if (setting.kind != DeviceKind::kCpu) return std::nullopt;
   if (output_place_.is_set() || !setting.owns_inputs) return std::nullopt;
-  if (invocation_->output_bytes < kMinInPlaceBytes) return std::nullopt;
+  if (call().output_bytes < kMinInPlaceBytes) return std::nullopt;
   for (int i = 0; i < TraitsOf(invocation_->op).input_count(); ++i) {
-    if (CanRunInPlace(*invocation_, i)) return i;
+    if (CanRunInPlace(call(), i)) return i;
   }
   return std::nullopt;
 }
 
 absl::StatusOr<JobResults> ExecuteWork::Finish(const RunRecord& record, ReceivedMessage& payloads,
                                                Response& header) {
-  WriteResponseHeader(request_, *invocation_, record, header);
+  if (runs_) ++run_;
+  if (!runs_ || has_ended()) WriteResponseHeader(request_, *invocation_, record, header);
   JobResults results(1);
-  const uint64_t bytes = invocation_->output_bytes;
+  const uint64_t bytes = call().output_bytes;
   if (in_place_) {
     results[0] = payloads.Send(invocation_->payload_index[*in_place_], bytes);
   } else if (!output_place_.is_set()) {
@@ -98,6 +151,7 @@ LogField ExecuteWork::LoggedSubject() const {
 }
 
 void ExecuteWork::LogAnswer(const RunRecord& record) const {
+  if (runs_ && !has_ended()) return;
   parts_.logger.Log(LogLevel::kDebug, "request answered",
                     {{"id", request_.request_id()},
                      {"operator", request_.operator_()},

@@ -13,13 +13,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "kernels/invocation.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "server/execute/request_job.h"
+#include "server/execute/run_plan.h"
 
 namespace opserve {
 
 // One operator, whose result goes into the message or to one place. The functions are called in
-// this order, those about the result only if the call has run.
+// this order, those about the result only if the call has run. Where the payloads come in runs,
+// MakeCall and Finish are called for each run in turn, and are about its part of the result.
 class ExecuteWork {
  public:
   using Request = v1::ExecuteRequest;
@@ -37,6 +40,15 @@ class ExecuteWork {
   // Checks the request, of which `violations` are known already.
   absl::StatusOr<Workload> Validate(const InputPlaces& inputs, const JobOrigin& origin,
                                     std::vector<Violation> violations);
+
+  // How the payloads come in runs, once the request is valid; nullptr: they do not.
+  const RunPlan* runs() const { return runs_ ? &*runs_ : nullptr; }
+  // Why they do not, although they might; empty: nobody asked.
+  absl::string_view why_whole() const { return why_whole_; }
+  // Bytes of the whole result.
+  uint64_t result_bytes() const { return invocation_->output_bytes; }
+  // Whether all runs have been computed.
+  bool has_ended() const { return runs_ && run_ == runs_->run_count(); }
 
   // The device that a place of a result is on; empty: none.
   absl::string_view home() const { return output_place_.home(); }
@@ -59,6 +71,14 @@ class ExecuteWork {
 
  private:
   absl::Status CheckOutputPlace(const InputPlaces& inputs);
+  // Checks the request and divides it into runs, or finds out why that cannot be: there are none
+  // then.
+  absl::Status FindRuns(const InputPlaces& inputs, const RequestHeader& header,
+                        uint64_t wished_bytes, const std::vector<Violation>& violations);
+  // Why a request cannot come in runs, whatever it computes; empty: it can.
+  absl::string_view WhyWholeWith(const InputPlaces& inputs) const;
+  // The call that is computed now.
+  const Invocation& call() const { return part_ ? *part_ : *invocation_; }
   // The input whose payload the result can take the place of; nullopt: none.
   std::optional<int> InPlaceInput(const CallSetting& setting) const;
 
@@ -70,6 +90,11 @@ class ExecuteWork {
   // The input whose payload the result takes the place of.
   std::optional<int> in_place_;
   std::shared_ptr<const Invocation> invocation_;
+  std::optional<RunPlan> runs_;
+  absl::string_view why_whole_;
+  // The present run, and the call on its elements.
+  uint64_t run_ = 0;
+  std::optional<Invocation> part_;
   HostBuffer output_;
 };
 

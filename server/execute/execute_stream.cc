@@ -14,6 +14,7 @@
 #include "server/errors/queue_errors.h"
 #include "server/execute/answer_queue.h"
 #include "server/execute/payload_assembly.h"
+#include "server/execute/run_assembly.h"
 #include "server/execute/stream_job.h"
 #include "server/rpc/stream_call.h"
 #include "server/wire/received_message.h"
@@ -68,14 +69,18 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
                                            arriving_.begin()->first, ".")));
   }
 
-  bool is_waiting() const override { return !arriving_.empty(); }
+  bool is_waiting() const override {
+    return std::any_of(arriving_.begin(), arriving_.end(),
+                       [this](const auto& entry) { return IsClientsTurn(entry.second); });
+  }
 
   void OnTick() override {
     const Clock::TimePoint now = parts_.clock.Now();
     const Clock::Duration since_last = now - std::exchange(last_tick_, now);
     const bool is_reading = IsReading();
     for (auto& [id, arriving] : arriving_) {
-      if (!is_reading) arriving.time_limit += since_last;
+      DropIfOver(arriving);
+      if (!is_reading || !IsClientsTurn(arriving)) arriving.time_limit += since_last;
       if (arriving.job != nullptr && now > arriving.time_limit) GiveUp(arriving);
     }
   }
@@ -103,12 +108,23 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
  private:
   // A request whose payloads come in pieces.
   struct Arriving {
+    // One of them is there: payloads that are put together, or that come in runs.
     std::unique_ptr<PayloadAssembly> payloads;
+    std::unique_ptr<RunAssembly> runs;
     // Absent where it has been refused: what still comes is dropped.
     std::shared_ptr<StreamJob> job;
+    // What it has of arriving_bytes_.
     uint64_t bytes = 0;
     // When the payloads must be complete.
     Clock::TimePoint time_limit = Clock::kNever;
+  };
+
+  // A request that comes in runs.
+  struct OpenRuns {
+    // Runs whose results have been handed to gRPC.
+    uint64_t sent = 0;
+    // Whether payloads are missing.
+    bool is_arriving = true;
   };
 
   // What is to be told to the call: decided under the lock, done without it.
@@ -129,19 +145,15 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       Cancel(header.id());
       return absl::OkStatus();
     }
-    return Continue(header.id(), message);
+    return Continue(header.id(), std::move(message));
   }
 
   StreamJob::Owner& owner() { return *this; }
 
   absl::Status Begin(v1::ExecuteStreamRequest& header, ReceivedMessage message) {
+    if (header.has_pipeline()) return BeginOffer(header, std::move(message));
     const uint64_t id = header.id();
-    if (IsUnderWay(id)) {
-      return RuleError("id", absl::StrCat("Request ", id, " of this stream is under way already."));
-    }
-    if (header.request().payloads_size() > 0) {
-      return RuleError("request.payloads", "Payloads belong into the field beside the request.");
-    }
+    if (absl::Status status = CheckBegin(header); !status.ok()) return status;
     auto job =
         std::make_shared<StreamJob>(parts_, owner(), id, std::move(*header.mutable_request()));
     const bool comes_in_pieces = header.payload_bytes_size() > 0;
@@ -149,8 +161,8 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
         comes_in_pieces
             ? std::vector<uint64_t>(header.payload_bytes().begin(), header.payload_bytes().end())
             : message.payload_bytes();
-    absl::Status status = job->Accept(lengths, deadline_, message.header_bytes());
-    if (status.ok()) status = CheckRoom(job->bytes());
+    absl::Status status = job->Accept(lengths, deadline_, message.header_bytes(), std::nullopt);
+    if (status.ok()) status = CheckRoom(job->held_bytes());
     if (!comes_in_pieces) {
       if (status.ok()) {
         Submit(job, std::move(message));
@@ -159,16 +171,73 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       }
       return absl::OkStatus();
     }
-    return BeginPieces(std::move(job), status, lengths, message);
+    return BeginPieces(std::move(job), status, lengths, std::move(message));
+  }
+
+  // What every first message of a request must keep to.
+  absl::Status CheckBegin(const v1::ExecuteStreamRequest& header) {
+    if (IsUnderWay(header.id())) {
+      return RuleError(
+          "id", absl::StrCat("Request ", header.id(), " of this stream is under way already."));
+    }
+    if (header.request().payloads_size() > 0) {
+      return RuleError("request.payloads", "Payloads belong into the field beside the request.");
+    }
+    return absl::OkStatus();
+  }
+
+  // Begins a request that came with an offer, and answers that.
+  absl::Status BeginOffer(v1::ExecuteStreamRequest& header, ReceivedMessage message) {
+    if (absl::Status status = CheckBegin(header); !status.ok()) return status;
+    if (!message.places().empty() || header.payload_bytes_size() > 0) {
+      return RuleError("pipeline", "With an offer come neither payloads nor payload_bytes.");
+    }
+    const v1::PipelineOffer& offer = header.pipeline();
+    const std::vector<uint64_t> lengths(offer.payload_bytes().begin(), offer.payload_bytes().end());
+    auto job = std::make_shared<StreamJob>(parts_, owner(), header.id(),
+                                           std::move(*header.mutable_request()));
+    absl::Status status =
+        job->Accept(lengths, deadline_, message.header_bytes(), offer.run_bytes());
+    if (status.ok()) status = CheckRoom(job->held_bytes());
+    if (!status.ok()) {
+      job->Refuse(status);
+      return absl::OkStatus();
+    }
+    Send(job->Terms());
+    if (job->runs() != nullptr) return BeginRuns(std::move(job));
+    return BeginPieces(std::move(job), status, lengths, std::move(message));
+  }
+
+  absl::Status BeginRuns(std::shared_ptr<StreamJob> job) {
+    if (absl::Status status = CheckArriving(); !status.ok()) return status;
+    const uint64_t id = job->id();
+    Arriving arriving;
+    arriving.runs = std::make_unique<RunAssembly>(*job->runs(), parts_.buffers);
+    arriving.bytes = job->held_bytes();
+    arriving.time_limit = job->accepted() + TimeFor(job->bytes());
+    arriving.job = job;
+    arriving_bytes_ += arriving.bytes;
+    arriving_.emplace(id, std::move(arriving));
+    MutexLock lock(mutex_);
+    in_flight_bytes_ += job->held_bytes();
+    running_.emplace(id, std::move(job));
+    open_runs_[id] = {};
+    ++arriving_runs_;
+    // Released once the job has been answered.
+    call_.Hold();
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckArriving() const {
+    if (arriving_.size() < kMaxStreamRequests) return absl::OkStatus();
+    return RuleError("payload_bytes", absl::StrCat("The payloads of ", arriving_.size(),
+                                                   " requests are incomplete already."));
   }
 
   absl::Status BeginPieces(std::shared_ptr<StreamJob> job, absl::Status status,
-                           const std::vector<uint64_t>& lengths, const ReceivedMessage& message) {
+                           const std::vector<uint64_t>& lengths, ReceivedMessage message) {
     const uint64_t id = job->id();
-    if (arriving_.size() >= kMaxStreamRequests) {
-      return RuleError("payload_bytes", absl::StrCat("The payloads of ", arriving_.size(),
-                                                     " requests are incomplete already."));
-    }
+    if (absl::Status full = CheckArriving(); !full.ok()) return full;
     Arriving arriving;
     if (status.ok()) {
       arriving.payloads = std::make_unique<PayloadAssembly>(lengths);
@@ -185,15 +254,16 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     }
     arriving_bytes_ += arriving.bytes;
     arriving_.emplace(id, std::move(arriving));
-    return Continue(id, message);
+    return Continue(id, std::move(message));
   }
 
-  absl::Status Continue(uint64_t id, const ReceivedMessage& message) {
+  absl::Status Continue(uint64_t id, ReceivedMessage message) {
     const auto found = arriving_.find(id);
     if (found == arriving_.end()) {
       return RuleError("id", absl::StrCat("No payloads of request ", id, " are missing."));
     }
     Arriving& arriving = found->second;
+    if (arriving.runs != nullptr) return ContinueRuns(found, std::move(message));
     for (const PayloadPlace& piece : message.places()) {
       if (!arriving.payloads->Add(message.slices(), piece)) {
         return RuleError("payloads", absl::StrCat("A piece of ", piece.bytes,
@@ -213,10 +283,95 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     return absl::OkStatus();
   }
 
+  absl::Status ContinueRuns(std::map<uint64_t, Arriving>::iterator found, ReceivedMessage message) {
+    const uint64_t id = found->first;
+    Arriving& arriving = found->second;
+    DropIfOver(arriving);
+    std::vector<ReceivedMessage> complete;
+    const absl::Status status =
+        arriving.runs->Add(std::move(message), EndOfOpenRuns(arriving), complete);
+    if (absl::IsOutOfRange(status)) {
+      return RuleError("payloads",
+                       absl::StrCat("A piece of request ", id, " ", status.message(), "."));
+    }
+    const std::shared_ptr<StreamJob> job = arriving.job;
+    if (arriving.runs->is_complete()) {
+      arriving_bytes_ -= arriving.bytes;
+      arriving_.erase(found);
+      OnArrived(id);
+    }
+    if (job == nullptr) return absl::OkStatus();
+    for (ReceivedMessage& run : complete) job->run_queue().Push(std::move(run));
+    if (status.ok()) {
+      SubmitRuns(job);
+    } else {
+      Stop(job, status);
+    }
+    return absl::OkStatus();
+  }
+
+  // Submits the runs that wait, one after the other, as long as nobody else does.
+  void SubmitRuns(std::shared_ptr<StreamJob> job) {
+    call_.Hold();
+    for (;;) {
+      RunQueue::Step step = job->run_queue().Begin();
+      if (!step.refusal.ok()) job->Refuse(step.refusal);
+      if (!step.run) break;
+      job->Submit(*std::move(step.run));
+      if (!job->run_queue().OnSubmitted()) break;
+    }
+    job.reset();
+    call_.Release();
+  }
+
+  // Gives up a request that comes in runs: now, or once the run is answered that is at work.
+  void Stop(const std::shared_ptr<StreamJob>& job, const absl::Status& why) {
+    job->run_queue().Stop(why);
+    SubmitRuns(job);
+  }
+
+  // Gives up any request that has been submitted.
+  void Cancel(const std::shared_ptr<StreamJob>& job) {
+    // Before the run that waits is refused, so that no other follows it.
+    if (job->runs() != nullptr) Stop(job, CancelledError(parts_.clock.Now() - job->accepted()));
+    job->Cancel();
+  }
+
+  // The first run that the client may not begin yet, of a request that comes in runs.
+  uint64_t EndOfOpenRuns(const Arriving& arriving) const {
+    if (arriving.job == nullptr) return UINT64_MAX;
+    MutexLock lock(mutex_);
+    const auto found = open_runs_.find(arriving.job->id());
+    return found == open_runs_.end() ? UINT64_MAX
+                                     : found->second.sent + arriving.job->runs()->max_open_runs;
+  }
+
+  // Whether it is up to the client that the request comes on.
+  bool IsClientsTurn(const Arriving& arriving) const {
+    return arriving.runs == nullptr || arriving.runs->run() < EndOfOpenRuns(arriving);
+  }
+
+  // All payloads of a request that comes in runs are there, or no more of them will come.
+  void OnArrived(uint64_t id) {
+    MutexLock lock(mutex_);
+    const auto found = open_runs_.find(id);
+    if (found == open_runs_.end()) return;
+    if (std::exchange(found->second.is_arriving, false)) --arriving_runs_;
+  }
+
+  // Drops what still comes of a request whose run was refused.
+  void DropIfOver(Arriving& arriving) {
+    if (arriving.runs == nullptr || arriving.job == nullptr) return;
+    if (!arriving.job->run_queue().has_ended()) return;
+    arriving.job = nullptr;
+    arriving_bytes_ -= std::exchange(arriving.bytes, 0);
+    arriving.runs->Drop();
+  }
+
   void Submit(const std::shared_ptr<StreamJob>& job, ReceivedMessage payloads) {
     {
       MutexLock lock(mutex_);
-      in_flight_bytes_ += job->bytes();
+      in_flight_bytes_ += job->held_bytes();
       running_.emplace(job->id(), job);
       // Released once the job has been answered.
       call_.Hold();
@@ -232,15 +387,20 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   // Refuses a request whose payloads come too slowly, and gives up what is held for it.
   void GiveUp(Arriving& arriving) {
     const std::shared_ptr<StreamJob> job = std::exchange(arriving.job, nullptr);
-    const uint64_t bytes = std::exchange(arriving.bytes, 0);
-    arriving_bytes_ -= bytes;
-    arriving.payloads->Drop();
-    job->Refuse(MakeError(
+    const uint64_t bytes = job->bytes();
+    arriving_bytes_ -= std::exchange(arriving.bytes, 0);
+    const absl::Status why = MakeError(
         ErrorReason::UPLOAD_TOO_SLOW,
         absl::StrCat("The payloads of the request, with tensors of ", bytes,
                      " bytes, were not complete after ",
                      std::chrono::ceil<std::chrono::seconds>(TimeFor(bytes)).count(), " s."),
-        {{"bytes_per_second", absl::StrCat(kLeastUploadBytesPerSecond)}}));
+        {{"bytes_per_second", absl::StrCat(kLeastUploadBytesPerSecond)}});
+    if (arriving.runs != nullptr) {
+      arriving.runs->Drop();
+      return Stop(job, why);
+    }
+    arriving.payloads->Drop();
+    job->Refuse(why);
   }
 
   // Whether the next message has been asked for, so that it is the client's turn.
@@ -256,8 +416,10 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       arriving_bytes_ -= std::exchange(found->second.bytes, 0);
       // No more pieces of it may come.
       arriving_.erase(found);
-      if (job != nullptr) job->Refuse(CancelledError(parts_.clock.Now() - job->accepted()));
-      return;
+      OnArrived(id);
+      if (job == nullptr) return;
+      if (job->runs() != nullptr) return Cancel(job);
+      return job->Refuse(CancelledError(parts_.clock.Now() - job->accepted()));
     }
     std::shared_ptr<StreamJob> job;
     {
@@ -265,7 +427,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       const auto found = running_.find(id);
       if (found != running_.end()) job = found->second;
     }
-    if (job != nullptr) job->Cancel();
+    if (job != nullptr) Cancel(job);
   }
 
   // No more messages are taken. After an error nothing more is answered, either.
@@ -285,7 +447,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       step = NextStep();
     }
     Do(step);
-    for (const auto& job : dropped) job->Cancel();
+    for (const auto& job : dropped) Cancel(job);
   }
 
   // StreamJob::Owner.
@@ -293,11 +455,28 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   const Caller& caller() const override { return call_.caller(); }
   // Called in any thread.
   void OnAnswered(StreamJob& job, StreamAnswer answer) override {
+    const bool is_last = answer.is_last;
     std::shared_ptr<StreamJob> held;
     call_.Guard([&] { Answer(job, std::move(answer), held); });
     if (held == nullptr) return;
+    if (!is_last) {
+      // Whoever submitted the run may be the one to go on, and be done before this is.
+      call_.Hold();
+      if (held->run_queue().OnAnswered()) SubmitRuns(held);
+    }
     held.reset();
     call_.Release();
+  }
+
+  // Queues a message that is not the last about its request.
+  void Send(StreamAnswer answer) {
+    Step step;
+    {
+      MutexLock lock(mutex_);
+      answers_.Push(std::move(answer));
+      step = NextStep();
+    }
+    Do(step);
   }
 
   // Queues an answer. `held` gets the job, if it was submitted.
@@ -308,10 +487,13 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       // One that was refused before it was submitted is not there.
       const auto found = running_.find(job.id());
       if (found != running_.end()) {
-        held = std::move(found->second);
-        running_.erase(found);
-        answer.job = held;
-        answer.budget_bytes = job.bytes();
+        held = found->second;
+        if (answer.is_last) {
+          running_.erase(found);
+          EndOpenRuns(job.id());
+          answer.job = held;
+          answer.budget_bytes = job.held_bytes();
+        }
       }
       // A stream that has failed sends nothing more.
       if (!end_ || end_->ok()) answers_.Push(std::move(answer));
@@ -320,13 +502,20 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     Do(step);
   }
 
+  void EndOpenRuns(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto found = open_runs_.find(id);
+    if (found == open_runs_.end()) return;
+    if (found->second.is_arriving) --arriving_runs_;
+    open_runs_.erase(found);
+  }
+
   // Whether payloads that come in pieces may be waited for.
   absl::Status CheckRoom(uint64_t bytes) const {
     const uint64_t limit = parts_.options.max_stream_bytes;
     if (bytes > limit) {
       return MakeError(ErrorReason::REQUEST_EXCEEDS_BUDGET,
-                       absl::StrCat("The tensors of the request have ", bytes,
-                                    " bytes; a stream may have ", limit, " under way."),
+                       absl::StrCat("The request holds ", bytes,
+                                    " bytes of tensors; a stream may have ", limit, " under way."),
                        {{"limit", absl::StrCat(limit)}});
     }
     if (bytes <= limit - arriving_bytes_) return absl::OkStatus();
@@ -346,7 +535,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   // or does not take its answers, has to wait.
   bool BeginRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool is_full = in_flight_bytes_ > parts_.options.max_stream_bytes ||
-                         running_.size() + answers_.size() >= kMaxStreamRequests;
+                         running_.size() - arriving_runs_ + answers_.size() >= kMaxStreamRequests;
     if (!may_read_ || is_full || end_) return false;
     may_read_ = false;
     return true;
@@ -358,6 +547,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     if (is_writing_) return step;
     if (!answers_.empty()) {
       step.message = answers_.Pop();
+      NoteSent(*step.message);
       sending_ = std::move(step.message->job);
       sending_bytes_ = step.message->budget_bytes;
       is_writing_ = true;
@@ -366,6 +556,13 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       step.end = end_;
     }
     return step;
+  }
+
+  // Before the client has it, which may send more then.
+  void NoteSent(const AnswerQueue::Message& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto found = open_runs_.find(message.header.id());
+    // The terms have no payload.
+    if (found != open_runs_.end() && message.piece.bytes > 0) ++found->second.sent;
   }
 
   // The lock is free here, so that the call's own is the only one that is held.
@@ -384,11 +581,14 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   Clock::TimePoint last_tick_ = parts_.clock.Now();
   bool is_over_ = false;
 
-  Mutex mutex_;
-  // Requests that wait for a device or run.
+  mutable Mutex mutex_;
+  // Requests that wait for a device or run, and all those that come in runs.
   std::map<uint64_t, std::shared_ptr<StreamJob>> running_ ABSL_GUARDED_BY(mutex_);
+  // Those of running_ that come in runs, and how many of them lack payloads.
+  std::map<uint64_t, OpenRuns> open_runs_ ABSL_GUARDED_BY(mutex_);
+  size_t arriving_runs_ ABSL_GUARDED_BY(mutex_) = 0;
   AnswerQueue answers_ ABSL_GUARDED_BY(mutex_);
-  // Bytes of the tensors of running jobs and of answers.
+  // Bytes of tensors that running jobs and answers hold.
   uint64_t in_flight_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // The job whose last message is being sent, and what that gives back to the budget then.
   std::shared_ptr<void> sending_ ABSL_GUARDED_BY(mutex_);

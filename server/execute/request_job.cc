@@ -51,7 +51,9 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
       caller.identity(), load->held_bytes + HeldByRequest(origin.header_bytes), grant.share);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
+  held_bytes_ = load->held_bytes;
 
+  if (load->comes_in_runs) traits.placement = Placement::kCpu;
   traits.lane = load->lane;
   traits.sequence = load->sequence;
   traits.bytes = load->bytes;
@@ -63,6 +65,8 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
   traits.accepted = parts_.clock.Now();
   traits.deadline = origin.deadline;
   set_traits(std::move(traits));
+  // One run may be queued in another thread while this one looks for the job to cancel it.
+  if (load->comes_in_runs) NameClient();
   return absl::OkStatus();
 }
 
@@ -101,12 +105,20 @@ absl::Status RequestJob<Work>::FindPlaces(std::vector<uint64_t>&& payload_bytes,
 template <class Work>
 void RequestJob<Work>::Submit(ReceivedMessage payloads) {
   payloads_ = std::move(payloads);
+  call_.reset();
+  progress() = {};
   // Only a queue asks for the client. From here on another thread may answer at any time.
   const auto name_client = [this] {
-    const Caller& caller = reply_.caller();
-    set_client(std::string(caller.identity()), std::string(caller.name()));
+    if (!is_client_named_) NameClient();
   };
   if (!parts_.pool.Submit(*this, name_client)) Refuse(DrainingError());
+}
+
+template <class Work>
+void RequestJob<Work>::NameClient() {
+  const Caller& caller = reply_.caller();
+  set_client(std::string(caller.identity()), std::string(caller.name()));
+  is_client_named_ = true;
 }
 
 template <class Work>
@@ -135,14 +147,15 @@ void RequestJob<Work>::Answer(const RunRecord& record) {
     // Before the answer, so that the client's next request finds it charged.
     parts_.admission.ChargeDeviceTime(caller.identity(), record.cost, caller.grant().share);
     Response header;
-    Describe(&record);
+    const RunRecord& total = AddRun(record);
+    Describe(&total);
     // A result that takes the place of an input finds that nobody reads it any more.
     inputs_.Release();
-    absl::StatusOr<JobResults> results = work_.Finish(record, payloads_, header);
+    absl::StatusOr<JobResults> results = work_.Finish(total, payloads_, header);
     // The next request finds these buffers warm.
     payloads_ = {};
     if (!results.ok()) return Refuse(results.status());
-    if (parts_.logger.enabled(LogLevel::kDebug)) work_.LogAnswer(record);
+    if (parts_.logger.enabled(LogLevel::kDebug)) work_.LogAnswer(total);
     reply_.Send(header, *results);
   } catch (...) {
     // The queue has given the job away: nobody else would answer it.
@@ -172,6 +185,14 @@ void RequestJob<Work>::Describe(const RunRecord* run) {
   record->accepted = traits().accepted;
   record->queued = run->queued;
   record->ran = run->ran;
+}
+
+template <class Work>
+const RunRecord& RequestJob<Work>::AddRun(const RunRecord& run) {
+  if (!ran_) return ran_.emplace(run);
+  ran_->ran += run.ran;
+  ran_->cost += run.cost;
+  return *ran_;
 }
 
 template <class Work>

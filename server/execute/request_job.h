@@ -42,6 +42,8 @@ struct ExecuteOptions {
   Placement placement = Placement::kAuto;
   // Most bytes of tensors that one stream may have under way.
   uint64_t max_stream_bytes = uint64_t{512} << 20;
+  // Most bytes of inputs and results that a request holds which is computed run by run.
+  uint64_t stream_window_bytes = uint64_t{8} << 20;
   // The payloads of a request of a stream must be complete after this time and a second for each
   // MiB of its tensors; the time in which the server does not read the stream is not counted.
   Clock::Duration upload_grace = std::chrono::seconds(10);
@@ -77,6 +79,9 @@ struct JobOrigin {
   bool answers_in_one_message = true;
   // What came beside the contents of the payloads.
   size_t header_bytes = 0;
+  // Where the payloads may come run by run: the most bytes of them that a run is to have, 0 for any
+  // number.
+  std::optional<uint64_t> run_bytes = {};
 };
 
 // Where a job comes from and its answer goes. One of Send and Fail is called, once, on any thread.
@@ -102,10 +107,13 @@ struct Workload {
   LaneKey lane = {};
   // The sequence to run; nullptr where it is one operator. Lives as long as the job.
   const SequenceInvocation* sequence = nullptr;
-  // Bytes of all inputs and results, by which queues and cost models go.
+  // Bytes of all inputs and results that are computed at a time, by which queues and cost models
+  // go.
   uint64_t bytes = 0;
   // Bytes of memory that the request takes until it is answered.
   uint64_t held_bytes = 0;
+  // Whether it is computed run by run, on the processor.
+  bool comes_in_runs = false;
 };
 
 // How a call is to be made.
@@ -152,11 +160,18 @@ class RequestJob final : public Job {
   absl::Status Accept(std::vector<uint64_t> payload_bytes, const JobOrigin& origin);
 
   // Queues the accepted request, or answers it at once; never blocks. Another thread may answer
-  // before this returns, or this one.
+  // before this returns, or this one. Where the work comes in runs, this is for one of them, in
+  // their order, and not before the run before it has been answered; one that is refused is the
+  // last.
   void Submit(ReceivedMessage payloads);
 
-  // Refuses the job if it still waits; a sequence that the processor runs ends soon. Not before
-  // Submit has returned.
+  // What is computed.
+  const Work& work() const { return work_; }
+  // Bytes of memory that it was accepted with, its own not counted.
+  uint64_t held_bytes() const { return held_bytes_; }
+
+  // Refuses the job if it still waits; a sequence that the processor runs ends soon. Not before the
+  // first Submit has returned.
   void Cancel() {
     is_stopped_ = true;
     parts_.pool.Cancel(*this);
@@ -176,6 +191,9 @@ class RequestJob final : public Job {
   void LogRefusal(const absl::Status& status) const;
   // Fills in what the reply wants to know of the request; nullptr: it did not run.
   void Describe(const RunRecord* run);
+  void NameClient();
+  // How the job was run so far, with its latest run.
+  const RunRecord& AddRun(const RunRecord& run);
 
   const ExecuteParts& parts_;
   Reply& reply_;
@@ -187,6 +205,10 @@ class RequestJob final : public Job {
   ReceivedMessage payloads_;
   InputPlaces inputs_;
   std::optional<DeviceCall> call_;
+  // Of all runs so far; absent before the first.
+  std::optional<RunRecord> ran_;
+  bool is_client_named_ = false;
+  uint64_t held_bytes_ = 0;
   std::atomic<bool> is_stopped_ = false;
   Admission::Permit permit_;
 };

@@ -6,6 +6,7 @@
 #define OPSERVE_SERVER_EXECUTE_STREAM_JOB_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +16,8 @@
 #include "opserve/v1/operator_service.pb.h"
 #include "server/execute/answer_queue.h"
 #include "server/execute/execute_job.h"
+#include "server/execute/run_plan.h"
+#include "server/execute/run_queue.h"
 #include "server/wire/received_message.h"
 
 namespace opserve {
@@ -32,7 +35,8 @@ class StreamJob final : private ExecuteJob::Reply, private RequestSource {
     virtual const Caller& caller() const = 0;
     // The metadata `traceparent` of the stream; empty: none.
     virtual const std::string& traceparent() const = 0;
-    // Called once for each job, on any thread, perhaps before Submit or Refuse returns.
+    // Called once for each job, on any thread, perhaps before Submit or Refuse returns; of a job
+    // that comes in runs once for each run, until the answer is the last one.
     virtual void OnAnswered(StreamJob& job, StreamAnswer answer) = 0;
 
    protected:
@@ -45,14 +49,22 @@ class StreamJob final : private ExecuteJob::Reply, private RequestSource {
 
   uint64_t id() const { return id_; }
   // Bytes of its inputs and its output; 0 before it is accepted.
-  uint64_t bytes() const { return job_.traits().bytes; }
+  uint64_t bytes() const { return runs() == nullptr ? job_.traits().bytes : runs()->bytes(); }
+  // How many of these it holds at a time.
+  uint64_t held_bytes() const { return job_.held_bytes(); }
+  // How its payloads come in runs; nullptr: they do not, or it is not accepted.
+  const RunPlan* runs() const { return job_.work().runs(); }
+  // Runs that have come and wait; to be used where there are runs.
+  RunQueue& run_queue() { return run_queue_; }
 
   // When it was accepted.
   Clock::TimePoint accepted() const { return job_.traits().accepted; }
 
-  // These do what those of ExecuteJob do.
+  // These do what those of ExecuteJob do. `run_bytes`: of the offer that the request came with.
   absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline,
-                      size_t header_bytes);
+                      size_t header_bytes, std::optional<uint64_t> run_bytes);
+  // What its offer is answered with, once it is accepted.
+  StreamAnswer Terms() const;
   void Submit(ReceivedMessage payloads) { job_.Submit(std::move(payloads)); }
   // To be told before Submit where the payloads came in pieces.
   void OnPayloadsComplete();
@@ -66,13 +78,18 @@ class StreamJob final : private ExecuteJob::Reply, private RequestSource {
   RequestRecord* record() override { return parts_.observer == nullptr ? nullptr : &record_; }
   std::string client() const override { return owner_.caller().client(); }
   std::string traceparent() const override { return owner_.traceparent(); }
-  void Report(const absl::Status& status, uint64_t bytes_out);
+  void Report(const absl::Status& status);
 
   const ExecuteParts& parts_;
   const uint64_t id_;
   Owner& owner_;
   RequestRecord record_;
   bool is_reported_ = false;
+  // Whether it came with an offer.
+  bool is_offered_ = false;
+  // Of all answers so far, with their headers.
+  uint64_t bytes_out_ = 0;
+  RunQueue run_queue_;
   ExecuteJob job_;
 };
 

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/operator_hint.h"
 #include "kernels/utf8.h"
 #include "server/errors/errors.h"
 
@@ -47,14 +48,11 @@ absl::StatusOr<const OpTraits*> FindModel(absl::string_view name, absl::string_v
   const std::string operator_name = OperatorNameOf(name);
   const OpTraits* const op = FindOperator(operator_name);
   if (op == nullptr) {
-    const std::vector<absl::string_view> near = NearestOperators(operator_name);
     const std::string shown(TruncateUtf8(name, 64));
     return MakeViolationError(
         std::vector<Violation>{
             {"name", absl::StrCat("There is no model \"", shown, "\"",
-                                  near.empty() ? "." : "; did you mean ",
-                                  absl::AsciiStrToLower(absl::StrJoin(near, " or ")),
-                                  near.empty() ? "" : "?")}},
+                                  absl::AsciiStrToLower(OperatorHint(operator_name)))}},
         shown);
   }
   if (version.empty() || version == kModelVersion) return op;

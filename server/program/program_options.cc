@@ -59,6 +59,8 @@ struct RawValues {
   std::string log_level = "info";
   std::string placement = "auto";
   uint64_t device_timeout_s = 10;
+  uint64_t device_retry_s = 1;
+  uint64_t max_device_retry_s = 60;
   uint64_t max_batch_delay_us = 500;
   std::vector<std::string> client_weights;
   std::string regions = "on";
@@ -205,7 +207,7 @@ void AddRegionOptions(CLI::App& app, RegionOptions& regions, RawValues& raw) {
 }
 
 void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {
-  AddSize(app, "--max-message-bytes", server.max_message_bytes, "256MiB", 4 * kKiB, 2048 * kMiB - 1,
+  AddSize(app, "--max-message-bytes", server.max_message_bytes, "257MiB", 4 * kKiB, 2048 * kMiB - 1,
           "Largest message in each direction, 4KiB to 2047MiB; sizes take the units KiB, MiB and "
           "GiB");
   AddSize(app, "--max-tensor-bytes", server.validation.max_tensor_bytes, "256MiB", 8, kTiB,
@@ -238,9 +240,15 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(Between(uint64_t{1}, uint64_t{86400}));
+  AddSize(app, "--idle-buffer-bytes", server.idle_buffer_bytes, "256MiB", 0, kTiB,
+          "Memory of tensors that is kept for later ones when their requests are done, up to 1TiB");
   AddSize(app, "--max-stream-bytes", server.max_stream_bytes, "512MiB", 4 * kKiB, kTiB,
           "Most bytes of inputs and outputs that one stream has under way, 4KiB to 1TiB; a stream "
           "that has more is not read until answers have gone");
+  AddSize(
+      app, "--stream-window-bytes", server.stream_window_bytes, "8MiB", 4 * kKiB, kTiB,
+      "Most bytes of inputs and outputs held of a request that is computed while it comes, 4KiB "
+      "to 1TiB, whatever the size of its tensors");
   AddSize(app, "--max-resident-bytes", server.tensors.max_bytes, "2GiB", 0, kTiB,
           "Most bytes of resident tensors, up to 1TiB; 0: none are kept");
   AddSize(app, "--max-resident-bytes-per-client", server.tensors.max_bytes_per_client, "1GiB", 0,
@@ -360,6 +368,18 @@ void AddBatchOptions(CLI::App& app, PoolOptions& pool, RawValues& raw) {
                  "1000000")
       ->capture_default_str()
       ->check(Between(1, 1000000));
+  app.add_option("--device-retry", raw.device_retry_s,
+                 "Time from the loss of a GPU to the first attempt to make it anew, 1 to 86400; "
+                 "doubles after each that fails")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(Between(uint64_t{1}, uint64_t{86400}));
+  app.add_option("--max-device-retry", raw.max_device_retry_s,
+                 "Longest that it becomes, 1 to 86400; a GPU that has worked for so long starts "
+                 "over with --device-retry")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(Between(uint64_t{1}, uint64_t{86400}));
 }
 
 void AddProcessOptions(CLI::App& app, ProgramOptions& options, RawValues& raw) {
@@ -436,6 +456,12 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
                                               config->Locate(error, file, {argv + 1, argv + argc}),
                                               "\nTry opserve-server --help.\n")};
   }
+  if (raw.max_device_retry_s < raw.device_retry_s) {
+    return EarlyExit{kExitUsage,
+                     absl::StrCat("opserve-server: --max-device-retry: ", raw.max_device_retry_s,
+                                  " is less than --device-retry, ", raw.device_retry_s,
+                                  "\nTry opserve-server --help.\n")};
+  }
   if (raw.print_config) return EarlyExit{0, app.config_to_str(true, true)};
   options.drain_timeout = std::chrono::seconds(raw.drain_timeout_s);
   options.log_format = EnumOf<LogFormat>(kLogFormats, raw.log_format);
@@ -453,6 +479,8 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
     }
   }
   options.gpu.timeout = std::chrono::seconds(raw.device_timeout_s);
+  options.server.pool.health.min_backoff = std::chrono::seconds(raw.device_retry_s);
+  options.server.pool.health.max_backoff = std::chrono::seconds(raw.max_device_retry_s);
   options.log_level = EnumOf<LogLevel>(kLogLevels, raw.log_level);
   return options;
 }

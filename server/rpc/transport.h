@@ -13,7 +13,7 @@ namespace opserve {
 
 struct TransportLimits {
   // Largest message in bytes, in each direction.
-  uint64_t message_bytes = uint64_t{256} << 20;
+  uint64_t message_bytes = uint64_t{257} << 20;
   // Most bytes that gRPC holds for messages which it is receiving or sending.
   uint64_t held_bytes = uint64_t{2} << 30;
 };

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/feature_level.h"
 #include "kernels/op_table.h"
+#include "kernels/operator_hint.h"
 #include "kernels/utf8.h"
 #include "kernels/validate.h"
 #include "kernels/validate_attributes.h"
@@ -92,11 +93,9 @@ void WriteOperator(const OpTraits& op, std::optional<FeatureLevel> level, v1::Op
 std::vector<Violation> CheckFilters(const v1::ListOperatorsRequest& request, bool level_is_known) {
   std::vector<Violation> violations;
   if (!request.name().empty() && FindOperator(request.name()) == nullptr) {
-    const std::vector<absl::string_view> near = NearestOperators(request.name());
     violations.push_back(
         {"name", absl::StrCat("There is no operator \"", TruncateUtf8(request.name(), 64), "\"",
-                              near.empty() ? "." : "; did you mean ", absl::StrJoin(near, " or "),
-                              near.empty() ? "" : "?")});
+                              OperatorHint(request.name()))});
   }
   if (!level_is_known) {
     violations.push_back(

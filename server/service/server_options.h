@@ -91,8 +91,9 @@ struct ServerOptions {
   // PoolOptions.
   uint64_t inline_bytes = uint64_t{8} << 20;
 
-  // Largest message in bytes, in each direction.
-  uint64_t max_message_bytes = uint64_t{256} << 20;
+  // Largest message in bytes, in each direction. One tensor of the largest size, and what a request
+  // or an answer says beside it, fit into one.
+  uint64_t max_message_bytes = uint64_t{257} << 20;
   // One client may have much, as it may be the only one, but leaves a quarter to others.
   AdmissionLimits admission = {.max_requests_per_client = 768,
                                .max_bytes_per_client = uint64_t{768} << 20};
@@ -105,6 +106,8 @@ struct ServerOptions {
   std::chrono::milliseconds drain_stall_limit = std::chrono::seconds(2);
   // Most bytes of tensors that one stream may have under way.
   uint64_t max_stream_bytes = uint64_t{512} << 20;
+  // Most bytes of inputs and results held of a request whose payloads come run by run.
+  uint64_t stream_window_bytes = uint64_t{8} << 20;
   // Memory in bytes that is kept for later tensors when their requests are done. Beyond it memory
   // goes back to the allocator.
   uint64_t idle_buffer_bytes = uint64_t{256} << 20;

@@ -53,6 +53,7 @@ OperatorService::OperatorService(const ServiceParts& parts)
              parts.logger,
              {.placement = parts.options.placement,
               .max_stream_bytes = parts.options.max_stream_bytes,
+              .stream_window_bytes = parts.options.stream_window_bytes,
               .max_sequence_steps = parts.options.max_sequence_steps},
              refusals_,
              buffers_,
@@ -168,6 +169,7 @@ void OperatorService::WriteServerInfo(v1::GetServerInfoResponse& info) const {
   limits.set_max_batch_requests(static_cast<uint32_t>(options.pool.batch.max_requests));
   limits.set_max_batch_bytes(options.pool.batch.max_bytes);
   limits.set_max_stream_bytes(options.max_stream_bytes);
+  limits.set_stream_window_bytes(options.stream_window_bytes);
   limits.set_max_resident_bytes_per_client(options.tensors.max_bytes_per_client);
   limits.set_max_resident_bytes(options.tensors.max_bytes);
   limits.set_max_lease_s(static_cast<uint32_t>(options.tensors.max_ttl.count()));

@@ -28,7 +28,7 @@ struct TensorServiceOptions {
   TensorLimits limits;
   ValidationLimits validation;
   // Largest message in bytes, in each direction.
-  uint64_t max_message_bytes = uint64_t{256} << 20;
+  uint64_t max_message_bytes = uint64_t{257} << 20;
 };
 
 // Keeps the tensors and answers calls about them. Whatever takes as long as copying a large tensor

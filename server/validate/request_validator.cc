@@ -77,15 +77,18 @@ RequestValidator::RequestValidator(const ValidationLimits& limits, uint64_t max_
 absl::StatusOr<std::shared_ptr<const Invocation>> RequestValidator::Validate(
     const RequestHeader& header, std::vector<Violation> violations) {
   for (Violation& violation : CheckEnvelope(header)) violations.push_back(std::move(violation));
-  std::string key = CacheKey(header.call);
-  std::shared_ptr<const Invocation> invocation = cache_.Find(key);
+  ValidationLimits limits = limits_;
+  if (!header.holds_tensors) limits.max_tensor_bytes = UINT64_MAX;
+  // What may be larger than others may is not remembered: others would find it.
+  std::string key = header.holds_tensors ? CacheKey(header.call) : std::string();
+  std::shared_ptr<const Invocation> invocation = header.holds_tensors ? cache_.Find(key) : nullptr;
   absl::string_view unknown_operator;
   if (invocation == nullptr) {
-    ValidationResult result = opserve::Validate(header.call, limits_);
+    ValidationResult result = opserve::Validate(header.call, limits);
     if (result.unknown_operator) unknown_operator = header.call.operator_name;
     invocation = std::move(result.invocation);
     violations.insert(violations.end(), result.violations.begin(), result.violations.end());
-    if (invocation != nullptr) cache_.Insert(std::move(key), invocation);
+    if (invocation != nullptr && header.holds_tensors) cache_.Insert(std::move(key), invocation);
   }
   if (!violations.empty()) return MakeViolationError(violations, unknown_operator);
   absl::Status status = CheckDevice(header, gpu_presence_);

@@ -36,6 +36,8 @@ struct RequestEnvelope {
   bool verify = false;
   // Whether the result has to fit into one message.
   bool answers_in_one_message = true;
+  // Whether tensors are held whole, so that the server's limit for their bytes counts.
+  bool holds_tensors = true;
   // The id of a device lease, or anything; empty: none.
   absl::string_view device_lease = {};
 };

@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -43,6 +44,43 @@ def printed_commands():
                 if re.match(r"(\S+/|\$)?opserve(-server)? ", line):
                     words = [word for word in shlex.split(line, comments=True) if word != "&"]
                     yield str(page.relative_to(ROOT)), [pathlib.Path(words[0]).name.lstrip("$"), *words[1:]]
+
+
+# What runs the commands that the pages print, by their first word.
+RUN_BY = {
+    "opserve": "tests/integration/cli_docs_test.py",
+    "opserve-server": "tests/deploy/docs_test.py",
+    "make": "tests/deploy/docs_test.py",  # that there is such a verb; .ci/run and people run them
+    "ghz": "tests/ghz/ghz_test.py",
+    "grpcurl": "tests/ghz/grpcurl_test.py",
+    "kustomize": "tests/kubernetes/kubernetes_resources_test.py",
+    "openssl": "tests/kubernetes/kubernetes_server_test.py",
+}
+# What the tests of this repository cannot have: a daemon, a cluster, the system's packages and services, a network.
+NOT_RUN = {"docker", "docker-compose", "kubectl", "systemctl", "install", "apt-get", "go", "tar", "python3",
+           ".venv-opserve/bin/pip", "./bench-gpu.sh"}
+# What shells do themselves, and what makes the files of other commands.
+SHELL = {"(cd", "cat", "echo", "mkdir", "source", "/usr/bin/python3",
+         "opserve=build/release/bin/opserve"}
+
+
+def shell_lines():
+    """(page, line) of each command in the pages' shell blocks, without what here-documents and quotes hold."""
+    for page in pages():
+        for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+            block = re.sub(r"<<'END'\n.*?^END\n", "\n", block.replace("\\\n", " "), flags=re.M | re.S)
+            block = re.sub(r"'[^']*'", lambda quoted: quoted.group().replace("\n", " "), block)
+            block = re.sub(r"\|\|?\n\s*", "|| ", block)
+            for line in block.splitlines():
+                if line.strip() and not line.startswith("#"):
+                    yield str(page.relative_to(ROOT)), line.strip()
+
+
+def kind_of(line):
+    """The first word of a command, without its folder where that is the build's or a variable."""
+    line = re.sub(r"^\w+=\$\(", "", line)  # handle=$(opserve ...
+    word = line.split()[0]
+    return re.sub(r"^(\$|build/release/bin/|bin/)", "", word)
 
 
 def anchors(page):
@@ -132,6 +170,41 @@ class Documentation(unittest.TestCase):
             faults += [f"{page}: {program} {' '.join(words)}: {word}" for word in words
                        if word.startswith("--") and word.split("=")[0] not in known]
         self.assertEqual(faults, [])
+
+    def test_every_printed_command_is_run_by_a_test(self):
+        lines = list(shell_lines())
+        self.assertGreater(len(lines), 50)
+        unknown = [f"{page}: {line}" for page, line in lines
+                   if kind_of(line) not in RUN_BY.keys() | NOT_RUN | SHELL]
+        self.assertEqual(unknown, [])
+        kinds = {kind_of(line) for _, line in lines}
+        self.assertEqual((RUN_BY.keys() | NOT_RUN | SHELL) - kinds, set(), "nothing prints these")
+        for test in RUN_BY.values():
+            self.assertTrue((ROOT / test).exists(), test)
+
+    def test_printed_commands_of_the_server_are_understood(self):
+        commands = [(page, words) for page, (program, *words) in printed_commands()
+                    if program == "opserve-server" and words[:1] != ["token"]]
+        self.assertGreater(len(commands), 3)
+        for page, words in commands:
+            # What an installation and a bundle have.
+            words = [str(ROOT / "deploy" / pathlib.Path(word).name) if word.endswith(".toml") and
+                     pathlib.Path(word).name == "opserve-server.toml" else word for word in words]
+            with self.subTest(page=page, words=words):
+                server_output(*words, "--print-config")
+
+    def test_printed_commands_about_tokens_work(self):
+        commands = [words for _, (program, *words) in printed_commands()
+                    if program == "opserve-server" and words[:1] == ["token"]]
+        self.assertGreater(len(commands), 3)
+        with tempfile.TemporaryDirectory(prefix="opserve-docs-") as folder:
+            for words in commands:
+                # To a file of the test's; what follows a pipe or goes to a file is the shell's.
+                ends = [words.index(sign) for sign in (">", "|") if sign in words]
+                words = words[:min(ends, default=len(words))]
+                at = words.index("--tokens") + 1
+                words[at] = f"{folder}/{pathlib.Path(words[at]).name}"
+                server_output(*words)
 
     def test_printed_calls_have_every_attribute(self):
         faults = []

@@ -9,6 +9,8 @@ import argparse
 import base64
 import json
 import pathlib
+import re
+import shlex
 import struct
 import subprocess
 import sys
@@ -20,7 +22,6 @@ sys.path.insert(0, str(ROOT / "tests" / "testing"))
 import go_tool  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
 
-MODULE = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.1"
 SERVICE = "opserve.v1.OperatorService"
 RUN_LIMIT_S = 60
 # grpcurl adds gRPC's code to it.
@@ -63,6 +64,20 @@ class GrpcurlTest(unittest.TestCase):
         self.assertIn("repeated bytes payloads = 16;",
                       self.succeed("describe", "opserve.v1.ExecuteRequest"))
 
+    def test_every_command_of_the_pages_works(self):
+        commands = [shlex.split(text.replace("\\\n", " "))
+                    for page in ("docs/api.md", "docs/operations.md")
+                    for block in re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+                    for text in re.findall(r"^grpcurl (?:'[^']*'|[^\n'])*", block, re.M)]
+        self.assertEqual(len(commands), 2)
+        for command in commands:
+            words = [self.address if word == "127.0.0.1:50051" else word for word in command[1:]]
+            self.assertIn(self.address, words)
+            done = subprocess.run([self.program, *words], capture_output=True, text=True, check=False,
+                                  timeout=RUN_LIMIT_S, stdin=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(json.loads(done.stdout))
+
     def test_calls_an_operator(self):
         answer = json.loads(self.succeed(f"{SERVICE}/Execute", options=[
             "-d", round_request("TOWARD_ZERO", struct.pack("<2f", 1.5, -2.5))]))
@@ -88,8 +103,7 @@ def main():
     parser.add_argument("--tools", type=pathlib.Path, required=True,
                         help="folder that grpcurl is installed into, and kept in")
     arguments, rest = parser.parse_known_args()
-    arguments.tools.mkdir(parents=True, exist_ok=True)
-    GrpcurlTest.program = go_tool.install("grpcurl", MODULE, arguments.tools.resolve())
+    GrpcurlTest.program = go_tool.install("grpcurl", arguments.tools)
     with tempfile.TemporaryDirectory(prefix="opserve-grpcurl-") as folder:
         server = ServerProcess(arguments.bin.resolve() / "opserve-server", folder,
                                ["--devices", "none"])

@@ -70,4 +70,12 @@ absl::Status RunExample(ComputeDevice& device, const Example& example) {
   return RunAndCompare(device, {&one, 1});
 }
 
+std::unique_ptr<d3d12::D3D12Device> WarmedUp(
+    absl::StatusOr<std::unique_ptr<d3d12::D3D12Device>> made) {
+  EXPECT_TRUE(made.ok()) << made.status();
+  if (!made.ok()) return nullptr;
+  EXPECT_TRUE(RunExample(**made, MakeExample(1000, 1)).ok());
+  return *std::move(made);
+}
+
 }  // namespace opserve::testing

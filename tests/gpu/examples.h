@@ -6,6 +6,8 @@
 #define OPSERVE_TESTS_GPU_EXAMPLES_H_
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,6 +17,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/d3d12/d3d12_device.h"
 #include "server/d3d12/runtime/hresult.h"
 #include "server/device/compute_device.h"
 #include "tests/conformance/call_cases.h"
@@ -24,6 +28,13 @@ namespace opserve::testing {
 inline constexpr int32_t kDeviceRemoved = static_cast<int32_t>(0x887A0005);
 inline constexpr int32_t kOutOfMemory = static_cast<int32_t>(0x8007000E);
 inline constexpr int32_t kInvalidArgument = static_cast<int32_t>(0x80070057);
+
+// How long a device may take for a submission: so long that nothing in a test ends because of it,
+// and for tests of what happens when it is over.
+inline constexpr std::chrono::hours kNever{1000};
+inline constexpr std::chrono::milliseconds kSoon{100};
+
+inline std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
 // Fails calls whose text contains a word, as long as it is armed; counts them in any case.
 class FailingCall final : public d3d12::FaultInjector {
@@ -62,6 +73,11 @@ absl::Status RunBatch(ComputeDevice& device, const std::vector<Example>& example
 
 // The same for one.
 absl::Status RunExample(ComputeDevice& device, const Example& example);
+
+// `made`, once it has run something; nullptr, and a failure of the test, where it is an error or
+// cannot.
+std::unique_ptr<d3d12::D3D12Device> WarmedUp(
+    absl::StatusOr<std::unique_ptr<d3d12::D3D12Device>> made);
 
 }  // namespace opserve::testing
 

@@ -25,24 +25,13 @@ namespace {
 using d3d12::D3D12Device;
 using ::testing::HasSubstr;
 
-// So long that nothing in a test ends because of it.
-constexpr std::chrono::hours kNever{1000};
-// Where a test is about what happens when it is over.
-constexpr std::chrono::milliseconds kSoon{100};
-
-std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
-
 class SystemLossTest : public ::testing::Test {
  protected:
   void SetUp() override { RequireSystemRuntime(); }
 
   // A device that has run something.
-  std::unique_ptr<D3D12Device> MakeWarmDevice(const d3d12::DeviceOptions& options) {
-    absl::StatusOr<std::unique_ptr<D3D12Device>> device = MakeSystemDevice(options);
-    EXPECT_TRUE(device.ok()) << device.status();
-    if (!device.ok()) return nullptr;
-    EXPECT_TRUE(RunExample(**device, MakeExample(1000, 1)).ok());
-    return *std::move(device);
+  static std::unique_ptr<D3D12Device> MakeWarmDevice(const d3d12::DeviceOptions& options) {
+    return WarmedUp(MakeSystemDevice(options));
   }
 
   // The next device is made, as soon as the lost one is destroyed, and nothing is left of both.

@@ -90,7 +90,7 @@ TEST_F(AccessTest, EachMethodNeedsItsRole) {
 
 TEST_F(AccessTest, MethodsOfKserveNeedTheRolesOfTheOwn) {
   const std::string kserve = "/inference.GRPCInferenceService/";
-  for (const std::string role : {"execute", "observe"}) {
+  for (const std::string role : {"execute", "observe", "regions"}) {
     ServerOptions options =
         WithPolicy("[[client]]\nmatch = \"address:127.0.0.1\"\nroles = [\"" + role + "\"]\n");
     options.kserve = true;
@@ -99,8 +99,13 @@ TEST_F(AccessTest, MethodsOfKserveNeedTheRolesOfTheOwn) {
     EXPECT_EQ(ReasonOfStream(server, kserve + "ModelStreamInfer") == "ROLE_REQUIRED",
               role != "execute");
     for (const char* method : {"ServerMetadata", "ModelReady", "ModelMetadata", "ModelConfig",
-                               "ModelStatistics", "RepositoryIndex", "SystemSharedMemoryStatus"}) {
+                               "ModelStatistics", "RepositoryIndex", "CudaSharedMemoryStatus"}) {
       EXPECT_EQ(ReasonOfCall(server, kserve + method) == "ROLE_REQUIRED", role != "observe")
+          << method;
+    }
+    for (const char* method : {"SystemSharedMemoryRegister", "SystemSharedMemoryUnregister",
+                               "SystemSharedMemoryStatus"}) {
+      EXPECT_EQ(ReasonOfCall(server, kserve + method) == "ROLE_REQUIRED", role != "regions")
           << method;
     }
     EXPECT_EQ(ReasonOfCall(server, kserve + "ServerLive"), "") << "as open as health";

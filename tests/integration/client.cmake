@@ -25,6 +25,16 @@ opserve_test(client_stream_test
 target_compile_definitions(client_stream_test PRIVATE
   OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
 add_dependencies(client_stream_test opserve-server)
+# Sanitizers have an allocator of their own.
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Sanitizer")
+  opserve_test(client_stream_memory_test
+    SRCS stream_memory_test.cc server_process.cc
+    DEPS opserve::client GTest::gtest
+    LABELS integration)
+  target_compile_definitions(client_stream_memory_test PRIVATE
+    OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
+  add_dependencies(client_stream_memory_test opserve-server)
+endif()
 
 opserve_test(client_connect_test
   SRCS client_connect_test.cc
@@ -64,9 +74,25 @@ opserve_test(client_hosts_test
   LABELS integration)
 
 opserve_test(client_paths_test
-  SRCS client_paths_test.cc network_address.cc
+  SRCS client_ops_test.cc client_paths_test.cc network_address.cc
   DEPS opserve::client opserve_integration
   LABELS integration)
+
+# The examples of the public headers and of the documentation, as a program.
+file(GLOB example_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/client/include/opserve/*.h")
+list(APPEND example_sources "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/docs/api.md")
+set(examples "${CMAKE_CURRENT_BINARY_DIR}/examples_test.cc")
+add_custom_command(OUTPUT "${examples}"
+  COMMAND /usr/bin/python3 "${CMAKE_CURRENT_LIST_DIR}/examples/make_examples.py" ${example_sources} > "${examples}"
+  DEPENDS ${example_sources} "${CMAKE_CURRENT_LIST_DIR}/examples/make_examples.py"
+  VERBATIM)
+opserve_test(examples_test
+  SRCS "${examples}"
+  DEPS opserve::client opserve_integration
+  LABELS integration)
+# Examples call things as their readers would, and do not use all of it.
+set_source_files_properties("${examples}" PROPERTIES
+  COMPILE_OPTIONS "-Wno-shadow;-Wno-unused-variable;-Wno-unused-but-set-variable")
 
 if(TARGET opserve-server)
   opserve_test(client_regions_test
@@ -77,7 +103,7 @@ if(TARGET opserve-server)
     OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
   add_dependencies(client_regions_test opserve-server)
 
-  foreach(test cli_test cli_tensor_test cli_sequence_test cli_compare_test cli_inputs_test cli_completion_test cli_docs_test)
+  foreach(test cli_test cli_tensor_test cli_sequence_test cli_compare_test cli_inputs_test cli_completion_test cli_docs_test cli_files_test)
     add_test(NAME ${test}
       COMMAND /usr/bin/python3 "${CMAKE_CURRENT_LIST_DIR}/${test}.py"
         --bin "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")

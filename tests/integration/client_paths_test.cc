@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "opserve/ops.h"
 #include "tests/integration/client_fixture.h"
 #include "tests/integration/network_address.h"
 
@@ -109,6 +110,41 @@ TEST_F(ClientPathsTest, AResultMayGoToTheMemoryOfItsInput) {
   const absl::Status status = client_->ExecuteInto(Round(ViewOf(values)), small).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("there is room for 262140"));
+}
+
+TEST_F(ClientPathsTest, ResultsGoToElementsOfTheirType) {
+  Start();
+  const Floats values = {-1.5f, 0.25f, 2.5f};
+  Floats rounded(3);
+  const auto spec = client_->ExecuteInto(ops::Round(ViewOf(values), RoundingMode::kTowardZero),
+                                         std::span(rounded));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(*spec, FloatsSpec(3));
+  EXPECT_EQ(rounded, (Floats{-1, 0, 2}));
+  // As many bytes, but not what the operator gives.
+  std::vector<int32_t> integers(3, 7);
+  const absl::Status wrong =
+      client_->ExecuteInto(ops::Negate(ViewOf(values)), std::span(integers)).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
+  EXPECT_EQ(integers, std::vector<int32_t>(3, 7));
+  OperatorCall call = ops::Negate(ViewOf(values));
+  call.output = {DataType::kFloat32};
+  const absl::Status other = client_->ExecuteInto(call, std::span(integers)).status();
+  EXPECT_EQ(other,
+            absl::InvalidArgumentError("there is room for INT32, but the call wants FLOAT32"));
+}
+
+TEST_F(ClientPathsTest, TheTypeOfElementsDecidesWhereTheOperatorLeavesItOpen) {
+  Start();
+  const Floats values = {-1.5f, 0.25f, 250};
+  const Floats scale = {0.5f, 0.5f, 0.5f};
+  std::vector<uint8_t> quantised(3);
+  const OperatorCall call = ops::QuantizeLinear(ViewOf(values), ViewOf(scale));
+  ASSERT_TRUE(client_->ExecuteInto(call, std::span(quantised)).ok());
+  EXPECT_EQ(quantised, (std::vector<uint8_t>{0, 0, 255}));
+  std::vector<int8_t> with_sign(3);
+  ASSERT_TRUE(client_->ExecuteInto(call, std::span(with_sign)).ok());
+  EXPECT_EQ(with_sign, (std::vector<int8_t>{-3, 0, 127}));
 }
 
 TEST_F(ClientPathsTest, ErrorsAreThoseOfMessages) {

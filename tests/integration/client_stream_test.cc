@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <future>
@@ -132,6 +133,74 @@ TEST_F(ClientStreamTest, TensorsLargerThanAMessage) {
   const absl::StatusOr<Tensor> output = first.get();
   ExpectRounded(output, large);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(output->bytes().data()) % 64, 0u);
+}
+
+TEST_F(ClientStreamTest, TensorsLargerThanTheServersLimitsAreComputedWhileTheyAreSent) {
+  ServerOptions options;
+  options.validation.max_tensor_bytes = 1 << 20;
+  options.max_stream_bytes = 16 << 20;
+  Start(options);
+  StreamOptions streams;
+  streams.max_bytes_in_flight = 1 << 20;  // less than any of them
+  const auto stream = Open(*client_, streams);
+  const size_t count = (size_t{5} << 20) + 77;
+  const std::vector<float> a = Ramp(count);
+  const std::vector<float> b = Ramp(count, 9000);
+  std::vector<uint8_t> condition(count);
+  for (size_t i = 0; i < count; ++i) condition[i] = static_cast<uint8_t>(i % 7 % 2);
+  const std::vector<uint32_t> sizes = {static_cast<uint32_t>(count)};
+  const OperatorCall call = {
+      .operator_name = "ELEMENT_WISE_IF",
+      .inputs = {TensorView::Of<uint8_t>(condition, sizes), TensorView::Of<float>(a, sizes),
+                 TensorView::Of<float>(b, sizes)}};
+  Result rounded = stream->SubmitFuture(Round(a));
+  Result chosen = stream->SubmitFuture(call);
+  ExpectRounded(rounded.get(), a);
+  const absl::StatusOr<Tensor> output = chosen.get();
+  ASSERT_TRUE(output.ok()) << output.status();
+  const auto values = *output->Elements<float>();
+  ASSERT_EQ(values.size(), count);
+  for (size_t i = 0; i < count; ++i) ASSERT_EQ(values[i], condition[i] != 0 ? a[i] : b[i]) << i;
+  EXPECT_TRUE(stream->Finish().ok());
+  WaitForRequests(0);
+}
+
+TEST_F(ClientStreamTest, WhatIsNotComputedWhileItIsSentIsPutTogether) {
+  Start();
+  StreamOptions streams;
+  streams.pipelined_from_bytes = 0;
+  const auto stream = Open(*client_, streams);
+  const std::vector<float> values = Ramp(size_t{1} << 20);
+  const OperatorCall call = {.operator_name = "ACTIVATION_SOFTMAX",
+                             .inputs = {TensorView::Of<float>(values, {1, 1, 1024, 1024})}};
+  const absl::StatusOr<Tensor> streamed = stream->SubmitFuture(call).get();
+  ASSERT_TRUE(streamed.ok()) << streamed.status();
+  const absl::StatusOr<Tensor> whole = client_->Execute(call);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_TRUE(std::ranges::equal(streamed->bytes(), whole->bytes()));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(ClientStreamTest, ARequestThatIsComputedWhileItIsSentCanBeCancelled) {
+  StartGated();
+  StreamOptions streams;
+  streams.pipelined_from_bytes = 0;
+  const auto stream = Open(*client_, streams);
+  const std::vector<float> values = Ramp(size_t{4} << 20);
+  {
+    const GateCloser closer(device_);
+    std::promise<absl::Status> cancelled;
+    const uint64_t id = stream->Submit(
+        Round(values), [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo&) {
+          cancelled.set_value(output.status());
+        });
+    EXPECT_TRUE(device_.WaitForHeld(1));
+    stream->Cancel(id);
+    EXPECT_TRUE(absl::IsCancelled(cancelled.get_future().get()));
+  }
+  WaitForRequests(0);
+  ExpectRounded(stream->SubmitFuture(Round(values)).get(), values);
+  EXPECT_TRUE(stream->Finish().ok());
 }
 
 TEST_F(ClientStreamTest, AResultMayOutliveItsClient) {

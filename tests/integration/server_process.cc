@@ -66,6 +66,14 @@ std::vector<std::string> ServerProcess::WaitReady(const std::filesystem::path& f
   return lines;
 }
 
+uint64_t ServerProcess::MemoryOf(const std::string& field) const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(field + ":", 0) == 0) return std::stoull(line.substr(field.size() + 1)) << 10;
+  }
+  return 0;
+}
+
 void ServerProcess::Signal(int signal) const { kill(pid_, signal); }
 
 std::optional<int> ServerProcess::WaitExit() {

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -32,6 +33,9 @@ class ServerProcess {
   std::vector<std::string> WaitReady(const std::filesystem::path& folder);
 
   void Signal(int signal) const;
+
+  // A number of bytes in the program's /proc/PID/status: "VmRSS", "VmHWM". 0 where there is none.
+  uint64_t MemoryOf(const std::string& field) const;
 
   // Waits for the end of the program. The exit code, minus the number of the signal that killed it,
   // or nullopt after a minute.

@@ -2,8 +2,6 @@
 // what ends a stream.
 
 #include <chrono>
-#include <cmath>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,122 +12,13 @@
 #include "server/execute/answer_queue.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/test_server.h"
+#include "tests/integration/test_stream.h"
 #include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-// What came for one request.
-struct StreamedAnswer {
-  int messages = 0;
-  v1::ExecuteResponse response;
-  uint64_t payload_bytes = 0;
-  std::string payload;
-  rpc::Status error;
-
-  bool is_complete() const { return error.code() != 0 || payload.size() == payload_bytes; }
-};
-
-// A stream and what came from it.
-class TestStream {
- public:
-  explicit TestStream(Stub& stub) {
-    // Beyond what a simulated clock is advanced by.
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::hours(2));
-    stream_ = stub.ExecuteStream(&context_);
-  }
-
-  bool Write(const v1::ExecuteStreamRequest& message) { return stream_->Write(message); }
-
-  // Sends a request whole.
-  bool Send(uint64_t id, v1::ExecuteRequest request) {
-    v1::ExecuteStreamRequest message;
-    message.set_id(id);
-    message.mutable_payloads()->Swap(request.mutable_payloads());
-    *message.mutable_request() = std::move(request);
-    return Write(message);
-  }
-
-  // Announces a request whose payloads come later.
-  bool Announce(uint64_t id, v1::ExecuteRequest request) {
-    v1::ExecuteStreamRequest message;
-    message.set_id(id);
-    for (const std::string& payload : request.payloads()) {
-      message.add_payload_bytes(payload.size());
-    }
-    request.clear_payloads();
-    *message.mutable_request() = std::move(request);
-    return Write(message);
-  }
-
-  bool SendPiece(uint64_t id, std::string piece) {
-    v1::ExecuteStreamRequest message;
-    message.set_id(id);
-    message.add_payloads(std::move(piece));
-    return Write(message);
-  }
-
-  bool Cancel(uint64_t id) {
-    v1::ExecuteStreamRequest message;
-    message.set_id(id);
-    message.set_cancel(true);
-    return Write(message);
-  }
-
-  // Reads until one more answer is complete; its id. Fails the test where the stream ends before.
-  uint64_t ReadAnswer() {
-    v1::ExecuteStreamResponse message;
-    while (stream_->Read(&message)) {
-      StreamedAnswer& answer = answers_[message.id()];
-      ++answer.messages;
-      if (message.has_response()) {
-        answer.response = message.response();
-        answer.payload_bytes = message.payload_bytes();
-      }
-      answer.payload += message.payload();
-      if (!message.error().empty()) answer.error.ParseFromString(message.error());
-      if (answer.is_complete()) return message.id();
-    }
-    ADD_FAILURE() << "the stream has ended";
-    return UINT64_MAX;
-  }
-
-  StreamedAnswer& answer(uint64_t id) { return answers_[id]; }
-
-  // Sends nothing more, and waits for the end. No more messages may come before it.
-  grpc::Status Finish() {
-    stream_->WritesDone();
-    return WaitForEnd();
-  }
-
-  // Waits until the server ends the stream. No more messages may come before.
-  grpc::Status WaitForEnd() {
-    v1::ExecuteStreamResponse message;
-    EXPECT_FALSE(stream_->Read(&message)) << message.ShortDebugString().substr(0, 200);
-    return stream_->Finish();
-  }
-
-  void TryCancel() { context_.TryCancel(); }
-
- private:
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriter<v1::ExecuteStreamRequest, v1::ExecuteStreamResponse>>
-      stream_;
-  std::map<uint64_t, StreamedAnswer> answers_;
-};
-
-std::vector<float> Ramp(size_t count) {
-  std::vector<float> values(count);
-  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 1000) / 4 - 100;
-  return values;
-}
-
-std::string Rounded(std::vector<float> values) {
-  for (float& value : values) value = std::nearbyint(value);
-  return BytesOf(values);
-}
 
 ServerOptions OneWorker() {
   ServerOptions options;

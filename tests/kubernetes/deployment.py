@@ -21,7 +21,6 @@ try:
 except ImportError:
     yaml = None
 
-KUSTOMIZE = "sigs.k8s.io/kustomize/kustomize/v5@v5.8.1"
 SOURCE = ROOT / "deploy/kubernetes"
 PAGE = ROOT / "docs/kubernetes.md"
 LIMIT_S = 60
@@ -49,8 +48,7 @@ def start(description):
             skip_without("kubernetes-validate", "kubernetes-validate or grpcio is not installed in .venv")
         rest = ["--bin", arguments.bin, "--tools", arguments.tools]
         sys.exit(subprocess.run([arguments.python, sys.argv[0], *rest], check=False).returncode)
-    arguments.tools.mkdir(parents=True, exist_ok=True)
-    return arguments.bin.resolve(), go_tool.install("kustomize", KUSTOMIZE, arguments.tools.resolve())
+    return arguments.bin.resolve(), go_tool.install("kustomize", arguments.tools)
 
 
 def run(*command, folder=ROOT):

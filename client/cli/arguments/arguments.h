@@ -36,6 +36,9 @@ struct ServerArguments {
 // A list of sizes or strides, one per dimension.
 using Dimensions = std::vector<uint32_t>;
 
+// The name of a file that is standard input, or standard output.
+inline constexpr char kStandardStream[] = "-";
+
 // The tensor that `text` names as "tensor:HANDLE"; nothing where it names a file.
 std::optional<TensorHandle> HandleOf(const std::string& text);
 

@@ -1,5 +1,7 @@
 #include "client/cli/arguments/common.h"
 
+#include <algorithm>
+
 #include "client/cli/arguments/values.h"
 
 namespace opserve::cli {
@@ -63,8 +65,9 @@ void AddCall(Verb verb, CallArguments& call) {
                  "Operator, as listed by `opserve operators`", {.required = true});
   AddAttributes(verb, call.attributes);
   verb.AddOption("--input", "FILE", AppendNamed(call.inputs, call.input_names),
-                 "Input, in the operator's order: a .npy file, or tensor:HANDLE for a tensor at "
-                 "the server, see `opserve tensor`; or NAME=FILE for each, in any order, which "
+                 "Input, in the operator's order: a .npy file, - for standard input, or "
+                 "tensor:HANDLE for a tensor at the server, see `opserve tensor`; or NAME=FILE for "
+                 "each, in any order, which "
                  "can leave out optional ones (write ./a=b.npy for a file with such a name)",
                  {.required = true, .repeated = true});
   verb.AddOption("--sizes", "SIZES", AppendDimensions(call.sizes),
@@ -82,6 +85,29 @@ void AddCall(Verb verb, CallArguments& call) {
                  "Element type of the output, where the inputs leave it open [the smallest]");
   AddCallLabels(verb, call.feature_level, call.request_id);
   AddPlacement(verb, call.device, call.priority, call.verify);
+}
+
+std::string CheckCall(const CallArguments& call) {
+  const size_t inputs = call.inputs.size();
+  const auto surplus = [inputs](const char* option, size_t given) -> std::string {
+    if (given <= inputs) return "";
+    return absl::StrCat(option, " is given ", given, " times, but there ",
+                        inputs == 1 ? "is 1 input" : absl::StrCat("are ", inputs, " inputs"));
+  };
+  std::string complaint = surplus("--sizes", call.sizes.size());
+  if (complaint.empty()) complaint = surplus("--strides", call.strides.size());
+  if (complaint.empty()) complaint = CheckInputFiles(call.inputs);
+  return complaint;
+}
+
+std::string CheckInputFiles(const std::vector<std::string>& files) {
+  if (std::ranges::count(files, kStandardStream) <= 1) return "";
+  return "standard input (-) can be read only once";
+}
+
+std::string CheckOutputFile(const std::string& output, bool json) {
+  if (output != kStandardStream || !json) return "";
+  return "--json and --output - both write to standard output";
 }
 
 void AddJson(Verb verb, bool& json) {

@@ -24,6 +24,12 @@ void AddPlacement(Verb verb, DevicePreference& device, CallPriority& priority, b
 void AddCallLabels(Verb verb, std::string& feature_level, std::string& request_id);
 // A call of an operator on tensors, all of the above but the server.
 void AddCall(Verb verb, CallArguments& call);
+// What is wrong with the options of a call that are right one by one; empty: nothing.
+std::string CheckCall(const CallArguments& call);
+// Likewise, of reading these files in one command, and of writing a result to `output` and telling
+// of it as JSON.
+std::string CheckInputFiles(const std::vector<std::string>& files);
+std::string CheckOutputFile(const std::string& output, bool json);
 void AddJson(Verb verb, bool& json);
 // The choices among all element types.
 std::string TypeChoices();

@@ -50,6 +50,12 @@ TakeText TakeError(std::optional<double>& error) {
 }
 
 std::string CheckCompare(const CompareArguments& compare) {
+  std::string complaint = CheckCall(compare.call);
+  if (!complaint.empty()) return complaint;
+  std::vector<std::string> files = compare.call.inputs;
+  files.insert(files.end(), compare.actuals.begin(), compare.actuals.end());
+  complaint = CheckInputFiles(files);
+  if (!complaint.empty()) return complaint;
   if (compare.actuals.empty() && compare.devices.empty()) {
     return "needs results to compare: --actual FILE, or --devices all";
   }
@@ -81,7 +87,8 @@ void AddCompare(Verb root, Command& command) {
   verb.SetFooter(kCompareFooter);
   AddCall(verb, compare->call);
   verb.AddOption("--actual", "FILE", AppendAny(compare->actuals),
-                 "Result of another device: a .npy file", {.repeated = true});
+                 "Result of another device: a .npy file, or - for standard input",
+                 {.repeated = true});
   verb.AddOption("--devices", "DEVICE", AppendAny(compare->devices),
                  "Run the call on this GPU of the server too, by its name in `opserve devices`, or "
                  "on all GPUs where it is `all`; each is leased meanwhile, see `opserve lease`",

@@ -8,11 +8,15 @@ namespace opserve::cli {
 namespace {
 
 std::string CheckRun(const RunArguments& run) {
-  if (!run.stream) return "";
+  std::string complaint = CheckCall(run.call);
+  if (!complaint.empty()) return complaint;
+  if (!run.stream) return CheckOutputFile(run.output, run.json);
   if (run.shared_memory) return "--stream and --shared-memory do not go together";
   if (HandleOf(run.output)) return "--stream returns results, so --output must be a file";
-  return "";
+  return CheckOutputFile(run.output, run.json);
 }
+
+std::string CheckPack(const PackArguments& pack) { return CheckCall(pack.call); }
 
 }  // namespace
 
@@ -21,8 +25,9 @@ void AddRun(Verb root, Command& command) {
   Verb verb = root.AddVerb("run", "Run an operator on .npy files or resident tensors");
   AddCall(verb, run->call);
   verb.AddOption("--output", "FILE", TakeAny(run->output),
-                 "Where the result goes: a .npy file, or tensor:HANDLE for a tensor at the server "
-                 "of the result's type and sizes, which is replaced [shown only]");
+                 "Where the result goes: a .npy file, - for standard output, where nothing else is "
+                 "written then, or tensor:HANDLE for a tensor at the server of the result's type "
+                 "and sizes, which is replaced [shown only]");
   verb.AddFlag("--shared-memory", run->shared_memory,
                "Pass tensors through memory shared with the server, which must be on this machine");
   verb.AddFlag("--stream", run->stream,
@@ -34,9 +39,9 @@ void AddPack(Verb root, Command& command) {
   const auto pack = std::make_shared<PackArguments>();
   Verb verb = root.AddVerb("pack", "Write the request of `run` to a file, for ghz --binary-file");
   AddCall(verb, pack->call);
-  verb.AddOption("--output", "FILE", TakeAny(pack->output_file), "File to write",
-                 {.required = true});
-  Choose(verb, command, pack);
+  verb.AddOption("--output", "FILE", TakeAny(pack->output_file),
+                 "File to write, or - for standard output", {.required = true});
+  Choose<PackArguments>(verb, command, pack, CheckPack);
 }
 
 }  // namespace opserve::cli

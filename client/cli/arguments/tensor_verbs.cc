@@ -47,7 +47,8 @@ std::string CheckCreate(const TensorCreateArguments& create) {
 void AddCreate(Verb tensor, Command& command) {
   const auto create = std::make_shared<TensorCreateArguments>();
   Verb verb = tensor.AddVerb("create", "Keep a tensor at the server; print its handle");
-  verb.AddOption("FILE", "FILE", TakeAny(create->file), ".npy file of its content");
+  verb.AddOption("FILE", "FILE", TakeAny(create->file),
+                 ".npy file of its content, or - for standard input");
   verb.AddOption("--shape", "SIZES", TakeDimensions(create->shape),
                  "Zeros of these sizes instead of FILE, such as 1024x1024");
   verb.AddOption("--type", TypeChoices(), TakeType(create->type), "Element type of the zeros");
@@ -80,11 +81,10 @@ void AddRead(Verb tensor, Command& command) {
   AddHandle(verb, read->handle);
   verb.AddOption("--output", "FILE", TakeAny(read->output),
                  ".npy file to write, or - for standard output [shown only]");
-  ChooseAtServer<TensorReadArguments>(
-      verb, command, read, [](const TensorReadArguments& arguments) {
-        const bool both = arguments.json && arguments.output == "-";
-        return both ? "--json and --output - both write to standard output" : "";
-      });
+  ChooseAtServer<TensorReadArguments>(verb, command, read,
+                                      [](const TensorReadArguments& arguments) {
+                                        return CheckOutputFile(arguments.output, arguments.json);
+                                      });
 }
 
 void AddList(Verb tensor, Command& command) {

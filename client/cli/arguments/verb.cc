@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments/exit_code.h"
+#include "client/cli/arguments/nearest_name.h"
 
 namespace opserve::cli {
 namespace {
@@ -59,6 +60,30 @@ std::string UnknownVerb(const CLI::App& app, const std::vector<std::string>& arg
   const bool has_verbs = !verb->get_subcommands([](const CLI::App*) { return true; }).empty();
   if (!has_verbs || depth >= arguments.size() || absl::StartsWith(arguments[depth], "-")) return "";
   return absl::StrCat("opserve: unknown: ", arguments[depth], ". ");
+}
+
+// The verb that was chosen.
+const CLI::App& ChosenVerb(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  return *verb;
+}
+
+// A line for each option that there is not, of which CLI11 says nothing where it misses another.
+std::string UnknownOptions(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const OptionHelp& option : DescribeInPlace(ChosenVerb(app)).options) {
+    if (!option.is_positional) names.insert(names.end(), option.names.begin(), option.names.end());
+  }
+  std::string text;
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (word.size() < 2 || word[0] != '-') continue;
+    const std::string name = word.substr(0, word.find('='));
+    const std::string nearest = NearestName(name, names);
+    absl::StrAppend(&text, "opserve: unknown option ", name,
+                    nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"), "\n");
+  }
+  return text;
 }
 
 }  // namespace
@@ -128,6 +153,11 @@ std::optional<int> CommandLine::Parse(const std::vector<std::string>& arguments,
   } catch (const CLI::Success& success) {
     return app_->exit(success, out, err);
   } catch (const CLI::ParseError& error) {
+    const std::string unknown = UnknownOptions(*app_);
+    if (!unknown.empty()) {
+      err << unknown << "Run with --help for more information.\n";
+      return kUsage;
+    }
     err << UnknownVerb(*app_, arguments);
     app_->exit(error, out, err);
     return kUsage;

@@ -7,7 +7,7 @@
 //   std::vector<float> x = {-1.5f, 0.5f, 2.5f};
 //   auto y = (*client)->Execute({.operator_name = "ELEMENT_WISE_ROUND",
 //                                .attributes = {{"RoundingMode", "HALVES_TO_NEAREST_EVEN"}},
-//                                .inputs = {TensorView::Of<float>(x, {3})}});
+//                                .inputs = {TensorView::Of<float>(x, {3})}});  // or see ops.h
 //   if (!y.ok()) return y.status();
 //   const auto values = y->Elements<float>();
 //   if (!values.ok()) return values.status();
@@ -98,6 +98,17 @@ class Client {
   absl::StatusOr<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
                                          const CallOptions& options = {},
                                          ExecutionInfo* info = nullptr);
+
+  // The same with elements of a type, such as `std::span(floats)`. The result has that type where
+  // the operator leaves it open; INVALID_ARGUMENT where it must have another one.
+  template <TensorElement T>
+  absl::StatusOr<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<T> output,
+                                         const CallOptions& options = {},
+                                         ExecutionInfo* info = nullptr) {
+    const absl::StatusOr<OperatorCall> typed = WithResultType(call, kDataTypeOf<T>);
+    if (!typed.ok()) return typed.status();
+    return ExecuteInto(*typed, std::as_writable_bytes(output), options, info);
+  }
 
   // The same with the result at `output`: in a region, as many bytes from a multiple of 64 on, or
   // in a resident tensor of exactly the result's type and layout, which is replaced. It may be the
@@ -262,6 +273,9 @@ class Client {
                                            const CallOptions& options = {});
 
  private:
+  // The call, with that type for its result. INVALID_ARGUMENT where it wants another one.
+  static absl::StatusOr<OperatorCall> WithResultType(OperatorCall call, DataType type);
+
   explicit Client(std::unique_ptr<client_internal::ClientImpl> impl);
 
   std::unique_ptr<client_internal::ClientImpl> impl_;

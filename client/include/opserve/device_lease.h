@@ -6,8 +6,9 @@
 //   auto lease = client->LeaseDevice({.time = absl::Minutes(2)});
 //   absl::StatusOr<opserve::DeviceGrant> grant = lease->grant().Wait();
 //   if (!grant.ok()) return grant.status();
-//   auto y = client->Execute({.operator_name = "ELEMENT_WISE_ROUND", ...,
-//                             .device_lease = grant->id});
+//   OperatorCall call = ops::Round(x, RoundingMode::kTowardZero);
+//   call.device_lease = grant->id;
+//   auto y = client->Execute(call);
 //
 // Calls that name no lease, ask for no device but a GPU and are made by a program whose environment
 // has OPSERVE_LEASE run under the lease of that id: see `opserve lease`.

@@ -8,7 +8,9 @@
 #define OPSERVE_HALF_H_
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace opserve {
 
@@ -74,6 +76,11 @@ class Half {
 };
 
 static_assert(sizeof(Half) == 2);
+
+// Convert as many numbers as both have, and return how many: each as Half does, to the bit, but
+// several at a time. The memory must not overlap.
+size_t ConvertHalves(std::span<const float> from, std::span<Half> to);
+size_t ConvertHalves(std::span<const Half> from, std::span<float> to);
 
 }  // namespace opserve
 

@@ -95,6 +95,11 @@ struct StreamOptions {
   // Requests with more bytes of tensors travel in messages with so many, at least 1 KiB, so that
   // tensors may be larger than the server's largest message and others need not wait for them.
   uint64_t piece_bytes = uint64_t{512} << 10;
+  // Requests with more bytes of inputs than this that travel in messages with piece_bytes each are
+  // computed while they are sent, where their operator computes each element by itself and the
+  // tensors are packed: the server then holds no more than a window of them, and tensors may be
+  // larger than its memory. It costs one round trip per request. UINT64_MAX: none are.
+  uint64_t pipelined_from_bytes = uint64_t{4} << 20;
   // Most bytes of inputs that are sent and not answered. Requests beyond it wait at the client, in
   // order; one that alone has more goes when no other is under way. The server stops reading a
   // stream whose inputs and results exceed its own budget (--max-stream-bytes).

@@ -5,7 +5,7 @@
 //   auto x = opserve::OwnedTensor::Create(*client, TensorView::Of<float>(values, {3}),
 //                                            {.ttl = absl::Minutes(1)}, LeaseRenewal::kBackground);
 //   if (!x.ok()) return x.status();
-//   auto y = client->Execute({.operator_name = "ELEMENT_WISE_ROUND", .inputs = {x->view()}});
+//   auto y = client->Execute(ops::Round(x->view(), RoundingMode::kTowardZero));
 
 #ifndef OPSERVE_OWNED_TENSOR_H_
 #define OPSERVE_OWNED_TENSOR_H_

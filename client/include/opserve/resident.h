@@ -4,8 +4,7 @@
 //
 //   auto x = client->CreateTensor(TensorView::Of<float>(values, {3}), {.label = "weights"});
 //   if (!x.ok()) return x.status();
-//   auto y = client->Execute({.operator_name = "ELEMENT_WISE_ROUND",
-//                             .inputs = {TensorView::At(x->handle)}});
+//   auto y = client->Execute(ops::Round(TensorView::At(x->handle), RoundingMode::kTowardZero));
 //
 // A tensor belongs to the clients of this host that have the same ClientOptions::client_name, and
 // lives until it is deleted or its lease ends. All tensors end with the server.

@@ -7,9 +7,9 @@
 //   const RegionRange x = region->range(0, 4000);
 //   const RegionRange y = region->range(4096, 4000);
 //   std::ranges::fill(x.values<float>(), 2.5f);
-//   auto spec = client->ExecuteTo(
-//       {.operator_name = "ELEMENT_WISE_ROUND",
-//        .inputs = {TensorView::At(x, {DataType::kFloat32, {1000}})}}, y);
+//   auto spec = client->ExecuteTo(ops::Round(TensorView::At(x, {DataType::kFloat32, {1000}}),
+//                                            RoundingMode::kTowardZero),
+//                                 y);
 //   if (!spec.ok()) return spec.status();
 //   for (float value : y.values<float>()) std::cout << value << '\n';
 

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "client/api/staging.h"
 #include "opserve/client.h"
+#include "opserve/stream.h"
 #include "proto/base/mutex.h"
 
 namespace opserve::wire_bench {
@@ -17,8 +18,9 @@ namespace {
 
 class ClientLoad {
  public:
-  ClientLoad(Client& client, const Payload& payload, Meter& meter)
-      : client_(client), payload_(payload), meter_(meter) {
+  // With a stream, calls go there.
+  ClientLoad(Client& client, ExecuteStream* stream, const Payload& payload, Meter& meter)
+      : client_(client), stream_(stream), payload_(payload), meter_(meter) {
     const auto count = static_cast<uint32_t>(payload.size() / sizeof(float));
     call_.inputs.emplace_back(TensorSpec{DataType::kFloat32, {count}},
                               std::as_bytes(payload.bytes()));
@@ -30,7 +32,8 @@ class ClientLoad {
     Call();
     for (std::thread& other : others) other.join();
     const MutexLock lock(mutex_);
-    if (status_.ok() && payload_.size() >= client_internal::Staging::kLeastBytes && !was_shared_) {
+    if (status_.ok() && stream_ == nullptr &&
+        payload_.size() >= client_internal::Staging::kLeastBytes && !was_shared_) {
       return absl::InternalError("no call went through shared memory");
     }
     return status_;
@@ -43,8 +46,7 @@ class ClientLoad {
     for (bool more = true; more; is_first = false) {
       const SteadyClock::time_point began = SteadyClock::now();
       ExecutionInfo info;
-      const absl::StatusOr<Tensor> output =
-          client_.Execute(call_, {.timeout = absl::Minutes(1)}, &info);
+      const absl::StatusOr<Tensor> output = CallOnce(info);
       const SteadyClock::time_point ended = SteadyClock::now();
       more = Note(began, ended, output.status(), info);
       if (!output.ok()) return;
@@ -54,6 +56,11 @@ class ClientLoad {
       const MutexLock lock(mutex_);
       status_.Update(std::move(right));
     }
+  }
+
+  absl::StatusOr<Tensor> CallOnce(ExecutionInfo& info) {
+    if (stream_ != nullptr) return stream_->Start(call_, absl::Minutes(1)).Wait();
+    return client_.Execute(call_, {.timeout = absl::Minutes(1)}, &info);
   }
 
   // Whether to go on.
@@ -77,6 +84,7 @@ class ClientLoad {
   }
 
   Client& client_;
+  ExecuteStream* const stream_;
   const Payload& payload_;
   OperatorCall call_ = {.operator_name = "ELEMENT_WISE_ROUND",
                         .attributes = {{"RoundingMode", "HALVES_TO_NEAREST_EVEN"}}};
@@ -92,7 +100,16 @@ absl::Status RunClientLoad(const std::string& target, const Payload& payload, in
                            Meter& meter) {
   const absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(target);
   if (!client.ok()) return client.status();
-  return ClientLoad(**client, payload, meter).Run(concurrency);
+  return ClientLoad(**client, nullptr, payload, meter).Run(concurrency);
+}
+
+absl::Status RunClientStreamLoad(const std::string& target, const Payload& payload, int concurrency,
+                                 Meter& meter) {
+  const absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(target);
+  if (!client.ok()) return client.status();
+  const absl::StatusOr<std::unique_ptr<ExecuteStream>> stream = (*client)->OpenStream();
+  if (!stream.ok()) return stream.status();
+  return ClientLoad(**client, stream->get(), payload, meter).Run(concurrency);
 }
 
 }  // namespace opserve::wire_bench

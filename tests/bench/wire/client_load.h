@@ -21,6 +21,10 @@ namespace opserve::wire_bench {
 absl::Status RunClientLoad(const std::string& target, const Payload& payload, int concurrency,
                            Meter& meter);
 
+// The same on one stream, whose large requests are computed while they are sent.
+absl::Status RunClientStreamLoad(const std::string& target, const Payload& payload, int concurrency,
+                                 Meter& meter);
+
 }  // namespace opserve::wire_bench
 
 #endif  // OPSERVE_TESTS_BENCH_WIRE_CLIENT_LOAD_H_

@@ -62,6 +62,9 @@ absl::Status Run(const Options& options, const Payload& payload, Meter& meter) {
   if (options.mode == "client") {
     return RunClientLoad(options.target, payload, options.concurrency, meter);
   }
+  if (options.mode == "pipelined") {
+    return RunClientStreamLoad(options.target, payload, options.concurrency, meter);
+  }
   const std::shared_ptr<grpc::Channel> channel = Connect(options);
   if (options.mode == "proto-echo") {
     return RunUnaryLoad(channel, *MakeProtoEcho(payload), options.concurrency, meter);
@@ -122,11 +125,11 @@ int Main(int argc, char** argv) {
                  "Server, as gRPC names it: host:port, unix:/path; of all modes but kernel");
   app.add_option("--mode", options.mode,
                  "proto-echo and echo call wire_peer, with generated messages or with bytes; "
-                 "kernel calls nobody; client is the client library with its own settings; the "
-                 "others call opserve-server")
+                 "kernel calls nobody; client is the client library with its own settings, "
+                 "pipelined a stream of it; the others call opserve-server")
       ->capture_default_str()
-      ->check(CLI::IsMember({"proto-echo", "echo", "execute", "client", "stream", "shared-memory",
-                             "resident", "kernel", "chain", "calls8"}));
+      ->check(CLI::IsMember({"proto-echo", "echo", "execute", "client", "stream", "pipelined",
+                             "shared-memory", "resident", "kernel", "chain", "calls8"}));
   app.add_option("--bytes", options.bytes, "Payload each way, a multiple of 4")
       ->capture_default_str()
       ->check(CLI::Range(4, 1 << 30));

@@ -67,6 +67,8 @@ ROWS = (
     Row("unix", "opserve, unix", OPSERVE, "execute", unix=True, ceiling="raw-unix"),
     Row("client", "opserve, client library", OPSERVE, "client", ceiling="raw"),
     Row("stream", "opserve, streamed", OPSERVE, "stream", ceiling="raw"),
+    Row("pipelined", "opserve, client's stream", OPSERVE, "pipelined",
+        sizes=(16 * MIB, 64 * MIB), ceiling="raw"),
     Row("shm", "opserve, shared memory", OPSERVE, "shared-memory", unix=True, ceiling="raw-unix"),
     Row("kernel", "bare kernel", None, "kernel"),
     Row("resident", "opserve, resident", OPSERVE, "resident", unix=True, ceiling="raw-unix"),

@@ -48,6 +48,60 @@ TEST(HalfTest, RoundsToNearestTiesToEven) {
   }
 }
 
+// Floats of every exponent, and those around all halves and the middles between them.
+std::vector<float> InterestingFloats() {
+  std::vector<float> floats;
+  for (uint32_t high = 0; high < 65536; ++high) {
+    for (const uint32_t low : {0u, 1u, 0x7fffu, 0xffffu}) {
+      floats.push_back(std::bit_cast<float>(high << 16 | low));
+    }
+  }
+  for (uint32_t bits = 0; bits < 0x7c00; ++bits) {
+    const auto half = static_cast<float>(Half::FromBits(static_cast<uint16_t>(bits)));
+    const uint32_t middle = std::bit_cast<uint32_t>(half) + 0x1000;
+    for (uint32_t near = middle - 1; near <= middle + 1; ++near) {
+      floats.push_back(std::bit_cast<float>(near));
+      floats.push_back(-std::bit_cast<float>(near));
+    }
+    const auto exact = static_cast<float>(
+        (Meaning(static_cast<uint16_t>(bits)) + Meaning(static_cast<uint16_t>(bits + 1))) / 2);
+    floats.push_back(exact);
+    floats.push_back(std::nextafterf(exact, 0.0f));
+    floats.push_back(std::nextafterf(exact, INFINITY));
+  }
+  return floats;
+}
+
+TEST(HalfTest, ManyAreConvertedAsEachOfThem) {
+  const std::vector<float> floats = InterestingFloats();
+  std::vector<Half> halves(floats.size());
+  ASSERT_EQ(ConvertHalves(floats, halves), floats.size());
+  for (size_t i = 0; i < floats.size(); ++i) {
+    ASSERT_EQ(halves[i].bits(), Half(floats[i]).bits()) << std::bit_cast<uint32_t>(floats[i]);
+  }
+  std::vector<Half> all(65536);
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    all[bits] = Half::FromBits(static_cast<uint16_t>(bits));
+  }
+  std::vector<float> wide(65536);
+  ASSERT_EQ(ConvertHalves(all, wide), 65536u);
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    ASSERT_EQ(std::bit_cast<uint32_t>(wide[bits]),
+              std::bit_cast<uint32_t>(static_cast<float>(all[bits])))
+        << bits;
+  }
+}
+
+TEST(HalfTest, AsManyAreConvertedAsBothHave) {
+  const std::vector<float> floats = {1, 2, 3};
+  std::vector<Half> halves(2, Half(9));
+  EXPECT_EQ(ConvertHalves(floats, std::span(halves).first(1)), 1u);
+  EXPECT_THAT(halves, ElementsAre(Half(1), Half(9)));
+  std::vector<float> wide(4, 7);
+  EXPECT_EQ(ConvertHalves(std::span<const Half>(halves), wide), 2u);
+  EXPECT_THAT(wide, ElementsAre(1, 9, 7, 7));
+}
+
 TEST(HalfTest, LargeValuesBecomeInfiniteAndNanStaysNan) {
   EXPECT_EQ(Half(65519.0f).bits(), 0x7bff);
   EXPECT_EQ(Half(65520.0f).bits(), 0x7c00);

@@ -378,6 +378,20 @@ TEST_F(ArgumentsTest, WrongCommandLinesAreRefusedWithTheirCause) {
       {{"bench", "--rate", "-1"}, "--rate"},
       {{"bench", "--type", "FLOAT8"}, "none of: FLOAT64 FLOAT32"},
       {{"pack", "OP", "--input", "a"}, "--output"},
+      {{"run", "OP", "--input", "a", "--sizes", "2", "--sizes", "3"},
+       "--sizes is given 2 times, but there is 1 input"},
+      {{"pack", "OP", "--input", "a", "--input", "b", "--strides", "1", "--strides", "1",
+        "--strides", "1", "--output", "c"},
+       "--strides is given 3 times, but there are 2 inputs"},
+      {{"compare", "OP", "--input", "a", "--actual", "b", "--sizes", "2", "--sizes", "3"},
+       "--sizes is given 2 times, but there is 1 input"},
+      {{"run", "OP", "--inptu", "a.npy"}, "unknown option --inptu; did you mean --input?"},
+      {{"run", "--iput=a.npy"}, "unknown option --iput; did you mean --input?"},
+      {{"run", "OP", "--request", "a"}, "unknown option --request; did you mean --request-id?"},
+      {{"run", "--nonsense"}, "unknown option --nonsense\n"},
+      {{"info", "--adress", "a:1", "--jsn"},
+       "unknown option --adress; did you mean --address?\n"
+       "opserve: unknown option --jsn; did you mean --json?\n"},
       {{"info", "surplus"}, "surplus"},
   };
   for (const auto& [arguments, words] : cases) {

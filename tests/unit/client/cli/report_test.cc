@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "absl/strings/str_split.h"
 #include "client/cli/bench_answers.h"
 #include "client/cli/device_report.h"
 #include "client/cli/run_report.h"
@@ -63,19 +64,37 @@ std::string Printed(Print print, bool on_terminal = false) {
   return out.str();
 }
 
-TEST(DeviceReportTest, OneRowPerDeviceAndReasonsBelow) {
+TEST(DeviceReportTest, ARowPerDeviceInEachTableAndReasonsBelow) {
   const std::string printed = Printed([](const Terminal& terminal) {
     PrintDevices({Cpu(), Gpu()}, terminal);
   });
-  EXPECT_EQ(
-      printed,
-      "NAME      KIND  RUNTIME  DRIVER   MEMORY  STATE        LOAD                            "
-      "  REQUESTS  AVG BATCH  VERIFIED  MISMATCHES  FAULTS\n"
-      "cpu/AVX3  CPU   -        -        -       READY        idle                            "
-      "  0         -          0         0           0\n"
-      "d3d12/X   GPU   vkd3d    drv 1.2  16 GiB  QUARANTINED  2 running, 1,200 waiting (3 MiB)"
-      "  12,345    2.2        50        2           1\n"
-      "d3d12/X is QUARANTINED: 2 results were wrong\n");
+  EXPECT_EQ(printed,
+            "NAME      KIND  MEMORY  STATE        LOAD\n"
+            "cpu/AVX3  CPU   -       READY        idle\n"
+            "d3d12/X   GPU   16 GiB  QUARANTINED  2 running, 1,200 waiting (3 MiB)\n"
+            "d3d12/X is QUARANTINED: 2 results were wrong\n"
+            "\n"
+            "NAME      REQUESTS  AVG BATCH  VERIFIED  MISMATCHES  FAULTS\n"
+            "cpu/AVX3  0         -          0         0           0\n"
+            "d3d12/X   12,345    2.2        50        2           1\n"
+            "\n"
+            "NAME     RUNTIME  DRIVER\n"
+            "d3d12/X  vkd3d    drv 1.2\n");
+}
+
+TEST(DeviceReportTest, FitsATerminal) {
+  DeviceInfo gpu = Gpu();
+  gpu.software = true;
+  gpu.name = "cpu/AVX3_ZEN4";
+  gpu.driver = "a driver that has more to say of itself than anybody would like to read, version 1";
+  gpu.pending_requests = 1'000'000;
+  gpu.counters.requests = gpu.counters.verified = gpu.counters.mismatches = 1'000'000'000'000;
+  const std::string printed = Printed([&](const Terminal& terminal) {
+    PrintDevices({gpu, Cpu()}, terminal);
+  });
+  for (const absl::string_view line : absl::StrSplit(printed, '\n')) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
 }
 
 TEST(DeviceReportTest, AHealthyDeviceHasNoLineBelow) {

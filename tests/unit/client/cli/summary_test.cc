@@ -2,14 +2,20 @@
 
 #include "client/cli/summary.h"
 
+#include <algorithm>
 #include <cmath>
+#include <sstream>
 
+#include "client/cli/cell_lines.h"
 #include "client/cli/decimal.h"
 #include "client/cli/terminal.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace opserve::cli {
 namespace {
+
+using ::testing::ElementsAre;
 
 template <class T>
 Tensor Make(const std::vector<T>& values, std::vector<uint32_t> sizes,
@@ -121,6 +127,47 @@ TEST(TableTest, AlignsColumns) {
   table.AddRow({"longer", "x"});
   table.Print({out, out});
   EXPECT_EQ(out.str(), "a       long header\nlonger  x\n");
+}
+
+TEST(TableTest, WideCellsTakeSeveralLines) {
+  std::ostringstream out;
+  Table table({"NAME", "WHAT IT IS", "N"});
+  table.AddRow({"first", "words " + std::string(30, 'a') + ' ' + std::string(40, 'b'), "1"});
+  table.AddRow({"second", std::string(80, 'c'), "2"});
+  table.AddRow({"third", "short", "3"});
+  table.Print({out, out});
+  EXPECT_EQ(out.str(), "NAME    WHAT IT IS" + std::string(61, ' ') +
+                           "N\n"
+                           "first   words " +
+                           std::string(30, 'a') + std::string(35, ' ') +
+                           "1\n"
+                           "        " +
+                           std::string(40, 'b') +
+                           "\n"
+                           "second  " +
+                           std::string(69, 'c') +
+                           "  2\n"
+                           "        " +
+                           std::string(11, 'c') + "\nthird   short" + std::string(66, ' ') + "3\n");
+}
+
+TEST(TableTest, ManyWideColumnsFit) {
+  std::ostringstream out;
+  Table table({"a", "b", "c", "d", "e", "f"});
+  const std::string wide(60, 'x');
+  table.AddRow({wide, wide, wide, wide, wide, wide});
+  table.Print({out, out});
+  std::istringstream lines(out.str());
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_EQ(std::ranges::count(out.str(), 'x'), 360);
+}
+
+TEST(CellLinesTest, CharactersStayWhole) {
+  EXPECT_THAT(LinesOfCell("", 4), ElementsAre(""));
+  EXPECT_THAT(LinesOfCell("a bc def ghijklm", 4), ElementsAre("a bc", "def", "ghij", "klm"));
+  EXPECT_THAT(LinesOfCell("\u00fc\u00fc\u00fc", 5), ElementsAre("\u00fc\u00fc", "\u00fc"));
+  EXPECT_THAT(LinesOfCell("\x80\x80\x80\x80\x80\x80", 4),
+              ElementsAre("\x80\x80\x80\x80", "\x80\x80"));
 }
 
 }  // namespace

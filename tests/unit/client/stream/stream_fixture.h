@@ -177,12 +177,14 @@ class ClientStreamTest : public ::testing::Test {
   static constexpr uint64_t kPiece = uint64_t{64} << 10;
   static constexpr absl::Duration kTime = absl::Seconds(10);
 
-  ClientStreamTest() {
+  // No request is so large that it is offered, unless a test says so.
+  explicit ClientStreamTest(uint64_t pipelined_from_bytes = UINT64_MAX) {
     auto raw = std::make_unique<ScriptedStream>();
     server_ = raw.get();
     StreamOptions options;
     options.piece_bytes = kPiece;
     options.max_bytes_in_flight = uint64_t{1} << 20;
+    options.pipelined_from_bytes = pipelined_from_bytes;
     stream_ = std::make_shared<client_internal::StreamCore>(options, kTime, buffers_, clock_,
                                                             std::move(raw));
     stream_->Start();

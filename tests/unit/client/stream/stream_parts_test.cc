@@ -80,6 +80,75 @@ TEST(OutgoingPiecesTest, PiecesFillThePayloadsInOrder) {
   EXPECT_TRUE(pieces.is_complete());
 }
 
+TEST(OutgoingPiecesTest, RunsHaveTheirPartOfEveryPayload) {
+  const std::string a = "abcdefg";
+  const std::string b = "ABCDEFGHIJKLMN";
+  OutgoingPieces pieces(7, {RequestHeader(), {SpanOf(a), SpanOf(b)}}, 10, 15);
+  EXPECT_FALSE(pieces.awaits_terms());
+  const v1::ExecuteStreamRequest offer = NextOf(pieces);
+  EXPECT_TRUE(offer.has_request());
+  EXPECT_THAT(offer.payload_bytes(), IsEmpty());
+  EXPECT_THAT(offer.payloads(), IsEmpty());
+  EXPECT_THAT(offer.pipeline().payload_bytes(), ElementsAre(7, 14));
+  EXPECT_EQ(offer.pipeline().run_bytes(), 10u);
+  EXPECT_TRUE(pieces.awaits_terms());
+  EXPECT_FALSE(pieces.can_go_on());
+  EXPECT_FALSE(pieces.is_complete());
+  EXPECT_EQ(pieces.open_bytes(), 21u);
+
+  ASSERT_TRUE(pieces.OnTerms({{3, 6}, 2}));
+  EXPECT_EQ(pieces.open_bytes(), 18u);
+  EXPECT_THAT(NextOf(pieces).payloads(), ElementsAre("abc", "ABCDEF"));
+  EXPECT_THAT(NextOf(pieces).payloads(), ElementsAre("def", "GHIJKL"));
+  EXPECT_FALSE(pieces.can_go_on());
+  EXPECT_TRUE(pieces.OnRunAnswered());
+  EXPECT_TRUE(pieces.can_go_on());
+  const v1::ExecuteStreamRequest last = NextOf(pieces);
+  EXPECT_EQ(last.id(), 7u);
+  EXPECT_FALSE(last.has_request());
+  EXPECT_THAT(last.payloads(), ElementsAre("g", "MN"));
+  EXPECT_TRUE(pieces.is_complete());
+  EXPECT_FALSE(pieces.can_go_on());
+  EXPECT_TRUE(pieces.OnRunAnswered());
+  EXPECT_TRUE(pieces.OnRunAnswered());
+  EXPECT_FALSE(pieces.OnRunAnswered()) << "more than were sent";
+}
+
+TEST(OutgoingPiecesTest, OnlyLargeRequestsAreOffered) {
+  const std::string a = "abcdefghijklmno";
+  OutgoingPieces small(7, {RequestHeader(), {SpanOf(a)}}, 10, 15);
+  EXPECT_FALSE(NextOf(small).has_pipeline());
+  OutgoingPieces whole(7, {RequestHeader(), {SpanOf(a)}}, 100, 0);
+  EXPECT_FALSE(NextOf(whole).has_pipeline());
+}
+
+TEST(OutgoingPiecesTest, TermsThatMakeNoSenseAreNotKept) {
+  const std::string a = "abcdefg";
+  const std::string b = "ABCDEFGHIJKLMN";
+  const std::vector<RunTerms> wrong = {{{3}, 2},    {{3, 6, 1}, 2}, {{3, 6}, 0}, {{0, 6}, 2},
+                                       {{3, 0}, 2}, {{3, 7}, 2},    {{8, 14}, 2}};
+  for (const RunTerms& terms : wrong) {
+    OutgoingPieces pieces(7, {RequestHeader(), {SpanOf(a), SpanOf(b)}}, 10, 0);
+    EXPECT_FALSE(pieces.OnTerms({{3, 6}, 2})) << "before the offer";
+    NextOf(pieces);
+    EXPECT_FALSE(pieces.OnTerms(terms));
+    EXPECT_TRUE(pieces.OnTerms({{3, 6}, 2}));
+    EXPECT_FALSE(pieces.OnTerms({{3, 6}, 2})) << "twice";
+  }
+}
+
+TEST(OutgoingPiecesTest, AWithdrawnOfferBeginsAnew) {
+  const std::string a = "abcdefgh";
+  OutgoingPieces pieces(7, {RequestHeader(), {SpanOf(a)}}, 5, 0);
+  EXPECT_TRUE(NextOf(pieces).has_pipeline());
+  pieces.Withdraw();
+  const v1::ExecuteStreamRequest first = NextOf(pieces);
+  EXPECT_TRUE(first.has_request());
+  EXPECT_FALSE(first.has_pipeline());
+  EXPECT_THAT(first.payload_bytes(), ElementsAre(8));
+  EXPECT_THAT(first.payloads(), ElementsAre("abcde"));
+}
+
 class StreamOutboxTest : public ::testing::Test {
  protected:
   // A request of so many bytes; more than 10 come in pieces of 10.

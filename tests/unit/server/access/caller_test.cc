@@ -56,5 +56,21 @@ TEST(CallerTest, WhoeverProvesNothingIsAskedTo) {
   EXPECT_EQ(ReasonOf(Caller().Check(Role::kHealth)), "CREDENTIALS_REQUIRED");
 }
 
+// Showing it once more would not help.
+TEST(CallerTest, WhoeverNoRuleMatchesIsToldSo) {
+  for (const std::string identity : {"token:ci", "cert:runner.farm.example"}) {
+    const Caller caller(identity, "", GrantTo({Role::kHealth}, true));
+    EXPECT_TRUE(caller.Check(Role::kHealth).ok());
+    const absl::Status status = caller.Check(Role::kExecute);
+    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+    EXPECT_EQ(ReasonOf(status), "ROLE_REQUIRED");
+    EXPECT_EQ(status.message(), "The call needs the role execute, which " + identity +
+                                    " does not have, as no rule of the policy matches it.");
+  }
+  // A user may have more by a token.
+  EXPECT_EQ(ReasonOf(Caller("uid:1000", "", GrantTo({}, true)).Check(Role::kExecute)),
+            "CREDENTIALS_REQUIRED");
+}
+
 }  // namespace
 }  // namespace opserve::testing

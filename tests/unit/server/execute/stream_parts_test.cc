@@ -97,6 +97,7 @@ StreamAnswer AnswerOf(uint64_t id, const std::shared_ptr<std::string>& payload) 
   StreamAnswer answer;
   answer.header.set_id(id);
   answer.header.mutable_response()->set_request_id("r" + std::to_string(id));
+  answer.header.set_payload_bytes(payload->size());
   answer.payload = {reinterpret_cast<const std::byte*>(payload->data()), payload->size(), payload};
   answer.budget_bytes = 10 * id;
   return answer;

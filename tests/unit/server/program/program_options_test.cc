@@ -91,6 +91,8 @@ void ExpectSamePool(const PoolOptions& pool, const PoolOptions& other) {
   EXPECT_EQ(pool.batch.client_weights, other.batch.client_weights);
   EXPECT_EQ(pool.verify_rate, other.verify_rate);
   EXPECT_EQ(pool.health.max_mismatches, other.health.max_mismatches);
+  EXPECT_EQ(pool.health.min_backoff, other.health.min_backoff);
+  EXPECT_EQ(pool.health.max_backoff, other.health.max_backoff);
 }
 
 void ExpectSameGpu(const GpuOptions& gpu, const GpuOptions& other) {
@@ -168,6 +170,12 @@ const std::vector<std::string>& EveryFlag() {
                                                  "0.25",
                                                  "--quarantine-after",
                                                  "5",
+                                                 "--device-retry",
+                                                 "3",
+                                                 "--max-device-retry",
+                                                 "40",
+                                                 "--idle-buffer-bytes",
+                                                 "0",
                                                  "--posix-shared-memory",
                                                  "--max-message-bytes",
                                                  "64MiB",
@@ -218,6 +226,9 @@ void ExpectEveryFlag(const ProgramOptions& options) {
               UnorderedElementsAre(Pair("10.0.0.7", 3), Pair("10.0.0.8/a=b", 0.5)));
   EXPECT_EQ(pool.verify_rate, 0.25);
   EXPECT_EQ(pool.health.max_mismatches, 5);
+  EXPECT_EQ(pool.health.min_backoff, std::chrono::seconds(3));
+  EXPECT_EQ(pool.health.max_backoff, std::chrono::seconds(40));
+  EXPECT_EQ(options.server.idle_buffer_bytes, 0u);
   EXPECT_TRUE(options.server.regions.posix_shared_memory);
   EXPECT_EQ(options.server.max_message_bytes, 64u << 20);
   EXPECT_EQ(options.server.validation.max_tensor_bytes, 1u << 20);
@@ -293,6 +304,8 @@ TEST(ProgramOptionsTest, WrongUsageSaysWhatIsWrong) {
       {{"--listen", "localhost"}, "no port"},
       {{"--tls-key", "key.pem"}, "--tls-certificate"},
       {{"--tls-certificate", "cert.pem"}, "--tls-key"},
+      {{"--device-retry", "0"}, "1 to 86400"},
+      {{"--device-retry", "61"}, "--max-device-retry: 60 is less than --device-retry, 61"},
       {{"--log-format", "xml"}, "text,json"},
       {{"--log-level", "loud"}, "debug"},
       {{"--config", "/no/such/file"}, "/no/such/file"},

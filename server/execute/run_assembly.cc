@@ -1,0 +1,63 @@
+#include "server/execute/run_assembly.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace opserve {
+
+RunAssembly::RunAssembly(RunPlan plan, HostBufferPool& pool)
+    : plan_(std::move(plan)), pool_(pool), lengths_(plan_.LengthsOf(0)), pieces_(lengths_) {}
+
+void RunAssembly::Drop() {
+  is_dropped_ = true;
+  pieces_.Drop();
+}
+
+absl::Status RunAssembly::Add(ReceivedMessage message, uint64_t end,
+                              std::vector<ReceivedMessage>& runs) {
+  if (!has_begun_ && !is_dropped_ && run_ < end && !is_complete() &&
+      message.payload_bytes() == lengths_) {
+    runs.push_back(std::move(message));
+    ++run_;
+    Expect();
+    return absl::OkStatus();
+  }
+  for (const PayloadPlace& piece : message.places()) {
+    if (run_ >= end && !is_dropped_ && !is_complete()) {
+      return absl::OutOfRangeError(absl::StrCat("belongs to run ", run_,
+                                                ", although the result of "
+                                                "run ",
+                                                end - plan_.max_open_runs, " has not been sent"));
+    }
+    if (absl::Status status = AddPiece(message, piece, runs); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunAssembly::AddPiece(const ReceivedMessage& message, const PayloadPlace& piece,
+                                   std::vector<ReceivedMessage>& runs) {
+  absl::Status status;
+  if (!has_begun_ && !is_dropped_ && !is_complete()) {
+    status = pieces_.Allocate(pool_);
+    if (!status.ok()) Drop();
+  }
+  has_begun_ = true;
+  if (is_complete() || !pieces_.Add(message.slices(), piece)) {
+    return absl::OutOfRangeError("is more than is missing of the run");
+  }
+  if (!pieces_.complete()) return status;
+  if (!is_dropped_) runs.push_back(pieces_.Take());
+  ++run_;
+  Expect();
+  return status;
+}
+
+void RunAssembly::Expect() {
+  has_begun_ = false;
+  if (is_complete()) return;
+  lengths_ = plan_.LengthsOf(run_);
+  pieces_ = PayloadAssembly(lengths_);
+}
+
+}  // namespace opserve

@@ -1,0 +1,105 @@
+#include "server/execute/run_plan.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/flat_part.h"
+#include "kernels/validate.h"
+#include "server/execute/answer_queue.h"
+
+namespace opserve::testing {
+namespace {
+
+constexpr uint64_t kWindow = uint64_t{8} << 20;
+
+// IF of `count` elements: a byte and two FLOAT32 give a FLOAT32.
+std::shared_ptr<const Invocation> IfCall(uint32_t count) {
+  const std::vector<uint32_t> sizes = {count};
+  OperatorRequest request;
+  request.operator_name = "ELEMENT_WISE_IF";
+  for (const DataType type : {DataType::kUint8, DataType::kFloat32, DataType::kFloat32}) {
+    request.inputs.push_back({.data_type = static_cast<int>(type)});
+  }
+  request.payload_bytes = {count, 4ull * count, 4ull * count};
+  for (TensorDescView& input : request.inputs) input.sizes = sizes;
+  const ValidationResult result = Validate(request, {.max_tensor_bytes = UINT64_MAX});
+  for (const Violation& violation : result.violations) ADD_FAILURE() << violation.description;
+  return result.invocation;
+}
+
+// What every plan must keep to.
+void Check(const RunPlan& plan, uint64_t count, uint64_t wished, uint64_t window) {
+  SCOPED_TRACE(std::to_string(count) + " elements, " + std::to_string(wished) + " of " +
+               std::to_string(window));
+  uint64_t elements = 0;
+  std::vector<uint64_t> sums(3);
+  const uint64_t runs = plan.run_count();
+  for (uint64_t run = 0; run < runs; ++run) {
+    const std::vector<uint64_t> lengths = plan.LengthsOf(run);
+    const uint64_t in_run = plan.ElementsOf(run);
+    EXPECT_GT(in_run, 0u);
+    EXPECT_LE(in_run, plan.run_elements);
+    EXPECT_EQ(lengths, (std::vector<uint64_t>{in_run, 4 * in_run, 4 * in_run}));
+    elements += in_run;
+  }
+  EXPECT_EQ(elements, count);
+  EXPECT_EQ(plan.bytes(), 13 * count);
+  EXPECT_EQ(plan.run_bytes(), 13 * plan.run_elements);
+  EXPECT_GE(plan.max_open_runs, 1u);
+  if (plan.run_elements == 1) return;
+  EXPECT_LE(plan.held_bytes(), window);
+  EXPECT_LE(9 * plan.run_elements, kStreamPieceBytes);
+  EXPECT_TRUE(wished == 0 || 9 * plan.run_elements <= wished);
+  EXPECT_TRUE(runs <= 4 || plan.max_open_runs >= 4);
+}
+
+TEST(RunPlanTest, EveryElementIsInOneRunAndRunsFitIntoTheWindow) {
+  for (const uint32_t count : {1u, 63u, 64u, 65u, 100'000u, 131'072u, 2'000'001u}) {
+    const auto call = IfCall(count);
+    ASSERT_NE(call, nullptr);
+    for (const uint64_t wished : {0u, 900u, 9'000u, 524'288u, 1u << 30}) {
+      for (const uint64_t window : {uint64_t{4096}, uint64_t{1} << 20, kWindow}) {
+        Check(PlanRuns(*call, wished, window), count, wished, window);
+      }
+    }
+  }
+}
+
+TEST(RunPlanTest, ATensorMayHaveAsManyElementsAsThereCanBe) {
+  const RunPlan plan = PlanRuns(*IfCall(UINT32_MAX), 0, kWindow);
+  EXPECT_EQ(plan.element_count, UINT32_MAX);
+  EXPECT_EQ(plan.bytes(), 13ull * UINT32_MAX);
+  EXPECT_LE(plan.held_bytes(), kWindow);
+  const uint64_t last = plan.run_count() - 1;
+  EXPECT_EQ(last * plan.run_elements + plan.ElementsOf(last), UINT32_MAX);
+}
+
+TEST(RunPlanTest, ARunHasOneElementWhereNoMoreFit) {
+  const RunPlan plan = PlanRuns(*IfCall(10), 1, 1);
+  EXPECT_EQ(plan.run_elements, 1u);
+  EXPECT_EQ(plan.run_count(), 10u);
+  EXPECT_EQ(plan.max_open_runs, 1u);
+}
+
+TEST(RunPlanTest, WishedRunsAreOfWholeCacheLines) {
+  EXPECT_EQ(PlanRuns(*IfCall(100'000), 9 * 1000, kWindow).run_elements, 960u);
+  EXPECT_EQ(PlanRuns(*IfCall(100'000), 9 * 50, kWindow).run_elements, 50u);
+}
+
+TEST(RunPlanTest, APartHasThePlanAndTheBytesOfItsElements) {
+  const auto call = IfCall(1000);
+  ASSERT_TRUE(IsFlat(*call));
+  const Invocation part = PartOf(*call, 7);
+  EXPECT_TRUE(part.plan.is_packed());
+  EXPECT_EQ(part.plan.element_count, 7u);
+  EXPECT_EQ(part.plan.sizes[0], 7u);
+  EXPECT_EQ(part.input_bytes, (std::array<uint64_t, kMaxInputs>{7, 28, 28}));
+  EXPECT_EQ(part.output_bytes, 28u);
+  EXPECT_EQ(call->output_bytes, 4000u);
+}
+
+}  // namespace
+}  // namespace opserve::testing
