@@ -7,7 +7,8 @@
 namespace opserve::cli {
 
 void AddServer(Verb verb, ServerArguments& server) {
-  verb.AddOption("--address", "ADDRESS", TakeAny(server.address), "Server, host:port or unix:/path",
+  verb.AddOption("--address", "ADDRESS", TakeAny(server.address),
+                 "Server, host:port or unix:/path; several with commas between",
                  {.default_value = server.address, .environment = "OPSERVE_ADDRESS"});
   verb.AddOption("--timeout", "DURATION", TakeDuration(server.timeout),
                  "Longest time for a call, retries included, such as 500ms or 10s",
