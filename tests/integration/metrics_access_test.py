@@ -123,7 +123,7 @@ class MetricsAccess(unittest.TestCase):
         address = metrics_address(self.with_tls("--tls-client-ca", self.folder / "ca.pem"))
         self.assertEqual(get(address, context=self.client("client"))[0], 200)
         # Proven, but with no role; and not proven at all.
-        self.assertEqual(get(address, context=self.client("server"))[0], 401)
+        self.assertEqual(get(address, context=self.client("server"))[0], 403)
         for certificate in (None, "other"):
             with self.assertRaises((OSError, http.client.HTTPException)):
                 get(address, token=self.tokens["scraper"], context=self.client(certificate))

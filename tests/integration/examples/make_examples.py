@@ -67,7 +67,8 @@ def names_for(code):
 
 
 def test_of(name, code):
-    code = code.replace("gpu-host:50051", "unix:SOCKET").replace('"unix:SOCKET"', "address_")
+    for target in ("gpu-host:50051", "dns:///farm:50051"):
+        code = code.replace(target, "unix:SOCKET").replace('"unix:SOCKET"', "address_")
     code = re.sub(r"^#include .*\n", "", code, flags=re.M)  # the fixture has it
     results = re.findall(r"^(?:auto|absl::StatusOr<.*>)\s+(\w+) =", code, re.M)
     checks = "" if re.search(r"^return", code, re.M) else "".join(
