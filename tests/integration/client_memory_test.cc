@@ -136,6 +136,9 @@ class StuckServer {
 };
 
 constexpr uint32_t kBytes = 64u << 20;
+
+// For streams: an offer is short, and would move.
+constexpr uint64_t kNothingIsOffered = UINT64_MAX;
 // Long enough for a busy machine to connect and to fill the socket.
 constexpr absl::Duration kTimeout = absl::Milliseconds(700);
 // Far more than any call here may take beyond its deadline, and less than what nobody ends.
@@ -286,7 +289,8 @@ TEST(ClientMemoryTest, AStreamThatDoesNotMoveIsGivenUp) {
   const auto client = Connect(server.target());
   for (int i = 1; i <= 2; ++i) {
     ExpectNewConnection(server, i, [&](absl::Duration timeout) {
-      const auto stream = client->OpenStream({.max_bytes_in_flight = kBytes});
+      const auto stream = client->OpenStream(
+          {.pipelined_from_bytes = kNothingIsOffered, .max_bytes_in_flight = kBytes});
       if (!stream.ok()) return stream.status();
       std::future<absl::Status> stuck = SubmitAndFree(**stream, timeout);
       while (server.CountUsed() < i && !IsReady(stuck, absl::ZeroDuration())) {
@@ -304,7 +308,8 @@ TEST(ClientMemoryTest, AStreamThatDoesNotMoveIsGivenUp) {
 TEST(ClientMemoryTest, TheDeadlineOfAStreamFreesItsMemory) {
   const StuckServer server(StuckServer::Greeting::kHttp2);
   const auto client = Connect(server.target());
-  const auto stream = client->OpenStream({.timeout = kTimeout});
+  const auto stream =
+      client->OpenStream({.pipelined_from_bytes = kNothingIsOffered, .timeout = kTimeout});
   ASSERT_TRUE(stream.ok()) << stream.status();
   std::future<absl::Status> status = SubmitAndFree(**stream);
   ASSERT_EQ(status.wait_for(absl::ToChronoSeconds(kLimit)), std::future_status::ready);
@@ -314,7 +319,8 @@ TEST(ClientMemoryTest, TheDeadlineOfAStreamFreesItsMemory) {
 TEST(ClientMemoryTest, AStreamMayGoWhileItsPeerDoesNotRead) {
   const StuckServer server(StuckServer::Greeting::kHttp2);
   auto client = Connect(server.target());
-  auto stream = client->OpenStream({.finish_timeout = kTimeout});
+  auto stream =
+      client->OpenStream({.pipelined_from_bytes = kNothingIsOffered, .finish_timeout = kTimeout});
   ASSERT_TRUE(stream.ok()) << stream.status();
   std::future<absl::Status> status = SubmitAndFree(**stream);
   const absl::Time start = absl::Now();
