@@ -11,6 +11,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,6 +34,7 @@ struct Settings {
   int max_attempts = 5;
   uint64_t max_backoff_ms = 5000;
   bool in_place = false;
+  size_t hosts = 1;
 };
 
 // Thread-safe.
@@ -133,6 +135,20 @@ bool MayHaveRun(const absl::Status& status) {
          !absl::StartsWith(status.message(), "connections to all backends failing");
 }
 
+// Makes tensors until so many hosts have had one: one that is not connected yet has no turn.
+void AwaitHosts(Client& client, size_t count, Outcomes& outcomes) {
+  const std::vector<float> zero = {0};
+  std::set<std::string> hosts;
+  while (hosts.size() < count) {
+    const absl::StatusOr<TensorLease> tensor =
+        client.CreateTensor(TensorView::Of<float>(zero, {1}));
+    if (!tensor.ok()) return outcomes.AddFailure(tensor.status());
+    hosts.insert(std::string(HostOf(tensor->handle.id)));
+    const auto deleted = client.DeleteTensors({tensor->handle});
+    if (!deleted.ok()) return outcomes.AddFailure(deleted.status());
+  }
+}
+
 // Adds one to a tensor until `stops`, then tells what is there.
 void AddInPlace(Client& client, const std::atomic<bool>& stops, Outcomes& outcomes) {
   const std::vector<float> zero = {0};
@@ -174,6 +190,7 @@ int Run(const Settings& settings) {
   Outcomes outcomes;
   std::atomic<bool> stops = false;
   Gate gate;
+  if (settings.in_place) AwaitHosts(**client, settings.hosts, outcomes);
   std::vector<std::thread> threads;
   threads.reserve(settings.threads);
   for (int t = 0; t < settings.threads; ++t) {
@@ -212,6 +229,7 @@ int main(int argc, char** argv) {
   app.add_option("--max-attempts", settings.max_attempts);
   app.add_option("--max-backoff-ms", settings.max_backoff_ms);
   app.add_flag("--in-place", settings.in_place);
+  app.add_option("--hosts", settings.hosts, "Hosts that are to be there before --in-place begins");
   CLI11_PARSE(app, argc, argv);
   return opserve::host_load::Run(settings);
 }

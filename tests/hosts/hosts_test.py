@@ -165,7 +165,7 @@ class FaultCases:
         self.finish(load)
 
     def test_calls_in_place_run_once_or_not_at_all_at_a_host_that_is_cut_off(self):
-        load = self.load(self.target(), "--in-place", "--threads=6", "--keepalive-timeout-ms=1000")
+        load = self.load(self.target(), "--in-place", "--threads=6", "--hosts=3", "--keepalive-timeout-ms=1000")
         host = self.hosts[1]
         self.await_answers(host, 50)
         host.cut()
