@@ -5,9 +5,6 @@
 //   opcalls --check FILE   compare the header with FILE; exit code 1 if they differ
 
 #include <algorithm>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -17,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "kernels/op_table.h"
+#include "kernels/tools/written_file.h"
 
 namespace opserve {
 namespace {
@@ -338,23 +336,9 @@ std::string Header() {
   return header + kTail;
 }
 
-int Check(const char* path) {
-  std::ifstream file(path);
-  const std::string found((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (found == Header()) return 0;
-  std::cerr << "opcalls: " << path << " differs from the operator table; run 'make ops'\n";
-  return 1;
-}
-
 }  // namespace
 }  // namespace opserve
 
 int main(int argc, char** argv) {
-  if (argc == 3 && absl::string_view(argv[1]) == "--check") return opserve::Check(argv[2]);
-  if (argc != 1) {
-    std::cerr << "usage: opcalls [--check FILE]\n";
-    return 2;
-  }
-  std::cout << opserve::Header();
-  return 0;
+  return opserve::PrintOrCheck(argc, argv, "opcalls", "ops", opserve::Header());
 }

@@ -3,9 +3,6 @@
 //   opdoc                print the page
 //   opdoc --check FILE   compare the page with FILE; exit code 1 if they differ
 
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -13,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/hlsl/blobs.h"
 #include "kernels/op_table.h"
+#include "kernels/tools/written_file.h"
 
 namespace opserve {
 namespace {
@@ -195,23 +193,9 @@ std::string Page() {
   return page;
 }
 
-int Check(const char* path) {
-  std::ifstream file(path);
-  const std::string found((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (found == Page()) return 0;
-  std::cerr << "opdoc: " << path << " differs from the operator table; run 'make docs'\n";
-  return 1;
-}
-
 }  // namespace
 }  // namespace opserve
 
 int main(int argc, char** argv) {
-  if (argc == 3 && absl::string_view(argv[1]) == "--check") return opserve::Check(argv[2]);
-  if (argc != 1) {
-    std::cerr << "usage: opdoc [--check FILE]\n";
-    return 2;
-  }
-  std::cout << opserve::Page();
-  return 0;
+  return opserve::PrintOrCheck(argc, argv, "opdoc", "docs", opserve::Page());
 }
