@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kSharedBytes = 8192;
 constexpr uint64_t kMaxFileBytes = 1 << 15;
-constexpr RegionLimits kRegionLimits = {.max_bytes = 1 << 15, .max_regions = 4};
+const RegionLimits kRegionLimits = {.max_bytes = 1 << 15, .max_regions = 4};
 
 UniqueFd ReadOnly(const UniqueFd& fd) {
   return UniqueFd(open(absl::StrCat("/proc/self/fd/", fd.get()).c_str(), O_RDONLY | O_CLOEXEC));

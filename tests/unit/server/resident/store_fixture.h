@@ -41,12 +41,12 @@ inline constexpr uint32_t kKiB = 1024;
 class TensorStoreTest : public ::testing::Test {
  protected:
   // Room for two tensors of 512 KiB of a client, and for three of all.
-  static constexpr TensorLimits kLimits{.max_bytes_per_client = 2 * TensorCharge(512 * kKiB),
-                                        .max_bytes = 3 * TensorCharge(512 * kKiB),
-                                        .max_tensors_per_client = 5,
-                                        .max_tensors = 8,
-                                        .default_ttl = std::chrono::seconds(10),
-                                        .max_ttl = std::chrono::seconds(100)};
+  static inline const TensorLimits kLimits{.max_bytes_per_client = 2 * TensorCharge(512 * kKiB),
+                                           .max_bytes = 3 * TensorCharge(512 * kKiB),
+                                           .max_tensors_per_client = 5,
+                                           .max_tensors = 8,
+                                           .default_ttl = std::chrono::seconds(10),
+                                           .max_ttl = std::chrono::seconds(100)};
 
   std::string Create(const std::string& client, const NewTensor& tensor) {
     const auto created = store_.Create(client, tensor);
