@@ -214,7 +214,8 @@ def build_and_use(options, folder):
     for name, rest in instructions(options.dockerfile.read_text(encoding="utf-8")):
         image.carry_out(name, rest)
     use(image.stage)
-    size = run(["du", "-sxm", image.stage.root], stdout=subprocess.PIPE, text=True).split()[0]
+    # The cache is mounted there, and not the image's.
+    size = run(["du", "-sxm", "--exclude=ccache", image.stage.root], stdout=subprocess.PIPE, text=True).split()[0]
     say(f"the image is built, serves and stops; its files take {size} MiB")
 
 
