@@ -16,10 +16,6 @@ constexpr size_t kMaxNameBytes = 256;
 // Numbers of owners that no connection to the socket of regions has: those count from 1.
 constexpr uint64_t kFirstOwner = uint64_t{1} << 63;
 
-absl::Status NotTaken(absl::string_view why) {
-  return MakeError(ErrorReason::POSIX_SHARED_MEMORY_OFF, why);
-}
-
 }  // namespace
 
 SystemMemory::~SystemMemory() {
@@ -37,15 +33,11 @@ RegionOwner SystemMemory::OwnerOf(uid_t user) {
 
 absl::Status SystemMemory::Register(const Caller& caller,
                                     const inference::SystemSharedMemoryRegisterRequest& request) {
-  if (!takes_names_) {
-    return NotTaken(
-        "This server takes no POSIX shared memory by name; the option "
-        "--posix-shared-memory allows it.");
-  }
+  if (!takes_names_) return SegmentsOffError();
   if (!caller.user()) {
-    return NotTaken(
-        "Memory of this machine is registered over a socket file (unix:/path), which "
-        "tells the server whose right to it counts; this call came another way.");
+    return MakeError(ErrorReason::POSIX_SHARED_MEMORY_OFF,
+                     "Memory of this machine is registered over a socket file (unix:/path), which "
+                     "tells the server whose right to it counts; this call came another way.");
   }
   if (request.name().empty() || request.name().size() > kMaxNameBytes) {
     return MakeViolationError(

@@ -79,6 +79,12 @@ absl::Status CheckSegmentName(const std::string& name) {
                    " further printable ASCII characters other than '/'."));
 }
 
+absl::Status SegmentsOffError() {
+  return MakeError(ErrorReason::POSIX_SHARED_MEMORY_OFF,
+                   "This server takes no POSIX shared memory by name; the option "
+                   "--posix-shared-memory allows it.");
+}
+
 absl::StatusOr<UniqueFd> OpenSegment(const std::string& name, const Peer& peer) {
   if (absl::Status status = CheckSegmentName(name); !status.ok()) return status;
   // Without O_NONBLOCK, whoever has a lease on the file could hold up its opening. Links are not

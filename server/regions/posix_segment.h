@@ -41,6 +41,10 @@ bool MayReadAndWrite(const Peer& peer, const struct stat& file);
 // most kMaxSegmentNameBytes bytes in all.
 absl::Status CheckSegmentName(const std::string& name);
 
+// The error of a request that names a segment where the server takes none by name:
+// POSIX_SHARED_MEMORY_OFF.
+absl::Status SegmentsOffError();
+
 // Opens a segment for reading and writing, for `peer`; waits for nobody. INVALID_REQUEST where the
 // name is none. The same, with one text for all causes, where there is no such segment, where
 // `peer` or this process may not use it, and where it is something else: who has no right to a name

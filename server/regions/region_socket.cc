@@ -40,11 +40,7 @@ absl::StatusOr<std::string> Register(RegionTable& table, const RegionOwner& owne
                                      const std::optional<Peer>& peer,
                                      const v1::RegisterRegion& what, const Packet& packet) {
   if (!what.has_name()) return table.Add(owner, packet.descriptors.front(), what.bytes());
-  if (!peer) {
-    return MakeError(ErrorReason::POSIX_SHARED_MEMORY_OFF,
-                     "This server takes no POSIX shared memory by name; the option "
-                     "--posix-shared-memory allows it.");
-  }
+  if (!peer) return SegmentsOffError();
   const auto segment = OpenSegment(what.name(), *peer);
   if (!segment.ok()) return segment.status();
   return table.Add(owner, *segment, what.bytes(), RegionMemory::kSegment);
