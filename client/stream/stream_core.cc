@@ -133,7 +133,9 @@ absl::Status StreamCore::Take(grpc::ByteBuffer& bytes) {
 absl::StatusOr<bool> StreamCore::TakeTerms(const RequestPtr& request,
                                            const v1::ExecuteStreamResponse& header) {
   const bool is_error = !header.error().empty();
-  const bool are_terms = header.has_pipeline() && !is_error;
+  // Most messages are results, and about no offer.
+  if (!is_error && !header.has_pipeline()) return false;
+  const bool are_terms = !is_error;
   const MutexLock lock(mutex_);
   // Only a server that does not know offers refuses one without a word about it.
   const bool is_unknown = is_error && !header.has_pipeline() && request->pieces.awaits_terms();
