@@ -105,7 +105,8 @@ class FaultCases:
     SPARES_SLOW_HOSTS = True
 
     def test_hosts_get_equal_shares_and_each_call_runs_once(self):
-        load = self.load(self.target())
+        # With more callers a host that is slow for a moment, as any may be on a busy machine, is left out for that long.
+        load = self.load(self.target(), "--threads=2")
         farm.wait_until(lambda: min(self.farm.answered()) > 0, "all hosts answer")
         begun = load.pause()["right"]
         before = self.farm.answered()
