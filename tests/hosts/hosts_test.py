@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 import farm
-from farm import required
+from required import skip_without
 
 OPTIONS = None
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -272,7 +272,7 @@ def main():
     OPTIONS = parser.parse_args()
     for proxy in {"haproxy", "nginx"}.intersection(OPTIONS.target):
         if shutil.which(proxy, path=PROXY_PATH) is None:
-            required.skip_without(proxy, f"{proxy} is not installed")
+            skip_without(proxy, f"{proxy} is not installed")
     farm.enter_namespaces()
     suite = unittest.TestSuite()
     for target in OPTIONS.target:
