@@ -92,6 +92,12 @@ bench: packages ## Measure kernels against memcpy, batches, placement, and ONNX 
 	@$(RELEASE)/bin/bench_pool
 	@$(MAKE) bench-onnx
 
+.PHONY: bench-kernels
+bench-kernels: packages ## Measure the kernels alone, or count their instructions (ARGS='--instructions')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/bench_kernels
+	@$(RELEASE)/bin/bench_kernels $(ARGS)
+
 .PHONY: bench-onnx
 bench-onnx: packages ## Measure the kernels side by side with ONNX Runtime
 	@deploy/setup.sh bench
