@@ -26,9 +26,10 @@ SOAK_ROUNDS ?= 20
 
 RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
+WINDOWS_PROGRAMS := build/windows-programs
 # What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
 SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all tests/gpu/all
-UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts
+UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # What these compute is looked at, and nothing else that others do not do: the values of GPU kernels, shells'
 # completion.
 UNSANITIZED_TESTS := ^cli_completion_test$$|^gpu_exhaustive_test$$
@@ -146,6 +147,12 @@ hosts: packages ## Run clients of several hosts that fail, directly and behind H
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/opserve bin/host_load
 	@$(PYTHON) tests/hosts/hosts_test.py --bin $(RELEASE)/bin --all command list name haproxy nginx
+
+.PHONY: ray
+ray: wheel ## Run 10,000 tasks on three nodes of Ray's with servers, one node killed half-way (ARGS='--tasks 1000')
+	@deploy/setup.sh peers
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server
+	@$(PYTHON) tests/ray/ray_test.py --build $(RELEASE) $(ARGS)
 
 .PHONY: bench-proxies
 bench-proxies: packages ## Measure what HAProxy and nginx before three hosts cost (ARGS='--seconds 5')
@@ -277,6 +284,34 @@ windows: ## Build the Direct3D 12 layer for Windows, and test it under Wine
 	@$(MAKE) build/windows/build.ninja
 	@ninja -C build/windows -j $(JOBS) tests/windows/all
 	@ctest --test-dir build/windows --output-on-failure $(ARGS)
+	@echo 'windows: the programs for Windows are built and tested by make windows-programs, after make windows-sysroot'
+
+.PHONY: windows-sysroot
+windows-sysroot: ## Build the libraries that programs for Windows need (20 to 40 minutes, once)
+	@deploy/setup.sh build windows windows-sysroot
+	@deploy/windows/make-sysroot.sh
+
+# CMake runs each time, because the sysroot may be another one.
+.PHONY: windows-build
+windows-build: packages
+	@deploy/setup.sh windows
+	@mkdir -p build
+	@sysroot=$$(deploy/windows/make-sysroot.sh --check); \
+	cmake --preset windows -B $(WINDOWS_PROGRAMS) -Wno-dev -DOPSERVE_WINDOWS_SYSROOT="$$sysroot" \
+	  $(CMAKE_ARGS) >build/windows-programs.log 2>&1 || \
+	  { cat build/windows-programs.log >&2; exit 1; }
+	@ninja -C $(WINDOWS_PROGRAMS) -j $(JOBS) bin/opserve-server.exe bin/opserve.exe
+
+.PHONY: windows-programs
+windows-programs: windows-build ## Build server, command and client library for Windows, and test them under Wine
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve
+	@ninja -C $(WINDOWS_PROGRAMS) -j $(JOBS) tests/windows/all
+	@ctest --test-dir $(WINDOWS_PROGRAMS) --output-on-failure $(ARGS)
+
+.PHONY: windows-bundle
+windows-bundle: windows-build ## Pack the programs for Windows into build/opserve-VERSION-windows-x86_64.zip
+	@deploy/windows/make-bundle.sh $(WINDOWS_PROGRAMS) build
 
 .PHONY: install
 install: packages ## Install programs, library and headers below PREFIX
