@@ -26,6 +26,7 @@ SOAK_ROUNDS ?= 20
 
 RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
+WINDOWS_PROGRAMS := build/windows-programs
 # What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
 SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all tests/gpu/all
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
@@ -91,6 +92,12 @@ bench: packages ## Measure kernels against memcpy, batches, placement, and ONNX 
 	@$(RELEASE)/bin/bench_kernels $(ARGS)
 	@$(RELEASE)/bin/bench_pool
 	@$(MAKE) bench-onnx
+
+.PHONY: bench-kernels
+bench-kernels: packages ## Measure the kernels alone, or count their instructions (ARGS='--instructions')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/bench_kernels
+	@$(RELEASE)/bin/bench_kernels $(ARGS)
 
 .PHONY: bench-onnx
 bench-onnx: packages ## Measure the kernels side by side with ONNX Runtime
@@ -277,6 +284,34 @@ windows: ## Build the Direct3D 12 layer for Windows, and test it under Wine
 	@$(MAKE) build/windows/build.ninja
 	@ninja -C build/windows -j $(JOBS) tests/windows/all
 	@ctest --test-dir build/windows --output-on-failure $(ARGS)
+	@echo 'windows: the programs for Windows are built and tested by make windows-programs, after make windows-sysroot'
+
+.PHONY: windows-sysroot
+windows-sysroot: ## Build the libraries that programs for Windows need (20 to 40 minutes, once)
+	@deploy/setup.sh build windows windows-sysroot
+	@deploy/windows/make-sysroot.sh
+
+# CMake runs each time, because the sysroot may be another one.
+.PHONY: windows-build
+windows-build: packages
+	@deploy/setup.sh windows
+	@mkdir -p build
+	@sysroot=$$(deploy/windows/make-sysroot.sh --check); \
+	cmake --preset windows -B $(WINDOWS_PROGRAMS) -Wno-dev -DOPSERVE_WINDOWS_SYSROOT="$$sysroot" \
+	  $(CMAKE_ARGS) >build/windows-programs.log 2>&1 || \
+	  { cat build/windows-programs.log >&2; exit 1; }
+	@ninja -C $(WINDOWS_PROGRAMS) -j $(JOBS) bin/opserve-server.exe bin/opserve.exe
+
+.PHONY: windows-programs
+windows-programs: windows-build ## Build server, command and client library for Windows, and test them under Wine
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve
+	@ninja -C $(WINDOWS_PROGRAMS) -j $(JOBS) tests/windows/all
+	@ctest --test-dir $(WINDOWS_PROGRAMS) --output-on-failure $(ARGS)
+
+.PHONY: windows-bundle
+windows-bundle: windows-build ## Pack the programs for Windows into build/opserve-VERSION-windows-x86_64.zip
+	@deploy/windows/make-bundle.sh $(WINDOWS_PROGRAMS) build
 
 .PHONY: install
 install: packages ## Install programs, library and headers below PREFIX

@@ -18,6 +18,8 @@
 #   python   what the Python package is built from and tested with, in .venv: nanobind, scikit-build-core, pytest, mypy
 #            (goes on without where pip cannot install it)
 #   windows  the cross compiler for Windows, Wine, and the sources of Abseil in build/windows
+#   windows-sysroot
+#            what builds the libraries of programs for Windows (deploy/windows/make-sysroot.sh)
 #   image    what `make check-image` uses
 #   runtime  the shared libraries that the programs link, for run-time images
 #   gpu      those that they load for GPUs, beside the GPU's own Vulkan driver
@@ -44,8 +46,10 @@ declare -A packages_of=(
   [bench]="python3 python3-matplotlib python3-venv"
   [python]="python3-dev python3-numpy python3-venv"
   # dpkg-dev unpacks the sources; the last line is Wine with a display and a Vulkan driver.
-  [windows]="ccache cmake directx-headers-dev dpkg-dev g++-mingw-w64-x86-64-posix googletest libz-mingw-w64-dev ninja-build
-    libgl1-mesa-dri libvulkan1 mesa-vulkan-drivers wine wine64 xauth xvfb"
+  [windows]="ccache cmake directx-headers-dev dpkg-dev g++-mingw-w64-x86-64-posix googletest libz-mingw-w64-dev ninja-build python3 python3-numpy
+    libgl1-mesa-dri libvulkan1 mesa-vulkan-drivers wine wine64 xauth xvfb zip"
+  [windows-sysroot]="cmake dpkg-dev g++-mingw-w64-x86-64-posix libz-mingw-w64-dev make ninja-build patch perl protobuf-compiler
+    protobuf-compiler-grpc python3-six unicode-data"
   [image]="debootstrap git python3"
   [gpu]="libvkd3d1 libvulkan1"
   # What opserve-server and opserve link; deploy/check-image-packages.sh compares it with them.

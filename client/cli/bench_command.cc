@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +12,7 @@
 #include "client/cli/bench_call.h"
 #include "client/cli/call_streams.h"
 #include "client/cli/commands.h"
+#include "client/cli/interrupt.h"
 #include "client/cli/load_generator.h"
 #include "client/cli/report.h"
 
@@ -25,16 +25,8 @@ constexpr int kHistogramRows = 12;
 constexpr int kHistogramWidth = 40;
 constexpr double kPercentiles[] = {50, 90, 95, 99, 99.9};
 
+// Ctrl-C ends the measurement early.
 std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
-
-// Makes Ctrl-C end the measurement early; a second one ends the program.
-void CatchInterrupt() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
-}
 
 // What was measured, in the units that are shown.
 struct Figures {
@@ -186,7 +178,7 @@ LoadResult Measure(const BenchArguments& arguments, Client& client, CallStreams&
                    const OperatorCall& call, BenchAnswers& answers, const Terminal& terminal) {
   // Retries would hide errors, which are part of the result.
   const CallOptions options = {.timeout = {}, .retry = RetryPolicy{.max_attempts = 1}};
-  CatchInterrupt();
+  CatchInterrupt(interrupted);
   const auto run = [&] {
     ExecutionInfo info;
     const absl::StatusOr<Tensor> output =

@@ -5,8 +5,6 @@
 #ifndef OPSERVE_CLIENT_CLI_CHILD_PROCESS_H_
 #define OPSERVE_CLIENT_CLI_CHILD_PROCESS_H_
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,9 +34,9 @@ class ChildProcess {
   absl::StatusOr<int> Wait();
 
  private:
-  ChildProcess(pid_t process, int descriptor) : process_(process), descriptor_(descriptor) {}
+  ChildProcess(int process, int descriptor) : process_(process), descriptor_(descriptor) {}
 
-  const pid_t process_;
+  const int process_;
   const int descriptor_;
   bool has_ended_ = false;
 };

@@ -1,7 +1,5 @@
 #include "client/cli/terminal.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/cell_lines.h"
+#include "client/cli/console.h"
 
 namespace opserve::cli {
 namespace {
@@ -29,7 +28,7 @@ std::string Terminal::Styled(Style style, absl::string_view text) const {
 
 Terminal StandardTerminal() {
   const char* no_color = std::getenv("NO_COLOR");
-  return {std::cout, std::cerr, isatty(STDOUT_FILENO) == 1, isatty(STDERR_FILENO) == 1,
+  return {std::cout, std::cerr, IsConsole(1), IsConsole(2),
           no_color != nullptr && *no_color != '\0'};
 }
 

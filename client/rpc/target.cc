@@ -1,8 +1,5 @@
 #include "client/rpc/target.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <string>
 
@@ -14,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "client/base/status_details.h"
 #include "opserve/errors.h"
+#include "proto/base/system_sockets.h"
 
 namespace opserve::client_internal {
 namespace {

@@ -21,11 +21,18 @@ target_compile_options(opserve_warnings INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety;-Wthread-safety-beta>)
 
-# opserve_library(NAME SRCS ... DEPS ... [PRIVATE_DEPS ...])
-# A static library opserve_NAME, also known as opserve::NAME. Includes are relative to the root.
+# opserve_library(NAME SRCS ... [PER_SYSTEM ...] DEPS ... [PRIVATE_DEPS ...])
+# A static library opserve_NAME, also known as opserve::NAME. Includes are relative to the root. What
+# files of PER_SYSTEM do takes other functions on Windows: there the file beside each is compiled in its place
+# whose name ends in _windows.
 function(opserve_library NAME)
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
-  add_library(opserve_${NAME} STATIC ${ARG_SRCS})
+  cmake_parse_arguments(ARG "" "" "SRCS;PER_SYSTEM;DEPS;PRIVATE_DEPS" ${ARGN})
+  if(WIN32)
+    list(TRANSFORM ARG_PER_SYSTEM REPLACE "\\.cc$" "_windows.cc")
+    # windows.h and its macros are for these alone.
+    set_source_files_properties(${ARG_PER_SYSTEM} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+  add_library(opserve_${NAME} STATIC ${ARG_SRCS} ${ARG_PER_SYSTEM})
   add_library(opserve::${NAME} ALIAS opserve_${NAME})
   target_include_directories(opserve_${NAME} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
   target_link_libraries(opserve_${NAME}

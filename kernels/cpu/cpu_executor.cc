@@ -1,7 +1,6 @@
 #include "kernels/cpu/cpu_executor.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <numeric>
 
 #include "kernels/cpu/bound_kernel.h"
+#include "kernels/cpu/cache_size.h"
 #include "kernels/cpu/chain.h"
 #include "kernels/cpu/piece_walk.h"
 #include "kernels/cpu/row_walk.h"
@@ -38,10 +38,9 @@ constexpr uint64_t kMaxRowScratch = uint64_t{64} << 20;
 
 // Bytes read and written from which on results would not stay in the last-level cache anyway.
 uint64_t StreamingThreshold() {
-  constexpr long kLeast = 8l << 20;
-  constexpr long kMost = 64l << 20;
-  const long last_level_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return static_cast<uint64_t>(std::clamp(last_level_cache, kLeast, kMost));
+  constexpr uint64_t kLeast = uint64_t{8} << 20;
+  constexpr uint64_t kMost = uint64_t{64} << 20;
+  return std::clamp(LastLevelCacheBytes(), kLeast, kMost);
 }
 
 // Bytes per element of the inputs, then of the output.

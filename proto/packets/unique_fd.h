@@ -1,15 +1,17 @@
 // File: proto/packets/unique_fd.h
 //
-// A file descriptor that closes itself.
+// A file descriptor that closes itself. On Windows, where only sockets have numbers that are shared
+// like this, it is a socket.
 
 #ifndef OPSERVE_PROTO_PACKETS_UNIQUE_FD_H_
 #define OPSERVE_PROTO_PACKETS_UNIQUE_FD_H_
 
-#include <unistd.h>
-
 #include <utility>
 
 namespace opserve {
+
+// Closes a descriptor, which is not negative. Safe to use from any thread.
+void CloseDescriptor(int fd);
 
 // Owns a file descriptor, or none. Not thread-safe.
 class UniqueFd {
@@ -23,7 +25,7 @@ class UniqueFd {
     return *this;
   }
   ~UniqueFd() {
-    if (fd_ >= 0) close(fd_);
+    if (fd_ >= 0) CloseDescriptor(fd_);
   }
 
   // -1 where there is none.

@@ -74,7 +74,7 @@ std::shared_ptr<const AccessGrant> AccessControl::GrantOf(const PeerIdentity& pe
   return policy_.Get()->GrantOf({"", "", peer});
 }
 
-absl::Status AccessControl::CheckUser(uid_t uid, Role role) const {
+absl::Status AccessControl::CheckUser(UserId uid, Role role) const {
   const CallerFacts facts = {"", "", PeerOfUser(uid)};
   return Caller(facts.Identity(), "", policy_.Get()->GrantOf(facts)).Check(role);
 }

@@ -5,8 +5,6 @@
 #ifndef OPSERVE_SERVER_ACCESS_ACCESS_CONTROL_H_
 #define OPSERVE_SERVER_ACCESS_ACCESS_CONTROL_H_
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
 
@@ -20,6 +18,7 @@
 #include "server/access/token_lookup.h"
 #include "server/base/log.h"
 #include "server/base/published.h"
+#include "server/base/user_id.h"
 #include "server/base/watched_files.h"
 
 namespace opserve {
@@ -55,7 +54,7 @@ class AccessControl {
   std::shared_ptr<const AccessGrant> GrantOf(const PeerIdentity& peer) const;
 
   // OK where the user of this machine has `role`; else as Caller::Check.
-  absl::Status CheckUser(uid_t uid, Role role) const;
+  absl::Status CheckUser(UserId uid, Role role) const;
 
   // Whether there is any file that may change.
   bool has_files() const { return policy_files_.has_files() || tokens_files_.has_files(); }

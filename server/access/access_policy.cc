@@ -1,7 +1,5 @@
 #include "server/access/access_policy.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>

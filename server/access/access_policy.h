@@ -5,9 +5,6 @@
 #ifndef OPSERVE_SERVER_ACCESS_ACCESS_POLICY_H_
 #define OPSERVE_SERVER_ACCESS_ACCESS_POLICY_H_
 
-#include <netinet/in.h>
-#include <sys/types.h>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,8 +12,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "proto/base/system_sockets.h"
 #include "server/access/call_proof.h"
 #include "server/access/caller.h"
+#include "server/base/user_id.h"
 
 namespace opserve {
 
@@ -43,7 +42,7 @@ class CallerPattern {
   // Of the name.
   std::string glob_;
   // nullopt: every user.
-  std::optional<uid_t> uid_;
+  std::optional<UserId> uid_;
   // The first `prefix_bits_` bits of an IPv6 address, of an IPv4 address as the one that it is
   // mapped to.
   in6_addr prefix_ = {};

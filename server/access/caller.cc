@@ -30,7 +30,7 @@ const std::shared_ptr<const AccessGrant>& FullGrant() {
 }
 
 Caller::Caller(std::string identity, absl::string_view name,
-               std::shared_ptr<const AccessGrant> grant, std::optional<uid_t> user)
+               std::shared_ptr<const AccessGrant> grant, std::optional<UserId> user)
     : client_(std::move(identity)),
       proven_bytes_(client_.size()),
       grant_(std::move(grant)),

@@ -5,8 +5,6 @@
 #ifndef OPSERVE_SERVER_ACCESS_CALLER_H_
 #define OPSERVE_SERVER_ACCESS_CALLER_H_
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "server/access/role.h"
 #include "server/admission/admission.h"
+#include "server/base/user_id.h"
 
 namespace opserve {
 
@@ -74,7 +73,7 @@ class Caller {
   Caller() = default;
   // `name` must be empty or valid; `grant` must be there. `user`: see user().
   Caller(std::string identity, absl::string_view name, std::shared_ptr<const AccessGrant> grant,
-         std::optional<uid_t> user = std::nullopt);
+         std::optional<UserId> user = std::nullopt);
 
   // Both live as long as the caller; the name is empty where he gave none.
   absl::string_view identity() const { return absl::string_view(client_).substr(0, proven_bytes_); }
@@ -88,7 +87,7 @@ class Caller {
 
   // The user of this machine who connected to a socket file, whatever else the caller has proven;
   // nullopt where the call came in another way.
-  std::optional<uid_t> user() const { return user_; }
+  std::optional<UserId> user() const { return user_; }
 
   // Not where nobody calls.
   const AccessGrant& grant() const { return *grant_; }
@@ -104,7 +103,7 @@ class Caller {
   std::string client_;
   size_t proven_bytes_ = 0;
   std::shared_ptr<const AccessGrant> grant_;
-  std::optional<uid_t> user_;
+  std::optional<UserId> user_;
 };
 
 }  // namespace opserve

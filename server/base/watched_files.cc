@@ -1,26 +1,16 @@
 #include "server/base/watched_files.h"
 
-#include <sys/stat.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace opserve {
-namespace {
-
-int64_t Nanoseconds(const timespec& time) {
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-}  // namespace
-
 WatchedFiles::WatchedFiles(const Events& events, const std::vector<std::string>& paths, Read read,
                            Logger& logger)
     : events_(events), read_(std::move(read)), logger_(logger) {
   for (const std::string& path : paths) {
-    if (!path.empty()) files_.push_back({path, Look(path)});
+    if (!path.empty()) files_.push_back({path, StateOfFile(path)});
   }
 }
 
@@ -42,17 +32,10 @@ void WatchedFiles::ReadChanged() {
   if (HaveChanged()) Reload().IgnoreError();
 }
 
-WatchedFiles::State WatchedFiles::Look(const std::string& path) {
-  struct stat file = {};
-  if (stat(path.c_str(), &file) != 0) return {};
-  return {file.st_dev, file.st_ino, file.st_size, Nanoseconds(file.st_ctim),
-          Nanoseconds(file.st_mtim)};
-}
-
 bool WatchedFiles::HaveChanged() {
   bool have_changed = false;
   for (File& file : files_) {
-    const State before = std::exchange(file.seen, Look(file.path));
+    const FileState before = std::exchange(file.seen, StateOfFile(file.path));
     have_changed = have_changed || before != file.seen;
   }
   return have_changed;

@@ -5,15 +5,13 @@
 #ifndef OPSERVE_SERVER_BASE_WATCHED_FILES_H_
 #define OPSERVE_SERVER_BASE_WATCHED_FILES_H_
 
-#include <sys/types.h>
-
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/base/file_state.h"
 #include "server/base/log.h"
 
 namespace opserve {
@@ -48,21 +46,11 @@ class WatchedFiles {
   bool has_files() const { return !files_.empty(); }
 
  private:
-  // What tells one state of a file from another; zeros where there is none.
-  struct State {
-    dev_t device = 0;
-    ino_t inode = 0;
-    int64_t bytes = 0;
-    int64_t changed_ns = 0;
-    int64_t modified_ns = 0;
-    bool operator==(const State&) const = default;
-  };
   struct File {
     std::string path;
-    State seen;
+    FileState seen;
   };
 
-  static State Look(const std::string& path);
   // Whether a file is another than at the last call, or, at the first, at the construction.
   bool HaveChanged();
 

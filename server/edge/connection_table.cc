@@ -91,12 +91,6 @@ void WakeAll(const ReadTurns::Connections& connections) {
   for (const auto& connection : connections) Wake(*connection);
 }
 
-void TakeTurnsAs(absl::string_view peer, absl::string_view client) {
-  const std::shared_ptr<EdgeConnection> connection = ConnectionOfPeer(peer);
-  if (connection == nullptr || connection->turns == nullptr) return;
-  WakeAll(connection->turns->SetClient(*connection, client));
-}
-
 uint64_t CookieOf(int fd) {
   uint64_t cookie = 0;
   socklen_t length = sizeof(cookie);

@@ -68,9 +68,6 @@ EdgeConnection* FindConnection(int fd);
 void Wake(const EdgeConnection& connection);
 void WakeAll(const ReadTurns::Connections& connections);
 
-// The connection of the call that gRPC says is from `peer` takes turns as one of `client`.
-void TakeTurnsAs(absl::string_view peer, absl::string_view client);
-
 // What the system calls the socket `fd` for as long as the machine runs; 0 where it is no socket.
 uint64_t CookieOf(int fd);
 

@@ -1,20 +1,13 @@
 #include "server/edge/listen_address.h"
 
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "proto/packets/unique_fd.h"
 #include "server/edge/peer_identity.h"
+#include "server/edge/socket_file.h"
 
 namespace opserve {
 namespace {
@@ -27,24 +20,14 @@ absl::Status Malformed(absl::string_view text, absl::string_view why) {
 }
 
 absl::StatusOr<ListenAddress> ParseUnix(absl::string_view text, absl::string_view path) {
-  if (path.empty()) return Malformed(text, "names no socket file");
-  if (path.size() >= sizeof(sockaddr_un::sun_path)) {
-    return Malformed(text, absl::StrCat("has a path longer than the system's limit of ",
-                                        sizeof(sockaddr_un::sun_path) - 1, " bytes"));
-  }
+  const absl::Status status = CheckSocketPath(path);
+  if (!status.ok()) return Malformed(text, status.message());
   ListenAddress address;
   address.unix_path = std::string(path);
   return address;
 }
 
 }  // namespace
-
-sockaddr_un UnixAddress(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
 
 bool ListenAddress::IsLocal() const {
   if (is_unix() || host == "localhost") return true;
@@ -73,22 +56,6 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
     return Malformed(text, "has no port between 0 and 65535");
   }
   return address;
-}
-
-absl::Status RemoveStaleSocket(const std::string& path) {
-  struct stat status = {};
-  if (lstat(path.c_str(), &status) != 0) return absl::OkStatus();
-  if (!S_ISSOCK(status.st_mode)) {
-    return absl::AlreadyExistsError(absl::StrCat(path, " exists and is not a socket"));
-  }
-  const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = UnixAddress(path);
-  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-    return absl::AlreadyExistsError(absl::StrCat("another server listens on ", path));
-  }
-  if (errno != ECONNREFUSED) return absl::ErrnoToStatus(errno, path);
-  if (unlink(path.c_str()) != 0) return absl::ErrnoToStatus(errno, path);
-  return absl::OkStatus();
 }
 
 }  // namespace opserve

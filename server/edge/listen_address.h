@@ -5,8 +5,6 @@
 #ifndef OPSERVE_SERVER_EDGE_LISTEN_ADDRESS_H_
 #define OPSERVE_SERVER_EDGE_LISTEN_ADDRESS_H_
 
-#include <sys/un.h>
-
 #include <string>
 
 #include "absl/status/status.h"
@@ -30,13 +28,6 @@ struct ListenAddress {
 
 // Reads an address. Fails with kInvalidArgument and a message that says what is wrong.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
-
-// Makes way for a socket file: removes one that a dead server left behind. Fails with
-// kAlreadyExists if a server answers there, or if the file is something else.
-absl::Status RemoveStaleSocket(const std::string& path);
-
-// The system's form of a path, which must be shorter than sun_path.
-sockaddr_un UnixAddress(const std::string& path);
 
 }  // namespace opserve
 

@@ -16,6 +16,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/edge/stale_socket.h"
 
 namespace opserve {
 namespace {

@@ -1,15 +1,13 @@
 #include "server/edge/peer_identity.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "server/base/peer_credentials.h"
-#include "server/edge/connection_table.h"
+#include "server/edge/connection_peer.h"
 
 namespace opserve {
 namespace {
@@ -71,7 +69,7 @@ std::string PeerIdentity::Host() const {
   return absl::StrCat(BracketedText(*ip), "/64");
 }
 
-std::optional<uid_t> PeerIdentity::User() const {
+std::optional<UserId> PeerIdentity::User() const {
   if (transport != PeerTransport::kUnixSocket) return std::nullopt;
   return uid;
 }
@@ -90,18 +88,10 @@ bool PeerIdentity::IsLocal() const {
   return ip && IsLoopback(*ip);
 }
 
-PeerIdentity PeerOfUser(uid_t uid) {
+PeerIdentity PeerOfUser(UserId uid) {
   PeerIdentity peer;
   peer.transport = PeerTransport::kUnixSocket;
   peer.uid = uid;
-  return peer;
-}
-
-std::optional<PeerIdentity> UnixPeerOf(int socket) {
-  const std::optional<ucred> credentials = PeerCredentials(socket);
-  if (!credentials) return std::nullopt;
-  PeerIdentity peer = PeerOfUser(credentials->uid);
-  peer.pid = credentials->pid;
   return peer;
 }
 
@@ -137,7 +127,7 @@ PeerIdentity IdentityOf(absl::string_view peer) {
   }
   int fd = -1;
   if (absl::ConsumePrefix(&rest, "fd:") && absl::SimpleAtoi(rest, &fd)) {
-    if (const auto connection = ConnectionOf(fd); connection != nullptr) return connection->peer;
+    if (auto peer_there = PeerOfDescriptor(fd)) return *std::move(peer_there);
   }
   identity.transport = PeerTransport::kUnknown;
   identity.address = std::string(peer);

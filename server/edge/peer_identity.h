@@ -5,15 +5,13 @@
 #ifndef OPSERVE_SERVER_EDGE_PEER_IDENTITY_H_
 #define OPSERVE_SERVER_EDGE_PEER_IDENTITY_H_
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/types.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "proto/base/system_sockets.h"
+#include "server/base/user_id.h"
 
 namespace opserve {
 
@@ -31,8 +29,8 @@ struct PeerIdentity {
   // At the peer's end; 0 where it is no TCP.
   uint16_t port = 0;
   // The user and the process that connected, by SO_PEERCRED; socket files only.
-  uid_t uid = 0;
-  pid_t pid = 0;
+  UserId uid = 0;
+  int pid = 0;
 
   // One word for the client, by which limits and shares go: "uid:1000", an IPv4 address, or the
   // first 64 bits of an IPv6 address ("[2001:db8::]/64"), as whoever has one address of these has
@@ -40,7 +38,7 @@ struct PeerIdentity {
   std::string Host() const;
 
   // The user who connected to a socket file; nullopt where it is none, or nobody can tell.
-  std::optional<uid_t> User() const;
+  std::optional<UserId> User() const;
 
   // The address, of IPv4 the one that it is mapped to; nullopt where it is no TCP.
   std::optional<in6_addr> Ip() const;
@@ -57,7 +55,7 @@ std::optional<in6_addr> ParseIpAddress(absl::string_view text);
 bool IsLoopback(const in6_addr& address);
 
 // The user of this machine who is at the other end of a socket file.
-PeerIdentity PeerOfUser(uid_t uid);
+PeerIdentity PeerOfUser(UserId uid);
 
 // The peer of `socket`, a connection by way of a socket file; nullopt where the system does not
 // tell.

@@ -1,9 +1,5 @@
 #include "server/journal/line_file.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -11,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/broken_pipe.h"
 #include "server/base/named_thread.h"
 
 namespace opserve {
@@ -31,16 +28,9 @@ constexpr size_t kMostSpare = 2;
 
 }  // namespace
 
-absl::StatusOr<UniqueFd> LineFile::OpenFile(const std::string& path) {
-  if (path == kStandardOutput) return UniqueFd();
-  // Lines tell who did what, which is not everybody's business.
-  // A pipe without a reader is an error, and nothing to wait for.
-  UniqueFd file(
-      open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640));
-  if (!file || fcntl(file.get(), F_SETFL, O_APPEND) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
-  }
-  return file;
+absl::StatusOr<AppendFile> LineFile::OpenFile(const std::string& path) {
+  if (path == kStandardOutput) return AppendFile();
+  return AppendFile::Open(path);
 }
 
 absl::StatusOr<std::unique_ptr<LineFile>> LineFile::Open(const LineFileOptions& options,
@@ -50,7 +40,7 @@ absl::StatusOr<std::unique_ptr<LineFile>> LineFile::Open(const LineFileOptions& 
   return std::unique_ptr<LineFile>(new LineFile(options, *std::move(file), logger));
 }
 
-LineFile::LineFile(const LineFileOptions& options, UniqueFd file, Logger& logger)
+LineFile::LineFile(const LineFileOptions& options, AppendFile file, Logger& logger)
     : options_(options),
       logger_(logger),
       drops_(SteadyClock(), std::chrono::seconds(1)),
@@ -145,11 +135,7 @@ absl::Status LineFile::Reopen() {
 }
 
 void LineFile::Run() {
-  // A pipe whose reader is gone is an error like others, and not the end of the server.
-  sigset_t broken_pipe;
-  sigemptyset(&broken_pipe);
-  sigaddset(&broken_pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+  BlockBrokenPipe();
   while (true) {
     std::vector<Batch> batches(1);
     size_t bytes = 0;
@@ -196,10 +182,9 @@ void LineFile::Run() {
 }
 
 void LineFile::WritePiece(absl::string_view piece) {
-  const int fd = file_ ? file_.get() : STDOUT_FILENO;
   absl::string_view left = piece;
   while (!left.empty()) {
-    const ssize_t written = write(fd, left.data(), left.size());
+    const ssize_t written = file_.Write(left);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) break;
     left.remove_prefix(static_cast<size_t>(written));

@@ -19,9 +19,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/base/mutex.h"
-#include "proto/packets/unique_fd.h"
 #include "server/base/log.h"
 #include "server/base/rate_limiter.h"
+#include "server/journal/append_file.h"
 
 namespace opserve {
 
@@ -76,12 +76,12 @@ class LineFile {
     // Who is told once they are written.
     std::vector<std::function<void(bool)>> told;
     // To be used for later lines; none: that which there is.
-    UniqueFd next_file;
+    AppendFile next_file;
   };
 
-  LineFile(const LineFileOptions& options, UniqueFd file, Logger& logger);
+  LineFile(const LineFileOptions& options, AppendFile file, Logger& logger);
 
-  static absl::StatusOr<UniqueFd> OpenFile(const std::string& path);
+  static absl::StatusOr<AppendFile> OpenFile(const std::string& path);
   void Run();
   // Adds the line, and returns whether the thread must be woken for it. Throws where there is no
   // memory, and then adds nothing.
@@ -97,8 +97,8 @@ class LineFile {
   RateLimiter drops_;
   std::atomic<uint64_t> dropped_ = 0;
 
-  // The thread's own. Negative where lines go to standard output, which is not closed.
-  UniqueFd file_;
+  // The thread's own. None where lines go to standard output, which is not closed.
+  AppendFile file_;
   // A line was written in part, and is not to run into the next one.
   bool is_in_line_ = false;
   // Lines that could not be written.

@@ -19,7 +19,7 @@ constexpr uint64_t kFirstOwner = uint64_t{1} << 63;
 }  // namespace
 
 SystemMemory::~SystemMemory() {
-  absl::flat_hash_map<uid_t, Segments> left;
+  absl::flat_hash_map<UserId, Segments> left;
   {
     MutexLock lock(mutex_);
     left.swap(segments_);
@@ -27,7 +27,7 @@ SystemMemory::~SystemMemory() {
   for (const auto& [user, segments] : left) table_.RemoveAll(OwnerOf(user));
 }
 
-RegionOwner SystemMemory::OwnerOf(uid_t user) {
+RegionOwner SystemMemory::OwnerOf(UserId user) {
   return {.connection = kFirstOwner + user, .user = user};
 }
 
@@ -75,7 +75,7 @@ absl::Status SystemMemory::Register(const Caller& caller,
   return absl::OkStatus();
 }
 
-void SystemMemory::Forget(uid_t user, const std::string& name) {
+void SystemMemory::Forget(UserId user, const std::string& name) {
   const auto found = segments_.find(user);
   found->second.erase(name);
   if (found->second.empty()) segments_.erase(found);

@@ -5,8 +5,6 @@
 #ifndef OPSERVE_SERVER_KSERVE_SYSTEM_MEMORY_H_
 #define OPSERVE_SERVER_KSERVE_SYSTEM_MEMORY_H_
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <map>
 #include <string>
@@ -19,6 +17,7 @@
 #include "opserve/v1/tensor.pb.h"
 #include "proto/base/mutex.h"
 #include "server/access/caller.h"
+#include "server/base/user_id.h"
 #include "server/regions/region_table.h"
 
 namespace opserve {
@@ -64,14 +63,14 @@ class SystemMemory {
   };
   using Segments = std::map<std::string, Segment>;
 
-  static RegionOwner OwnerOf(uid_t user);
+  static RegionOwner OwnerOf(UserId user);
   // A name that the user has.
-  void Forget(uid_t user, const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(UserId user, const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   RegionTable& table_;
   const bool takes_names_;
   mutable Mutex mutex_;
-  absl::flat_hash_map<uid_t, Segments> segments_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<UserId, Segments> segments_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace opserve

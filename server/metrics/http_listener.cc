@@ -1,16 +1,10 @@
 #include "server/metrics/http_listener.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -20,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/base/accept_pause.h"
+#include "server/base/broken_pipe.h"
 #include "server/base/named_thread.h"
 
 namespace opserve {
@@ -113,14 +108,14 @@ absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::Start(
     HttpCertificateSource certificates) {
   auto listening = ListenAt(address);
   if (!listening.ok()) return listening.status();
-  UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake) return absl::ErrnoToStatus(errno, "cannot make an event descriptor");
+  auto wake = PollAlarm::Make();
+  if (!wake.ok()) return wake.status();
   auto tls = certificates == nullptr ? nullptr : std::make_unique<HttpTls>(std::move(certificates));
   return std::unique_ptr<HttpListener>(new HttpListener(
-      *std::move(listening), std::move(wake), limits, std::move(handler), std::move(tls)));
+      *std::move(listening), *std::move(wake), limits, std::move(handler), std::move(tls)));
 }
 
-HttpListener::HttpListener(ListeningSockets listening, UniqueFd wake, const HttpLimits& limits,
+HttpListener::HttpListener(ListeningSockets listening, PollAlarm wake, const HttpLimits& limits,
                            HttpHandler handler, std::unique_ptr<HttpTls> tls)
     : listening_(std::move(listening)),
       wake_(std::move(wake)),
@@ -130,19 +125,14 @@ HttpListener::HttpListener(ListeningSockets listening, UniqueFd wake, const Http
       thread_(StartThread("metrics", [this] { Serve(); })) {}
 
 HttpListener::~HttpListener() {
-  const uint64_t one = 1;
-  // An event descriptor that was never written to has room for one.
-  static_cast<void>(write(wake_.get(), &one, sizeof(one)));
+  wake_.Ring();
   thread_.join();
-  if (address().is_unix()) unlink(address().unix_path.c_str());
+  if (address().is_unix()) std::remove(address().unix_path.c_str());
 }
 
 void HttpListener::Serve() {
   // OpenSSL writes to connections whose other end may be gone.
-  sigset_t broken_pipe;
-  sigemptyset(&broken_pipe);
-  sigaddset(&broken_pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+  BlockBrokenPipe();
   while (true) {
     try {
       if (!ServeOnce()) return;
@@ -158,18 +148,17 @@ bool HttpListener::ServeOnce() {
   connections_.remove_if([&](const Connection& c) { return c.time_limit <= now; });
   const size_t listeners = now < accept_again_ ? 0 : listening_.sockets.size();
   std::vector<pollfd> polled;
-  polled.push_back({wake_.get(), POLLIN, 0});
+  polled.push_back(Polled(wake_.fd(), false));
   for (size_t i = 0; i < listeners; ++i) {
-    polled.push_back({listening_.sockets[i].get(), POLLIN, 0});
+    polled.push_back(Polled(listening_.sockets[i].get(), false));
   }
   for (const Connection& connection : connections_) {
     const bool writes = connection.phase != Phase::kDrain && connection.tls != nullptr
                             ? connection.tls->wants_write()
                             : connection.phase == Phase::kWrite;
-    const short events = writes ? POLLOUT : POLLIN;
-    polled.push_back({connection.socket.get(), events, 0});
+    polled.push_back(Polled(connection.socket.get(), writes));
   }
-  if (poll(polled.data(), polled.size(), PollTimeout(now)) < 0) return true;
+  if (WaitForSockets(polled, PollTimeout(now)) < 0) return true;
   if (polled[0].revents != 0) return false;
   // Those that have come before those that come, which may take their places.
   size_t next = 1 + listeners;
@@ -180,7 +169,7 @@ bool HttpListener::ServeOnce() {
   // A wait may have been long, and the time of who comes after it begins with the end of it.
   const Clock::TimePoint after = SteadyClock().Now();
   for (size_t i = 0; i < listeners; ++i) {
-    if (polled[1 + i].revents != 0) AcceptAll(polled[1 + i].fd, after);
+    if (polled[1 + i].revents != 0) AcceptAll(listening_.sockets[i].get(), after);
   }
   return true;
 }
@@ -199,9 +188,7 @@ void HttpListener::AcceptAll(int listener, Clock::TimePoint now) {
   // Others are to get their turn.
   for (size_t i = 0; i < limits_.max_connections; ++i) {
     sockaddr_storage from = {};
-    socklen_t bytes = sizeof(from);
-    UniqueFd socket(accept4(listener, reinterpret_cast<sockaddr*>(&from), &bytes,
-                            SOCK_NONBLOCK | SOCK_CLOEXEC));
+    UniqueFd socket = AcceptNext(listener, from);
     if (!socket) {
       if (NeedsAcceptPause(errno)) accept_again_ = now + kAcceptPause;
       return;
@@ -235,7 +222,7 @@ bool HttpListener::Read(Connection& connection) {
   while (bytes.size() <= limits_.max_request_bytes) {
     const ssize_t got = connection.tls != nullptr
                             ? connection.tls->Read(piece.data(), piece.size())
-                            : recv(connection.socket.get(), piece.data(), piece.size(), 0);
+                            : ReceiveBytes(connection.socket.get(), piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return true;
     if (got <= 0) return false;
@@ -262,7 +249,7 @@ bool HttpListener::Write(Connection& connection) {
     const size_t left = bytes.size() - connection.sent;
     const ssize_t sent = connection.tls != nullptr
                              ? connection.tls->Write(from, left)
-                             : send(connection.socket.get(), from, left, MSG_NOSIGNAL);
+                             : SendBytes(connection.socket.get(), {from, left});
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return true;
     if (sent <= 0) return false;
@@ -270,7 +257,7 @@ bool HttpListener::Write(Connection& connection) {
   }
   // To close while there is something to read would take the answer away from the client.
   if (connection.tls != nullptr) connection.tls->Finish();
-  shutdown(connection.socket.get(), SHUT_WR);
+  EndSending(connection.socket.get());
   connection.bytes = {};
   connection.phase = Phase::kDrain;
   return true;
@@ -278,7 +265,7 @@ bool HttpListener::Write(Connection& connection) {
 
 bool HttpListener::Drain(Connection& connection) {
   std::array<char, 2048> piece;
-  const ssize_t got = recv(connection.socket.get(), piece.data(), piece.size(), 0);
+  const ssize_t got = ReceiveBytes(connection.socket.get(), piece.data(), piece.size());
   return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 

@@ -6,8 +6,6 @@
 #ifndef OPSERVE_SERVER_METRICS_HTTP_LISTENER_H_
 #define OPSERVE_SERVER_METRICS_HTTP_LISTENER_H_
 
-#include <sys/socket.h>
-
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -23,6 +21,7 @@
 #include "server/edge/listen_address.h"
 #include "server/edge/listening_socket.h"
 #include "server/edge/peer_identity.h"
+#include "server/edge/socket_calls.h"
 #include "server/metrics/http_tls.h"
 
 namespace opserve {
@@ -97,7 +96,7 @@ class HttpListener {
     size_t sent = 0;
   };
 
-  HttpListener(ListeningSockets listening, UniqueFd wake, const HttpLimits& limits,
+  HttpListener(ListeningSockets listening, PollAlarm wake, const HttpLimits& limits,
                HttpHandler handler, std::unique_ptr<HttpTls> tls);
 
   void Serve();
@@ -114,8 +113,8 @@ class HttpListener {
   static bool Drain(Connection& connection);
 
   const ListeningSockets listening_;
-  // Readable once the listener is to end.
-  const UniqueFd wake_;
+  // Rung once the listener is to end.
+  const PollAlarm wake_;
   const HttpLimits limits_;
   const HttpHandler handler_;
   // The thread's own; nullptr: without TLS.

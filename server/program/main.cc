@@ -1,7 +1,5 @@
 // opserve-server: flags, signals, wiring.
 
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -18,10 +16,12 @@
 #include "server/base/log.h"
 #include "server/base/task_thread.h"
 #include "server/edge/descriptor_limit.h"
+#include "server/program/control_command.h"
 #include "server/program/gpu_sources.h"
 #include "server/program/process_tuning.h"
 #include "server/program/program_options.h"
 #include "server/program/ready_file.h"
+#include "server/program/service_host.h"
 #include "server/program/service_notifier.h"
 #include "server/program/stop_signals.h"
 #include "server/program/token_command.h"
@@ -56,7 +56,7 @@ void Destroy(std::unique_ptr<Server> server, TaskThread& thread, Logger& logger)
   });
   if (destroyed.get_future().wait_for(kDriverGrace) == std::future_status::ready) return;
   logger.Log(LogLevel::kWarn, "exit while a driver is busy", {{"code", EXIT_SUCCESS}});
-  std::_Exit(EXIT_SUCCESS);
+  EndNow(EXIT_SUCCESS);
 }
 
 // Waits for the signal to stop, and does meanwhile what others ask for.
@@ -65,7 +65,7 @@ void WaitForStop(StopSignals& signals, Server& server, const ServiceNotifier& no
   while (true) {
     const int signal = signals.Wait();
     logger.Log(LogLevel::kInfo, "signal received", {{"signal", signal}});
-    if (signal != SIGHUP) return;
+    if (signal != kReloadSignal) return;
     notifier.Reloading();
     // The log tells how it went.
     server.ReloadFiles().IgnoreError();
@@ -125,15 +125,24 @@ int Serve(const ProgramOptions& options, const ServiceNotifier& notifier, Logger
   logger.Log(LogLevel::kError, "exit before all accepted requests were answered",
              {{"cause", timed_out ? "drain timed out" : "second signal"}, {"code", code}});
   // Not through destructors: they would wait for the very requests that did not end.
-  std::_Exit(code);
+  EndNow(code);
 }
 
 }  // namespace
 }  // namespace opserve
 
 int main(int argc, char** argv) {
+  if (!opserve::RouteServiceLog()) {
+    std::cerr << "opserve-server: cannot open the file that OPSERVE_SERVICE_LOG names\n";
+    return opserve::kExitUsage;
+  }
   if (opserve::IsTokenCommand(argc, argv)) {
     const opserve::EarlyExit done = opserve::RunTokenCommand(argc - 1, argv + 1, absl::Now());
+    (done.code == 0 ? std::cout : std::cerr) << done.text;
+    return done.code;
+  }
+  if (opserve::IsControlCommand(argc, argv)) {
+    const opserve::EarlyExit done = opserve::RunControlCommand(argc, argv);
     (done.code == 0 ? std::cout : std::cerr) << done.text;
     return done.code;
   }
@@ -152,5 +161,7 @@ int main(int argc, char** argv) {
   opserve::RaiseDescriptorLimit();
   static opserve::Logger logger(options.log_format, options.log_level);
   opserve::RouteLibraryLogs(logger);
-  return opserve::Serve(options, opserve::ServiceNotifier::OfEnvironment(), logger);
+  return opserve::RunHosted([&options] {
+    return opserve::Serve(options, opserve::ServiceNotifier::OfEnvironment(), logger);
+  });
 }

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/packets/unique_fd.h"
+#include "server/base/user_id.h"
 
 namespace opserve {
 
@@ -25,9 +26,9 @@ inline constexpr size_t kMaxSegmentNameBytes = 255;
 
 // Whose rights to a file count.
 struct Peer {
-  uid_t user;
+  UserId user;
   // All of its groups.
-  std::vector<gid_t> groups;
+  std::vector<GroupId> groups;
 };
 
 // The process that connected to `socket`, as it was then; nullopt where the kernel does not tell.

@@ -5,8 +5,6 @@
 #ifndef OPSERVE_SERVER_REGIONS_REGION_H_
 #define OPSERVE_SERVER_REGIONS_REGION_H_
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,13 +46,13 @@ class Region {
   bool IsSameMemoryAs(const Region& other) const;
 
  private:
-  Region(std::unique_ptr<GuardedMapping> mapping, uint64_t bytes, dev_t device, ino_t inode)
+  Region(std::unique_ptr<GuardedMapping> mapping, uint64_t bytes, uint64_t device, uint64_t inode)
       : mapping_(std::move(mapping)), bytes_(bytes), device_(device), inode_(inode) {}
 
   const std::unique_ptr<GuardedMapping> mapping_;
   const uint64_t bytes_;
-  const dev_t device_;
-  const ino_t inode_;
+  const uint64_t device_;
+  const uint64_t inode_;
 };
 
 // Some bytes of a region.

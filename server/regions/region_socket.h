@@ -22,6 +22,7 @@
 #include "proto/packets/seqpacket.h"
 #include "proto/packets/unique_fd.h"
 #include "server/base/clock.h"
+#include "server/base/user_id.h"
 #include "server/regions/posix_segment.h"
 #include "server/regions/region_table.h"
 
@@ -42,7 +43,7 @@ struct RegionSocketOptions {
   bool takes_names = false;
   // OK where the user may register and give up regions, else why not; asked for every packet.
   // Nothing: everybody may.
-  std::function<absl::Status(uid_t user)> may_use;
+  std::function<absl::Status(UserId user)> may_use;
   // Fills in what the owner's user may have in particular; asked for every packet. Nothing: what
   // the table's limits say.
   std::function<void(RegionOwner& owner)> limit;

@@ -5,8 +5,6 @@
 #ifndef OPSERVE_SERVER_REGIONS_REGION_TABLE_H_
 #define OPSERVE_SERVER_REGIONS_REGION_TABLE_H_
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +18,7 @@
 #include "proto/base/mutex.h"
 #include "proto/packets/unique_fd.h"
 #include "server/base/quota_ledger.h"
+#include "server/base/user_id.h"
 #include "server/regions/guarded_mapping.h"
 #include "server/regions/region.h"
 
@@ -45,7 +44,7 @@ struct RegionOwner {
   // A number that no other connection has.
   uint64_t connection = 0;
   // Of the process that connected.
-  uid_t user = 0;
+  UserId user = 0;
   // Most that all connections of the user may have, in place of RegionLimits; nullopt: that holds.
   std::optional<uint64_t> max_bytes_of_user = std::nullopt;
   std::optional<size_t> max_regions_of_user = std::nullopt;
@@ -57,7 +56,7 @@ struct RegionCaller {
   absl::string_view identity;
   // The user at the other end of the connection; nullopt where it is no socket file, or nobody
   // knows.
-  std::optional<uid_t> user = std::nullopt;
+  std::optional<UserId> user = std::nullopt;
 };
 
 // Regions by id, each with the user who registered it. An id is random, and of little use to others
@@ -116,7 +115,7 @@ class RegionTable {
   struct Entry {
     uint64_t connection = 0;
     // Who registered it.
-    uid_t user = 0;
+    UserId user = 0;
     // The region of a Charged, which it keeps alive.
     std::shared_ptr<const Region> region;
     // Who used it first; nullopt: nobody has.

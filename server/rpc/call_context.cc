@@ -1,6 +1,5 @@
 #include "server/rpc/call_context.h"
 
-#include <chrono>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "grpcpp/security/auth_context.h"
 #include "server/access/caller.h"
 #include "server/edge/peer_identity.h"
+#include "server/rpc/grpc_time.h"
 
 namespace opserve {
 namespace {
@@ -64,14 +64,7 @@ std::string TraceParentOf(const grpc::ServerContext& context) {
 }
 
 Clock::TimePoint DeadlineOf(const grpc::ServerContext& context) {
-  const gpr_timespec raw = context.raw_deadline();
-  // gRPC has it by the clock that SteadyClock() reads; otherwise this converts it.
-  const gpr_timespec deadline = gpr_convert_clock_type(raw, GPR_CLOCK_MONOTONIC);
-  constexpr auto kMost =
-      std::chrono::duration_cast<std::chrono::seconds>(Clock::kNever.time_since_epoch());
-  if (deadline.tv_sec >= kMost.count()) return Clock::kNever;
-  return Clock::TimePoint(std::chrono::seconds(deadline.tv_sec) +
-                          std::chrono::nanoseconds(deadline.tv_nsec));
+  return TimeOf(context.raw_deadline(), gpr_now(GPR_CLOCK_MONOTONIC), SteadyClock().Now());
 }
 
 }  // namespace opserve

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/edge/connection_table.h"
+#include "server/edge/connection_peer.h"
 #include "server/errors/errors.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/stream_call.h"

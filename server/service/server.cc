@@ -1,12 +1,12 @@
 #include "server/service/server.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <limits>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -472,15 +472,16 @@ absl::Status Server::Impl::ShareMemory() {
   region_options.max_connections = options.regions.max_connections;
   region_options.idle_limit = options.regions.idle_limit;
   region_options.takes_names = options.regions.posix_shared_memory;
-  region_options.may_use = [this](uid_t user) { return access->CheckUser(user, Role::kRegions); };
+  region_options.may_use = [this](UserId user) { return access->CheckUser(user, Role::kRegions); };
   region_options.limit = [this](RegionOwner& owner) {
     const auto grant = access->GrantOf(PeerOfUser(owner.user));
     owner.max_bytes_of_user = grant->max_region_bytes;
     owner.max_regions_of_user = grant->max_regions;
   };
   // Whoever may call may share memory.
-  struct stat file = {};
-  if (stat(socket_files.front().c_str(), &file) == 0) region_options.mode = file.st_mode & 0777;
+  std::error_code error;
+  const auto file = std::filesystem::status(socket_files.front(), error);
+  if (!error) region_options.mode = static_cast<mode_t>(file.permissions()) & 0777;
   auto socket = RegionSocket::Start(region_options, service.regions(), clock);
   if (!socket.ok()) {
     return absl::Status(socket.status().code(),

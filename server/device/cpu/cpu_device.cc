@@ -3,30 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <fstream>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/device/cpu/processor_name.h"
 
 namespace opserve {
 namespace {
 
 // Memory that is kept warm for later calls.
 constexpr uint64_t kIdleWorkspaceBytes = uint64_t{64} << 20;
-
-// The processor's own name where Linux tells it.
-std::string ProcessorName() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);) {
-    const size_t colon = line.find(':');
-    if (absl::StartsWith(line, "model name") && colon != std::string::npos) {
-      return std::string(absl::StripAsciiWhitespace(line.substr(colon + 1)));
-    }
-  }
-  return "processor";
-}
 
 DeviceProfile ProfileOf(const CpuExecutor& executor) {
   DeviceProfile profile;

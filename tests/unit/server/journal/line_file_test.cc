@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/packets/unique_fd.h"
 
 namespace opserve {
 namespace {

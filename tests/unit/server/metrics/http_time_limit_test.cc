@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "server/edge/stale_socket.h"
 #include "server/metrics/http_listener.h"
 
 namespace opserve {

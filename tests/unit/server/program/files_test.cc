@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/edge/listen_address.h"
+#include "server/edge/stale_socket.h"
 #include "server/program/ready_file.h"
 
 namespace opserve::testing {

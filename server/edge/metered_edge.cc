@@ -1,4 +1,4 @@
-#include "server/edge/edge.h"
+#include "server/edge/metered_edge.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -64,29 +64,34 @@ absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(const std::vector<ListenAddre
     return absl::InternalError(
         "gRPC does not call this program's recvmsg, SSL_read, epoll_ctl and epoll_wait");
   }
-  std::unique_ptr<Edge> edge(new Edge(options, with_tls, logger));
+  auto edge = std::make_unique<MeteredEdge>(options, with_tls, logger);
   for (const ListenAddress& address : addresses) {
-    auto listening = ListenAt(address, options.socket_files);
-    if (!listening.ok()) {
-      return absl::Status(listening.status().code(),
-                          absl::StrCat("cannot listen on ", address.ToString(), ": ",
-                                       listening.status().message()));
-    }
-    if (address.is_unix()) edge->socket_files_.push_back(address.unix_path);
-    edge->listening_.push_back(*std::move(listening));
+    if (absl::Status status = edge->AddAddress(address); !status.ok()) return status;
   }
   if (absl::Status status = edge->SetUp(); !status.ok()) return status;
   return edge;
 }
 
-Edge::Edge(const EdgeOptions& options, bool with_tls, Logger& logger)
-    : options_(WithinLimits(options)),
+absl::Status MeteredEdge::AddAddress(const ListenAddress& address) {
+  auto listening = ListenAt(address, options_.socket_files);
+  if (!listening.ok()) {
+    return absl::Status(
+        listening.status().code(),
+        absl::StrCat("cannot listen on ", address.ToString(), ": ", listening.status().message()));
+  }
+  if (address.is_unix()) socket_files_.push_back(address.unix_path);
+  listening_.push_back(*std::move(listening));
+  return absl::OkStatus();
+}
+
+MeteredEdge::MeteredEdge(const EdgeOptions& options, bool with_tls, Logger& logger)
+    : Edge(WithinLimits(options)),
       with_tls_(with_tls),
       logger_(logger),
       refusals_(SteadyClock(), kLogInterval),
       ends_(SteadyClock(), kLogInterval) {}
 
-absl::Status Edge::SetUp() {
+absl::Status MeteredEdge::SetUp() {
   wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return absl::ErrnoToStatus(errno, "eventfd");
   poller_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
@@ -100,7 +105,7 @@ absl::Status Edge::SetUp() {
   return is_polled ? absl::OkStatus() : absl::ErrnoToStatus(errno, "epoll_ctl");
 }
 
-Edge::~Edge() {
+MeteredEdge::~MeteredEdge() {
   RemoveSocketFiles();
   if (!thread_.joinable()) return;
   is_over_ = true;
@@ -108,8 +113,8 @@ Edge::~Edge() {
   thread_.join();
 }
 
-void Edge::AddTo(grpc::ServerBuilder& builder,
-                 std::shared_ptr<grpc::ServerCredentials> credentials) {
+void MeteredEdge::AddTo(grpc::ServerBuilder& builder,
+                        std::shared_ptr<grpc::ServerCredentials> credentials) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              static_cast<int>(options_.handshake_limit.count()));
@@ -118,19 +123,19 @@ void Edge::AddTo(grpc::ServerBuilder& builder,
       Builder::ExternalConnectionType::FROM_FD, std::move(credentials));
 }
 
-void Edge::Start(grpc::Server& server) {
+void MeteredEdge::Start(grpc::Server& server) {
   server_ = &server;
   thread_ = StartThread("edge", [this] { Serve(); });
 }
 
-void Edge::StopAccepting() {
+void MeteredEdge::StopAccepting() {
   RemoveSocketFiles();
   if (!thread_.joinable() || is_stopping_.exchange(true)) return;
   eventfd_write(wake_.get(), 1);
   listeners_closed_.get_future().wait();
 }
 
-void Edge::EndConnections(milliseconds grace) {
+void MeteredEdge::EndConnections(milliseconds grace) {
   if (!thread_.joinable() || shut_ != Shut::kNo) return;
   shut_ = Shut::kWriting;
   eventfd_write(wake_.get(), 1);
@@ -144,22 +149,22 @@ void Edge::EndConnections(milliseconds grace) {
   connections_cut_.get_future().wait();
 }
 
-void Edge::RemoveSocketFiles() {
+void MeteredEdge::RemoveSocketFiles() {
   for (const std::string& path : std::exchange(socket_files_, {})) unlink(path.c_str());
 }
 
-std::vector<ListenAddress> Edge::addresses() const {
+std::vector<ListenAddress> MeteredEdge::addresses() const {
   std::vector<ListenAddress> addresses;
   for (const ListeningSockets& listening : listening_) addresses.push_back(listening.address);
   return addresses;
 }
 
-EdgeCounters Edge::counters() const {
+EdgeCounters MeteredEdge::counters() const {
   MutexLock lock(mutex_);
   return counters_;
 }
 
-void Edge::Serve() {
+void MeteredEdge::Serve() {
   while (!is_over_) {
     int timeout_ms = -1;
     if (!watched_.empty() || !clients_.empty()) timeout_ms = kTick.count();
@@ -174,7 +179,7 @@ void Edge::Serve() {
   }
 }
 
-void Edge::OnEvents(int timeout_ms) {
+void MeteredEdge::OnEvents(int timeout_ms) {
   std::array<epoll_event, 128> events;
   const int count = epoll_wait(poller_.get(), events.data(), events.size(), timeout_ms);
   // Connections that have ended make room for new ones.
@@ -195,13 +200,13 @@ void Edge::OnEvents(int timeout_ms) {
   for (const int listener : listeners) AcceptSome(listener);
 }
 
-void Edge::AcceptSome(int listener) {
+void MeteredEdge::AcceptSome(int listener) {
   for (int i = 0; i < kMostAccepts; ++i) {
     if (!AcceptOne(listener)) return;
   }
 }
 
-bool Edge::AcceptOne(int listener) {
+bool MeteredEdge::AcceptOne(int listener) {
   UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (socket) {
     TakeConnection(std::move(socket), listener);
@@ -215,7 +220,7 @@ bool Edge::AcceptOne(int listener) {
   return errno != EAGAIN;
 }
 
-void Edge::TakeConnection(UniqueFd socket, int listener) {
+void MeteredEdge::TakeConnection(UniqueFd socket, int listener) {
   sockaddr_storage from = {};
   socklen_t length = sizeof(from);
   // Gone already.
@@ -259,8 +264,8 @@ void Edge::TakeConnection(UniqueFd socket, int listener) {
   HandOver(std::move(socket), listener, is_unix);
 }
 
-CloseReason Edge::WhyNot(const PeerIdentity& peer, const std::string& client,
-                         Clock::TimePoint now) {
+CloseReason MeteredEdge::WhyNot(const PeerIdentity& peer, const std::string& client,
+                                Clock::TimePoint now) {
   if (watched_.size() >= options_.max_connections) return CloseReason::kTooMany;
   const auto found = clients_.find(client);
   if (found == clients_.end()) return CloseReason::kNone;
@@ -273,7 +278,7 @@ CloseReason Edge::WhyNot(const PeerIdentity& peer, const std::string& client,
   return share.misdeeds.has_any(now) ? CloseReason::kNone : CloseReason::kPenalty;
 }
 
-void Edge::HandOver(UniqueFd socket, int listener, bool is_unix) {
+void MeteredEdge::HandOver(UniqueFd socket, int listener, bool is_unix) {
   if (is_unix) {
     // Without TLS, as the kernel proves who is there and nobody is on the way. So each has a name
     // of its own in gRPC, too; by way of the acceptor all are called "unix:".
@@ -286,7 +291,7 @@ void Edge::HandOver(UniqueFd socket, int listener, bool is_unix) {
   acceptor_->HandleNewConnection(&parameters);
 }
 
-void Edge::Refuse(const std::string& client, CloseReason reason) {
+void MeteredEdge::Refuse(const std::string& client, CloseReason reason) {
   {
     MutexLock lock(mutex_);
     ++counters_.closed[static_cast<size_t>(reason)];
@@ -297,7 +302,7 @@ void Edge::Refuse(const std::string& client, CloseReason reason) {
   }
 }
 
-void Edge::OnTick() {
+void MeteredEdge::OnTick() {
   const Clock::TimePoint now = SteadyClock().Now();
   for (auto& [fd, watched] : watched_) {
     if (watched.reason != CloseReason::kNone) continue;
@@ -315,7 +320,7 @@ void Edge::OnTick() {
   });
 }
 
-void Edge::EndConnection(int duplicate) {
+void MeteredEdge::EndConnection(int duplicate) {
   // gRPC may have its descriptor still, and with it the socket would stay polled.
   PollFor(poller_.get(), EPOLL_CTL_DEL, duplicate, 0);
   auto node = watched_.extract(duplicate);
@@ -345,7 +350,7 @@ void Edge::EndConnection(int duplicate) {
   }
 }
 
-void Edge::PollListeners(bool are_polled) {
+void MeteredEdge::PollListeners(bool are_polled) {
   is_paused_ = !are_polled;
   for (const ListeningSockets& listening : listening_) {
     for (const UniqueFd& socket : listening.sockets) {
@@ -354,13 +359,13 @@ void Edge::PollListeners(bool are_polled) {
   }
 }
 
-void Edge::CloseListeners() {
+void MeteredEdge::CloseListeners() {
   accepts_ = false;
   for (ListeningSockets& listening : listening_) listening.sockets.clear();
   listeners_closed_.set_value();
 }
 
-void Edge::ShutDownConnections() {
+void MeteredEdge::ShutDownConnections() {
   const Shut shut = shut_;
   if (shut == has_shut_) return;
   has_shut_ = shut;

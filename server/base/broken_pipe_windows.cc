@@ -1,0 +1,7 @@
+#include "server/base/broken_pipe.h"
+
+namespace opserve {
+
+void BlockBrokenPipe() {}
+
+}  // namespace opserve

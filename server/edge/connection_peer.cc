@@ -1,0 +1,30 @@
+#include "server/edge/connection_peer.h"
+
+#include <memory>
+
+#include "server/base/peer_credentials.h"
+#include "server/edge/connection_table.h"
+
+namespace opserve {
+
+std::optional<PeerIdentity> UnixPeerOf(int socket) {
+  const std::optional<ucred> credentials = PeerCredentials(socket);
+  if (!credentials) return std::nullopt;
+  PeerIdentity peer = PeerOfUser(credentials->uid);
+  peer.pid = credentials->pid;
+  return peer;
+}
+
+std::optional<PeerIdentity> PeerOfDescriptor(int fd) {
+  const std::shared_ptr<EdgeConnection> connection = ConnectionOf(fd);
+  if (connection == nullptr) return std::nullopt;
+  return connection->peer;
+}
+
+void TakeTurnsAs(absl::string_view peer, absl::string_view client) {
+  const std::shared_ptr<EdgeConnection> connection = ConnectionOfPeer(peer);
+  if (connection == nullptr || connection->turns == nullptr) return;
+  WakeAll(connection->turns->SetClient(*connection, client));
+}
+
+}  // namespace opserve

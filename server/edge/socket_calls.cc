@@ -1,0 +1,43 @@
+#include "server/edge/socket_calls.h"
+
+#include <sys/eventfd.h>
+
+#include <cerrno>
+
+namespace opserve {
+
+absl::StatusOr<PollAlarm> PollAlarm::Make() {
+  UniqueFd fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!fd) return absl::ErrnoToStatus(errno, "cannot make an event descriptor");
+  return PollAlarm(std::move(fd));
+}
+
+void PollAlarm::Ring() const {
+  // An event descriptor that was never written to has room for one.
+  eventfd_write(fd_.get(), 1);
+}
+
+pollfd Polled(int fd, bool to_write) {
+  const short events = to_write ? POLLOUT : POLLIN;
+  return {fd, events, 0};
+}
+
+int WaitForSockets(std::vector<pollfd>& polled, int timeout_ms) {
+  return poll(polled.data(), polled.size(), timeout_ms);
+}
+
+UniqueFd AcceptNext(int listener, sockaddr_storage& from) {
+  socklen_t bytes = sizeof(from);
+  return UniqueFd(
+      accept4(listener, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+ssize_t ReceiveBytes(int fd, char* to, size_t bytes) { return recv(fd, to, bytes, 0); }
+
+ssize_t SendBytes(int fd, absl::string_view bytes) {
+  return send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+void EndSending(int fd) { shutdown(fd, SHUT_WR); }
+
+}  // namespace opserve
