@@ -29,7 +29,7 @@ PROGRAMS := bin/opserve-server bin/opserve
 WINDOWS_PROGRAMS := build/windows-programs
 # What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
 SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all tests/gpu/all
-UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts
+UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # What these compute is looked at, and nothing else that others do not do: the values of GPU kernels, shells'
 # completion.
 UNSANITIZED_TESTS := ^cli_completion_test$$|^gpu_exhaustive_test$$
@@ -93,6 +93,12 @@ bench: packages ## Measure kernels against memcpy, batches, placement, and ONNX 
 	@$(RELEASE)/bin/bench_pool
 	@$(MAKE) bench-onnx
 
+.PHONY: bench-kernels
+bench-kernels: packages ## Measure the kernels alone, or count their instructions (ARGS='--instructions')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/bench_kernels
+	@$(RELEASE)/bin/bench_kernels $(ARGS)
+
 .PHONY: bench-onnx
 bench-onnx: packages ## Measure the kernels side by side with ONNX Runtime
 	@deploy/setup.sh bench
@@ -141,6 +147,12 @@ hosts: packages ## Run clients of several hosts that fail, directly and behind H
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/opserve bin/host_load
 	@$(PYTHON) tests/hosts/hosts_test.py --bin $(RELEASE)/bin --all command list name haproxy nginx
+
+.PHONY: ray
+ray: wheel ## Run 10,000 tasks on three nodes of Ray's with servers, one node killed half-way (ARGS='--tasks 1000')
+	@deploy/setup.sh peers
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server
+	@$(PYTHON) tests/ray/ray_test.py --build $(RELEASE) $(ARGS)
 
 .PHONY: bench-proxies
 bench-proxies: packages ## Measure what HAProxy and nginx before three hosts cost (ARGS='--seconds 5')

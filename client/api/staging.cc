@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "client/wire/wire.h"
+#include "opserve/errors.h"
 #include "opserve/tensor.h"
 
 namespace opserve::client_internal {
@@ -129,11 +130,12 @@ absl::StatusOr<SharedRegion> Staging::MakeRegion(uint64_t bytes) {
 }
 
 bool Staging::GoesOnInMessages(const absl::Status& failure) {
-  // Regions end with the server.
-  if (absl::IsNotFound(failure) || absl::IsUnavailable(failure)) regions_.Clear();
+  // Regions end with the server; one that was started anew may tell another address of itself.
+  const bool is_forgotten = absl::IsNotFound(failure) || absl::IsUnavailable(failure) ||
+                            GetErrorReason(failure) == kWrongHost;
+  if (is_forgotten) regions_.Clear();
   // Errors of messages and of places have different words, and nobody chose places here.
-  return absl::IsNotFound(failure) || absl::IsUnavailable(failure) ||
-         absl::IsInvalidArgument(failure);
+  return is_forgotten || absl::IsInvalidArgument(failure);
 }
 
 }  // namespace opserve::client_internal

@@ -8,6 +8,10 @@ namespace {
 // What an observation weighs when the next one is made: about the last 20 count.
 constexpr double kDecay = 0.95;
 
+// A run that takes less than this part of what was expected shows that the device has become
+// faster.
+constexpr double kFastPart = 0.25;
+
 // Runs of up to about so many bytes weigh the same: what they take is mostly the same, too.
 constexpr double kLightBytes = 64 << 10;
 
@@ -25,6 +29,8 @@ LaneKey Merged(LaneKey lane) {
   lane.attributes = {};
   return lane;
 }
+
+double WeightOf(double bytes) { return 1 / (1 + bytes / kLightBytes); }
 
 // Of so many runs of `bytes` bytes together.
 double TimeOf(const CostLine& line, size_t runs, uint64_t bytes) {
@@ -46,13 +52,29 @@ SequenceSize SequenceSizeOf(const SequenceInvocation& sequence) {
 }
 
 void CostLine::Observe(double bytes, double nanoseconds) {
-  const double weight = 1 / (1 + bytes / kLightBytes);
-  weight_ = weight_ * kDecay + weight;
-  sum_x_ = sum_x_ * kDecay + weight * bytes;
-  sum_y_ = sum_y_ * kDecay + weight * nanoseconds;
-  sum_xx_ = sum_xx_ * kDecay + weight * bytes * bytes;
-  sum_xy_ = sum_xy_ * kDecay + weight * bytes * nanoseconds;
+  const double weight = WeightOf(bytes);
+  Fade(kDecay);
+  weight_ += weight;
+  sum_x_ += weight * bytes;
+  sum_y_ += weight * nanoseconds;
+  sum_xx_ += weight * bytes * bytes;
+  sum_xy_ += weight * bytes * nanoseconds;
   Fit();
+}
+
+void CostLine::ObserveSame(double bytes, double nanoseconds) {
+  const double weight = WeightOf(bytes);
+  const bool is_fast = nanoseconds < kFastPart * (fixed_ns_ + per_byte_ns_ * bytes);
+  if (is_fast && weight < weight_) Fade(weight / weight_);
+  Observe(bytes, nanoseconds);
+}
+
+void CostLine::Fade(double factor) {
+  weight_ *= factor;
+  sum_x_ *= factor;
+  sum_y_ *= factor;
+  sum_xx_ *= factor;
+  sum_xy_ *= factor;
 }
 
 void CostLine::Fit() {
@@ -71,7 +93,7 @@ void CostModel::Observe(const LaneKey& lane, uint64_t bytes, Clock::Duration too
   const auto x = static_cast<double>(bytes);
   const auto y = static_cast<double>(took.count());
   MutexLock lock(mutex_);
-  lanes_[Merged(lane)].Observe(x, y);
+  lanes_[Merged(lane)].ObserveSame(x, y);
   any_.Observe(x, y);
 }
 

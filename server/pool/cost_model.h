@@ -24,11 +24,15 @@ class CostLine {
  public:
   // Takes in a run.
   void Observe(double bytes, double nanoseconds);
+  // The same where all runs are of one kernel. A run may be slow for many reasons, but none is much
+  // faster than expected by accident: such a one weighs as much as all before it together.
+  void ObserveSame(double bytes, double nanoseconds);
 
   double fixed_ns() const { return fixed_ns_; }
   double per_byte_ns() const { return per_byte_ns_; }
 
  private:
+  void Fade(double factor);
   void Fit();
 
   double weight_ = 0;

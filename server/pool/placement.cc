@@ -1,6 +1,7 @@
 #include "server/pool/placement.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace opserve {
 namespace {
@@ -10,10 +11,6 @@ constexpr size_t kCpuPosition = 0;
 // A GPU must be better than the processor by this factor: estimates err, and an error must not make
 // `auto` slower than the processor alone.
 constexpr double kMargin = 1.25;
-
-Clock::Duration Completion(const Candidate& candidate) {
-  return candidate.backlog + *candidate.estimate;
-}
 
 bool IsBetter(const Candidate& candidate, const Candidate& best) {
   if (candidate.is_leased != best.is_leased) return best.is_leased;
@@ -29,13 +26,19 @@ bool BeatsProcessor(const Candidate& gpu, const Candidate& cpu) {
          static_cast<double>(Completion(cpu).count());
 }
 
+// Whether `auto` may give the job to it at all.
+bool SuitsAuto(const Candidate& candidate) {
+  if (!candidate.estimate) return false;
+  if (candidate.kind == DeviceKind::kCpu) return true;
+  return candidate.can_run && !candidate.is_software && !candidate.is_leased;
+}
+
 // The best GPU, or the processor if there is none.
 size_t BestGpu(std::span<const Candidate> candidates, bool for_auto) {
   size_t best = kCpuPosition;
   for (size_t i = kCpuPosition + 1; i < candidates.size(); ++i) {
     const Candidate& gpu = candidates[i];
-    if (!gpu.can_run) continue;
-    if (for_auto && (gpu.is_software || gpu.is_leased || !gpu.estimate)) continue;
+    if (for_auto ? !SuitsAuto(gpu) : !gpu.can_run) continue;
     if (best == kCpuPosition || IsBetter(gpu, candidates[best])) best = i;
   }
   return best;
@@ -43,12 +46,28 @@ size_t BestGpu(std::span<const Candidate> candidates, bool for_auto) {
 
 }  // namespace
 
+Clock::Duration Completion(const Candidate& candidate) {
+  return candidate.backlog + *candidate.estimate;
+}
+
 size_t Choose(std::span<const Candidate> candidates, Placement placement) {
   if (placement == Placement::kCpu) return kCpuPosition;
   const bool for_auto = placement == Placement::kAuto;
   const size_t best = BestGpu(candidates, for_auto);
   if (best == kCpuPosition || !for_auto) return best;
   return BeatsProcessor(candidates[best], candidates[kCpuPosition]) ? best : kCpuPosition;
+}
+
+std::optional<Probe> ProbeOf(std::span<const Candidate> candidates, size_t chosen, uint64_t turn) {
+  if (!candidates[chosen].estimate) return std::nullopt;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const size_t position = (turn + i) % candidates.size();
+    if (position == chosen || !SuitsAuto(candidates[position])) continue;
+    const Clock::Duration best = Completion(candidates[chosen]);
+    const auto least = std::chrono::duration_cast<Clock::Duration>(best * (kMargin - 1));
+    return Probe{position, std::max(Completion(candidates[position]) - best, least)};
+  }
+  return std::nullopt;
 }
 
 size_t GpuInTurn(std::span<const Candidate> candidates, uint64_t turn) {

@@ -42,6 +42,21 @@ struct Candidate {
 //          before the processor; otherwise, and where either expectation is missing, the processor
 size_t Choose(std::span<const Candidate> candidates, Placement placement);
 
+// Where a job may go to see how long it takes there.
+struct Probe {
+  size_t position = 0;
+  // How much later than where it was to go it is expected to be done.
+  Clock::Duration loss{};
+};
+
+// Of the devices that `auto` may use, but for `chosen`, the one whose turn it is as `turn` counts
+// up; nullopt if there is no other. Expectations err: even where it is expected to be done earlier
+// there, it loses as much as a GPU must be better by. Pure.
+std::optional<Probe> ProbeOf(std::span<const Candidate> candidates, size_t chosen, uint64_t turn);
+
+// When the job is expected to be done on `candidate`, from now; it must have an estimate.
+Clock::Duration Completion(const Candidate& candidate);
+
 // The GPU whose turn it is, of those that can run the job and are not leased, as `turn` counts up.
 // The processor if there is none.
 size_t GpuInTurn(std::span<const Candidate> candidates, uint64_t turn);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -18,6 +19,10 @@ constexpr int kMostMoves = 2;
 // ever.
 constexpr uint64_t kProbeInterval = 32;
 
+// A request that may run anywhere is only tried where it would be expected to be done in time if it
+// took so many times as long.
+constexpr int kProbeReserve = 4;
+
 }  // namespace
 
 Router::Router(const Slots& slots) : slots_(slots), out_of_memory_(OutOfMemoryError()) {}
@@ -29,15 +34,28 @@ bool Router::has_hardware_gpu() const {
   });
 }
 
-size_t Router::ChooseOf(std::span<const Candidate> candidates, Placement placement) {
-  if (placement == Placement::kGpu && candidates.size() > 2) {
+size_t Router::ChooseOf(std::span<const Candidate> candidates, const JobTraits& traits) {
+  if (traits.placement == Placement::kAuto) return ChooseForAuto(candidates, traits);
+  if (candidates.size() > 2) {
     const uint64_t number = ++gpu_placements_;
     if (number % kProbeInterval == 0) {
       const size_t gpu = GpuInTurn(candidates, number / kProbeInterval);
       if (gpu != 0) return gpu;
     }
   }
-  return opserve::Choose(candidates, placement);
+  return opserve::Choose(candidates, Placement::kGpu);
+}
+
+size_t Router::ChooseForAuto(std::span<const Candidate> candidates, const JobTraits& traits) {
+  const size_t best = opserve::Choose(candidates, Placement::kAuto);
+  const std::optional<Probe> probe = ProbeOf(candidates, best, probes_);
+  if (!probe) return best;
+  // What it takes there may be far from what is expected, and no request is to be late by it.
+  const Clock::Duration left = traits.deadline - traits.accepted;
+  if (Completion(candidates[probe->position]) > left / kProbeReserve) return best;
+  if (!probe_budget_.Spend(Completion(candidates[best]), probe->loss)) return best;
+  ++probes_;
+  return probe->position;
 }
 
 DeviceSlot* Router::LeasedBy(const JobTraits& traits, const DeviceSlot* except) {
@@ -71,7 +89,7 @@ DeviceSlot& Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* exce
       // A job that has failed somewhere has waited enough.
       if (slot == except || (except != nullptr && candidate.is_leased)) candidate.can_run = false;
     }
-    chosen = ChooseOf(candidates, traits.placement);
+    chosen = ChooseOf(candidates, traits);
   }
   return *slots[chosen];
 }

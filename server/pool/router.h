@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "server/batch/job.h"
 #include "server/pool/device_slot.h"
+#include "server/pool/probe_budget.h"
 #include "server/pool/slots.h"
 
 namespace opserve {
@@ -57,11 +58,15 @@ class Router {
   DeviceSlot* LeasedBy(const JobTraits& traits, const DeviceSlot* except);
   DeviceSlot* HomeOf(const JobTraits& traits, const DeviceSlot* except);
   DeviceSlot& ChooseExcept(const JobTraits& traits, const DeviceSlot* except);
-  size_t ChooseOf(std::span<const Candidate> candidates, Placement placement);
+  size_t ChooseOf(std::span<const Candidate> candidates, const JobTraits& traits);
+  // Of a job that may run anywhere.
+  size_t ChooseForAuto(std::span<const Candidate> candidates, const JobTraits& traits);
 
   const Slots& slots_;
   // Jobs that asked for a GPU where there are several.
   std::atomic<uint64_t> gpu_placements_ = 0;
+  ProbeBudget probe_budget_;
+  std::atomic<uint64_t> probes_ = 0;
   // Made while there is memory.
   const absl::Status out_of_memory_;
 };

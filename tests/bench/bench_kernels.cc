@@ -1,20 +1,26 @@
-// Measures the CPU kernels against libc memcpy moving the same bytes, in the same run.
+// Measures the CPU kernels against libc memcpy moving the same bytes, in the same run, or counts
+// their instructions.
 
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kernels/cpu/cpu_executor.h"
+#include "tests/bench/instruction_count.h"
 #include "tests/bench/kernel_call.h"
 #include "tests/bench/measure.h"
+#include "tests/conformance/targets.h"
 
 namespace opserve::bench {
 namespace {
@@ -22,6 +28,9 @@ namespace {
 struct Options {
   std::string filter;
   std::string json_path;
+  // An instruction set of the host; empty: the best.
+  std::string target;
+  bool instructions = false;
   bool quick = false;
   bool smoke = false;
   int repeats = 31;
@@ -214,7 +223,64 @@ bool WriteJson(const std::string& path, const std::vector<Result>& rows) {
   return file.good();
 }
 
+// Whether the row of a case is asked for.
+bool IsAskedFor(const Case& each, const std::string& filter) {
+  return absl::StrContains(absl::StrCat(NameOfCase(each), " ", NameOf(each.type)), filter);
+}
+
+// Instructions that make 64 bytes of results: what twice as long a call takes more.
+absl::StatusOr<double> InstructionsPer64Bytes(const Case& each) {
+  constexpr uint32_t kCount = 512;
+  const CpuExecutor executor(1);
+  uint64_t counts[2];
+  size_t bytes[2];
+  for (uint32_t i : {0, 1}) {
+    const auto call = MakePackedCall(each.op, each.type, each.mode, kCount * (i + 1));
+    CallBuffers buffers(*call, each.values);
+    const auto run = [&] { executor.Run(*call, buffers.input_pointers, buffers.output.data()); };
+    run();  // what the first call of all does once
+    const absl::StatusOr<uint64_t> count = CountInstructions(run);
+    if (!count.ok()) return count.status();
+    counts[i] = *count;
+    bytes[i] = buffers.output.size();
+  }
+  return 64.0 * static_cast<double>(counts[1] - counts[0]) /
+         static_cast<double>(bytes[1] - bytes[0]);
+}
+
+int PrintInstructions(const Options& options) {
+  absl::PrintF(
+      "Instructions per 64 bytes of results, loads, stores and the loop included, on every\n"
+      "instruction set that this host runs.\n\n%-47s %-8s",
+      "operator", "type");
+  for (int64_t target : testing::RunnableTargets()) {
+    absl::PrintF(" %8s", testing::TargetName(target));
+  }
+  absl::PrintF("\n");
+  for (const Case& each : AllCases()) {
+    if (!IsAskedFor(each, options.filter)) continue;
+    absl::PrintF("%-47s %-8s", NameOfCase(each), NameOf(each.type));
+    for (int64_t target : testing::RunnableTargets()) {
+      const testing::ScopedTarget scoped(target);
+      const absl::StatusOr<double> instructions = InstructionsPer64Bytes(each);
+      if (!instructions.ok()) {
+        absl::FPrintF(stderr, "\n%s\n", instructions.status().ToString());
+        return 1;
+      }
+      absl::PrintF(" %8.1f", *instructions);
+    }
+    absl::PrintF("\n");
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
 int Run(const Options& options) {
+  std::optional<testing::ScopedTarget> scoped;
+  for (int64_t target : testing::RunnableTargets()) {
+    if (testing::TargetName(target) == options.target) scoped.emplace(target);
+  }
+  if (options.instructions) return PrintInstructions(options);
   const Effort effort = options.smoke ? Effort{.repeats = 1, .batch_seconds = 0}
                                       : Effort{.repeats = options.quick ? 11 : options.repeats};
   std::vector<size_t> sizes = {64 * kKiB, 4 * kMiB, 256 * kMiB};
@@ -234,8 +300,7 @@ int Run(const Options& options) {
     PrintRow(row);
   };
   for (const Case& each : AllCases()) {
-    const std::string name = absl::StrCat(NameOfCase(each), " ", NameOf(each.type));
-    if (!absl::StrContains(name, options.filter)) continue;
+    if (!IsAskedFor(each, options.filter)) continue;
     if (each.is_brief) {
       add(Measure(each, sizes.back(), 1, effort));
       continue;
@@ -270,6 +335,15 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "Fewer sizes and batches: about a minute in all");
   app.add_flag("--smoke", options.smoke, "Every row once, small: checks that the program works");
+  std::vector<std::string> targets;
+  for (int64_t target : opserve::testing::RunnableTargets()) {
+    targets.push_back(opserve::testing::TargetName(target));
+  }
+  app.add_option("--target", options.target, "Use this instruction set instead of the best one")
+      ->check(CLI::IsMember(targets));
+  app.add_flag("--instructions", options.instructions,
+               "Count the instructions of each row on every instruction set instead")
+      ->excludes("--target");
   CLI11_PARSE(app, argc, argv);
   return opserve::bench::Run(options);
 }

@@ -1,5 +1,6 @@
 // Tests by the billion: all FLOAT32 values of the operators with one input, and FLOAT32 remainders
-// of random and adversarial pairs, against the C library.
+// of random and adversarial pairs, against the C library; remainders of all pairs of 16-bit
+// integers.
 
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 #include <string>
 #include <thread>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -109,6 +111,33 @@ class KernelExhaustiveTest : public ::testing::TestWithParam<int64_t> {
     }));
   }
 
+  // Compares the remainders of all dividends by all divisors of 16 bits, or by one of 61, with the
+  // language's own.
+  template <class T>
+  void CheckShorts(DataType type) {
+    const cpu::FlatKernel kernel =
+        cpu::GetKernel(OpId::ELEMENT_WISE_MODULUS_TRUNCATE, {type, type});
+    const uint64_t stride = GetParam() == RunnableTargets().front() ? 1 : 61;
+    EXPECT_TRUE(ForBlocks((uint64_t{1} << 32) / stride, [&](uint64_t first) {
+      // A block has one divisor, as 2^16 is a multiple of its size.
+      const T y = static_cast<T>((first >> 16) * stride);
+      std::vector<T> x(kBlock), divisors(kBlock, y), r(kBlock);
+      for (size_t i = 0; i < kBlock; ++i) x[i] = static_cast<T>(first + i);
+      const std::byte* in[] = {reinterpret_cast<const std::byte*>(x.data()),
+                               reinterpret_cast<const std::byte*>(divisors.data())};
+      kernel(in, reinterpret_cast<std::byte*>(r.data()), kBlock, cpu::StoreMode::kCached, {});
+      for (size_t i = 0; i < kBlock; ++i) {
+        const T by_zero = std::is_signed_v<T> ? x[i] : static_cast<T>(~T{0});
+        const T expected = y == 0 ? by_zero : static_cast<T>(int{x[i]} % int{y});
+        if (r[i] != expected) {
+          ADD_FAILURE() << x[i] << " mod " << y << " gives " << r[i];
+          return false;
+        }
+      }
+      return true;
+    }));
+  }
+
   // Pairs for the best target; fewer for the others.
   static uint64_t PairCount() {
     return GetParam() == RunnableTargets().front() ? 100'000'000 : 10'000'000;
@@ -166,6 +195,11 @@ TEST_P(KernelExhaustiveTest, RemaindersWithLargeQuotientsAndDenormals) {
     const uint32_t y = bits % 8 == 0 ? divisor & 0x81FFFFFF : divisor;
     return std::pair(std::bit_cast<float>(x), std::bit_cast<float>(y));
   });
+}
+
+TEST_P(KernelExhaustiveTest, RemaindersOf16Bits) {
+  CheckShorts<int16_t>(DataType::kInt16);
+  CheckShorts<uint16_t>(DataType::kUint16);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTargets, KernelExhaustiveTest, ::testing::ValuesIn(RunnableTargets()),

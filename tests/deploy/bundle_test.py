@@ -24,7 +24,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "testing"), str(ROOT / "tests" / "demo")]
 import demo  # pylint: disable=wrong-import-position
-from required import skip_without  # pylint: disable=wrong-import-position
+from isolation import unshare  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
 
 LIMIT_S = 120
@@ -79,8 +79,7 @@ class CleanRoot:
 
     def command(self, *arguments):
         """The command line that runs one in this root, with an empty environment."""
-        change_root = (["chroot", self.folder] if os.geteuid() == 0 else
-                       ["unshare", "--user", "--map-root-user", f"--root={self.folder}"])
+        change_root = unshare("chroot", f"--root={self.folder}")
         return ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *change_root, *arguments]
 
     def run(self, *arguments, limit_s=LIMIT_S):
@@ -248,23 +247,13 @@ class Bundle(unittest.TestCase):
         self.assertEqual(self.measure_gpu(root, "--help")[0].returncode, 0)
 
 
-def why_no_root_can_be_changed():
-    """What is in the way of running a program in another root; empty if nothing is."""
-    done = subprocess.run(
-        ["chroot", "/", "true"] if os.geteuid() == 0 else
-        ["unshare", "--user", "--map-root-user", "--root=/", "true"],
-        capture_output=True, text=True, check=False, timeout=LIMIT_S)
-    return "" if done.returncode == 0 else done.stderr.strip() or f"exit code {done.returncode}"
-
-
 def main():
     global OPTIONS  # pylint: disable=global-statement
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True, help="folder of the build")
     parser.add_argument("--gpu", action="store_true", help="the build has Direct3D 12")
     OPTIONS, rest = parser.parse_known_args()
-    if reason := why_no_root_can_be_changed():
-        skip_without("chroot", f"cannot run programs in another root: {reason}")
+    unshare("chroot")
     unittest.main(argv=[sys.argv[0], *rest])
 
 

@@ -18,7 +18,7 @@ import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "testing"))
-from required import skip_without  # pylint: disable=wrong-import-position
+from isolation import unshare  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
 
 LIMIT_S = 240
@@ -178,14 +178,8 @@ def main():
         run("mount", "-t", "tmpfs", "tmpfs", options.folder)
         test(options, options.folder)
         return
-    alone = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+    alone = unshare("overlay")
     with tempfile.TemporaryDirectory(prefix="opserve-debian-") as folder:
-        tried = subprocess.run(
-            [*alone, "sh", "-ec", 'mount -t tmpfs tmpfs "$0"; cd "$0"; mkdir upper work root; '
-             "mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root", folder],
-            capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-        if tried.returncode != 0:
-            skip_without("overlay", f"cannot lay files over this machine's: {tried.stderr.strip()}")
         sys.exit(subprocess.run([*alone, sys.executable, __file__, *sys.argv[1:], "--folder", folder],
                                 check=False, stdin=subprocess.DEVNULL).returncode)
 

@@ -252,6 +252,20 @@ TEST_F(ClientPathsTest, AServerThatWasStartedAnewIsSharedWithAgain) {
   EXPECT_EQ(second.values, Rounded(2));
 }
 
+TEST_F(ClientPathsTest, AServerThatWasStartedAnewMayCallItselfSomethingElse) {
+  options_.advertise = "a.example:50051";
+  StartAndLearn();
+  server_.reset();
+  options_.advertise = "b.example:50051";
+  StartServer();
+  const Outcome first = Run(*client_, 1);
+  EXPECT_EQ(first.path, PayloadPath::kMessage) << "its memory is known to the old one";
+  EXPECT_EQ(first.values, Rounded(1));
+  const Outcome second = Run(*client_, 2);
+  EXPECT_EQ(second.path, PayloadPath::kSharedMemory);
+  EXPECT_EQ(second.values, Rounded(2));
+}
+
 TEST_F(ClientPathsTest, MemoryGoesWithTheClient) {
   options_.regions.limits.max_bytes_per_user = 4 * kBytes;
   StartAndLearn();

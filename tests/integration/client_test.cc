@@ -347,9 +347,12 @@ TEST_F(ClientTest, ALargeCallThatIsRefusedIsSentAgain) {
   ServerOptions options;
   options.listen = {"127.0.0.1:0"};
   options.admission.max_requests = 1;
+  // Calls of one connection come in their order, and one poller takes them in it.
+  options.pollers = 1;
   const auto server = Server::Start(options, {.cpu = testing::Borrow(device)});
   ASSERT_TRUE(server.ok()) << server.status();
-  const auto client = Connect((*server)->addresses()[0]);
+  // A client that may share memory asks the server for it first.
+  const auto client = Connect((*server)->addresses()[0], {.max_shared_bytes = 0});
   const std::vector<float> large(4 << 20, 0.5f);
   const CallOptions once = {.retry = RetryPolicy{.max_attempts = 1}};
   const CallOptions patient = {.retry = RetryPolicy{.max_attempts = 1000}};
@@ -359,7 +362,7 @@ TEST_F(ClientTest, ALargeCallThatIsRefusedIsSentAgain) {
     calls.push_back(client->StartExecute(Round(kValues)));
     ASSERT_TRUE(device.WaitForHeld(1));
     calls.push_back(client->StartExecute(Round(large), patient));
-    // Calls of one connection come in their order, so the other one has been refused as well.
+    // So the other one has been refused as well.
     EXPECT_EQ(client->Execute(Round(large), once).status().code(),
               absl::StatusCode::kResourceExhausted);
   }

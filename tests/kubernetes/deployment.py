@@ -88,9 +88,18 @@ class Resources:
     def probes(self):
         return {name: self.container[f"{name}Probe"] for name in ("startup", "readiness", "liveness")}
 
+    def arguments(self, pod_ip="10.1.2.3"):
+        """The arguments of the server as Kubernetes gives them to a container of a pod with that address."""
+        fields = {"status.podIP": pod_ip}
+        values = {entry["name"]: entry["value"] if "value" in entry else fields[entry["valueFrom"]["fieldRef"]["fieldPath"]]
+                  for entry in self.container["env"]}
+        # What is no variable of the container stays as it is.
+        return [re.sub(r"\$\(([^)]+)\)", lambda found: values.get(found.group(1), found.group()), argument)
+                for argument in self.container["args"]]
+
     def flags(self):
         """(name, value) of each argument of the server; None for switches."""
-        for argument in self.container["args"]:
+        for argument in self.arguments():
             name, _, value = argument.partition("=")
             yield name, value or None
 

@@ -46,7 +46,7 @@ class ResourcesTest(unittest.TestCase):
 
     def settings(self, resources):
         """All settings of the server with the arguments of its container."""
-        arguments = tuple(resources.container["args"])
+        arguments = tuple(resources.arguments())
         if arguments not in self.known_settings:
             self.known_settings[arguments] = tomllib.loads(
                 deployment.run(self.programs / "opserve-server", *arguments, "--print-config"))
@@ -99,7 +99,7 @@ class ResourcesTest(unittest.TestCase):
             with self.subTest(title):
                 container = resources.container
                 has_gpu = container["resources"]["limits"].get("nvidia.com/gpu") == 1
-                environment = {entry["name"]: entry["value"] for entry in container.get("env", [])}
+                environment = {entry["name"]: entry.get("value") for entry in container["env"]}
                 self.assertEqual(has_gpu, title.startswith("nvidia"))
                 self.assertEqual(environment.get("NVIDIA_DRIVER_CAPABILITIES"), "graphics" if has_gpu else None)
                 self.assertEqual(self.settings(resources)["devices"], "auto" if has_gpu else "none")
@@ -137,6 +137,11 @@ class ResourcesTest(unittest.TestCase):
             for probe in resources.probes.values():
                 if "grpc" in probe:
                     self.assertEqual(probe["grpc"]["port"], ports["grpc"])
+
+    def test_pods_tell_clients_their_own_address(self):
+        for resources in self.each():
+            ports = {port["name"]: port["containerPort"] for port in resources.container["ports"]}
+            self.assertEqual(self.settings(resources)["advertise"], f"10.1.2.3:{ports['grpc']}")
 
     def test_network_policy_lets_clients_and_prometheus_in(self):
         for resources in self.each():

@@ -22,6 +22,7 @@ import urllib.request
 
 import deployment
 from deployment import LIMIT_S, ROOT
+from free_port import free_port
 from server_process import ServerProcess
 
 try:
@@ -89,8 +90,10 @@ class Pod:
         program, *rest = deployment.entry_point()
         assert (program, rest[0]) == ("opserve-server", "--ready-file"), rest
         self._ready = self.outside(rest[1])
-        arguments = [self.outside(argument) for argument in resources.container["args"]]
-        arguments = [re.sub(r"^(--(?:metrics-)?listen=0\.0\.0\.0):\d+$", r"\1:0", argument)
+        arguments = [self.outside(argument) for argument in resources.arguments("127.0.0.1")]
+        arguments = [re.sub(r"^(--metrics-listen=0\.0\.0\.0):\d+$", r"\1:0", argument) for argument in arguments]
+        self.address = f"127.0.0.1:{free_port()}"  # where the server speaks TCP, from this machine
+        arguments = [re.sub(r"^(--(?:listen|advertise)=[\d.]+):\d+$", rf"\1:{self.address.split(':')[1]}", argument)
                      for argument in arguments]
         self.server = ServerProcess(server or programs / "opserve-server", self._ready.parent, arguments, listen=())
 
@@ -123,12 +126,6 @@ class Pod:
 
     def __exit__(self, *error):
         self.server.__exit__(*error)
-
-    @property
-    def address(self):
-        """Where the server speaks TCP, from this machine."""
-        (port,) = re.findall(r"^0\.0\.0\.0:(\d+)$", self._ready.read_text(encoding="utf-8"), re.M)
-        return f"127.0.0.1:{port}"
 
     def metrics(self, authority=None, name=None, token=None):
         """The page of metrics; raises HTTPError where it is refused."""
@@ -290,6 +287,19 @@ class ServerTest(unittest.TestCase):
                 for _ in range(20):
                     call(b"", timeout=LIMIT_S)
                 self.assertEqual([after - first for first, after in zip(before, answered())], [10, 10])
+
+    def test_tensors_are_found_in_their_pods(self):
+        with self.pod("cpu", name="one") as one, self.pod("cpu", name="two") as two:
+            def call(*words):
+                done = subprocess.run([self.programs / "opserve", "tensor", *words], capture_output=True, text=True,
+                                      timeout=LIMIT_S, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                return done.stdout.strip()
+            for home in (one, two):
+                handle = call("create", "--type=FLOAT32", "--shape=2", "--address", home.address)
+                self.assertTrue(handle.endswith(f"@{home.address}"), handle)
+                for _ in range(4):
+                    call("renew", handle, "--address", f"{one.address},{two.address}")
 
     def test_new_policy_holds_without_a_new_pod(self):
         title, policy = "cpu-tls", pathlib.PurePosixPath("/etc/opserve/policy/policy.toml")

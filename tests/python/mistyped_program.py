@@ -17,4 +17,6 @@ def run(client: opserve.Client) -> None:
     client.activation_softmax1(x, axes=1)  # wrong
     client.start.abs(x).shape  # wrong
     client.frobnicate(x)  # wrong
+    client.list_operators(level="1_0")  # wrong
+    client.lease_device().seconds = 1  # wrong
     client.abs(x, timeout=1)

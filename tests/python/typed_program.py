@@ -21,6 +21,11 @@ def run(client: opserve.Client, x: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
     with client.sequence(device="cpu") as steps:
         value: opserve.Value = steps.abs(x)
         steps.add(value, value)
+    operators: list[opserve.OperatorInfo] = client.list_operators("ELEMENT_WISE_ABS", feature_level="1_0")
+    with client.lease_device(seconds=60, label="x") as lease:
+        client.abs(x, device_lease=lease.id)
+        left: float = lease.renew()
+    print(operators[0].support[0].tensors[0].data_types, operators[0].attributes[0].values, left, lease.ended)
     try:
         client.clip1(x, min=0, max=6)
     except opserve.ResourceExhaustedError as error:

@@ -95,6 +95,18 @@ std::unique_ptr<RegionArrays> Connection::CreateRegion(uint64_t bytes) {
   return std::make_unique<RegionArrays>(region);
 }
 
+std::unique_ptr<LeasedDevice> Connection::LeaseDevice(const DeviceLeaseOptions& options,
+                                                      absl::Duration limit) {
+  return std::make_unique<LeasedDevice>(client(), options, limit);
+}
+
+std::vector<OperatorInfo> Connection::ListOperators(const std::string& name,
+                                                    const std::string& feature_level) {
+  const std::shared_ptr<Client> open = client();
+  return ValueOrThrow(WithoutGil([&] { return open->ListOperators(name, feature_level); }))
+      .operators;
+}
+
 ServerInfo Connection::GetServerInfo() {
   const std::shared_ptr<Client> open = client();
   return ValueOrThrow(WithoutGil([&] { return open->GetServerInfo(); }));

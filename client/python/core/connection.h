@@ -11,8 +11,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "client/python/core/calls.h"
+#include "client/python/core/leased_device.h"
 #include "client/python/core/pending_call.h"
 #include "client/python/core/regions.h"
 #include "client/python/core/resident.h"
@@ -76,6 +78,11 @@ class Connection {
   std::unique_ptr<ResidentTensor> CreateZeros(nanobind::handle shape, nanobind::handle dtype,
                                               const ResidentOptions& options);
   std::unique_ptr<RegionArrays> CreateRegion(uint64_t bytes);
+  std::unique_ptr<LeasedDevice> LeaseDevice(const DeviceLeaseOptions& options,
+                                            absl::Duration limit);
+  // All operators, or those of that name, at a feature level or, where that is empty, the highest.
+  std::vector<OperatorInfo> ListOperators(const std::string& name,
+                                          const std::string& feature_level);
   ServerInfo GetServerInfo();
   // Whether the server serves.
   bool IsServing();

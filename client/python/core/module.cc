@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "client/python/core/arrays.h"
+#include "client/python/core/bind_catalogue.h"
 #include "client/python/core/call_settings.h"
 #include "client/python/core/connection.h"
 #include "client/python/core/errors.h"
@@ -318,6 +319,16 @@ void BindConnection(nb::module_& module) {
           },
           "shape"_a, "dtype"_a, "ttl"_a.none(), "label"_a, "placement"_a.none(), "device"_a)
       .def("create_region", &Connection::CreateRegion, "nbytes"_a)
+      .def(
+          "lease_device",
+          [](Connection& connection, std::string device, const nb::object& seconds,
+             std::string label, const nb::object& timeout) {
+            DeviceLeaseOptions options{.device = std::move(device), .label = std::move(label)};
+            if (!seconds.is_none()) options.time = SecondsAsTime(seconds, "seconds");
+            return connection.LeaseDevice(options, SecondsAsTime(timeout, "timeout"));
+          },
+          "device"_a, "seconds"_a.none(), "label"_a, "timeout"_a.none())
+      .def("list_operators", &Connection::ListOperators, "name"_a, "feature_level"_a)
       .def("server_info", &Connection::GetServerInfo)
       .def("is_serving", &Connection::IsServing);
 }
@@ -333,6 +344,8 @@ NB_MODULE(_core, module) {
   BindCalls(module);
   BindTensors(module);
   BindServer(module);
+  BindCatalogue(module);
+  BindLeases(module);
   BindStreams(module);
   BindConnection(module);
 }

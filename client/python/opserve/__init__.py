@@ -22,11 +22,18 @@ from opserve._client import (
 from opserve._core import (
     Call,
     Device,
+    DeviceLease,
+    EnumValue,
     ExecutionInfo,
     Limits,
+    OperatorAttribute,
+    OperatorInfo,
+    OperatorTensor,
     Region,
     ResidentTensor,
     ServerInfo,
+    Support,
+    TensorSupport,
     Value,
 )
 from opserve._errors import (
@@ -55,9 +62,10 @@ from opserve._types import CallSettings
 __all__ = [
     "AbortedError", "AlreadyExistsError", "AsyncClient", "AsyncSequence", "AsyncStream", "Call",
     "CallSettings", "CancelledError", "Client", "DataLossError", "DeadlineExceededError", "Device",
-    "Error", "ExecutionInfo", "FailedPreconditionError", "InternalError", "InvalidArgumentError",
-    "Limits", "NotFoundError", "Operators", "OutOfRangeError", "PermissionDeniedError", "Region",
-    "ResidentTensor", "ResourceExhaustedError", "Sequence", "ServerInfo", "Stream", "Tls",
-    "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError", "Value",
-    "Violation", "connect",
+    "DeviceLease", "EnumValue", "Error", "ExecutionInfo", "FailedPreconditionError",
+    "InternalError", "InvalidArgumentError", "Limits", "NotFoundError", "OperatorAttribute",
+    "OperatorInfo", "OperatorTensor", "Operators", "OutOfRangeError", "PermissionDeniedError",
+    "Region", "ResidentTensor", "ResourceExhaustedError", "Sequence", "ServerInfo", "Stream",
+    "Support", "TensorSupport", "Tls", "UnauthenticatedError", "UnavailableError",
+    "UnimplementedError", "UnknownError", "Value", "Violation", "connect",
 ]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from opserve import _core
 from opserve._aio import Completions
-from opserve._core import Call, Region, ResidentTensor, ServerInfo, Value
+from opserve._core import Call, DeviceLease, OperatorInfo, Region, ResidentTensor, ServerInfo, Value
 from opserve._errors import Error, FailedPreconditionError, UnavailableError
 from opserve._operators import Operators
 from opserve._types import Array, Device, Shape
@@ -172,6 +172,28 @@ class Client(Operators[Array]):
     def shares_memory(self) -> bool:
         """Whether `empty` gives arrays in shared memory, as far as it has been tried."""
         return self._shares_memory
+
+    def lease_device(self, device: str = "", *, seconds: float | None = None, label: str = "",
+                     timeout: float | None = None) -> DeviceLease:
+        """Waits for a GPU for this program alone: calls with `device_lease=lease.id` run there.
+
+            with client.lease_device(seconds=120) as lease:
+                y = client.abs(x, device_lease=lease.id)
+
+        device: its name; "": any GPU.
+        seconds: how long; the server may grant less. None: a minute.
+        label: shown to administrators.
+        timeout: seconds to wait for its turn before TimeoutError is raised; None: for ever.
+        """
+        return self._connection.lease_device(device, seconds, label, timeout)
+
+    def list_operators(self, name: str = "", *, feature_level: str = "") -> list[OperatorInfo]:
+        """The server's operators, all or the one with DirectML's name.
+
+        feature_level: leave out what that has not, such as "3_0"; "": the highest.
+        Raises NotFoundError, with the nearest names, where there is none.
+        """
+        return self._connection.list_operators(name, feature_level)
 
     def server_info(self) -> ServerInfo:
         """Version, devices and limits of the server."""

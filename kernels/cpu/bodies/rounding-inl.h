@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "hwy/highway.h"
+#include "kernels/cpu/bodies/estimated_remainder-inl.h"
 #include "kernels/cpu/bodies/tags-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -194,11 +195,48 @@ template <HalfInFloatTag D>
 HWY_INLINE Value<D> ModulusTruncate(D /*tag*/, Value<D> x, Value<D> y) {
   const hn::Rebind<float, D> df;
   const BitsTag<D> du;
-  const auto sign = hn::And(x, hn::Set(du, uint16_t{0x8000}));
-  const auto r =
-      RemainderOfMagnitudes<11>(df, hn::Abs(PromoteHalf(df, x)), hn::Abs(PromoteHalf(df, y)));
-  return hn::Or(DemoteHalf(df, r), sign);
+  const auto ax = hn::Abs(PromoteHalf(df, x));
+  const auto ay = hn::Abs(PromoteHalf(df, y));
+#if HWY_NATIVE_FMA
+  const BitsTag<decltype(df)> du32;
+  auto r = hn::BitCast(df, EstimatedShortRemainder(df, ax, ay));
+  const auto is_right = hn::Lt(hn::BitCast(du32, r), hn::BitCast(du32, ay));
+  if (HWY_UNLIKELY(!hn::AllTrue(du32, is_right))) r = RemainderOfMagnitudes<11>(df, ax, ay);
+#else
+  const auto r = RemainderOfMagnitudes<11>(df, ax, ay);
+#endif
+  return hn::Or(DemoteHalf(df, r), hn::And(x, hn::Set(du, uint16_t{0x8000})));
 }
+
+#if OPSERVE_HAVE_BIT_MASKS
+// The same for a full vector; out of line, as few vectors need it.
+template <FullHalfTag D>
+HWY_NOINLINE void RemainderInFloats(D d, const uint16_t* HWY_RESTRICT x,
+                                    const uint16_t* HWY_RESTRICT y, uint16_t* HWY_RESTRICT result) {
+  const hn::Rebind<hwy::float16_t, hn::ScalableTag<float>> dh;
+  const BitsTag<decltype(dh)> du;
+  for (size_t i = 0; i < Lanes(d); i += Lanes(dh)) {
+    hn::Store(ModulusTruncate(dh, hn::Load(du, x + i), hn::Load(du, y + i)), du, result + i);
+  }
+}
+
+// FLOAT16, in full vectors, where quotients are not large.
+template <FullHalfTag D>
+HWY_INLINE Value<D> ModulusTruncate(D d, Value<D> x, Value<D> y) {
+  const BitsTag<D> du;
+  Value<D> r;
+  if (HWY_UNLIKELY(!EstimateHalfRemainders(d, x, y, r))) {
+    HWY_ALIGN uint16_t xs[MaxLanes(D())];
+    HWY_ALIGN uint16_t ys[MaxLanes(D())];
+    HWY_ALIGN uint16_t results[MaxLanes(D())];
+    hn::Store(x, du, xs);
+    hn::Store(y, du, ys);
+    RemainderInFloats(d, xs, ys, results);
+    r = hn::Load(du, results);
+  }
+  return hn::Or(r, hn::And(x, hn::Set(du, uint16_t{0x8000})));
+}
+#endif  // OPSERVE_HAVE_BIT_MASKS
 
 // FLOAT32 magnitudes, in FLOAT64 lanes.
 template <FloatInDoubleTag D>
@@ -218,26 +256,30 @@ HWY_NOINLINE void RemainderInDoubles(D /*tag*/, const float* HWY_RESTRICT x,
   }
 }
 
-// FLOAT32. One division in FLOAT32 lanes where quotients fit, which is the usual case.
+// FLOAT32. In FLOAT32 lanes where quotients fit, which is the usual case.
 template <FullFloatTag D>
 HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  const BitsTag<D> du;
   const auto ax = hn::Abs(x);
   const auto ay = hn::Abs(y);
-  const auto q = hn::Trunc(hn::Div(ax, ay));
-  auto r = hn::NegMulAdd(q, ay, ax);
-  r = hn::IfThenElse(hn::Lt(r, hn::Zero(d)), hn::Add(r, ay), r);
-  r = hn::IfThenElse(hn::Lt(ax, ay), ax, r);
-  const auto is_large = hn::Ge(q, hn::Set(d, 0x1p24f));
-  if (HWY_UNLIKELY(!hn::AllFalse(d, is_large))) {
-    HWY_ALIGN float xs[MaxLanes(D())];
-    HWY_ALIGN float ys[MaxLanes(D())];
-    HWY_ALIGN float results[MaxLanes(D())];
-    hn::Store(ax, d, xs);
-    hn::Store(ay, d, ys);
-    RemainderInDoubles<D>(d, xs, ys, results);
-    r = hn::IfThenElse(is_large, hn::Load(d, results), r);
+  const auto divisor = hn::BitCast(du, ay);
+  EstimatedRemainder<D> estimate(ax, ay);
+  auto r = estimate.Result();
+  if (HWY_UNLIKELY(!hn::AllTrue(du, hn::Lt(r, divisor)))) {
+    estimate.Correct();
+    r = estimate.Result();
+    const auto is_right = hn::Lt(r, divisor);
+    if (HWY_UNLIKELY(!hn::AllTrue(du, is_right))) {
+      HWY_ALIGN float xs[MaxLanes(D())];
+      HWY_ALIGN float ys[MaxLanes(D())];
+      HWY_ALIGN float results[MaxLanes(D())];
+      hn::Store(ax, d, xs);
+      hn::Store(ay, d, ys);
+      RemainderInDoubles<D>(d, xs, ys, results);
+      r = hn::IfThenElse(is_right, r, hn::BitCast(du, hn::Load(d, results)));
+    }
   }
-  return hn::Or(r, hn::And(x, hn::SignBit(d)));
+  return hn::Or(hn::BitCast(d, r), hn::And(x, hn::SignBit(d)));
 }
 #else
 template <FloatInDoubleTag D>
@@ -261,6 +303,26 @@ HWY_INLINE hn::Vec<D> RemainderOfIntegers(D d, hn::Vec<D> x, hn::Vec<D> y) {
   return hn::NegMulAdd(TowardZero(d, hn::Div(x, y)), y, x);
 }
 
+// `r` with the sign of x, which it may have lost.
+template <class D, class VBits>
+HWY_INLINE hn::Vec<D> WithSignOf(D d, hn::Vec<D> x, VBits r) {
+  const auto sign = hn::BroadcastSignBit(x);
+  return hn::Sub(hn::Xor(hn::BitCast(d, r), sign), sign);
+}
+
+#if OPSERVE_HAVE_BYTE_TABLES
+// 8-bit integers, by estimated quotients.
+template <FullIntTag<1> D>
+HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  const BitsTag<D> du;
+  if constexpr (std::is_signed_v<hn::TFromD<D>>) {
+    const auto ax = hn::BitCast(du, hn::Abs(x));
+    return WithSignOf(d, x, RemainderOfBytes<128>(du, ax, hn::BitCast(du, hn::Abs(y))));
+  } else {
+    return FixZeroDivisor(d, x, y, RemainderOfBytes<255>(du, x, y));
+  }
+}
+#else
 // x mod y for unsigned lanes of 8 bits, as long division: takes off y * 2^k where that leaves
 // no less than zero. Gives x for a divisor of zero. Multiples saturate at the largest value, where
 // they must exceed every x.
@@ -285,8 +347,7 @@ HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
   if constexpr (std::is_signed_v<T>) {
     const auto r =
         RemainderByLongDivision(du, hn::BitCast(du, hn::Abs(x)), hn::BitCast(du, hn::Abs(y)));
-    const auto sign = hn::BroadcastSignBit(x);
-    return hn::Sub(hn::Xor(hn::BitCast(d, r), sign), sign);
+    return WithSignOf(d, x, r);
   } else {
     const auto largest = hn::Set(d, static_cast<T>(~T{0}));
     // Takes y off the largest value, which saturated multiples would not exceed.
@@ -294,7 +355,21 @@ HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
     return FixZeroDivisor(d, x, y, RemainderByLongDivision(d, below, y));
   }
 }
+#endif  // OPSERVE_HAVE_BYTE_TABLES
 
+#if OPSERVE_HAVE_BIT_MASKS
+// 16-bit integers, by estimated quotients.
+template <FullIntTag<2> D>
+HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
+  const BitsTag<D> du;
+  if constexpr (std::is_signed_v<hn::TFromD<D>>) {
+    const auto ax = hn::BitCast(du, hn::Abs(x));
+    return WithSignOf(d, x, RemainderOfShorts<0x8000>(du, ax, hn::BitCast(du, hn::Abs(y))));
+  } else {
+    return FixZeroDivisor(d, x, y, RemainderOfShorts<0xFFFF>(du, x, y));
+  }
+}
+#else
 // 16-bit integers, in FLOAT32 lanes.
 template <Int16InFloatTag D>
 HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
@@ -306,6 +381,7 @@ HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
       RemainderOfIntegers(df, hn::ConvertTo(df, hn::PromoteTo(di, x)), hn::ConvertTo(df, divisor));
   return FixZeroDivisor(d, x, y, hn::DemoteTo(d, hn::ConvertTo(di, r)));
 }
+#endif  // OPSERVE_HAVE_BIT_MASKS
 
 // 32-bit integers to FLOAT64 lanes and back.
 template <class D, class VInt>
@@ -370,8 +446,7 @@ HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
   const BitsTag<D> du;
   if constexpr (std::is_signed_v<hn::TFromD<D>>) {
     const auto r = RemainderByInverse(du, hn::BitCast(du, hn::Abs(x)), hn::BitCast(du, hn::Abs(y)));
-    const auto sign = hn::BroadcastSignBit(x);
-    return FixZeroDivisor(d, x, y, hn::Sub(hn::Xor(hn::BitCast(d, r), sign), sign));
+    return FixZeroDivisor(d, x, y, WithSignOf(d, x, r));
   } else {
     return FixZeroDivisor(d, x, y, RemainderByInverse(d, x, y));
   }

@@ -35,6 +35,8 @@ concept FloatInDoubleTag = std::same_as < hn::TFromD<D>,
 float > &&FitsAs<D, double>;
 template <class D, size_t kBytes>
 concept IntTag = std::integral<hn::TFromD<D>> && sizeof(hn::TFromD<D>) == kBytes;
+template <class D, size_t kBytes>
+concept FullIntTag = IntTag<D, kBytes> && std::same_as<D, hn::ScalableTag<hn::TFromD<D>>>;
 template <class D>
 concept IntegerTag = std::integral<hn::TFromD<D>>;
 template <class D>

@@ -83,6 +83,20 @@ TEST(CostModelTest, FollowsADeviceThatBecomesSlower) {
   ExpectNear(model, 1 << 20, TimeOf(1 << 20, 5));
 }
 
+TEST(CostModelTest, BelievesADeviceThatBecomesFaster) {
+  CostModel model;
+  for (int i = 0; i < 100; ++i) model.Observe(kLane, 4096, TimeOf(4096, 10));
+  // Runs that are slow for once change little.
+  model.Observe(kLane, 4096, TimeOf(4096, 20));
+  EXPECT_LT(*model.Estimate(kLane, 4096), TimeOf(4096, 11));
+  for (int i = 0; i < 4; ++i) model.Observe(kLane, 4096, TimeOf(4096));
+  EXPECT_LT(*model.Estimate(kLane, 4096), TimeOf(4096, 4));
+  // What is expected of lanes that nobody knows is of all kernels, of which some are faster.
+  LaneKey other = kLane;
+  other.op = OpId::ELEMENT_WISE_ABS;
+  EXPECT_GT(*model.EstimateLike(other, 4096), TimeOf(4096, 7));
+}
+
 // Requests of one size, with noise: what is known of other sizes must not be forgotten.
 TEST(CostModelTest, KeepsTheSlopeWhileSizesTellNothingOfIt) {
   CostModel model;

@@ -101,6 +101,44 @@ TEST_F(DevicePoolTest, AutoLeavesHardwareThatBecameSlow) {
   EXPECT_EQ(last, kCpuName);
 }
 
+// Costs are learnt from runs alone: without work a device could never show that it is fast again.
+TEST_F(DevicePoolTest, AutoFindsHardwareThatIsFastAgain) {
+  UseHardware();
+  gpu_->PrepareScripts([this](NullScript& script) {
+    script.OnRun([this](auto) { clock_.Advance(microseconds(1000)); });
+  });
+  cpu_->OnRun([this](auto) { clock_.Advance(microseconds(100)); });
+  Start();
+  gpu_script().OnRun([this](auto) { clock_.Advance(microseconds(10)); });
+  uint64_t placed = 0;
+  for (std::string last; last != kGpuName; ++placed) {
+    ASSERT_LT(placed, 2000u);
+    PoolJob job(Placement::kAuto, placed);
+    ASSERT_TRUE(pool_->Submit(job));
+    ASSERT_TRUE(job.Wait().ok());
+    last = job.device();
+  }
+  // A hundredth of what they took had to pay for what was expected to be lost.
+  EXPECT_GT(placed, 800u);
+}
+
+TEST_F(DevicePoolTest, NoRequestIsLateBecauseAutoTriedADevice) {
+  UseHardware();
+  gpu_->PrepareScripts([this](NullScript& script) {
+    script.OnRun([this](auto) { clock_.Advance(microseconds(1000)); });
+  });
+  cpu_->OnRun([this](auto) { clock_.Advance(microseconds(100)); });
+  Start();
+  for (uint64_t i = 0; i < 2000; ++i) {
+    PoolJob job(Placement::kAuto, i, kRoundSpec, [this](JobTraits& traits) {
+      traits.accepted = clock_.Now();
+      traits.deadline = clock_.Now() + microseconds(2000);
+    });
+    ASSERT_TRUE(pool_->Submit(job));
+    ExpectAnswered(job, kCpuName);
+  }
+}
+
 TEST_F(DevicePoolTest, GpusShareTheLoad) {
   Start(ManualOptions(), 2);
   PoolJob first(Placement::kGpu, 1);

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <ostream>
 #include <vector>
 
 #include "server/pool/calibration.h"
 #include "server/pool/cost_model.h"
 #include "server/pool/placement.h"
+#include "server/pool/probe_budget.h"
 #include "tests/testing/null_device.h"
 #include "tests/unit/server/base/simulated_clock.h"
 #include "tests/unit/server/pool/model_device.h"
@@ -27,6 +29,9 @@ struct Machine {
   ModelSpeeds gpu;
 };
 std::ostream& operator<<(std::ostream& os, const Machine& machine) { return os << machine.name; }
+
+constexpr LaneKey kRoundLane = {
+    .op = OpId::ELEMENT_WISE_ROUND, .lane_type = DataType::kFloat32, .is_packed = true};
 
 constexpr ModelSpeeds kTwoCores = {.latency = microseconds(1), .memory = 20};
 
@@ -112,6 +117,46 @@ TEST_P(PlacementRegretTest, IsSmall) {
     }
   }
   EXPECT_LE(sum / cells, 0.05);
+}
+
+// The GPU was measured while it was ten times as slow, as those are that throttle or still wake up.
+TEST_P(PlacementRegretTest, AGpuThatIsFastAgainIsFoundAtLittleCost) {
+  constexpr int kRequests = 20'000;
+  for (uint64_t bytes = uint64_t{4} << 10; bytes <= uint64_t{256} << 20; bytes *= 256) {
+    // One after the other, by a kernel that takes as long as eight.
+    const uint64_t moved = 2 * bytes;
+    const Clock::Duration cpu_time = TrueTime(cpu_.speeds, {bytes, 8});
+    const Clock::Duration gpu_time = TrueTime(gpu_.speeds, {bytes, 8});
+    for (int i = 0; i < 20; ++i) {
+      cpu_.costs.Observe(kRoundLane, moved, cpu_time);
+      gpu_.costs.Observe(kRoundLane, moved, 10 * gpu_time);
+    }
+    std::vector<Candidate> candidates(2);
+    candidates[0].kind = DeviceKind::kCpu;
+    candidates[1].can_run = true;
+    ProbeBudget budget;
+    uint64_t probes = 0;
+    Clock::Duration taken{};
+    for (int i = 0; i < kRequests; ++i) {
+      candidates[0].estimate = cpu_.costs.Estimate(kRoundLane, moved);
+      candidates[1].estimate = gpu_.costs.Estimate(kRoundLane, moved);
+      size_t chosen = Choose(candidates, Placement::kAuto);
+      const std::optional<Probe> probe = ProbeOf(candidates, chosen, probes);
+      if (budget.Spend(Completion(candidates[chosen]), probe->loss)) {
+        chosen = probe->position;
+        ++probes;
+      }
+      const Clock::Duration took = chosen == 0 ? cpu_time : gpu_time;
+      (chosen == 0 ? cpu_ : gpu_).costs.Observe(kRoundLane, moved, took);
+      taken += took;
+    }
+    // Against what it would choose if it had known from the first request on.
+    candidates[0].estimate = cpu_time;
+    candidates[1].estimate = gpu_time;
+    const size_t right = Choose(candidates, Placement::kAuto);
+    const auto best = static_cast<double>((kRequests * *candidates[right].estimate).count());
+    EXPECT_LE(static_cast<double>(taken.count()) / best - 1, 0.05) << bytes << " bytes";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, PlacementRegretTest, ::testing::ValuesIn(kMachines),

@@ -1,6 +1,8 @@
 #include "server/pool/placement.h"
 
 #include <chrono>
+#include <optional>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -74,6 +76,33 @@ TEST(GpuInTurnTest, TurnsGoRoundTheUsable) {
   EXPECT_EQ(GpuInTurn(candidates, 2), 1u);
   const std::vector<Candidate> none = {Cpu(0, 1), Unable(Gpu(0, 1))};
   EXPECT_EQ(GpuInTurn(none, 7), 0u);
+}
+
+TEST(ProbeOfTest, IsAnotherDeviceThatAutoMayUse) {
+  const std::vector<Candidate> candidates = {
+      Cpu(10, 90),       Gpu(0, 40),           Software(Gpu(0, 1)), Leased(Gpu(0, 1)),
+      Unable(Gpu(0, 1)), Gpu(0, std::nullopt), Gpu(50, 100)};
+  for (const auto& [turn, position, loss_us] :
+       {std::tuple(0, 0, 60), std::tuple(1, 6, 110), std::tuple(6, 6, 110), std::tuple(7, 0, 60)}) {
+    const std::optional<Probe> probe = ProbeOf(candidates, 1, turn);
+    ASSERT_TRUE(probe) << turn;
+    EXPECT_EQ(probe->position, static_cast<size_t>(position)) << turn;
+    EXPECT_EQ(probe->loss, microseconds(loss_us)) << turn;
+  }
+}
+
+TEST(ProbeOfTest, LosesSomethingWhateverIsExpected) {
+  // The processor keeps what a GPU is expected to do a little faster.
+  const std::optional<Probe> probe = ProbeOf(std::vector{Cpu(0, 100), Gpu(0, 99)}, 0, 0);
+  ASSERT_TRUE(probe);
+  EXPECT_EQ(probe->position, 1u);
+  EXPECT_EQ(probe->loss, microseconds(25));
+}
+
+TEST(ProbeOfTest, IsNoneWhereThereIsNoOther) {
+  EXPECT_FALSE(ProbeOf(std::vector{Cpu(0, 100)}, 0, 3));
+  EXPECT_FALSE(ProbeOf(std::vector{Cpu(0, 100), Gpu(0, std::nullopt)}, 0, 3));
+  EXPECT_FALSE(ProbeOf(std::vector{Cpu(0, std::nullopt), Gpu(0, 5)}, 0, 3));
 }
 
 const Case kCases[] = {

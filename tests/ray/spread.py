@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Spreads tasks over three nodes of Ray's, each with a server of its own, of which one node and one server are killed.
+
+All nodes are processes of this machine, on its loopback interface (ray.cluster_utils.Cluster). The data set is a file; each task
+reads its block and returns the result, which is compared bit by bit with NumPy's. tests/ray/ray_test.py and `make ray` run it.
+"""
+
+import argparse
+import contextlib
+import io
+import os
+import pathlib
+import re
+import signal
+import sys
+import tempfile
+import time
+
+import numpy as np
+import opserve
+import opserve_ray
+import ray
+from ray.cluster_utils import Cluster
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Longest wait for anything; what takes it has failed.
+LIMIT_S = 300
+# Results that wait in Ray's stores of objects: three nodes' are the smallest that Ray makes.
+STORE_BYTES = 80 << 20
+TASKS_AT_A_TIME = 24
+
+SERVERS = opserve_ray.Servers(port=0, start_limit_s=LIMIT_S)
+GPU_SERVERS = opserve_ray.Servers(port=0, gpus=1, start_limit_s=LIMIT_S)
+
+
+@ray.remote(retry_exceptions=[opserve.UnavailableError], max_retries=20, scheduling_strategy="SPREAD")
+def whole(path, block, elements):
+    """The whole numbers of a block, with the node that computed it, where its server is, and how the call went there."""
+    x = np.fromfile(path, np.float32, elements, offset=block * elements * 4)
+    target = SERVERS.target()
+    call = SERVERS.connect().start.round(x, rounding_mode="TOWARD_ZERO")
+    return call.result(), ray.get_runtime_context().get_node_id(), target, call.info().path
+
+
+@ray.remote
+def gpu_target():
+    """Where a task here finds servers with a GPU, and whether they compute."""
+    result = GPU_SERVERS.connect().add(np.float32([1, 2]), 1)
+    return GPU_SERVERS.target(), result.tolist()
+
+
+def processes_with(text):
+    """Processes that have a text among their arguments or in their environment."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if int(folder.name) != os.getpid() and any(
+                    text.encode() in (folder / name).read_bytes() for name in ("cmdline", "environ")):
+                found.append(int(folder.name))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def wait_until(condition, what):
+    """Waits until `condition` holds, and returns what it gave."""
+    end = time.monotonic() + LIMIT_S
+    while not (result := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"waited in vain: {what}")
+        time.sleep(0.02)
+    return result
+
+
+def write_data(path, tasks, elements):
+    """The data set: a block of numbers for each task."""
+    numbers = np.random.default_rng(1)
+    with open(path, "wb") as file:
+        for _ in range(tasks):
+            (numbers.standard_normal(elements, dtype=np.float32) * 100).tofile(file)
+
+
+class Run:
+    """The tasks, in the order of their ends."""
+
+    def __init__(self, path, tasks, elements):
+        self._path = path
+        self._tasks = tasks
+        self._elements = elements
+        self._waiting = {}
+        self._next = 0
+        self.right = 0
+        self.places = {}  # by node: where its tasks found a server, and how calls went there
+
+    def until(self, count):
+        """Goes on until so many results are there, each of them right."""
+        while self.right < count:
+            while self._next < self._tasks and len(self._waiting) < TASKS_AT_A_TIME:
+                self._waiting[whole.remote(self._path, self._next, self._elements)] = self._next
+                self._next += 1
+            (done,), _ = ray.wait(list(self._waiting), timeout=LIMIT_S)
+            block = self._waiting.pop(done)
+            result, node, target, way = ray.get(done)
+            x = np.fromfile(self._path, np.float32, self._elements, offset=block * self._elements * 4)
+            assert result.dtype == np.float32 and result.tobytes() == np.trunc(x).tobytes(), f"block {block} is wrong"
+            self.places.setdefault(node, set()).add((target, way))
+            self.right += 1
+
+
+def check_network(cluster_node, other_node):
+    """Tasks on nodes without a GPU find the server of the one that has it; tasks on that use its socket file."""
+    def ask(node):
+        return gpu_target.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote()
+
+    (near, near_result), (far, far_result) = ray.get([ask(cluster_node), ask(other_node)], timeout=LIMIT_S)
+    assert near.startswith("unix:"), near
+    assert far.startswith("127.0.0.1:"), far
+    assert near_result == far_result == [2.0, 3.0]
+
+
+def check_page():
+    """The program of docs/ray.md runs, with the servers that are there."""
+    program, = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/ray.md").read_text(encoding="utf-8"), re.M | re.S)
+    program = program.replace("ray.init()\n", "").replace("opserve_ray.Servers()", f"opserve_ray.{SERVERS!r}")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(program, "docs/ray.md", "exec"), {"__name__": "page"})  # pylint: disable=exec-used
+    expected, = re.findall(r"^print\(.*\)  # (.*?)\.\.\.$", program, re.M)
+    assert printed.getvalue().startswith(expected), printed.getvalue()
+
+
+def node_settings(folder, options):
+    """Of each node of Ray's. Its store of objects is a file in `folder`, so /dev/shm may be small."""
+    return {"num_cpus": 1, "object_store_memory": STORE_BYTES, "plasma_directory": folder,
+            "include_log_monitor": options.verbose}
+
+
+def spread(cluster, folder, options):
+    """Runs the tasks while a server and a node are killed."""
+    nodes = [cluster.add_node(num_gpus=gpus, **node_settings(folder, options)) for gpus in (0, 1)]
+    ray.init(address=cluster.address, log_to_driver=options.verbose)
+    ids = [cluster.head_node.node_id, *(node.node_id for node in nodes)]
+    path = f"{folder}/data"
+    write_data(path, options.tasks, options.elements)
+    begun = time.monotonic()
+    run = Run(path, options.tasks, options.elements)
+    run.until(options.tasks // 4)
+    # Every node may have to start its server first.
+    while len(run.places) < len(ids):
+        run.until(run.right + 1)
+    assert set(run.places) == set(ids)
+    socket_of = {node: next(iter(places))[0] for node, places in run.places.items()}
+    assert len(set(socket_of.values())) == len(ids), socket_of
+
+    victim, = processes_with(f"--listen={socket_of[ids[2]]}\0")
+    os.kill(victim, signal.SIGKILL)
+    run.until(options.tasks // 2)
+    cluster.remove_node(nodes[0], allow_graceful=False)
+    run.until(options.tasks)
+    elapsed = time.monotonic() - begun
+
+    for node, places in run.places.items():
+        assert {target for target, _ in places} == {socket_of[node]}, "each task called the server of its own node"
+        assert "SHARED_MEMORY" in {way.upper() for _, way in places}, places
+    again, = wait_until(lambda: processes_with(f"--listen={socket_of[ids[2]]}\0"), "Ray starts the server again")
+    assert again != victim
+    wait_until(lambda: not processes_with(f"--listen={socket_of[ids[1]]}\0"), "the server of the lost node is gone")
+    check_network(ids[2], ids[0])
+    check_page()
+    GPU_SERVERS.stop()
+    SERVERS.stop()
+    wait_until(lambda: not processes_with("--listen=unix:" + f"{folder}/opserve-"), "all servers are gone")
+    gib = options.tasks * options.elements * 4 / (1 << 30)
+    print(f"{run.right} of {options.tasks} results right, {gib:.2f} GiB in {elapsed:.1f} s, "
+          f"{options.tasks / elapsed:.0f} tasks/s; one of 3 nodes and one server killed")
+
+
+def main():
+    """Runs it, and leaves no process behind."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", type=int, default=10000)
+    parser.add_argument("--elements", type=int, default=107374, help="of FLOAT32, per task")
+    parser.add_argument("--verbose", action="store_true", help="show what Ray and the servers say")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="opserve-ray-") as folder:
+        # What Ray's processes inherit.
+        os.environ["TMPDIR"] = folder
+        tempfile.tempdir = folder
+        cluster = Cluster(initialize_head=True, head_node_args={
+            "include_dashboard": False, **node_settings(folder, options)})
+        try:
+            spread(cluster, folder, options)
+        finally:
+            ray.shutdown()
+            cluster.shutdown()
+            wait_until(lambda: not processes_with(f"TMPDIR={folder}\0"), "all processes are gone")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
