@@ -47,6 +47,8 @@ std::optional<in6_addr> ParseIpAddress(absl::string_view text) {
   unscoped.copy(copy, unscoped.size());
   in6_addr address = {};
   if (inet_pton(AF_INET6, copy, &address) == 1) return address;
+  // Some systems have written a part of it.
+  address = {};
   address.s6_addr[10] = address.s6_addr[11] = 0xff;
   if (inet_pton(AF_INET, copy, &address.s6_addr[12]) == 1) return address;
   return std::nullopt;
