@@ -24,6 +24,9 @@ from ray.cluster_utils import Cluster
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "testing"))
+from required import skip_without  # noqa: E402  pylint: disable=wrong-import-position
+
 # Longest wait for anything; what takes it has failed.
 LIMIT_S = 300
 # Results that wait in Ray's stores of objects: three nodes' are the smallest that Ray makes.
@@ -199,8 +202,11 @@ def main():
         # What Ray's processes inherit.
         os.environ["TMPDIR"] = folder
         tempfile.tempdir = folder
-        cluster = Cluster(initialize_head=True, head_node_args={
-            "include_dashboard": False, **node_settings(folder, options)})
+        try:
+            cluster = Cluster(initialize_head=True, head_node_args={
+                "include_dashboard": False, **node_settings(folder, options)})
+        except Exception as error:  # pylint: disable=broad-except
+            skip_without("ray", f"Ray starts no node on this machine: {error}")
         try:
             spread(cluster, folder, options)
         finally:
