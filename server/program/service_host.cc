@@ -9,7 +9,7 @@ namespace opserve {
 
 bool RouteServiceLog() { return true; }
 
-int RunHosted(std::function<int()> run) { return run(); }
+int RunHosted(const std::function<int()>& run) { return run(); }
 
 void EndNow(int code) { std::_Exit(code); }
 

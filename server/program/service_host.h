@@ -18,7 +18,7 @@ bool RouteServiceLog();
 // Calls `run`, which returns the exit code, and returns that. Where Windows' service manager has
 // started the program, `run` has a thread of the manager's, and the manager is told the code. To be
 // called once, by main.
-int RunHosted(std::function<int()> run);
+int RunHosted(const std::function<int()>& run);
 
 // The program ends with `code` at once, and no destructor runs; a service manager is told the code.
 [[noreturn]] void EndNow(int code);

@@ -113,9 +113,9 @@ bool RouteServiceLog() {
                       reinterpret_cast<HANDLE>(_get_osfhandle(_fileno(stderr)))) != 0;
 }
 
-int RunHosted(std::function<int()> run) {
+int RunHosted(const std::function<int()>& run) {
   Host& host = TheHost();
-  host.run = std::move(run);
+  host.run = run;
   const SERVICE_TABLE_ENTRYA services[] = {{no_name, &ServiceMain}, {nullptr, nullptr}};
   // Only the manager has a connection for it, and then it returns once the service has stopped.
   if (StartServiceCtrlDispatcherA(services) != 0) return host.code;
