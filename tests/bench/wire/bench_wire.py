@@ -163,13 +163,16 @@ def parse_arguments():
     return options
 
 
-def write_json(path, machine, options, results, judged, idle):
+def write_json(path, machine, options, results, judged, judged_times, idle):
     path.write_text(json.dumps({
         "machine": machine, "repeats": options.repeats, "seconds": options.seconds,
         "cells": results.as_json(), "idle": idle,
         "targets": [{"row": target.row, "base": target.base, "bytes": size,
                      "concurrency": concurrency, "goal": target.ratio, "ratio": ratio}
-                    for target, size, concurrency, ratio in judged]}, indent=1) + "\n",
+                    for target, size, concurrency, ratio in judged],
+        "time_targets": [{"row": target.row, "bytes": size, "concurrency": concurrency,
+                          "goal_us": target.p50_us, "p50_us": p50_us}
+                         for target, size, concurrency, p50_us in judged_times]}, indent=1) + "\n",
         encoding="utf-8")
 
 
@@ -188,14 +191,15 @@ def main():
             print(f"\nbench_wire: {error}", file=sys.stderr)
             return 1
     judged = wire_report.judge(results)
+    judged_times = wire_report.judge_times(results)
     machine = {"processor": processor(), "processors": len(os.sched_getaffinity(0)),
                "kernel": platform.release()}
     print(f"{machine['processor']}, {machine['processors']} processors; client and server on "
           f"loopback; medians of {options.repeats} interleaved repeats")
     print("\n".join(wire_report.table(results, rows) + wire_report.target_lines(judged)
-                    + wire_report.idle_lines(idle)))
+                    + wire_report.time_target_lines(judged_times) + wire_report.idle_lines(idle)))
     if options.json:
-        write_json(options.json, machine, options, results, judged, idle)
+        write_json(options.json, machine, options, results, judged, judged_times, idle)
     if options.plot:
         wire_report.plot(results, rows, options.plot)
     return 0

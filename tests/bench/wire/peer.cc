@@ -60,8 +60,8 @@ class RawSync : public grpc::Service {
 
 const std::vector<std::string>& PeerStyles() {
   static const auto* const kStyles = new std::vector<std::string>{
-      "proto-cq",     "proto-callback", "proto-sync",       "raw-cq",
-      "raw-callback", "raw-sync",       "execute-callback", "execute-sync"};
+      "proto-cq", "proto-callback", "proto-sync",       "raw-cq",      "raw-callback",
+      "raw-sync", "raw-chunked",    "execute-callback", "execute-sync"};
   return *kStyles;
 }
 
@@ -71,6 +71,7 @@ std::unique_ptr<Peer> MakePeer(const std::string& style, bool spoil) {
   if (style == "proto-sync") return std::make_unique<ServicePeer<ProtoSync>>();
   if (style == "raw-callback") return std::make_unique<ServicePeer<RawCallback>>(spoil);
   if (style == "raw-sync") return std::make_unique<ServicePeer<RawSync>>(spoil);
+  if (style == "raw-chunked") return MakeChunkedPeer(spoil);
   if (style == "execute-callback") return MakeExecuteCallbackPeer();
   if (style == "execute-sync") return MakeExecuteSyncPeer();
   return MakeRawQueuePeer(spoil);

@@ -51,8 +51,8 @@ grpc::internal::RpcServiceMethod* RawSyncMethod(const char* name, Service& servi
 }
 
 // What MakePeer knows: "proto-cq", "proto-callback", "proto-sync": generated messages; "raw-cq",
-// "raw-callback", "raw-sync": bytes as they came; "execute-callback", "execute-sync": no echo, but
-// what the server does for Execute.
+// "raw-callback", "raw-sync": bytes as they came; "raw-chunked": messages of a stream, each as it
+// comes; "execute-callback", "execute-sync": no echo, but what the server does for Execute.
 const std::vector<std::string>& PeerStyles();
 
 // A peer of one of PeerStyles(). With `spoil`, which only raw styles know, one bit of every answer
@@ -62,6 +62,7 @@ std::unique_ptr<Peer> MakePeer(const std::string& style, bool spoil);
 // The styles with completion queues: one thread polls.
 std::unique_ptr<Peer> MakeProtoQueuePeer();
 std::unique_ptr<Peer> MakeRawQueuePeer(bool spoil);
+std::unique_ptr<Peer> MakeChunkedPeer(bool spoil);
 
 // Execute, as the server would do it with gRPC's callback or synchronous API.
 std::unique_ptr<Peer> MakeExecuteCallbackPeer();

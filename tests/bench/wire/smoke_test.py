@@ -46,10 +46,11 @@ def check_refuses(programs, mode, arguments):
 
 
 def check_wrong_echoes_are_found(programs, folder):
-    for style in ("raw-cq", "raw-callback", "raw-sync"):
+    for style, mode in (("raw-cq", "echo"), ("raw-callback", "echo"), ("raw-sync", "echo"),
+                        ("raw-chunked", "chunked-echo")):
         with ServerProcess(programs / "wire_peer", folder,
                            ["--style", style, "--spoil"]) as peer:
-            check_refuses(programs, "echo", ["--target", peer.address])
+            check_refuses(programs, mode, ["--target", peer.address])
         assert peer.exit_code == 0, peer.log()
 
 

@@ -18,6 +18,21 @@ constexpr uint32_t Varint(int field) {
   return WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_VARINT);
 }
 
+// The terms of an answer, whose length comes next.
+absl::Status ReadTerms(google::protobuf::io::CodedInputStream& input, StreamAnswer& answer) {
+  v1::PipelineTerms terms;
+  const auto limit = input.ReadLengthAndPushLimit();
+  if (!terms.ParseFromCodedStream(&input) || !input.CheckEntireMessageConsumedAndPopLimit(limit)) {
+    return absl::InternalError("the terms of a request are malformed");
+  }
+  if (terms.run_bytes_size() != 1 || terms.run_bytes(0) == 0 || terms.max_open_runs() == 0) {
+    return absl::InternalError("a request of the stream does not come in runs");
+  }
+  answer.run_bytes = terms.run_bytes(0);
+  answer.max_open_runs = terms.max_open_runs();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<StreamAnswer> ReadStreamAnswer(const std::vector<uint8_t>& header) {
@@ -35,7 +50,9 @@ absl::StatusOr<StreamAnswer> ReadStreamAnswer(const std::vector<uint8_t>& header
       answer.piece_offset = static_cast<uint64_t>(input.CurrentPosition());
       break;
     }
-    if (tag == Varint(Fields::kIdFieldNumber)) {
+    if (tag == Bytes(Fields::kPipelineFieldNumber)) {
+      if (absl::Status status = ReadTerms(input, answer); !status.ok()) return status;
+    } else if (tag == Varint(Fields::kIdFieldNumber)) {
       valid = input.ReadVarint64(&answer.id);
     } else if (tag == Varint(Fields::kPayloadBytesFieldNumber)) {
       valid = input.ReadVarint64(&answer.payload_bytes);

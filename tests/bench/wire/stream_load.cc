@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <deque>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
-#include "tests/bench/wire/calls.h"
 #include "tests/bench/wire/received_bytes.h"
 #include "tests/bench/wire/stream_answer.h"
 
@@ -18,34 +16,31 @@ namespace opserve::wire_bench {
 namespace {
 
 constexpr std::chrono::seconds kLongestPause(60);
-constexpr uint64_t kPieceBytes = uint64_t{512} << 10;
 
 // One of the requests that are under way.
 struct StreamSlot {
   uint64_t id = 0;
   uint64_t sent = 0;
   uint64_t received = 0;
+  // How much of the payload may have been sent by now, in pieces of which size.
+  uint64_t may_send = 0;
+  uint64_t piece_bytes = kPieceBytes;
+  bool has_offered = false;
   bool check_all = true;
-  SteadyClock::time_point began;
+  SteadyClock::time_point began = {};
+  SteadyClock::time_point first_piece = {};  // of the answer
 };
-
-// The field `request`, serialized once and not for every request.
-std::string RequestField(uint64_t payload_bytes) {
-  v1::ExecuteStreamRequest message;
-  *message.mutable_request() = RoundRequest(payload_bytes);
-  return message.SerializeAsString();
-}
 
 class StreamLoad {
  public:
-  StreamLoad(const std::shared_ptr<grpc::Channel>& channel, const Payload& payload, int concurrency,
-             Meter& meter)
+  StreamLoad(const std::shared_ptr<grpc::Channel>& channel, const Payload& payload, StreamUse use,
+             int concurrency, Meter& meter)
       : payload_(payload),
+        calls_(use, payload),
         meter_(meter),
         slots_(static_cast<size_t>(concurrency)),
         stub_(channel),
-        stream_(stub_.PrepareCall(&context_, "/opserve.v1.OperatorService/ExecuteStream", &queue_)),
-        request_field_(RequestField(payload.size())) {}
+        stream_(stub_.PrepareCall(&context_, calls_.method(), &queue_)) {}
 
   absl::Status Run() {
     stream_->StartCall(Tag(kStart));
@@ -118,6 +113,7 @@ class StreamLoad {
 
   void Begin(size_t slot, uint64_t id) {
     slots_[slot] = {.id = id, .check_all = id == 0 || !more_, .began = SteadyClock::now()};
+    if (!calls_.is_offered()) slots_[slot].may_send = payload_.size();
     to_send_.push_back(slot);
     ++under_way_;
   }
@@ -137,26 +133,33 @@ class StreamLoad {
       ++events_;
       return;
     }
-    StreamSlot& slot = slots_[to_send_.front()];
-    const uint64_t bytes = std::min(payload_.size() - slot.sent, kPieceBytes);
-    const grpc::ByteBuffer piece =
-        WithPayload(HeaderOf(slot), v1::ExecuteStreamRequest::kPayloadsFieldNumber,
-                    payload_.bytes().subspan(slot.sent, bytes));
-    slot.sent += bytes;
-    if (slot.sent == payload_.size()) to_send_.pop_front();
     writing_ = true;
-    stream_->Write(piece, Tag(kWrite));
+    stream_->Write(NextMessage(), Tag(kWrite));
     ++events_;
   }
 
-  // What goes in front of the next piece of a request.
-  std::string HeaderOf(const StreamSlot& slot) const {
-    v1::ExecuteStreamRequest header;
-    header.set_id(slot.id);
-    if (slot.sent == 0 && payload_.size() > kPieceBytes) header.add_payload_bytes(payload_.size());
-    std::string bytes = header.SerializeAsString();
-    if (slot.sent != 0) return bytes;
-    return absl::StrCat(bytes, request_field_);
+  // Of the request whose turn it is.
+  grpc::ByteBuffer NextMessage() {
+    StreamSlot& slot = slots_[to_send_.front()];
+    if (calls_.is_offered() && !slot.has_offered) {
+      slot.has_offered = true;
+      to_send_.pop_front();
+      return calls_.Offer(slot.id);
+    }
+    if (calls_.is_offered() && slot.sent == 0) slot.began = SteadyClock::now();
+    const uint64_t first = slot.sent;
+    slot.sent += std::min(slot.may_send - first, slot.piece_bytes);
+    if (slot.sent == slot.may_send) to_send_.pop_front();
+    return calls_.Piece(slot.id, first, slot.sent - first);
+  }
+
+  // More of the payload may be sent.
+  void Permit(size_t index, uint64_t bytes) {
+    StreamSlot& slot = slots_[index];
+    const bool waits = slot.sent == slot.may_send;
+    slot.may_send += std::min(bytes, payload_.size() - slot.may_send);
+    if (waits && slot.sent < slot.may_send) to_send_.push_back(index);
+    Write();
   }
 
   // Takes the message that was read.
@@ -166,19 +169,40 @@ class StreamLoad {
     if (!answer.ok()) return answer.status();
     const size_t index = answer->id % slots_.size();
     StreamSlot& slot = slots_[index];
-    if (slot.id != answer->id || slot.received + answer->piece_bytes > payload_.size() ||
-        answer->piece_offset + answer->piece_bytes != bytes.size() ||
-        (slot.received == 0 && answer->piece_bytes < payload_.size() &&
-         answer->payload_bytes != payload_.size())) {
-      return absl::InternalError("an answer of the stream has a wrong id or length");
+    if (slot.id != answer->id) return absl::InternalError("an answer of the stream has a wrong id");
+    const bool are_terms = answer->run_bytes > 0;
+    const bool is_first = calls_.is_offered() ? are_terms : slot.received == 0;
+    if (is_first && answer->piece_bytes < payload_.size() &&
+        answer->payload_bytes != payload_.size()) {
+      return absl::InternalError("an answer of the stream announces a wrong length");
     }
+    if (are_terms) return TakeTerms(index, *answer);
+    if (slot.received + answer->piece_bytes > payload_.size() ||
+        answer->piece_offset + answer->piece_bytes != bytes.size()) {
+      return absl::InternalError("an answer of the stream has a wrong length");
+    }
+    if (slot.received == 0) slot.first_piece = SteadyClock::now();
     const Part part = PartOf(slot, answer->piece_bytes);
     if (!bytes.Equal(answer->piece_offset + part.first,
-                     payload_.expected().subspan(slot.received + part.first, part.bytes))) {
+                     calls_.expected().subspan(slot.received + part.first, part.bytes))) {
       return absl::InternalError("an answer of the stream is wrong");
     }
     slot.received += answer->piece_bytes;
-    if (slot.received == payload_.size()) Done(index);
+    if (slot.received == payload_.size()) {
+      Done(index);
+    } else if (calls_.is_offered()) {
+      Permit(index, slot.piece_bytes);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeTerms(size_t index, const StreamAnswer& terms) {
+    StreamSlot& slot = slots_[index];
+    if (!slot.has_offered || slot.may_send > 0) {
+      return absl::InternalError("a request of the stream has terms that it did not ask for");
+    }
+    slot.piece_bytes = terms.run_bytes;
+    Permit(index, terms.run_bytes * terms.max_open_runs);
     return absl::OkStatus();
   }
 
@@ -192,15 +216,18 @@ class StreamLoad {
   void Done(size_t index) {
     --under_way_;
     const StreamSlot& slot = slots_[index];
-    if (!meter_.Done(slot.began, SteadyClock::now())) more_ = false;
+    const SteadyClock::time_point ended =
+        calls_.is_offered() ? slot.first_piece : SteadyClock::now();
+    if (!meter_.Done(slot.began, ended)) more_ = false;
     if (more_) Begin(index, slot.id + slots_.size());
     Write();
   }
 
   const Payload& payload_;
+  const StreamCalls calls_;
   Meter& meter_;
   std::vector<StreamSlot> slots_;
-  std::deque<size_t> to_send_;  // slots whose requests are not sent yet, in order
+  std::deque<size_t> to_send_;  // slots that may send something, in order
   uint64_t under_way_ = 0;
   bool more_ = true;
   bool writing_ = true;  // until the stream is there
@@ -211,7 +238,6 @@ class StreamLoad {
   grpc::CompletionQueue queue_;
   grpc::GenericStub stub_;
   const std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
-  const std::string request_field_;
   grpc::ByteBuffer answer_;
   grpc::Status status_;
   absl::Status result_;
@@ -221,8 +247,8 @@ class StreamLoad {
 }  // namespace
 
 absl::Status RunStreamLoad(const std::shared_ptr<grpc::Channel>& channel, const Payload& payload,
-                           int concurrency, Meter& meter) {
-  return StreamLoad(channel, payload, concurrency, meter).Run();
+                           StreamUse use, int concurrency, Meter& meter) {
+  return StreamLoad(channel, payload, use, concurrency, meter).Run();
 }
 
 }  // namespace opserve::wire_bench

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -58,6 +59,14 @@ absl::StatusOr<std::unique_ptr<RawUnaryCall>> MakeCall(
   return options.mode == "echo" ? MakeRawEcho(payload) : MakeExecute(payload);
 }
 
+// nullopt: of a mode without a stream, or with that of the client library.
+std::optional<StreamUse> UseOf(const std::string& mode) {
+  if (mode == "stream") return StreamUse::kInOrder;
+  if (mode == "first-byte") return StreamUse::kInRuns;
+  if (mode == "chunked-echo") return StreamUse::kEcho;
+  return std::nullopt;
+}
+
 absl::Status Run(const Options& options, const Payload& payload, Meter& meter) {
   if (options.mode == "client") {
     return RunClientLoad(options.target, payload, options.concurrency, meter);
@@ -69,8 +78,8 @@ absl::Status Run(const Options& options, const Payload& payload, Meter& meter) {
   if (options.mode == "proto-echo") {
     return RunUnaryLoad(channel, *MakeProtoEcho(payload), options.concurrency, meter);
   }
-  if (options.mode == "stream") {
-    return RunStreamLoad(channel, payload, options.concurrency, meter);
+  if (const std::optional<StreamUse> use = UseOf(options.mode)) {
+    return RunStreamLoad(channel, payload, *use, options.concurrency, meter);
   }
   const auto call = MakeCall(options, channel, payload);
   if (!call.ok()) return call.status();
@@ -123,13 +132,17 @@ int Main(int argc, char** argv) {
   CLI::App app("Load generator of `make bench-wire`; prints one line of JSON.");
   app.add_option("--target", options.target,
                  "Server, as gRPC names it: host:port, unix:/path; of all modes but kernel");
-  app.add_option("--mode", options.mode,
-                 "proto-echo and echo call wire_peer, with generated messages or with bytes; "
-                 "kernel calls nobody; client is the client library with its own settings, "
-                 "pipelined a stream of it; the others call opserve-server")
+  app.add_option(
+         "--mode", options.mode,
+         "proto-echo, echo and chunked-echo call wire_peer, with generated messages, with "
+         "bytes, or with bytes in pieces; "
+         "kernel calls nobody; client is the client library with its own settings, "
+         "pipelined a stream of it; first-byte is a stream as well, and takes the time to the "
+         "first piece of an answer; the others call opserve-server")
       ->capture_default_str()
-      ->check(CLI::IsMember({"proto-echo", "echo", "execute", "client", "stream", "pipelined",
-                             "shared-memory", "resident", "kernel", "chain", "calls8"}));
+      ->check(CLI::IsMember({"proto-echo", "echo", "chunked-echo", "execute", "client", "stream",
+                             "pipelined", "first-byte", "shared-memory", "resident", "kernel",
+                             "chain", "calls8"}));
   app.add_option("--bytes", options.bytes, "Payload each way, a multiple of 4")
       ->capture_default_str()
       ->check(CLI::Range(4, 1 << 30));

@@ -2,11 +2,12 @@
 
 import statistics
 
-from wire_rows import MIB, ROWS, SIZES, TARGETS, size_text
+from wire_rows import MIB, ROWS, SIZES, TARGETS, TIME_TARGETS, size_text
 
 # Per row of the table: colour-blind-safe (Okabe and Ito), marker, line.
 LINES = {
     "raw": ("#000000", "o", "-"), "raw-unix": ("#000000", "s", "--"),
+    "raw-chunked": ("#999999", "D", "--"),
     "proto": ("#D55E00", "v", "-"),
     "tcp": ("#0072B2", "o", "-"), "unix": ("#56B4E9", "s", "--"),
     "client": ("#F0E442", "h", "-"), "pipelined": ("#F0E442", "D", "-"),
@@ -62,6 +63,18 @@ def judge(results):
     return judged
 
 
+def judge_times(results):
+    """The same of times: (target, size, concurrency, median in microseconds)."""
+    judged = []
+    for target in TIME_TARGETS:
+        for size in target.sizes:
+            for concurrency in target.concurrencies:
+                median = results.median(target.row, size, concurrency)
+                if median is not None:
+                    judged.append((target, size, concurrency, median["p50_us"]))
+    return judged
+
+
 def table(results, rows):
     """The lines of the table."""
     lines = []
@@ -96,6 +109,19 @@ def target_lines(judged):
         name = f"{labels[target.row]} / {labels[target.base]}"
         lines.append(f"{name:<42}{size_text(size):>8}{concurrency:>11}{target.ratio:>7.2f}"
                      f"{ratio:>7.3f}  {'met' if ratio >= target.ratio else 'missed'}")
+    return lines
+
+
+def time_target_lines(judged):
+    if not judged:
+        return []
+    labels = {row.name: row.label for row in ROWS}
+    lines = ["", f"{'target, median time':<42}{'payload':>8}{'at a time':>11}{'goal us':>9}"
+             f"{'p50 us':>9}"]
+    for target, size, concurrency, p50_us in judged:
+        lines.append(f"{labels[target.row]:<42}{size_text(size):>8}{concurrency:>11}"
+                     f"{target.p50_us:>9,.0f}{p50_us:>9,.0f}"
+                     f"  {'met' if p50_us <= target.p50_us else 'missed'}")
     return lines
 
 

@@ -7,6 +7,7 @@ MIB = 1 << 20
 
 SIZES = (64, 4 * KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB)
 CHAIN_SIZES = (MIB, 64 * MIB)
+LARGE_SIZES = (MIB, 16 * MIB, 64 * MIB)
 
 
 def concurrencies(size):
@@ -62,12 +63,14 @@ def raw_echo(name, change, tuning):
 ROWS = (
     Row("proto", "protobuf echo", peer("proto-cq", ()), "proto-echo", tuning=(), ceiling="raw"),
     Row("raw", "raw echo", peer("raw-cq"), "echo"),
+    Row("raw-chunked", "raw chunked echo", peer("raw-chunked"), "chunked-echo", ceiling="raw"),
     Row("raw-unix", "raw echo, unix", peer("raw-cq"), "echo", unix=True),
     Row("tcp", "opserve", OPSERVE, "execute", ceiling="raw"),
     Row("unix", "opserve, unix", OPSERVE, "execute", unix=True, ceiling="raw-unix"),
     Row("client", "opserve, client library", OPSERVE, "client", ceiling="raw"),
     Row("stream", "opserve, streamed", OPSERVE, "stream", ceiling="raw"),
-    Row("pipelined", "opserve, client's stream", OPSERVE, "pipelined", ceiling="raw"),
+    Row("pipelined", "opserve, client's stream", OPSERVE, "pipelined", ceiling="raw-chunked"),
+    Row("first-byte", "opserve, first byte", OPSERVE, "first-byte", sizes=LARGE_SIZES),
     Row("shm", "opserve, shared memory", OPSERVE, "shared-memory", unix=True, ceiling="raw-unix"),
     Row("kernel", "bare kernel", None, "kernel"),
     Row("resident", "opserve, resident", OPSERVE, "resident", unix=True, ceiling="raw-unix"),
@@ -114,6 +117,8 @@ TARGETS = (
     Target("tcp", "raw", (64, 4 * KIB), (32,), 0.85),
     Target("unix", "raw-unix", (64, 4 * KIB), (32,), 0.85),
     Target("tcp", "raw", (MIB, 16 * MIB, 64 * MIB), (1, 4), 0.9),
+    Target("pipelined", "raw-chunked", (64 * MIB,), (1, 4), 0.95),
+    Target("pipelined", "raw", (64 * MIB,), (1, 4), 0.85),
     Target("client", "raw", (MIB,), (1,), 1.5),
     Target("client", "raw", (16 * MIB,), (1,), 2.5),
     Target("client", "raw", (64 * MIB,), (1,), 3.0),
@@ -121,6 +126,20 @@ TARGETS = (
     Target("client", "proto", (64 * MIB,), (1, 4), 8.0),
     Target("shm", "kernel", (64 * MIB,), (1, 4), 0.8),
     Target("chain", "calls8", (64 * MIB,), (1,), 10.0),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class TimeTarget:
+    """A goal: the median time of a call of a row, in microseconds, at most."""
+    row: str
+    sizes: tuple
+    concurrencies: tuple
+    p50_us: float
+
+
+TIME_TARGETS = (
+    TimeTarget("first-byte", (64 * MIB,), (1,), 2000),
 )
 
 

@@ -1,0 +1,189 @@
+// Fuzzes the payloads of streams that come in pieces: offers and the terms that they are given, and
+// messages with pieces of any size and number, which are put together run by run, or whole. Terms
+// must keep to the rules, and what is put together must be what a simple model says.
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "kernels/data_type.h"
+#include "kernels/flat_part.h"
+#include "kernels/validate.h"
+#include "server/execute/answer_queue.h"
+#include "server/execute/payload_assembly.h"
+#include "server/execute/run_assembly.h"
+#include "server/execute/run_plan.h"
+#include "server/wire/wire.h"
+#include "tests/fuzz/require.h"
+#include "tests/fuzz/run_case.pb.h"
+#include "tests/fuzz/run_model.h"
+#include "tests/fuzz/run_sender.h"
+
+namespace opserve::fuzz {
+namespace {
+
+constexpr int kMostMessages = 128;
+constexpr int kMostPayloads = 8;
+
+using Lengths = std::vector<uint64_t>;
+
+uint64_t SumOf(const Lengths& lengths) {
+  return std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
+}
+
+// Whether the payloads of a valid call may come in runs.
+bool HasRuns(const Invocation& call, const Lengths& lengths) {
+  if (!IsFlat(call)) return false;
+  for (int i = 0; i + 1 < call.plan.tensor_count; ++i) {
+    const int payload = call.payload_index[i];
+    if (payload >= 0 && lengths[static_cast<size_t>(payload)] != call.input_bytes[i]) return false;
+  }
+  return true;
+}
+
+// A run has the same elements of every payload, and all runs together have all of them.
+void CheckRunsOfPlan(const RunPlan& plan, const Lengths& lengths) {
+  const Lengths first = plan.LengthsOf(0);
+  const uint64_t runs = plan.run_count();
+  Require(runs > 0 && first.size() == lengths.size());
+  for (const uint64_t run : {uint64_t{0}, runs / 2, runs - 1}) {
+    const Lengths of_run = plan.LengthsOf(run);
+    for (size_t i = 0; i < first.size(); ++i) {
+      Require(of_run[i] > 0 && run * first[i] < lengths[i]);
+      Require(of_run[i] == std::min(first[i], lengths[i] - run * first[i]));
+      Require(run + 1 < runs || run * first[i] + of_run[i] == lengths[i]);
+    }
+  }
+}
+
+// What the terms promise of a run, which may be broken only by one of a single element.
+void CheckTerms(const RunPlan& plan, const Invocation& call, const RunCase& input) {
+  const uint64_t inputs = SumOf(plan.LengthsOf(0));
+  const uint64_t result = plan.run_elements * SizeOf(call.output.data_type);
+  Require(plan.run_bytes() == inputs + result && plan.max_open_runs > 0);
+  Require(plan.bytes() ==
+          SumOf({input.offer().payload_bytes().begin(), input.offer().payload_bytes().end()}) +
+              call.output_bytes);
+  const Invocation part = PartOf(call, plan.run_elements);
+  Require(part.output_bytes == result);
+  Require(SumOf({part.input_bytes.begin(), part.input_bytes.end()}) == inputs);
+  if (plan.run_elements == 1) return;
+  const uint64_t wished = input.offer().run_bytes();
+  Require(inputs <= kStreamPieceBytes && result <= kStreamPieceBytes);
+  Require(wished == 0 || inputs <= wished);
+  Require(plan.held_bytes() <= input.window_bytes());
+  Require(plan.run_count() <= 4 || plan.max_open_runs >= 4);
+}
+
+// A message that has the rest of a run, of so many payloads.
+RunMessage RestOfRun(size_t parts) {
+  RunMessage message;
+  message.set_results(UINT64_MAX);
+  for (size_t i = 0; i < parts; ++i) message.add_pieces()->set_bytes(UINT32_MAX);
+  return message;
+}
+
+// Runs that are put together, beside the model.
+class RunCheck {
+ public:
+  RunCheck(const RunPlan& plan, const Lengths& lengths)
+      : plan_(plan), model_(lengths, plan.LengthsOf(0)), assembly_(plan, pool_) {}
+
+  void Run(const RunCase& input) {
+    for (const RunMessage& message : input.messages()) {
+      if (!Add(message)) return;
+    }
+    if (!input.is_finished()) return;
+    for (int i = 0; i < kMostMessages && model_.missing_parts() > 0; ++i) {
+      if (sender_.budget() < SumOf(plan_.LengthsOf(0))) return;
+      Require(Add(RestOfRun(model_.missing_parts())));
+    }
+  }
+
+ private:
+  // False where the stream is over.
+  bool Add(const RunMessage& message) {
+    if (message.is_given_up()) {
+      is_dropped_ = true;
+      assembly_.Drop();
+    }
+    sent_ += std::min(message.results(), model_.run() - sent_);
+    const uint64_t end = is_dropped_ ? UINT64_MAX : sent_ + plan_.max_open_runs;
+    SentPieces sent = sender_.Send(message, end);
+    std::vector<ReceivedMessage> runs;
+    const absl::Status status = assembly_.Add(Receive(sent.pieces, message), end, runs);
+    Require(sent.is_refused ? absl::IsOutOfRange(status) : status.ok());
+    if (is_dropped_) sent.runs.clear();
+    Require(runs.size() == sent.runs.size());
+    for (size_t i = 0; i < runs.size(); ++i) CheckRun(std::move(runs[i]), sent.runs[i]);
+    if (sent.is_refused) return false;
+    Require(assembly_.run() == model_.run());
+    Require(assembly_.is_complete() == model_.is_complete());
+    return true;
+  }
+
+  const RunPlan plan_;
+  RunModel model_;
+  RunSender sender_{model_};
+  HostBufferPool pool_{kMostSentBytes};
+  RunAssembly assembly_;
+  uint64_t sent_ = 0;
+  bool is_dropped_ = false;
+};
+
+void CheckRuns(const RunCase& input, const Lengths& lengths) {
+  const RequestHeader header = HeaderOf(input.request(), lengths);
+  const ValidationResult result = Validate(header.call, {.max_tensor_bytes = UINT64_MAX});
+  if (result.invocation == nullptr || !HasRuns(*result.invocation, lengths)) return;
+  const Invocation& call = *result.invocation;
+  const RunPlan plan = PlanRuns(call, input.offer().run_bytes(), input.window_bytes());
+  CheckRunsOfPlan(plan, lengths);
+  CheckTerms(plan, call, input);
+  RunCheck(plan, lengths).Run(input);
+}
+
+// The same pieces for payloads that are put together whole: they are one run. Where they are too
+// large to be held, or given up, they are counted all the same.
+void CheckWhole(const RunCase& input, const Lengths& lengths) {
+  const bool is_held = std::all_of(lengths.begin(), lengths.end(),
+                                   [](uint64_t bytes) { return bytes <= kMostSentBytes; });
+  HostBufferPool pool(kMostSentBytes);
+  PayloadAssembly assembly(lengths);
+  RunModel model(lengths, lengths);
+  RunSender sender(model);
+  bool is_dropped = !is_held;
+  if (is_held) Require(assembly.Allocate(pool).ok());
+  for (const RunMessage& message : input.messages()) {
+    if (message.is_given_up()) {
+      is_dropped = true;
+      assembly.Drop();
+    }
+    const SentPieces sent = sender.Send(message, UINT64_MAX);
+    const ReceivedMessage received = Receive(sent.pieces, message);
+    bool is_refused = false;
+    for (const PayloadPlace& piece : received.places()) {
+      is_refused = is_refused || !assembly.Add(received.slices(), piece);
+    }
+    Require(is_refused == sent.is_refused);
+    Require(assembly.complete() == model.is_complete());
+    if (!sent.runs.empty() && !is_dropped) CheckRun(assembly.Take(), sent.runs.front());
+    if (is_refused || model.is_complete()) return;
+  }
+}
+
+}  // namespace
+}  // namespace opserve::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  using namespace opserve::fuzz;
+  RunCase input;
+  if (!input.ParseFromArray(bytes, static_cast<int>(size))) return 0;
+  if (input.messages_size() > kMostMessages) return 0;
+  const Lengths lengths(input.offer().payload_bytes().begin(), input.offer().payload_bytes().end());
+  if (lengths.size() > kMostPayloads) return 0;
+  CheckWhole(input, lengths);
+  CheckRuns(input, lengths);
+  return 0;
+}
