@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Runs spread.py: tasks on a cluster of Ray's own kind for tests, with servers of deploy/ray on its nodes.
 
-Skipped where Ray or what the Python package is built with is not in .venv (deploy/setup.sh peers python), unless
-OPSERVE_REQUIRE has ray.
+Skipped where Ray or what the Python package is built with is not in .venv (deploy/setup.sh peers python), or Ray
+starts no node, unless OPSERVE_REQUIRE has ray.
 """
 
 import argparse
