@@ -174,21 +174,22 @@ class Process(unittest.TestCase):
     def refused(self, *arguments):
         done = subprocess.run([WINE, SERVER, "--devices=none", *arguments], capture_output=True, text=True,
                               timeout=LIMIT_S, check=False)
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if "cannot start" in line]
+        lines = [line for line in (done.stdout + done.stderr).splitlines()
+                 if "cannot start" in line or line.startswith("opserve-server: ")]
         self.assertEqual(len(lines), 1, done.stdout + done.stderr)
         return done.returncode, lines[0]
 
     def test_bad_input_is_one_line(self):
         server = self.serve("--devices", "none")
-        for arguments, words in (
-                (["--listen", server.address], f"cannot listen on {server.address}: bind: "),
-                (["--listen", "unix:/tmp/socket"], "is a socket file, which this server does not have on Windows"),
-                (["--listen=127.0.0.1:0", "--tls-certificate", "none.pem", "--tls-key", "none.key"], "none.pem"),
-                (["--listen=127.0.0.1:0", "--access-log", "no/such/folder/log"], "cannot open no/such/folder/log: ")):
+        for arguments, code, words in (
+                (["--listen", server.address], 1, f"cannot listen on {server.address}: bind: "),
+                (["--listen", "unix:/tmp/socket"], 2, "is a socket file, which this server does not have on Windows"),
+                (["--listen=127.0.0.1:0", "--tls-certificate", "none.pem", "--tls-key", "none.key"], 1, "none.pem"),
+                (["--listen=127.0.0.1:0", "--access-log", "no/such/folder/log"], 1, "cannot open no/such/folder/log: ")):
             with self.subTest(arguments=arguments):
-                code, line = self.refused(*arguments)
-                self.assertEqual(code, 1)
+                got, line = self.refused(*arguments)
                 self.assertIn(words, line)
+                self.assertEqual(got, code)
         nobody = subprocess.run([WINE, SERVER, "stop", "1"], capture_output=True, text=True, timeout=LIMIT_S,
                                 check=False)
         self.assertEqual(nobody.returncode, 2)
