@@ -9,6 +9,7 @@
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "tests/bench/wire/answer_check.h"
 #include "tests/bench/wire/received_bytes.h"
 #include "tests/bench/wire/stream_answer.h"
 
