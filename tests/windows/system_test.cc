@@ -47,7 +47,10 @@ class WindowsSystemTest : public ::testing::Test {
     std::filesystem::remove_all(folder_, error);
   }
 
-  std::string PathOf(const std::string& name) const { return (folder_ / name).string(); }
+  // Not by std::filesystem, which takes each byte of a name for a character.
+  std::string PathOf(const std::string& name) const {
+    return absl::StrCat(folder_.string(), "\\", name);
+  }
 
   static std::string ContentOf(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -147,7 +150,9 @@ TEST_F(WindowsSystemTest, IdsAreRandom) {
 TEST_F(WindowsSystemTest, TheProcessAndTheProcessorAreKnown) {
   const ProcessStatus status = ReadProcessStatus();
   EXPECT_GT(status.resident_bytes, 1u << 20);
-  EXPECT_GT(status.open_fds, 0u);
+  // Wine counts no handles.
+  const bool is_wine = GetProcAddress(GetModuleHandleA("ntdll.dll"), "wine_get_version") != nullptr;
+  EXPECT_EQ(status.open_fds > 0, !is_wine);
   EXPECT_GE(status.threads, 1u);
   const auto now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch());
