@@ -64,7 +64,7 @@ check_scripts() {
     [[ -f $file && $(head -c 64 "$file" | tr -d '\0' | head -n 1) =~ ^#!.*(bash|/sh)$ ]] && scripts+=("$file")
   done < <(tracked)
   stage "shellcheck: ${#scripts[@]} files"
-  shellcheck "${scripts[@]}" || failed+=(shellcheck)
+  shellcheck --external-sources "${scripts[@]}" || failed+=(shellcheck)
 }
 
 check_named_files() {
