@@ -50,6 +50,15 @@ class ClientPathsTest : public ClientFixture {
     EXPECT_EQ(Run(*client_).path, PayloadPath::kMessage);
     EXPECT_EQ(Run(*client_).path, PayloadPath::kSharedMemory);
   }
+  // Calls of Run after the server was started anew.
+  void ExpectToShareAnew() {
+    const Outcome first = Run(*client_, 1);
+    EXPECT_EQ(first.path, PayloadPath::kMessage) << "its memory is known to the old one";
+    EXPECT_EQ(first.values, Rounded(1));
+    const Outcome second = Run(*client_, 2);
+    EXPECT_EQ(second.path, PayloadPath::kSharedMemory);
+    EXPECT_EQ(second.values, Rounded(2));
+  }
   // How many regions of so many bytes there is room for.
   static size_t RoomFor(Client& client, uint64_t bytes) {
     std::vector<SharedRegion> regions;
@@ -244,12 +253,7 @@ TEST_F(ClientPathsTest, AServerThatWasStartedAnewIsSharedWithAgain) {
   StartAndLearn();
   server_.reset();
   StartServer();
-  const Outcome first = Run(*client_, 1);
-  EXPECT_EQ(first.path, PayloadPath::kMessage) << "its memory is known to the old one";
-  EXPECT_EQ(first.values, Rounded(1));
-  const Outcome second = Run(*client_, 2);
-  EXPECT_EQ(second.path, PayloadPath::kSharedMemory);
-  EXPECT_EQ(second.values, Rounded(2));
+  ExpectToShareAnew();
 }
 
 TEST_F(ClientPathsTest, AServerThatWasStartedAnewMayCallItselfSomethingElse) {
@@ -258,12 +262,7 @@ TEST_F(ClientPathsTest, AServerThatWasStartedAnewMayCallItselfSomethingElse) {
   server_.reset();
   options_.advertise = "b.example:50051";
   StartServer();
-  const Outcome first = Run(*client_, 1);
-  EXPECT_EQ(first.path, PayloadPath::kMessage) << "its memory is known to the old one";
-  EXPECT_EQ(first.values, Rounded(1));
-  const Outcome second = Run(*client_, 2);
-  EXPECT_EQ(second.path, PayloadPath::kSharedMemory);
-  EXPECT_EQ(second.values, Rounded(2));
+  ExpectToShareAnew();
 }
 
 TEST_F(ClientPathsTest, MemoryGoesWithTheClient) {
