@@ -26,11 +26,6 @@ namespace {
 constexpr uint32_t kSizes[] = {1,  2,  3,  7,  8,  9,   15,  16,  17,   31,
                                32, 33, 63, 64, 65, 127, 128, 129, 1025, 70001};
 
-const CpuExecutor& Executor() {
-  static const CpuExecutor& executor = *new CpuExecutor(2);
-  return executor;
-}
-
 class KernelConformanceTest : public ::testing::TestWithParam<std::tuple<Cell, int64_t>> {
  protected:
   const Cell& cell() const { return std::get<Cell>(GetParam()); }

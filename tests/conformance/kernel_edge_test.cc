@@ -14,13 +14,11 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/reference_ops.h"
 #include "tests/conformance/call_cases.h"
+#include "tests/conformance/special_values.h"
 #include "tests/conformance/targets.h"
 
 namespace opserve::testing {
 namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 template <class T>
 uint64_t Bits(T value) {

@@ -18,11 +18,6 @@
 namespace opserve::testing {
 namespace {
 
-const CpuExecutor& Executor() {
-  static const CpuExecutor& executor = *new CpuExecutor(2);
-  return executor;
-}
-
 // A tensor in pieces of random lengths, some without any bytes, each before a forbidden page.
 class Pieces {
  public:

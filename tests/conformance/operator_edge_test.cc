@@ -8,18 +8,16 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/reference_ops.h"
+#include "tests/conformance/special_values.h"
 #include "tests/conformance/targets.h"
 
 namespace opserve::testing {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr uint32_t kSignallingNan = 0xFF800001;
 
 uint16_t Half(double value) { return reference::ToHalf(value).bits; }

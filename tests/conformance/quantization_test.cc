@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -26,9 +25,6 @@ namespace opserve::testing {
 namespace {
 
 using enum DataType;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Types of the inputs of a call, kUnknown where one is absent, and of its output.
 struct Types {

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <random>
 #include <span>
@@ -24,6 +23,7 @@
 #include "kernels/reference_ops.h"
 #include "tests/conformance/buffers.h"
 #include "tests/conformance/call_cases.h"
+#include "tests/conformance/special_values.h"
 #include "tests/conformance/targets.h"
 #include "tests/testing/request_builder.h"
 #include "tests/testing/sequence_builder.h"
@@ -49,11 +49,6 @@ std::vector<RowCell> AllRowCells() {
     }
   }
   return cells;
-}
-
-const CpuExecutor& Executor() {
-  static const CpuExecutor& executor = *new CpuExecutor(2);
-  return executor;
 }
 
 class RowConformanceTest : public ::testing::TestWithParam<std::tuple<RowCell, int64_t>> {
@@ -166,7 +161,8 @@ TEST_P(RowConformanceTest, ManyRowsAndLongOnes) {
   Check({10, 7, 900}, {}, {900, 9000, 1}, {1});
 }
 
-std::string NameOfInstance(const ::testing::TestParamInfo<std::tuple<RowCell, int64_t>>& instance) {
+std::string NameOfRowInstance(
+    const ::testing::TestParamInfo<std::tuple<RowCell, int64_t>>& instance) {
   const auto& [cell, target] = instance.param;
   return absl::StrCat(cell.op->name, "_", NameOf(cell.type), "_", TargetName(target));
 }
@@ -174,7 +170,7 @@ std::string NameOfInstance(const ::testing::TestParamInfo<std::tuple<RowCell, in
 INSTANTIATE_TEST_SUITE_P(AllCells, RowConformanceTest,
                          ::testing::Combine(::testing::ValuesIn(AllRowCells()),
                                             ::testing::ValuesIn(RunnableTargets())),
-                         NameOfInstance);
+                         NameOfRowInstance);
 
 TEST(RowKernelsTest, AreThereForRowsOnly) {
   for (const OpTraits& op : OpTable()) {
@@ -190,8 +186,6 @@ TEST(RowKernelsTest, AreThereForRowsOnly) {
 
 // What the reference says could be as wrong as the kernel.
 TEST(HardmaxTest, ChoosesByScan) {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const std::pair<std::array<float, 4>, size_t> cases[] = {{{1, 3, 2, 3}, 1},
                                                            {{-0.0f, 0, 0, -1}, 0},
                                                            {{kNan, kInf, 1, 2}, 0},

@@ -16,6 +16,7 @@
 #include "kernels/cpu/row_kernels.h"
 #include "kernels/reference_ops.h"
 #include "tests/conformance/exact_values.h"
+#include "tests/conformance/special_values.h"
 #include "tests/conformance/targets.h"
 
 namespace opserve::testing {
@@ -25,8 +26,6 @@ using reference::Float16;
 using reference::ToFloat;
 using reference::ToHalf;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMost = std::numeric_limits<float>::max();
 constexpr float kLeast = std::numeric_limits<float>::denorm_min();
 

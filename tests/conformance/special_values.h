@@ -6,11 +6,15 @@
 #define OPSERVE_TESTS_CONFORMANCE_SPECIAL_VALUES_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "kernels/data_type.h"
 
 namespace opserve::testing {
+
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Zeros, infinities, NaNs of both kinds, denormals, limits, halfway cases, neighbours of powers of
 // two; in the low bits of each entry.

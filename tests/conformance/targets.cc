@@ -23,4 +23,9 @@ ScopedTarget::~ScopedTarget() {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
+const CpuExecutor& Executor() {
+  static const CpuExecutor& executor = *new CpuExecutor(2);
+  return executor;
+}
+
 }  // namespace opserve::testing

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/cpu_executor.h"
+
 namespace opserve::testing {
 
 // All targets that kernels are compiled for and that this host can run, best first.
@@ -25,6 +27,9 @@ class ScopedTarget {
   ScopedTarget(const ScopedTarget&) = delete;
   ScopedTarget& operator=(const ScopedTarget&) = delete;
 };
+
+// Two threads that divide calls, for all tests of a program.
+const CpuExecutor& Executor();
 
 }  // namespace opserve::testing
 

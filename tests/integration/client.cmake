@@ -1,30 +1,28 @@
 # The client library against a real server in process; the `opserve` command and the installed package
 # as programs.
 
-opserve_test(client_integration_test
-  SRCS client_devices_test.cc client_test.cc
-  DEPS opserve::cli opserve::client opserve::npy opserve_integration
-  LABELS integration)
-target_compile_definitions(client_integration_test PRIVATE
+opserve_test(client_calls_test
+  SRCS client_compare_test.cc client_devices_test.cc client_hosts_test.cc client_lease_test.cc client_test.cc
+  DEPS opserve::cli opserve::client opserve::npy opserve_integration opserve::test_devices
+  LABELS integration
+  SHARDS 2)
+target_compile_definitions(client_calls_test PRIVATE
   OPSERVE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
 
-opserve_test(client_lease_test
-  SRCS client_lease_test.cc
+opserve_test(client_paths_test
+  SRCS client_ops_test.cc client_paths_test.cc client_resident_test.cc client_sequence_test.cc network_address.cc
   DEPS opserve::cli opserve::client opserve_integration opserve::test_devices
   LABELS integration)
 
-opserve_test(client_compare_test
-  SRCS client_compare_test.cc
-  DEPS opserve::cli opserve::client opserve::npy opserve_integration opserve::test_devices
-  LABELS integration)
-
-opserve_test(client_stream_test
-  SRCS client_stream_test.cc server_process.cc
+# Beside servers that are programs.
+opserve_test(client_processes_test
+  SRCS client_regions_test.cc client_stream_test.cc server_process.cc
   DEPS opserve::client opserve_integration
-  LABELS integration)
-target_compile_definitions(client_stream_test PRIVATE
+  LABELS integration
+  SHARDS 2)
+target_compile_definitions(client_processes_test PRIVATE
   OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
-add_dependencies(client_stream_test opserve-server)
+add_dependencies(client_processes_test opserve-server)
 # Sanitizers have an allocator of their own.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Sanitizer")
   opserve_test(client_stream_memory_test
@@ -48,34 +46,10 @@ opserve_test(client_first_connection_test
   DEPS opserve::client absl::base
   LABELS integration)
 
-opserve_test(client_memory_test
-  SRCS client_memory_test.cc
-  DEPS opserve::client
-  LABELS integration)
-
-opserve_test(client_end_test
-  SRCS client_end_test.cc
-  DEPS opserve::client
-  LABELS integration)
-
-opserve_test(client_missing_answer_test
-  SRCS client_missing_answer_test.cc
+# Before what is no server of ours.
+opserve_test(client_peers_test
+  SRCS client_end_test.cc client_memory_test.cc client_missing_answer_test.cc
   DEPS opserve::client gRPC::grpc++
-  LABELS integration)
-
-opserve_test(client_places_test
-  SRCS client_resident_test.cc client_sequence_test.cc
-  DEPS opserve::cli opserve::client opserve_integration opserve::test_devices
-  LABELS integration)
-
-opserve_test(client_hosts_test
-  SRCS client_hosts_test.cc
-  DEPS opserve::client opserve_integration
-  LABELS integration)
-
-opserve_test(client_paths_test
-  SRCS client_ops_test.cc client_paths_test.cc network_address.cc
-  DEPS opserve::client opserve_integration
   LABELS integration)
 
 # The examples of the public headers and of the documentation, as a program.
@@ -95,14 +69,6 @@ set_source_files_properties("${examples}" PROPERTIES
   COMPILE_OPTIONS "-Wno-shadow;-Wno-unused-variable;-Wno-unused-but-set-variable")
 
 if(TARGET opserve-server)
-  opserve_test(client_regions_test
-    SRCS client_regions_test.cc server_process.cc
-    DEPS opserve::client opserve_integration
-    LABELS integration)
-  target_compile_definitions(client_regions_test PRIVATE
-    OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
-  add_dependencies(client_regions_test opserve-server)
-
   foreach(test cli_test cli_tensor_test cli_sequence_test cli_compare_test cli_inputs_test cli_completion_test cli_docs_test cli_files_test)
     add_test(NAME ${test}
       COMMAND /usr/bin/python3 "${CMAKE_CURRENT_LIST_DIR}/${test}.py"

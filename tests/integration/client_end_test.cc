@@ -92,7 +92,7 @@ class SilentPeer {
 
 // gRPC polls for 10 s at a time for a write that the socket did not take, and lets a peer take 20 s
 // to open HTTP/2.
-constexpr std::chrono::seconds kLimit{8};
+constexpr std::chrono::seconds kPatience{8};
 
 TEST(ClientEndTest, WaitsForNoWriteThatIsGivenUp) {
   const std::vector<uint8_t> memory(64u << 20, 1);
@@ -117,7 +117,7 @@ TEST(ClientEndTest, WaitsForNoWriteThatIsGivenUp) {
     stream->reset();
     const auto start = steady_clock::now();
     client->reset();
-    EXPECT_LT(steady_clock::now() - start, kLimit);
+    EXPECT_LT(steady_clock::now() - start, kPatience);
   }
 }
 
@@ -130,7 +130,7 @@ TEST(ClientEndTest, ClosesWhatIsNotOpenYet) {
   do {
     EXPECT_TRUE(absl::IsDeadlineExceeded(Client::Connect(peer.target(), options).status()));
   } while (!peer.has_accepted());
-  EXPECT_TRUE(peer.IsClosedWithin(kLimit));
+  EXPECT_TRUE(peer.IsClosedWithin(kPatience));
 }
 
 }  // namespace

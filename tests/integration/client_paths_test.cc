@@ -15,20 +15,20 @@
 namespace opserve::testing {
 namespace {
 
-constexpr size_t kCount = size_t{1} << 16;
-constexpr uint64_t kBytes = kCount * sizeof(float);
+constexpr size_t kElements = size_t{1} << 16;
+constexpr uint64_t kBytes = kElements * sizeof(float);
 
 class ClientPathsTest : public ClientFixture {
  protected:
   // Different halves, none of them rounded.
   static Floats Values(float first) {
-    Floats values(kCount);
-    for (size_t i = 0; i < kCount; ++i) values[i] = first + static_cast<float>(i) + 0.75f;
+    Floats values(kElements);
+    for (size_t i = 0; i < kElements; ++i) values[i] = first + static_cast<float>(i) + 0.75f;
     return values;
   }
   static Floats Rounded(float first) {
-    Floats values(kCount);
-    for (size_t i = 0; i < kCount; ++i) values[i] = first + static_cast<float>(i) + 1;
+    Floats values(kElements);
+    for (size_t i = 0; i < kElements; ++i) values[i] = first + static_cast<float>(i) + 1;
     return values;
   }
 
@@ -91,9 +91,9 @@ TEST_F(ClientPathsTest, InputsMayHaveNamesStridesAndLayouts) {
   const Floats b = {1, 2};
   // Rows of two; the other input is repeated for each of them.
   OperatorCall call = {.operator_name = "ELEMENT_WISE_SUBTRACT"};
-  call.inputs.push_back(TensorView::Of<float>(b, {kCount / 2, 2}, {0, 1}).set_name("BTensor"));
-  call.inputs.push_back(TensorView::Of<float>(a, {kCount / 2, 2}).set_name("ATensor"));
-  call.output = {DataType::kFloat32, {kCount / 2, 2}, {1, kCount / 2}};
+  call.inputs.push_back(TensorView::Of<float>(b, {kElements / 2, 2}, {0, 1}).set_name("BTensor"));
+  call.inputs.push_back(TensorView::Of<float>(a, {kElements / 2, 2}).set_name("ATensor"));
+  call.output = {DataType::kFloat32, {kElements / 2, 2}, {1, kElements / 2}};
   ASSERT_TRUE(client_->Execute(call).ok());
   ExecutionInfo info;
   const auto output = client_->Execute(call, {}, &info);
@@ -101,8 +101,8 @@ TEST_F(ClientPathsTest, InputsMayHaveNamesStridesAndLayouts) {
   EXPECT_EQ(info.path, PayloadPath::kSharedMemory);
   EXPECT_EQ(output->spec(), *call.output);
   const Floats values = *output->ToFloats();
-  for (size_t i = 0; i < kCount; ++i) {
-    ASSERT_EQ(values[(i % 2) * (kCount / 2) + i / 2], a[i] - b[i % 2]) << i;
+  for (size_t i = 0; i < kElements; ++i) {
+    ASSERT_EQ(values[(i % 2) * (kElements / 2) + i / 2], a[i] - b[i % 2]) << i;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@
 #include "opserve/v1/operator_service.pb.h"
 
 namespace opserve::testing {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // The bytes of `values`, as payloads carry them.
 template <class T>

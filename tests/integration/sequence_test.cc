@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <future>
-#include <limits>
 #include <random>
 #include <string>
 #include <thread>
@@ -25,8 +24,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // What a client got.
 struct SequenceAnswer {
