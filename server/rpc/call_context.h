@@ -11,7 +11,6 @@
 #include "absl/strings/string_view.h"
 #include "grpc/support/time.h"
 #include "grpcpp/server_context.h"
-#include "server/access/call_proof.h"
 #include "server/access/caller.h"
 #include "server/base/clock.h"
 #include "server/edge/peer_identity.h"
