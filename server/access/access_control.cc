@@ -45,7 +45,7 @@ absl::StatusOr<Caller> AccessControl::Identify(const CallProof& proof) const {
                                            " bytes of printable ASCII without '/'."));
   }
   const CallerFacts facts = {proof.certificate, token, proof.peer};
-  return Caller(facts.Identity(), proof.name, policy_.Get()->GrantOf(facts), proof.peer.User());
+  return Caller(facts.Identity(), proof.name, GrantTo(facts), proof.peer.User());
 }
 
 absl::StatusOr<std::string> AccessControl::NameOfToken(const CallProof& proof) const {
@@ -71,19 +71,32 @@ absl::StatusOr<std::string> AccessControl::NameOfToken(const CallProof& proof) c
 }
 
 std::shared_ptr<const AccessGrant> AccessControl::GrantOf(const PeerIdentity& peer) const {
-  return policy_.Get()->GrantOf({"", "", peer});
+  return GrantTo({"", "", peer});
 }
 
 absl::Status AccessControl::CheckUser(UserId uid, Role role) const {
   const CallerFacts facts = {"", "", PeerOfUser(uid)};
-  return Caller(facts.Identity(), "", policy_.Get()->GrantOf(facts)).Check(role);
+  return Caller(facts.Identity(), "", GrantTo(facts)).Check(role);
+}
+
+std::shared_ptr<const AccessGrant> AccessControl::GrantTo(const CallerFacts& caller) const {
+  if (!options_.policy_file.empty()) return policy_.Get()->GrantOf(caller);
+  const bool is_trusted =
+      !caller.certificate.empty() || !caller.token.empty() || caller.peer.IsLocal();
+  return is_trusted ? FullGrant() : strangers_;
+}
+
+std::shared_ptr<const AccessGrant> AccessControl::GrantOfStrangers(const AccessOptions& options) {
+  RoleSet roles = {Role::kHealth, Role::kReflection};
+  if (options.allow_anonymous) {
+    for (const Role role : {Role::kExecute, Role::kTensors, Role::kObserve}) roles.Add(role);
+  }
+  return std::make_shared<AccessGrant>(AccessGrant{.roles = roles, .is_anonymous = true});
 }
 
 absl::Status AccessControl::ReadPolicy() {
-  absl::StatusOr<AccessPolicy> policy = AccessPolicy::WithoutFile(
-      options_.allow_anonymous ? RoleSet{Role::kExecute, Role::kTensors, Role::kObserve}
-                               : RoleSet{});
-  if (!options_.policy_file.empty()) policy = ReadPolicyFile(options_.policy_file);
+  if (options_.policy_file.empty()) return absl::OkStatus();
+  absl::StatusOr<AccessPolicy> policy = ReadPolicyFile(options_.policy_file);
   if (!policy.ok()) return policy.status();
   policy_.Set(*std::move(policy));
   return absl::OkStatus();

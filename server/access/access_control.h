@@ -13,7 +13,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/access/access_policy.h"
-#include "server/access/call_proof.h"
 #include "server/access/caller.h"
 #include "server/access/token_lookup.h"
 #include "server/base/log.h"
@@ -24,7 +23,8 @@
 namespace opserve {
 
 struct AccessOptions {
-  // The policy (server/access/policy_file.h); empty: that of AccessPolicy::WithoutFile.
+  // The policy (server/access/policy_file.h). Empty: callers on this machine, and those with a
+  // token or a certificate, have every role.
   std::string policy_file;
   // Without a policy file: whether callers of other machines may use the server without a proof.
   bool allow_anonymous = false;
@@ -70,6 +70,7 @@ class AccessControl {
   AccessControl(const AccessOptions& options, Logger& logger, absl::Time (*now)())
       : options_(options),
         now_(now),
+        strangers_(GrantOfStrangers(options)),
         policy_files_(
             {kPolicyReadEvent, kPolicyKeptEvent}, {options.policy_file},
             [this] { return ReadPolicy(); }, logger),
@@ -82,13 +83,20 @@ class AccessControl {
   static constexpr absl::string_view kTokensReadEvent = "tokens read";
   static constexpr absl::string_view kTokensKeptEvent = "tokens kept";
 
+  // What callers of other machines have without a proof, where there is no policy file.
+  static std::shared_ptr<const AccessGrant> GrantOfStrangers(const AccessOptions& options);
+
   absl::Status ReadPolicy();
   absl::Status ReadTokens();
   // The name of the token that the metadata has.
   absl::StatusOr<std::string> NameOfToken(const CallProof& proof) const;
+  // What is granted by the policy or, without a file of it, by what is known of the caller.
+  std::shared_ptr<const AccessGrant> GrantTo(const CallerFacts& caller) const;
 
   const AccessOptions options_;
   absl::Time (*const now_)();
+  const std::shared_ptr<const AccessGrant> strangers_;
+  // Nothing where there is no policy file.
   Published<AccessPolicy> policy_;
   Published<TokenLookup> tokens_;
   // Of the thread that reads files.

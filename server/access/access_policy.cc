@@ -100,20 +100,7 @@ bool CallerPattern::Matches(const CallerFacts& caller) const {
   return rest == 0 || ((prefix_.s6_addr[bytes] ^ address->s6_addr[bytes]) >> (8 - rest)) == 0;
 }
 
-AccessPolicy AccessPolicy::WithoutFile(RoleSet remote) {
-  remote.Add(Role::kHealth);
-  remote.Add(Role::kReflection);
-  AccessPolicy policy(
-      {}, std::make_shared<AccessGrant>(AccessGrant{.roles = remote, .is_anonymous = true}));
-  policy.trusted_ = FullGrant();
-  return policy;
-}
-
 const std::shared_ptr<const AccessGrant>& AccessPolicy::GrantOf(const CallerFacts& caller) const {
-  if (trusted_ != nullptr &&
-      (!caller.certificate.empty() || !caller.token.empty() || caller.peer.IsLocal())) {
-    return trusted_;
-  }
   for (const Rule& rule : rules_) {
     const auto matches = [&](const CallerPattern& pattern) { return pattern.Matches(caller); };
     if (std::any_of(rule.patterns.begin(), rule.patterns.end(), matches)) return rule.grant;

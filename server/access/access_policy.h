@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/base/system_sockets.h"
-#include "server/access/call_proof.h"
 #include "server/access/caller.h"
 #include "server/base/user_id.h"
 
@@ -60,10 +59,6 @@ class AccessPolicy {
     std::shared_ptr<const AccessGrant> grant;
   };
 
-  // What holds without a policy file. Callers on this machine, and those with a token or a
-  // certificate, have every role; of others those of `remote`.
-  static AccessPolicy WithoutFile(RoleSet remote);
-
   // `rules` in their order; who matches none has `others`.
   AccessPolicy(std::vector<Rule> rules, std::shared_ptr<const AccessGrant> others)
       : rules_(std::move(rules)), others_(std::move(others)) {}
@@ -74,8 +69,6 @@ class AccessPolicy {
  private:
   std::vector<Rule> rules_;
   std::shared_ptr<const AccessGrant> others_;
-  // Set where local and proven callers have it without a rule.
-  std::shared_ptr<const AccessGrant> trusted_;
 };
 
 }  // namespace opserve

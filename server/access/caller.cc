@@ -23,6 +23,12 @@ absl::Status CheckClientName(absl::string_view name) {
                     " bytes of printable ASCII without '/'.")});
 }
 
+std::string CallerFacts::Identity() const {
+  if (!certificate.empty()) return absl::StrCat(kCertificateIdentity, certificate);
+  if (!token.empty()) return absl::StrCat(kTokenIdentity, token);
+  return peer.Host();
+}
+
 const std::shared_ptr<const AccessGrant>& FullGrant() {
   static const auto* const full = new std::shared_ptr<const AccessGrant>(
       std::make_shared<AccessGrant>(AccessGrant{.roles = RoleSet::All()}));

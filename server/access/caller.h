@@ -1,6 +1,7 @@
 // File: server/access/caller.h
 //
-// Who sends a call, and what was granted to him when it began.
+// Who sends a call: what he shows, what of it was found to be true, and what was granted to him
+// when the call began.
 
 #ifndef OPSERVE_SERVER_ACCESS_CALLER_H_
 #define OPSERVE_SERVER_ACCESS_CALLER_H_
@@ -17,6 +18,7 @@
 #include "server/access/role.h"
 #include "server/admission/admission.h"
 #include "server/base/user_id.h"
+#include "server/edge/peer_identity.h"
 
 namespace opserve {
 
@@ -30,6 +32,35 @@ bool IsClientName(absl::string_view name);
 
 // OK for a name that a client may give itself, else INVALID_REQUEST.
 absl::Status CheckClientName(absl::string_view name);
+
+// What a call brings by which its sender may be known, as gRPC has it, before anything was checked
+// but certificates. The views live as long as the call.
+struct CallProof {
+  // The other end of the connection.
+  PeerIdentity peer;
+  // The value of the metadata opserve-client, and whether it is there.
+  absl::string_view name;
+  bool has_name = false;
+  // The same of the metadata authorization.
+  absl::string_view authorization;
+  bool has_authorization = false;
+  // Metadata that may be there once only came more than once.
+  bool is_ambiguous = false;
+  // The name in the client's certificate, which was verified; empty where there is none.
+  std::string certificate;
+  bool has_certificate = false;
+};
+
+// What was found to be true of a caller, for the rules of a policy. The views must outlive it.
+struct CallerFacts {
+  // Names; empty: none.
+  absl::string_view certificate;
+  absl::string_view token;
+  const PeerIdentity& peer;
+
+  // The strongest, as Caller describes it.
+  std::string Identity() const;
+};
 
 // What a caller may do. Does not change.
 struct AccessGrant {

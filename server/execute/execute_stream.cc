@@ -17,7 +17,7 @@
 #include "server/execute/run_assembly.h"
 #include "server/execute/stream_job.h"
 #include "server/rpc/stream_call.h"
-#include "server/wire/received_message.h"
+#include "server/wire/wire_message.h"
 
 namespace opserve {
 namespace {

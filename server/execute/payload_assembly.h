@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "proto/base/host_buffers.h"
 #include "proto/wire/message_split.h"
-#include "server/wire/received_message.h"
+#include "server/wire/wire_message.h"
 
 namespace opserve {
 

@@ -32,7 +32,6 @@
 #include "server/tensors/tensor_places.h"
 #include "server/validate/request_validator.h"
 #include "server/validate/sequence_validator.h"
-#include "server/wire/received_message.h"
 #include "server/wire/wire_message.h"
 
 namespace opserve {

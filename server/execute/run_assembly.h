@@ -12,7 +12,7 @@
 #include "proto/base/host_buffers.h"
 #include "server/execute/payload_assembly.h"
 #include "server/execute/run_plan.h"
-#include "server/wire/received_message.h"
+#include "server/wire/wire_message.h"
 
 namespace opserve {
 

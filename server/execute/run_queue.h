@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "proto/base/mutex.h"
-#include "server/wire/received_message.h"
+#include "server/wire/wire_message.h"
 
 namespace opserve {
 

@@ -18,7 +18,7 @@
 #include "server/execute/execute_job.h"
 #include "server/execute/run_plan.h"
 #include "server/execute/run_queue.h"
-#include "server/wire/received_message.h"
+#include "server/wire/wire_message.h"
 
 namespace opserve {
 

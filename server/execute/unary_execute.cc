@@ -5,6 +5,7 @@
 
 #include "server/execute/execute_job.h"
 #include "server/execute/sequence_job.h"
+#include "server/rpc/unary_call.h"
 #include "server/wire/wire_message.h"
 
 namespace opserve {
@@ -34,12 +35,11 @@ class UnaryExecute final : public CallHandler, private AnyJob::Reply {
 
 }  // namespace
 
-void StartExecute(const ExecuteParts& parts, UnaryCall& call) {
-  call.Keep<UnaryExecute<ExecuteJob>>(parts).Start();
-}
-
-void StartSequence(const ExecuteParts& parts, UnaryCall& call) {
-  call.Keep<UnaryExecute<SequenceJob>>(parts).Start();
+void AddUnaryExecute(RpcService& rpc, const MethodLimits& limits, const ExecuteParts& parts) {
+  rpc.AddUnary("Execute", limits,
+               [&parts](UnaryCall& call) { call.Keep<UnaryExecute<ExecuteJob>>(parts).Start(); });
+  rpc.AddUnary("ExecuteSequence", limits,
+               [&parts](UnaryCall& call) { call.Keep<UnaryExecute<SequenceJob>>(parts).Start(); });
 }
 
 }  // namespace opserve

@@ -1,19 +1,18 @@
 // File: server/execute/unary_execute.h
 //
-// Calls of Execute and of ExecuteSequence: the unary replies to their jobs.
+// The methods Execute and ExecuteSequence: unary calls as the replies to their jobs.
 
 #ifndef OPSERVE_SERVER_EXECUTE_UNARY_EXECUTE_H_
 #define OPSERVE_SERVER_EXECUTE_UNARY_EXECUTE_H_
 
 #include "server/execute/request_job.h"
-#include "server/rpc/unary_call.h"
+#include "server/rpc/rpc_service.h"
 
 namespace opserve {
 
-// Reads, validates, admits and queues the request, or answers it at once; never blocks. `parts`
-// must outlive the call.
-void StartExecute(const ExecuteParts& parts, UnaryCall& call);
-void StartSequence(const ExecuteParts& parts, UnaryCall& call);
+// Adds both methods, with these limits, to `rpc`. They read, validate, admit and queue the request,
+// or answer it at once; they never block. `parts` must outlive the calls.
+void AddUnaryExecute(RpcService& rpc, const MethodLimits& limits, const ExecuteParts& parts);
 
 }  // namespace opserve
 

@@ -31,12 +31,11 @@ void BatchRunner::RunUnguarded(Batch& batch) {
   }
   std::vector<Entry> entries = Prepare(batch);
   if (entries.empty() || !TestBeforeUse(*device, entries)) return;
-  if (slot_.is_gpu()) ChooseSamples(entries);
+  ChooseSamples(entries);
   Attempt(*device, entries, /*may_split=*/true);
 }
 
 bool BatchRunner::TestBeforeUse(ComputeDevice& device, std::span<Entry> entries) {
-  if (!slot_.is_gpu()) return true;
   const std::vector<KernelLane> lanes = LanesOf((*entries.front().held)->traits());
   if (slot_.Untested(device, lanes).empty()) return true;
   const SelfTestOutcome outcome = TestUntested(device, lanes);
@@ -86,11 +85,9 @@ std::vector<BatchRunner::Entry> BatchRunner::Prepare(Batch& batch) {
   std::vector<Entry> entries;
   entries.reserve(batch.size());
   for (Job*& job : batch) {
-    absl::StatusOr<DeviceCall> call = job->Prepare(slot_.profile().kind);
+    absl::StatusOr<DeviceCall> call = job->Prepare(DeviceKind::kGpu);
     if (call.ok()) {
       entries.push_back({.held = &job, .call = *call});
-      // The processor keeps nothing.
-      if (!slot_.is_gpu()) entries.back().call.content = {};
     } else {
       std::exchange(job, nullptr)->Refuse(call.status());
     }
@@ -127,7 +124,7 @@ void BatchRunner::Attempt(ComputeDevice& device, std::span<Entry> entries, bool 
     const JobTraits& traits = (*entry.held)->traits();
     bytes += traits.bytes;
     // The device may have its inputs already, which others have to upload.
-    if (slot_.is_gpu() && !traits.home.empty()) is_typical = false;
+    if (!traits.home.empty()) is_typical = false;
     ++(*entry.held)->progress().attempts;
   }
   const Clock::Duration expected =
@@ -141,7 +138,7 @@ void BatchRunner::Attempt(ComputeDevice& device, std::span<Entry> entries, bool 
   if (is_typical) slot_.LearnTimeOf(first, bytes, timing.busy);
   slot_.Count([&](SlotCounters& counters) { ++counters.batches[entries.size()]; });
   slot_.OnSuccess(device);
-  if (slot_.is_gpu()) Verify(device, entries);
+  Verify(device, entries);
   AnswerEach(entries, timing);
 }
 
@@ -153,7 +150,7 @@ absl::Status BatchRunner::TimedRun(ComputeDevice& device, std::span<const Device
   absl::Status status = device.Run(calls);
   const Clock::TimePoint end = parts_.clock.Now();
   timing.ran = end - timing.start;
-  timing.busy = slot_.is_gpu() ? busy_time_.Note(timing.start, end) : timing.ran;
+  timing.busy = busy_time_.Note(timing.start, end);
   return status;
 }
 
@@ -169,9 +166,7 @@ void BatchRunner::OnRunFailed(ComputeDevice& device, std::span<Entry> entries,
                      {"error", absl::StatusCodeToString(why.code())},
                      {"reason", why.message()}});
   const bool is_full = why.code() == absl::StatusCode::kResourceExhausted;
-  if (!slot_.is_gpu()) {
-    RefuseEach(entries, why);
-  } else if (is_full && entries.size() > 1 && may_split) {
+  if (is_full && entries.size() > 1 && may_split) {
     RunHalves(device, entries);
   } else if (is_full || is_unsupported) {
     MoveEachToProcessor(entries);

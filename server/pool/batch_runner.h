@@ -1,7 +1,7 @@
 // File: server/pool/batch_runner.h
 //
-// Runs the batches of one device: answers their jobs, and passes on those that the device could not
-// run. Errors of a device never reach a client while the processor works.
+// Runs the batches of one GPU: answers their jobs, and passes on those that the device could not
+// run. Errors of a GPU never reach a client while the processor works.
 
 #ifndef OPSERVE_SERVER_POOL_BATCH_RUNNER_H_
 #define OPSERVE_SERVER_POOL_BATCH_RUNNER_H_
@@ -25,7 +25,7 @@
 
 namespace opserve {
 
-// Thread-safe: several threads may run batches of the same device.
+// Thread-safe: several threads may run batches of the same device, one of a GPU.
 class BatchRunner {
  public:
   // All must outlive the runner. `processor` recomputes results; `sampler` says which.
@@ -63,7 +63,7 @@ class BatchRunner {
   struct Timing {
     Clock::TimePoint start{};
     Clock::Duration ran{};
-    // `ran` without the time in which a GPU was at work on other batches.
+    // `ran` without the time in which the device was at work on other batches.
     Clock::Duration busy{};
   };
 

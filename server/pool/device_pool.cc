@@ -14,16 +14,13 @@
 #include "server/pool/batch_runner.h"
 #include "server/pool/device_keeper.h"
 #include "server/pool/device_slot.h"
+#include "server/pool/processor_runner.h"
 #include "server/pool/router.h"
+#include "server/pool/slots.h"
 #include "server/pool/verify/result_check.h"
 
 namespace opserve {
 namespace {
-
-// A job that runs in the thread that submits it keeps that from its other work, so it must not take
-// longer than receiving it did. Short ones never do.
-constexpr Clock::Duration kLongestInline = std::chrono::microseconds(250);
-constexpr uint64_t kShortBytes = uint64_t{16} << 10;
 
 // Jobs of the processor run one by one, as many at a time as there are workers.
 BatchLimits ProcessorLimits(int workers) {
@@ -37,15 +34,6 @@ BatchLimits GpuLimits(BatchLimits limits) {
   limits.max_requests = std::max<size_t>(limits.max_requests, 1);
   limits.max_in_flight = std::max(limits.max_in_flight, 1);
   return limits;
-}
-
-void RunBatches(BatchQueue& queue, BatchRunner& runner, const std::function<void()>& on_idle) {
-  for (;;) {
-    Batch batch = queue.Take();
-    if (batch.empty()) return;
-    runner.Run(std::move(batch));
-    if (queue.Done()) on_idle();
-  }
 }
 
 DeviceStatus StatusOf(const DeviceSlot& slot) {
@@ -77,11 +65,13 @@ struct DevicePool::Impl {
                     std::span<std::byte> to);
   // The same for the device of a slot, which is in use by the caller.
   absl::Status ReadFrom(DeviceSlot& slot, ContentId content, std::span<std::byte> to);
-  // Whether the job, which is for the processor, is short enough to run in this thread.
-  bool IsForThisThread(const JobTraits& traits);
-  // `name`: of the threads, all of one device.
-  void StartThreads(absl::string_view name, DeviceSlot& slot, BatchRunner& runner, int count,
-                    std::vector<std::thread>& threads);
+  // The device that suits a new job best.
+  DeviceSlot& Choose(const JobTraits& traits);
+  // `name`: of the threads, all of one device. `run` answers or passes on every job of a batch.
+  void StartThreads(absl::string_view name, DeviceSlot& slot, int count,
+                    const std::function<void(Batch)>& run, std::vector<std::thread>& threads);
+  // Does that until the queue is closed.
+  void RunBatches(BatchQueue& queue, const std::function<void(Batch)>& run);
   void OnChange(const DeviceHealth& health);
   void OnIdle();
   // The GPU of that name; nullptr: there is none.
@@ -97,7 +87,6 @@ struct DevicePool::Impl {
 
   const Clock& clock;
   Logger& logger;
-  const uint64_t inline_bytes;
   const BatchLimits gpu_limits;
   const HealthOptions health_options;
   const GpuFinder find_gpus;
@@ -109,7 +98,7 @@ struct DevicePool::Impl {
   DeviceKeeper keeper;
   Sampler sampler;
   const BatchRunner::Parts runner_parts;
-  BatchRunner processor_runner;
+  ProcessorRunner processor_runner;
   std::atomic<bool> closed{false};
   // Whether the GPUs are still to be found and added.
   std::atomic<bool> is_searching;
@@ -132,7 +121,6 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
                        std::function<void()> on_change_in)
     : clock(clock_in),
       logger(logger_in),
-      inline_bytes(options.inline_bytes),
       gpu_limits(GpuLimits(options.batch)),
       health_options(options.health),
       find_gpus(std::move(find_gpus_in)),
@@ -146,11 +134,14 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
       keeper(slots, router, clock_in, logger_in, options.calibration_bytes, [this] { OnIdle(); }),
       sampler(options.verify_rate),
       runner_parts{clock_in, logger_in, router, *processor, sampler},
-      processor_runner(runner_parts, slots.processor()),
+      processor_runner({clock_in, logger_in, *processor, slots}, options.inline_bytes),
       is_searching(find_gpus != nullptr) {
   slots.processor().Install(processor, {});
-  StartThreads("runner/cpu", slots.processor(), processor_runner,
-               ProcessorLimits(options.cpu_workers).max_in_flight, cpu_threads);
+  const auto run = [this](Batch batch) {
+    for (Job* const job : batch) processor_runner.Run(*job);
+  };
+  StartThreads("runner/cpu", slots.processor(), ProcessorLimits(options.cpu_workers).max_in_flight,
+               run, cpu_threads);
 }
 
 DevicePool::Impl::~Impl() {
@@ -173,28 +164,15 @@ DevicePool::Impl::~Impl() {
 }
 
 bool DevicePool::Impl::SubmitOrThrow(Job& job, absl::FunctionRef<void()> before_queued) {
-  DeviceSlot& chosen = router.Choose(job.traits());
-  if (!chosen.is_gpu() && IsForThisThread(job.traits())) {
-    Batch batch = {&job};
-    if (chosen.queue().TryBegin()) {
-      processor_runner.Run(std::move(batch));
-      chosen.queue().Done();
-      return true;
-    }
-  }
+  DeviceSlot& chosen = Choose(job.traits());
+  if (&chosen == &slots.processor() && processor_runner.TryRun(job)) return true;
   before_queued();
   return router.Place(job, chosen);
 }
 
-bool DevicePool::Impl::IsForThisThread(const JobTraits& traits) {
-  if (traits.bytes > inline_bytes || traits.placement == Placement::kGpu) return false;
-  // Its inputs may be on that device, for which this thread must not wait.
-  if (!traits.home.empty()) return false;
-  // The queue refuses what is late.
-  if (traits.deadline <= clock.Now()) return false;
-  if (traits.bytes <= kShortBytes) return true;
-  return slots.processor().KnownTimeOf(traits, traits.bytes).value_or(Clock::Duration::zero()) <=
-         kLongestInline;
+DeviceSlot& DevicePool::Impl::Choose(const JobTraits& traits) {
+  const bool has_choice = slots.has_gpus() && traits.placement != Placement::kCpu;
+  return has_choice ? router.Choose(traits) : slots.processor();
 }
 
 absl::Status DevicePool::Impl::Read(absl::string_view device, uint64_t lease, ContentId content,
@@ -227,12 +205,21 @@ absl::Status DevicePool::Impl::ReadFrom(DeviceSlot& slot, ContentId content,
   return status;
 }
 
-void DevicePool::Impl::StartThreads(absl::string_view name, DeviceSlot& slot, BatchRunner& runner,
-                                    int count, std::vector<std::thread>& threads) {
-  BatchQueue& queue = slot.queue();
+void DevicePool::Impl::StartThreads(absl::string_view name, DeviceSlot& slot, int count,
+                                    const std::function<void(Batch)>& run,
+                                    std::vector<std::thread>& threads) {
   for (int i = 0; i < count; ++i) {
-    threads.push_back(StartThread(
-        name, [this, &queue, &runner] { RunBatches(queue, runner, [this] { OnIdle(); }); }));
+    threads.push_back(
+        StartThread(name, [this, &queue = slot.queue(), run] { RunBatches(queue, run); }));
+  }
+}
+
+void DevicePool::Impl::RunBatches(BatchQueue& queue, const std::function<void(Batch)>& run) {
+  for (;;) {
+    Batch batch = queue.Take();
+    if (batch.empty()) return;
+    run(std::move(batch));
+    if (queue.Done()) OnIdle();
   }
 }
 
@@ -284,8 +271,10 @@ void DevicePool::Impl::AddGpus() {
   // Nothing is placed on them before they are made.
   for (const std::unique_ptr<DeviceSlot>& gpu : gpus) {
     const std::string name = absl::StrCat("runner/gpu", gpu_runners.size());
-    gpu_runners.push_back(std::make_unique<BatchRunner>(runner_parts, *gpu));
-    StartThreads(name, *gpu, *gpu_runners.back(), gpu_limits.max_in_flight, gpu_threads);
+    BatchRunner& runner =
+        *gpu_runners.emplace_back(std::make_unique<BatchRunner>(runner_parts, *gpu));
+    const auto run = [&runner](Batch batch) { runner.Run(std::move(batch)); };
+    StartThreads(name, *gpu, gpu_limits.max_in_flight, run, gpu_threads);
   }
   slots.AddGpus(std::move(gpus));
 }
@@ -343,7 +332,7 @@ void DevicePool::StartMaintenance() {
       StartThread("maintenance", [impl = impl_.get()] { impl->MaintainUntilStopped(); });
 }
 
-bool DevicePool::has_gpus() const { return impl_->is_searching || impl_->slots.get().size() > 1; }
+bool DevicePool::has_gpus() const { return impl_->is_searching || impl_->slots.has_gpus(); }
 
 bool DevicePool::gpu_ready() const {
   const std::vector<DeviceSlot*>& slots = impl_->slots.get();
@@ -353,10 +342,9 @@ bool DevicePool::gpu_ready() const {
 
 GpuPresence DevicePool::gpu_presence() const {
   if (impl_->is_searching) return GpuPresence::kStarting;
-  const std::vector<DeviceSlot*>& slots = impl_->slots.get();
-  if (slots.size() == 1) return GpuPresence::kNone;
+  if (!impl_->slots.has_gpus()) return GpuPresence::kNone;
   bool any_starting = false;
-  for (const DeviceSlot* const slot : slots) {
+  for (const DeviceSlot* const slot : impl_->slots.get()) {
     if (!slot->is_gpu()) continue;
     const DeviceState state = slot->state();
     if (TakesJobs(state)) return GpuPresence::kThere;

@@ -180,7 +180,7 @@ void DeviceSlot::EndRun(uint64_t run) {
 }
 
 void DeviceSlot::OnSuccess(const ComputeDevice& device) {
-  if (is_gpu()) NoteTransfers(device);
+  NoteTransfers(device);
   Tell(&device, [](DeviceHealth& health, Clock::TimePoint) { health.OnSuccess(); });
 }
 
@@ -335,16 +335,6 @@ void DeviceSlot::LogState(const DeviceHealth& health, Clock::TimePoint now) {
                       {"state", NameOf(health.state())},
                       {"reason", health.reason()},
                       {"next_attempt_ms", wait.count()}});
-}
-
-void DeviceSlot::Count(absl::FunctionRef<void(SlotCounters&)> change) {
-  MutexLock lock(counters_mutex_);
-  change(counters_);
-}
-
-SlotCounters DeviceSlot::counters() const {
-  MutexLock lock(counters_mutex_);
-  return counters_;
 }
 
 TransferCounters DeviceSlot::transfers() const {

@@ -127,8 +127,8 @@ class DeviceSlot {
   void OnNewDeviceWrong(const KernelLane& lane, absl::string_view why);
 
   // Changes the counters.
-  void Count(absl::FunctionRef<void(SlotCounters&)> change);
-  SlotCounters counters() const;
+  void Count(absl::FunctionRef<void(SlotCounters&)> change) { counters_.Change(change); }
+  SlotCounters counters() const { return counters_.Get(); }
   // Of all its devices, as of the last NoteTransfers.
   TransferCounters transfers() const;
   // Takes note of what the device has counted, if it is the present one.
@@ -180,8 +180,7 @@ class DeviceSlot {
   TransferCounters transfers_ ABSL_GUARDED_BY(mutex_);
   TransferCounters past_transfers_ ABSL_GUARDED_BY(mutex_);
 
-  mutable Mutex counters_mutex_;
-  SlotCounters counters_ ABSL_GUARDED_BY(counters_mutex_);
+  SharedCounters counters_;
 };
 
 }  // namespace opserve

@@ -24,6 +24,9 @@ class Slots {
 
   DeviceSlot& processor() const { return *processor_; }
 
+  // Whether there are others, in whatever state.
+  bool has_gpus() const { return get().size() > 1; }
+
   // The processor's first, then those of the GPUs.
   const std::vector<DeviceSlot*>& get() const { return *shown_.load(std::memory_order_acquire); }
 

@@ -1,16 +1,15 @@
 #include "server/rpc/call_context.h"
 
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "grpc/grpc_security_constants.h"
-#include "grpc/support/time.h"
 #include "grpcpp/security/auth_context.h"
 #include "server/access/caller.h"
 #include "server/edge/peer_identity.h"
-#include "server/rpc/grpc_time.h"
 
 namespace opserve {
 namespace {
@@ -61,6 +60,16 @@ std::string TraceParentOf(const grpc::ServerContext& context) {
   bool is_ambiguous = false;
   FindOnly(context.client_metadata(), "traceparent", value, is_ambiguous);
   return is_ambiguous ? "" : std::string(value);
+}
+
+Clock::TimePoint TimeOf(gpr_timespec time, gpr_timespec grpc_now, Clock::TimePoint now) {
+  const gpr_timespec monotonic = gpr_convert_clock_type(time, GPR_CLOCK_MONOTONIC);
+  const gpr_timespec left = gpr_time_sub(monotonic, grpc_now);
+  const auto most = std::chrono::duration_cast<std::chrono::seconds>(Clock::kNever - now);
+  if (left.tv_sec >= most.count()) return Clock::kNever;
+  // What has passed for long has passed.
+  if (left.tv_sec <= -most.count()) return Clock::TimePoint::min();
+  return now + std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
 }
 
 Clock::TimePoint DeadlineOf(const grpc::ServerContext& context) {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "grpc/support/time.h"
 #include "grpcpp/server_context.h"
-#include "server/access/call_proof.h"
 #include "server/access/caller.h"
 #include "server/base/clock.h"
 #include "server/edge/peer_identity.h"
@@ -41,6 +41,11 @@ class CallSource final : public RequestSource {
   const grpc::ServerContext& context_;
   const Caller& caller_;
 };
+
+// `time`, by any of gRPC's clocks, as one of the server's clock; Clock::kNever where it is beyond
+// that. `grpc_now`: what gRPC's GPR_CLOCK_MONOTONIC says at `now`. The two clocks need not begin at
+// the same time: on Linux they do, and on Windows gRPC's begins with the process.
+Clock::TimePoint TimeOf(gpr_timespec time, gpr_timespec grpc_now, Clock::TimePoint now);
 
 // When the call must be done, by SteadyClock(); kNever if it has no deadline.
 Clock::TimePoint DeadlineOf(const grpc::ServerContext& context);

@@ -22,10 +22,12 @@
 #include "grpcpp/impl/service_type.h"
 #include "server/access/access_control.h"
 #include "server/access/caller.h"
+#include "server/access/role.h"
+#include "server/admission/admission.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/rate_limiter.h"
-#include "server/rpc/method_limits.h"
+#include "server/record/request_record.h"
 #include "server/rpc/poller.h"
 
 namespace opserve {
@@ -33,6 +35,30 @@ namespace opserve {
 class StreamCall;
 class StreamHandler;
 class UnaryCall;
+
+// What one method may take of the server, who may call it, and who hears of its calls.
+//
+// Every method has such limits. Once a caller may call a method, gRPC receives any message up to
+// its own limit; what these bound is the work and the memory from there on. A message of many tiny
+// fields takes far more memory parsed than it did on the wire.
+struct MethodLimits {
+  // What callers must be allowed to do.
+  Role role = Role::kAdmin;
+  // Most bytes of a request, of each message where there are several. A larger one gets
+  // REQUEST_TOO_LARGE before anything looks at it.
+  uint64_t max_request_bytes = 0;
+  // Counts the calls of the method: a unary one with the bytes of its request while it is worked on
+  // and then with those of its answer until that has gone, a stream from its begin to its end, and
+  // without bytes. nullptr: the method's function admits what it holds. Must outlive the calls.
+  Admission* admission = nullptr;
+  // Asked when a unary call has begun, for those whose functions admit what they hold: where there
+  // is no room, it is refused without its message. nullptr: nobody is asked. Must outlive the
+  // calls.
+  Admission* room = nullptr;
+  // Gets each unary call when it has ended, and each stream that ends with an error of the server;
+  // nullptr: nobody wants to know. Must outlive the calls.
+  RequestObserver* observer = nullptr;
+};
 
 // Works on a call of a unary method in its poller's thread, which it must not block, and finishes
 // the call there or, later, in any thread. What it throws before it has finished the call, or given

@@ -76,12 +76,9 @@ OperatorService::OperatorService(const ServiceParts& parts)
                         .admission = &parts.control,
                         .observer = parts.observer};
   };
-  rpc_.AddUnary("Execute", message(Role::kExecute),
-                [this](UnaryCall& call) { StartExecute(parts_, call); });
+  AddUnaryExecute(rpc_, message(Role::kExecute), parts_);
   rpc_.AddStream("ExecuteStream", stream,
                  [this](StreamCall& call) { return StartExecuteStream(parts_, call); });
-  rpc_.AddUnary("ExecuteSequence", message(Role::kExecute),
-                [this](UnaryCall& call) { StartSequence(parts_, call); });
   tensors_.AddTo(rpc_, message(Role::kTensors), control(Role::kTensors));
   rpc_.AddUnary("ListOperators", control(Role::kObserve),
                 [this](UnaryCall& call) { ListOperators(call); });

@@ -17,7 +17,6 @@
 #include "server/rpc/message_bytes.h"
 #include "server/tensors/result_origin.h"
 #include "server/tensors/tensor_home.h"
-#include "server/wire/received_message.h"
 #include "server/wire/wire.h"
 #include "server/wire/wire_message.h"
 

@@ -17,7 +17,6 @@
 #include "server/base/task_thread.h"
 #include "server/pool/device_pool.h"
 #include "server/resident/tensor_store.h"
-#include "server/rpc/method_limits.h"
 #include "server/rpc/rpc_service.h"
 #include "server/rpc/unary_call.h"
 #include "server/tensors/queued_call.h"

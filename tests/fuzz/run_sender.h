@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/wire/received_message.h"
+#include "server/wire/wire_message.h"
 #include "tests/fuzz/run_case.pb.h"
 #include "tests/fuzz/run_model.h"
 

@@ -102,6 +102,25 @@ TEST_F(AccessControlTest, CertificatesAreStrongerThanAddresses) {
   }
 }
 
+TEST_F(AccessControlTest, WithoutAPolicyThisMachineAndProvenCallersMayDoAll) {
+  const auto control = Load({});
+  const auto has = [&](const CallProof& proof, Role role) {
+    return control->Identify(proof)->Check(role).ok();
+  };
+  for (const char* peer : {"ipv4:127.0.0.1:1", "ipv6:%5B::1%5D:1", "unix:"}) {
+    EXPECT_TRUE(has(ProofFrom(peer), Role::kAdmin)) << peer;
+  }
+  CallProof proven = ProofFrom("ipv4:10.0.0.7:1");
+  proven.certificate = "ci";
+  proven.has_certificate = true;
+  EXPECT_TRUE(has(proven, Role::kAdmin));
+  for (const char* peer : {"ipv4:10.0.0.7:1", "fd:77777"}) {
+    EXPECT_FALSE(has(ProofFrom(peer), Role::kExecute)) << peer;
+    EXPECT_TRUE(has(ProofFrom(peer), Role::kHealth)) << peer;
+    EXPECT_TRUE(has(ProofFrom(peer), Role::kReflection)) << peer;
+  }
+}
+
 TEST_F(AccessControlTest, StrangersMayUseTheServerWhereThatIsSaid) {
   const CallProof proof = ProofFrom("ipv4:10.0.0.7:1");
   EXPECT_EQ(ReasonOf(Load({})->Identify(proof)->Check(Role::kExecute)), "CREDENTIALS_REQUIRED");
@@ -212,6 +231,7 @@ TEST_F(TokenAccessTest, ATokenIsAnIdentity) {
     const auto caller = Show(*control, "ipv4:10.0.0.7:1", scheme + good_);
     ASSERT_TRUE(caller.ok()) << caller.status();
     EXPECT_EQ(caller->identity(), "token:ci");
+    EXPECT_TRUE(caller->Check(Role::kAdmin).ok());
   }
 }
 

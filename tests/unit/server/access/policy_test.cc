@@ -93,21 +93,6 @@ TEST(CallerPatternTest, RefusesWhatNamesNobody) {
   }
 }
 
-TEST(AccessPolicyTest, WithoutAFileThisMachineMayDoAll) {
-  const AccessPolicy policy = AccessPolicy::WithoutFile({});
-  for (const char* peer : {"ipv4:127.0.0.1:1", "ipv6:%5B::1%5D:1", "unix:"}) {
-    EXPECT_TRUE(Has(policy, {.peer = peer}, Role::kAdmin)) << peer;
-  }
-  EXPECT_TRUE(Has(policy, {.token = "ci"}, Role::kAdmin));
-  EXPECT_TRUE(Has(policy, {.certificate = "ci"}, Role::kAdmin));
-  EXPECT_FALSE(Has(policy, {}, Role::kExecute));
-  EXPECT_FALSE(Has(policy, {.peer = "fd:77777"}, Role::kExecute));
-  EXPECT_TRUE(Has(policy, {}, Role::kHealth));
-  const AccessPolicy open = AccessPolicy::WithoutFile({Role::kExecute});
-  EXPECT_TRUE(Has(open, {}, Role::kExecute));
-  EXPECT_FALSE(Has(open, {}, Role::kAdmin));
-}
-
 TEST(PolicyFileTest, TheFirstMatchWins) {
   const AccessPolicy policy = PolicyOf(R"(
 [anonymous]

@@ -101,6 +101,24 @@ TEST_F(DevicePoolTest, AutoLeavesHardwareThatBecameSlow) {
   EXPECT_EQ(last, kCpuName);
 }
 
+TEST_F(DevicePoolTest, AutoLeavesAProcessorThatBecameSlow) {
+  UseHardware();
+  gpu_->PrepareScripts([this](NullScript& script) {
+    script.OnRun([this](auto) { clock_.Advance(microseconds(100)); });
+  });
+  cpu_->OnRun([this](auto) { clock_.Advance(microseconds(90)); });
+  Start();
+  cpu_->OnRun([this](auto) { clock_.Advance(microseconds(1000)); });
+  std::string last = kCpuName;
+  for (uint64_t i = 0; i < 20 && last == kCpuName; ++i) {
+    PoolJob job(Placement::kAuto, i);
+    ASSERT_TRUE(pool_->Submit(job));
+    ASSERT_TRUE(job.Wait().ok());
+    last = job.device();
+  }
+  EXPECT_EQ(last, kGpuName);
+}
+
 // Costs are learnt from runs alone: without work a device could never show that it is fast again.
 TEST_F(DevicePoolTest, AutoFindsHardwareThatIsFastAgain) {
   UseHardware();

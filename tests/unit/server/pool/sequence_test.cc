@@ -5,9 +5,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -39,7 +41,9 @@ std::shared_ptr<const SequenceInvocation> MakeSequence() {
 
 class SequenceJob final : public Job {
  public:
-  SequenceJob(Placement placement, bool verify) : sequence_(MakeSequence()), input_(kCount) {
+  SequenceJob(Placement placement, bool verify,
+              const std::function<void(JobTraits&)>& change = nullptr)
+      : sequence_(MakeSequence()), input_(kCount) {
     for (uint32_t i = 0; i < kCount; ++i) input_[i] = static_cast<float>(i) / 3;
     for (auto* buffers : {&actual_, &expected_}) {
       for (size_t i = 0; i < sequence_->outputs.size(); ++i) {
@@ -56,6 +60,7 @@ class SequenceJob final : public Job {
     traits.client = "client";
     traits.placement = placement;
     traits.verify = verify;
+    if (change) change(traits);
     set_traits(std::move(traits));
   }
 
@@ -158,6 +163,29 @@ TEST_F(PoolSequenceTest, RunAlone) {
   runs[1] += 4;
   runs[4] += 1;
   EXPECT_EQ(gpu_script().runs(), runs);
+}
+
+// Of calls of few bytes nothing else needs to be known where the processor is the only device.
+TEST_F(PoolSequenceTest, CallsOfFewBytesTellHowLongSequencesTake) {
+  PoolOptions options = ManualOptions();
+  options.inline_bytes = 1 << 20;
+  Start(options, /*gpus=*/0);
+  std::thread::id ran_in;
+  cpu_->OnRun([&](auto) {
+    ran_in = std::this_thread::get_id();
+    clock_.Advance(std::chrono::milliseconds(1));
+  });
+  const auto runs_here = [&] {
+    SequenceJob job(Placement::kAuto, false, [](JobTraits& traits) { traits.bytes = 64 << 10; });
+    EXPECT_TRUE(pool_->Submit(job));
+    job.ExpectAnswered(kCpuName);
+    return ran_in == std::this_thread::get_id();
+  };
+  EXPECT_TRUE(runs_here());
+  PoolJob call(Placement::kAuto, 1);
+  ASSERT_TRUE(pool_->Submit(call));
+  ExpectAnswered(call, kCpuName);
+  EXPECT_FALSE(runs_here());
 }
 
 TEST_F(PoolSequenceTest, TheProcessorRunsWhatADeviceCannot) {

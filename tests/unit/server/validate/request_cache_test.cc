@@ -1,5 +1,3 @@
-#include "server/validate/request_cache.h"
-
 #include <atomic>
 #include <memory>
 #include <set>
@@ -9,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/validate/request_validator.h"
 #include "tests/testing/request_builder.h"
 
 namespace opserve::testing {

@@ -9,7 +9,6 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "opserve/v1/operator_service.pb.h"
-#include "server/wire/received_message.h"
 #include "server/wire/wire_message.h"
 #include "tests/unit/server/errors/status_testing.h"
 

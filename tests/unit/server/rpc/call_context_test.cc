@@ -1,6 +1,6 @@
 // Times by gRPC's clocks, also where its clock began at another time than the server's.
 
-#include "server/rpc/grpc_time.h"
+#include "server/rpc/call_context.h"
 
 #include <chrono>
 
