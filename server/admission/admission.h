@@ -157,6 +157,10 @@ class Admission {
     bool is_full(Clock::TimePoint now) {
       return requests.is_full(now) && bytes.is_full(now) && device_ms.is_full(now);
     }
+    // Whether a request of so many bytes was allowed when this was last looked at.
+    bool had(double byte_count) const {
+      return requests.had(1) && bytes.had(byte_count) && device_ms.had(0);
+    }
     bool is_of(const ShareLimits& own) const {
       return own.requests_per_second == limits.requests_per_second &&
              own.bytes_per_second == limits.bytes_per_second &&
