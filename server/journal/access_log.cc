@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 
+#include "server/base/time_of_day.h"
 #include "server/journal/json_line.h"
 #include "server/journal/line_text.h"
 #include "server/record/trace_context.h"
@@ -45,7 +46,7 @@ void AppendAccessLine(const RequestRecord& record, const RequestSource& source, 
 void AccessLog::OnRequest(const RequestRecord& record, const RequestSource& source) noexcept {
   try {
     std::string& line = LineOfThread();
-    AppendAccessLine(record, source, absl::Now(), line);
+    AppendAccessLine(record, source, TimeOfDay(record.start + record.total), line);
     file_.Add(line);
   } catch (const std::exception&) {
     file_.CountDropped();

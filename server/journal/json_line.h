@@ -12,6 +12,7 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -40,7 +41,7 @@ class JsonLine {
   template <size_t kNameSize>
   void AddText(const char (&name)[kNameSize], absl::string_view value) {
     if (IsPlainText(value)) return AddWord(name, value);
-    Begin(name, 0);
+    end_ = Begin(name, 0);
     GiveOut();
     AppendQuoted(text_, value);
   }
@@ -48,18 +49,19 @@ class JsonLine {
   template <size_t kNameSize>
   void AddWord(const char (&name)[kNameSize], absl::string_view value) {
     if (value.size() > kMostBytes) return AddLongWord(name, value);
-    Begin(name, value.size() + 2);
-    *end_++ = '"';
-    std::memcpy(end_, value.data(), value.size());
-    end_ += value.size();
-    *end_++ = '"';
+    char* end = Begin(name, value.size() + 2);
+    *end++ = '"';
+    std::memcpy(end, value.data(), value.size());
+    end += value.size();
+    *end++ = '"';
+    end_ = end;
   }
   template <size_t kNameSize, class T>
   requires std::is_integral_v<T>
   void AddNumber(const char (&name)[kNameSize], T value) {
     constexpr size_t kMostDigits = std::numeric_limits<T>::digits10 + 2;
-    Begin(name, kMostDigits);
-    end_ = std::to_chars(end_, end_ + kMostDigits, value).ptr;
+    char* const begin = Begin(name, kMostDigits);
+    end_ = std::to_chars(begin, begin + kMostDigits, value).ptr;
   }
 
   // Nothing may be added afterwards.
@@ -72,27 +74,27 @@ class JsonLine {
   // Most bytes of a value, and of a name, that are gathered.
   static constexpr size_t kMostBytes = 192;
 
-  // Begins a member, and makes room for `bytes` bytes of its value.
+  // Begins a member, and returns where its value goes, for which there is room of `bytes` bytes.
   template <size_t kNameSize>
-  void Begin(const char (&name)[kNameSize], size_t bytes) {
+  char* Begin(const char (&name)[kNameSize], size_t bytes) {
     static_assert(kNameSize <= kMostBytes);
     // In place of the name's final zero there are a separator, two quotes and a colon.
-    if (gathered_.data() + gathered_.size() - end_ <
-        static_cast<ptrdiff_t>(bytes + kNameSize + 3)) {
-      GiveOut();
-    }
-    *end_++ = separator_;
-    separator_ = ',';
-    *end_++ = '"';
+    const size_t most_bytes = bytes + kNameSize + 3;
+    if (most_bytes > static_cast<size_t>(gathered_.data() + gathered_.size() - end_)) GiveOut();
+    // A variable of its own: any byte that is written might be one of the member `end_`.
+    char* end = end_;
+    *end++ = std::exchange(separator_, ',');
+    *end++ = '"';
     // Of a size that is known, so this is no call.
-    std::memcpy(end_, name, kNameSize - 1);
-    end_ += kNameSize - 1;
-    *end_++ = '"';
-    *end_++ = ':';
+    std::memcpy(end, name, kNameSize - 1);
+    end += kNameSize - 1;
+    *end++ = '"';
+    *end++ = ':';
+    return end;
   }
   template <size_t kNameSize>
   void AddLongWord(const char (&name)[kNameSize], absl::string_view value) {
-    Begin(name, 0);
+    end_ = Begin(name, 0);
     GiveOut();
     absl::StrAppend(&text_, "\"", value, "\"");
   }

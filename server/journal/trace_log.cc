@@ -6,6 +6,7 @@
 #include <string>
 
 #include "server/base/random_id.h"
+#include "server/base/time_of_day.h"
 #include "server/journal/json_line.h"
 #include "server/journal/line_text.h"
 
@@ -86,7 +87,7 @@ void TraceLog::OnRequest(const RequestRecord& record, const RequestSource& sourc
     if (span + kSpansPerRequest < kSpansPerRequest || span == 0) {
       span = next_span_.fetch_add(kSpansPerRequest, std::memory_order_relaxed);
     }
-    MakeSpanLines(record, *trace, span, absl::Now(),
+    MakeSpanLines(record, *trace, span, TimeOfDay(record.start + record.total),
                   [this](absl::string_view line) { file_.Add(line); });
   } catch (const std::exception&) {
     file_.CountDropped();
