@@ -26,6 +26,28 @@ absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Load(const AccessO
 }
 
 absl::StatusOr<Caller> AccessControl::Identify(const CallProof& proof) const {
+  ValidToken token;
+  return IdentifyWith(proof, token);
+}
+
+absl::StatusOr<Caller> AccessControl::Identify(const CallProof& proof,
+                                               std::shared_ptr<const KnownCaller>& known) const {
+  // Before the files are asked: who is known by older ones must not pass for known by newer ones.
+  const uint64_t version = version_.load(std::memory_order_acquire);
+  if (known != nullptr && !proof.is_ambiguous && known->Shows(proof, version) &&
+      IsCurrent(known->expires())) {
+    return known->caller();
+  }
+  ValidToken token;
+  absl::StatusOr<Caller> caller = IdentifyWith(proof, token);
+  if (caller.ok()) {
+    known = std::make_shared<const KnownCaller>(proof, *caller, version, token.expires);
+  }
+  return caller;
+}
+
+absl::StatusOr<Caller> AccessControl::IdentifyWith(const CallProof& proof,
+                                                   ValidToken& token) const {
   if (proof.is_ambiguous) {
     return InvalidCredentials(
         "The metadata authorization and opserve-client may be there once each.");
@@ -33,22 +55,21 @@ absl::StatusOr<Caller> AccessControl::Identify(const CallProof& proof) const {
   if (proof.has_name) {
     if (absl::Status status = CheckClientName(proof.name); !status.ok()) return status;
   }
-  std::string token;
   if (proof.has_authorization) {
-    absl::StatusOr<std::string> name = NameOfToken(proof);
-    if (!name.ok()) return name.status();
-    token = *std::move(name);
+    absl::StatusOr<ValidToken> shown = TokenOf(proof);
+    if (!shown.ok()) return shown.status();
+    token = *std::move(shown);
   }
   if (proof.has_certificate && !IsClientName(proof.certificate)) {
     return InvalidCredentials(absl::StrCat("The name in the client certificate must have 1 to ",
                                            kMaxClientNameBytes,
                                            " bytes of printable ASCII without '/'."));
   }
-  const CallerFacts facts = {proof.certificate, token, proof.peer};
+  const CallerFacts facts = {proof.certificate, token.name, proof.peer};
   return Caller(facts.Identity(), proof.name, GrantTo(facts), proof.peer.User());
 }
 
-absl::StatusOr<std::string> AccessControl::NameOfToken(const CallProof& proof) const {
+absl::StatusOr<AccessControl::ValidToken> AccessControl::TokenOf(const CallProof& proof) const {
   if (!options_.is_tls && !proof.peer.IsLocal()) {
     return MakeError(ErrorReason::TOKEN_IN_PLAIN_TEXT,
                      "The token came without TLS from another machine, so others may know it: it "
@@ -64,10 +85,10 @@ absl::StatusOr<std::string> AccessControl::NameOfToken(const CallProof& proof) c
   const std::shared_ptr<const TokenLookup> known = tokens_.Get();
   const TokenEntry* const entry = known->Find(token);
   // Whoever has no valid token need not know whether there ever was such a one.
-  if (entry == nullptr || entry->expires <= now_()) {
+  if (entry == nullptr || !IsCurrent(entry->expires)) {
     return InvalidCredentials("The token is unknown, expired or revoked.");
   }
-  return entry->name;
+  return ValidToken{entry->name, entry->expires};
 }
 
 std::shared_ptr<const AccessGrant> AccessControl::GrantOf(const PeerIdentity& peer) const {
@@ -99,6 +120,7 @@ absl::Status AccessControl::ReadPolicy() {
   absl::StatusOr<AccessPolicy> policy = ReadPolicyFile(options_.policy_file);
   if (!policy.ok()) return policy.status();
   policy_.Set(*std::move(policy));
+  version_.fetch_add(1, std::memory_order_release);
   return absl::OkStatus();
 }
 
@@ -107,6 +129,7 @@ absl::Status AccessControl::ReadTokens() {
   if (!options_.tokens_file.empty()) tokens = TokenList::Read(options_.tokens_file);
   if (!tokens.ok()) return tokens.status();
   tokens_.Set(*std::move(tokens));
+  version_.fetch_add(1, std::memory_order_release);
   return absl::OkStatus();
 }
 

@@ -5,6 +5,8 @@
 #ifndef OPSERVE_SERVER_ACCESS_ACCESS_CONTROL_H_
 #define OPSERVE_SERVER_ACCESS_ACCESS_CONTROL_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -14,6 +16,7 @@
 #include "absl/time/time.h"
 #include "server/access/access_policy.h"
 #include "server/access/caller.h"
+#include "server/access/known_caller.h"
 #include "server/access/token_lookup.h"
 #include "server/base/log.h"
 #include "server/base/published.h"
@@ -48,6 +51,11 @@ class AccessControl {
   // INVALID_REQUEST where the name that he gives himself is not allowed. Calls that are under way
   // keep what they were granted here.
   absl::StatusOr<Caller> Identify(const CallProof& proof) const;
+
+  // The same for who is known by a token without a certificate. `known`: what this made of the last
+  // such call on the connection, or nullptr; set to another where the caller is not the one in it.
+  absl::StatusOr<Caller> Identify(const CallProof& proof,
+                                  std::shared_ptr<const KnownCaller>& known) const;
 
   // What is granted to whoever has proven nothing but where he is, or, by a socket file, which user
   // he is.
@@ -88,8 +96,18 @@ class AccessControl {
 
   absl::Status ReadPolicy();
   absl::Status ReadTokens();
-  // The name of the token that the metadata has.
-  absl::StatusOr<std::string> NameOfToken(const CallProof& proof) const;
+  // What is true of the token that the metadata has.
+  struct ValidToken {
+    std::string name;
+    absl::Time expires = absl::InfiniteFuture();
+  };
+  absl::StatusOr<ValidToken> TokenOf(const CallProof& proof) const;
+  // Whether a token that expires then may be used now.
+  bool IsCurrent(absl::Time expires) const {
+    return expires == absl::InfiniteFuture() || expires > now_();
+  }
+  // Sets `token` where one is shown.
+  absl::StatusOr<Caller> IdentifyWith(const CallProof& proof, ValidToken& token) const;
   // What is granted by the policy or, without a file of it, by what is known of the caller.
   std::shared_ptr<const AccessGrant> GrantTo(const CallerFacts& caller) const;
 
@@ -99,6 +117,8 @@ class AccessControl {
   // Nothing where there is no policy file.
   Published<AccessPolicy> policy_;
   Published<TokenLookup> tokens_;
+  // Goes up after each change of these two.
+  std::atomic<uint64_t> version_ = 0;
   // Of the thread that reads files.
   WatchedFiles policy_files_;
   WatchedFiles tokens_files_;

@@ -56,12 +56,10 @@ absl::StatusOr<Admission::Permit> Admission::Admit(absl::string_view client, uin
       !status.ok()) {
     return status;
   }
+  Share& share = found == shares_.end() ? ShareOf(client) : found->second;
   if (own.has_rates()) {
-    if (absl::Status status = Charge(client, bytes, own); !status.ok()) return status;
+    if (absl::Status status = Charge(share, bytes, own); !status.ok()) return status;
   }
-  const auto kept = found == shares_.end() ? shares_.try_emplace(std::string(client)).first : found;
-  Share& share = kept->second;
-  share.client = &kept->first;
   for (Usage* const usage : {&usage_, &share.usage}) {
     ++usage->requests;
     usage->bytes += bytes;
@@ -81,10 +79,14 @@ absl::Status Admission::CheckRoom(absl::string_view client, const ShareLimits& o
     return status;
   }
   if (!own.has_rates()) return absl::OkStatus();
-  const auto rate = rates_.find(client);
   // Who has none has all of it, and so has who got another policy.
-  if (rate == rates_.end() || !rate->second.is_of(own)) return absl::OkStatus();
-  return CheckRate(rate->second, 1, own, clock_.Now());
+  if (found == shares_.end() || !found->second.rate || !found->second.rate->is_of(own)) {
+    return absl::OkStatus();
+  }
+  Rate& rate = *found->second.rate;
+  // So it is nearly always, and nobody has to look at a clock.
+  if (rate.had(1)) return absl::OkStatus();
+  return CheckRate(rate, 1, own, clock_.Now());
 }
 
 Admission::Rate::Rate(const ShareLimits& own)
@@ -93,18 +95,27 @@ Admission::Rate::Rate(const ShareLimits& own)
       bytes(BucketOf(own.bytes_per_second)),
       device_ms(BucketOf(own.device_ms_per_second)) {}
 
-Admission::Rate& Admission::RateOf(absl::string_view client, const ShareLimits& own,
-                                   Clock::TimePoint now) {
-  if (rates_.size() >= most_rates_) {
-    absl::erase_if(rates_, [now](auto& rate) { return rate.second.is_full(now); });
-    most_rates_ = std::max<size_t>(256, 2 * rates_.size());
+Admission::Share& Admission::ShareOf(absl::string_view client) {
+  const auto found = shares_.find(client);
+  if (found != shares_.end()) return found->second;
+  if (shares_.size() >= most_shares_) {
+    absl::erase_if(shares_, [now = clock_.Now()](auto& share) {
+      return share.second.usage.requests == 0 && share.second.rate->is_full(now);
+    });
+    most_shares_ = std::max<size_t>(256, 2 * shares_.size());
   }
-  return rates_.try_emplace(std::string(client), own).first->second;
+  const auto made = shares_.try_emplace(std::string(client)).first;
+  made->second.client = &made->first;
+  return made->second;
 }
 
-absl::Status Admission::Charge(absl::string_view client, uint64_t bytes, const ShareLimits& own) {
+Admission::Rate& Admission::RateOf(Share& share, const ShareLimits& own) {
+  return share.rate ? *share.rate : share.rate.emplace(own);
+}
+
+absl::Status Admission::Charge(Share& share, uint64_t bytes, const ShareLimits& own) {
   const Clock::TimePoint now = clock_.Now();
-  Rate& rate = RateOf(client, own, now);
+  Rate& rate = RateOf(share, own);
   // The policy has changed.
   if (!rate.is_of(own)) rate = Rate(own);
   if (absl::Status status = CheckRate(rate, bytes, own, now); !status.ok()) return status;
@@ -140,9 +151,8 @@ void Admission::ChargeDeviceTime(absl::string_view client, Clock::Duration time,
                                  const ShareLimits& own) {
   if (own.device_ms_per_second <= 0) return;
   MutexLock lock(mutex_);
-  const Clock::TimePoint now = clock_.Now();
-  RateOf(client, own, now)
-      .device_ms.TakeAll(std::chrono::duration<double, std::milli>(time).count(), now);
+  RateOf(ShareOf(client), own)
+      .device_ms.TakeAll(std::chrono::duration<double, std::milli>(time).count(), clock_.Now());
 }
 
 absl::Status Admission::Check(const Usage& of_client, uint64_t bytes,
@@ -179,7 +189,7 @@ void Admission::Release(Share& share, uint64_t bytes) {
     --usage->requests;
     usage->bytes -= bytes;
   }
-  if (share.usage.requests == 0) shares_.erase(shares_.find(*share.client));
+  if (share.usage.requests == 0 && !share.rate) shares_.erase(shares_.find(*share.client));
   // Under the lock: once it is free, a drain may go on to destroy this object.
   if (usage_.requests == 0) changed_.NotifyAll();
 }
@@ -234,7 +244,9 @@ Admission::ClientUsage Admission::LargestClients(size_t count) const {
   ClientUsage result;
   MutexLock lock(mutex_);
   std::vector<const Share*> all;
-  for (const auto& [client, share] : shares_) all.push_back(&share);
+  for (const auto& [client, share] : shares_) {
+    if (share.usage.requests > 0) all.push_back(&share);
+  }
   const auto end = all.begin() + static_cast<ptrdiff_t>(std::min(count, all.size()));
   std::partial_sort(all.begin(), end, all.end(),
                     [](const Share* a, const Share* b) { return a->usage.bytes > b->usage.bytes; });

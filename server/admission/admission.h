@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -144,18 +145,15 @@ class Admission {
   const AdmissionLimits& limits() const { return limits_; }
 
  private:
-  // What one client holds.
-  struct Share {
-    Usage usage;
-    // Under which the share is found; lives as long as it.
-    const std::string* client = nullptr;
-  };
-
   // How fast a client may begin requests, and use devices.
   struct Rate {
     explicit Rate(const ShareLimits& own);
     bool is_full(Clock::TimePoint now) {
       return requests.is_full(now) && bytes.is_full(now) && device_ms.is_full(now);
+    }
+    // Whether a request of so many bytes was allowed when this was last looked at.
+    bool had(double byte_count) const {
+      return requests.had(1) && bytes.had(byte_count) && device_ms.had(0);
     }
     bool is_of(const ShareLimits& own) const {
       return own.requests_per_second == limits.requests_per_second &&
@@ -169,17 +167,28 @@ class Admission {
     TokenBucket device_ms;
   };
 
+  // What is known of one client.
+  struct Share {
+    // What it holds.
+    Usage usage;
+    // Where it has limits of its own on rates, of which something may be missing.
+    std::optional<Rate> rate;
+    // Under which the share is found; lives as long as it.
+    const std::string* client = nullptr;
+  };
+
   absl::Status Check(const Usage& of_client, uint64_t bytes, const ShareLimits& own) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Charges a request to the client's rate, if that allows it.
-  absl::Status Charge(absl::string_view client, uint64_t bytes, const ShareLimits& own)
+  // Charges a request to the rate of a client, if that allows it.
+  absl::Status Charge(Share& share, uint64_t bytes, const ShareLimits& own)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // OK where the rate allows a request of so many bytes.
   static absl::Status CheckRate(Rate& rate, uint64_t bytes, const ShareLimits& own,
                                 Clock::TimePoint now);
-  // The client's rate, which begins with `own` where nothing is missing.
-  Rate& RateOf(absl::string_view client, const ShareLimits& own, Clock::TimePoint now)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The share of a client, which is there from now on.
+  Share& ShareOf(absl::string_view client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The rate of a client, which begins with `own` where nothing is missing.
+  static Rate& RateOf(Share& share, const ShareLimits& own);
   void Release(Share& share, uint64_t bytes);
 
   const AdmissionLimits limits_;
@@ -187,12 +196,10 @@ class Admission {
   mutable Mutex mutex_;
   CondVar changed_;
   Usage usage_ ABSL_GUARDED_BY(mutex_);
-  // Clients that hold something, by their identities.
+  // Clients that hold something or of whose rates something is missing, by their identities.
   absl::node_hash_map<std::string, Share> shares_ ABSL_GUARDED_BY(mutex_);
-  // Clients with limits of their own on rates, of which something is missing.
-  absl::node_hash_map<std::string, Rate> rates_ ABSL_GUARDED_BY(mutex_);
-  // When there are so many, those of whom nothing is missing are forgotten.
-  size_t most_rates_ ABSL_GUARDED_BY(mutex_) = 256;
+  // When there are so many, those that hold nothing and of whom nothing is missing are forgotten.
+  size_t most_shares_ ABSL_GUARDED_BY(mutex_) = 256;
   uint64_t refused_while_closed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;

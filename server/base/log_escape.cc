@@ -75,13 +75,21 @@ void AppendEscape(std::string& out, uint32_t code) {
   for (int shift = 12; shift >= 0; shift -= 4) out += kHex[code >> shift & 15];
 }
 
+// How many of them `text` begins with.
+size_t PlainBytesOf(absl::string_view text) {
+  size_t plain = 0;
+  while (plain < text.size() && kIsPlain[static_cast<unsigned char>(text[plain])]) ++plain;
+  return plain;
+}
+
 }  // namespace
+
+bool IsPlainText(absl::string_view text) { return PlainBytesOf(text) == text.size(); }
 
 void AppendQuoted(std::string& out, absl::string_view text) {
   out += '"';
   while (true) {
-    size_t plain = 0;
-    while (plain < text.size() && kIsPlain[static_cast<unsigned char>(text[plain])]) ++plain;
+    const size_t plain = PlainBytesOf(text);
     out.append(text.data(), plain);
     text.remove_prefix(plain);
     if (text.empty()) break;

@@ -18,6 +18,10 @@ namespace opserve {
 // direction of writing, and ends of lines. Each byte that is no part of valid UTF-8 becomes \ufffd.
 void AppendQuoted(std::string& out, absl::string_view text);
 
+// Whether AppendQuoted writes `text` as it is between the quotes: all of it is printable ASCII
+// without quotes and backslashes.
+bool IsPlainText(absl::string_view text);
+
 }  // namespace opserve
 
 #endif  // OPSERVE_SERVER_BASE_LOG_ESCAPE_H_

@@ -25,8 +25,12 @@ class Published {
   // Makes the next value of `args`.
   template <typename... Args>
   void Set(Args&&... args) {
+    Put(std::make_shared<const T>(std::forward<Args>(args)...));
+  }
+
+  // The same with a value that was made already.
+  void Put(std::shared_ptr<const T> next) {
     // The old value is destroyed after the lock is free.
-    auto next = std::make_shared<const T>(std::forward<Args>(args)...);
     MutexLock lock(mutex_);
     value_.swap(next);
   }

@@ -29,6 +29,10 @@ class TokenBucket {
     return true;
   }
 
+  // Whether there were `count` tokens when the bucket was last asked or taken from, so that there
+  // are now.
+  bool had(double count) const { return tokens_ >= std::min(count, capacity_); }
+
   // How long after `now` there are `count` tokens, or as many as the bucket holds if that is less;
   // zero: they are there.
   Clock::Duration WaitFor(double count, Clock::TimePoint now) {

@@ -1,6 +1,7 @@
 #include "server/edge/connection_peer.h"
 
 #include <memory>
+#include <utility>
 
 #include "server/base/peer_credentials.h"
 #include "server/edge/connection_table.h"
@@ -21,10 +22,17 @@ std::optional<PeerIdentity> PeerOfDescriptor(int fd) {
   return connection->peer;
 }
 
-void TakeTurnsAs(absl::string_view peer, absl::string_view client) {
+void TakeTurnsAs(absl::string_view peer, absl::string_view client,
+                 std::shared_ptr<const ConnectionNote> note) {
   const std::shared_ptr<EdgeConnection> connection = ConnectionOfPeer(peer);
   if (connection == nullptr || connection->turns == nullptr) return;
   WakeAll(connection->turns->SetClient(*connection, client));
+  connection->note.Put(std::move(note));
+}
+
+std::shared_ptr<const ConnectionNote> NoteOf(absl::string_view peer) {
+  const std::shared_ptr<EdgeConnection> connection = ConnectionOfPeer(peer);
+  return connection == nullptr ? nullptr : connection->note.Get();
 }
 
 }  // namespace opserve

@@ -23,7 +23,8 @@ struct OwnedConnections {
   Mutex mutex;
   absl::flat_hash_map<int, std::shared_ptr<EdgeConnection>> by_fd ABSL_GUARDED_BY(mutex);
   // Those of TCP by the address and the port of the client.
-  absl::flat_hash_map<std::string, int> by_address ABSL_GUARDED_BY(mutex);
+  absl::flat_hash_map<std::string, std::shared_ptr<EdgeConnection>> by_address
+      ABSL_GUARDED_BY(mutex);
 };
 
 std::string AddressOf(const PeerIdentity& peer) {
@@ -44,13 +45,13 @@ void PutConnection(int fd, std::shared_ptr<EdgeConnection> connection) {
   std::shared_ptr<EdgeConnection> old;
   {
     MutexLock lock(Owned().mutex);
-    old = std::exchange(Owned().by_fd[fd], std::move(connection));
+    old = std::exchange(Owned().by_fd[fd], connection);
     auto& by_address = Owned().by_address;
     if (old != nullptr && old->peer.port != 0) {
       const auto found = by_address.find(AddressOf(old->peer));
-      if (found != by_address.end() && found->second == fd) by_address.erase(found);
+      if (found != by_address.end() && found->second == old) by_address.erase(found);
     }
-    if (raw->peer.port != 0) by_address[AddressOf(raw->peer)] = fd;
+    if (raw->peer.port != 0) by_address[AddressOf(raw->peer)] = std::move(connection);
   }
   slots[static_cast<size_t>(fd)].store(raw, std::memory_order_release);
 }
@@ -71,7 +72,7 @@ std::shared_ptr<EdgeConnection> ConnectionOfPeer(absl::string_view peer) {
   if (!absl::ConsumePrefix(&peer, "ipv4:")) peer = address = AddressOf(IdentityOf(peer));
   MutexLock lock(Owned().mutex);
   const auto found = Owned().by_address.find(peer);
-  return found == Owned().by_address.end() ? nullptr : Owned().by_fd.at(found->second);
+  return found == Owned().by_address.end() ? nullptr : found->second;
 }
 
 EdgeConnection* FindConnection(int fd) {

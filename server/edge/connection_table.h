@@ -12,6 +12,8 @@
 
 #include "absl/strings/string_view.h"
 #include "server/base/duration_histogram.h"
+#include "server/base/published.h"
+#include "server/edge/connection_note.h"
 #include "server/edge/frame_meter.h"
 #include "server/edge/peer_identity.h"
 #include "server/edge/polling.h"
@@ -44,6 +46,9 @@ struct EdgeConnection : std::enable_shared_from_this<EdgeConnection> {
   const std::shared_ptr<ReadTurns> turns;
   ReadTurns::Place place;
   PollEntry poll_entry;
+
+  // Of those who know the calls on it; see server/edge/connection_peer.h.
+  Published<ConnectionNote> note;
 };
 
 // Descriptors from here on are not for connections.

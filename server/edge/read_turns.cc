@@ -46,11 +46,13 @@ ReadTurns::Answer ReadTurns::OnRead(EdgeConnection& connection, uint64_t round,
   Client& client = *place.client_;
   Answer answer;
   answer.most_bytes = kMostBytes;
-  if (place.state_ == Place::State::kNext) {
+  const bool is_next = place.state_ == Place::State::kNext;
+  if (is_next && client.round != round) {
     place.state_ = Place::State::kFree;
     client.round = round;
     answer.to_wake = CallNext(client);
-  } else if (place.state_ == Place::State::kWaiting) {
+  } else if (is_next || place.state_ == Place::State::kWaiting) {
+    // gRPC asks again at once where it has read something. The turn comes when it is woken.
     answer.may_read = false;
   } else if (client.next == nullptr && client.round != round) {
     client.round = round;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 
+#include "server/base/time_of_day.h"
 #include "server/journal/json_line.h"
 #include "server/journal/line_text.h"
 #include "server/record/trace_context.h"
@@ -19,12 +20,12 @@ int64_t MicrosecondsOf(Clock::Duration time) {
 void AppendAccessLine(const RequestRecord& record, const RequestSource& source, absl::Time end,
                       std::string& out) {
   JsonLine line(out);
-  line.AddText("time", UtcText(end));
+  line.AddWord("time", UtcText(end));
   if (!record.request_id.empty()) {
     line.AddText("id", record.request_id.substr(0, kMaxLoggedIdBytes));
   }
   line.AddText("client", source.client());
-  line.AddText("method", record.method);
+  line.AddWord("method", record.method);
   AddWork(record, line);
   line.AddNumber("bytes_in", record.bytes_in);
   line.AddNumber("bytes_out", record.bytes_out);
@@ -34,10 +35,10 @@ void AppendAccessLine(const RequestRecord& record, const RequestSource& source, 
     line.AddNumber("run_us", MicrosecondsOf(record.ran));
   }
   line.AddNumber("total_us", MicrosecondsOf(record.total));
-  line.AddText("code", absl::StatusCodeToString(record.code));
-  if (record.reason) line.AddText("reason", NameOf(*record.reason));
+  line.AddWord("code", absl::StatusCodeToString(record.code));
+  if (record.reason) line.AddWord("reason", NameOf(*record.reason));
   if (const auto trace = ParseTraceParent(source.traceparent())) {
-    line.AddText("trace_id", trace->trace_id);
+    line.AddWord("trace_id", trace->trace_id);
   }
   line.End();
 }
@@ -45,7 +46,7 @@ void AppendAccessLine(const RequestRecord& record, const RequestSource& source, 
 void AccessLog::OnRequest(const RequestRecord& record, const RequestSource& source) noexcept {
   try {
     std::string& line = LineOfThread();
-    AppendAccessLine(record, source, absl::Now(), line);
+    AppendAccessLine(record, source, TimeOfDay(record.start + record.total), line);
     file_.Add(line);
   } catch (const std::exception&) {
     file_.CountDropped();

@@ -12,14 +12,14 @@ namespace opserve {
 std::string AuditLine(const AuditEntry& entry, absl::Time time) {
   std::string text;
   JsonLine line(text);
-  line.AddText("time", UtcText(time));
+  line.AddWord("time", UtcText(time));
   line.AddText("client", entry.client);
-  line.AddText("method", entry.method);
+  line.AddWord("method", entry.method);
   if (!entry.device.empty()) line.AddText("device", entry.device);
   if (entry.lease) line.AddNumber("lease", *entry.lease);
   if (!entry.note.empty()) line.AddText("note", entry.note);
-  line.AddText("code", absl::StatusCodeToString(entry.code));
-  if (entry.reason) line.AddText("reason", NameOf(*entry.reason));
+  line.AddWord("code", absl::StatusCodeToString(entry.code));
+  if (entry.reason) line.AddWord("reason", NameOf(*entry.reason));
   line.End();
   return text;
 }

@@ -7,7 +7,8 @@
 namespace opserve {
 namespace {
 
-constexpr int kFractionDigits = 6;
+constexpr uint32_t kFractionDigits = 6;
+constexpr int64_t kMicrosPerSecond = 1'000'000;
 
 // A second since 1970, and its text with the fraction of the last time in it.
 struct FormattedSecond {
@@ -25,7 +26,13 @@ std::string& LineOfThread() {
 
 absl::string_view UtcText(absl::Time time) {
   thread_local FormattedSecond last;
-  const int64_t second = absl::ToUnixSeconds(time);
+  const int64_t micros = absl::ToUnixMicros(time);
+  int64_t second = micros / kMicrosPerSecond;
+  int64_t fraction = micros % kMicrosPerSecond;
+  if (fraction < 0) {
+    --second;
+    fraction += kMicrosPerSecond;
+  }
   if (second != last.second) {
     // Where there is no memory for the text, the old one must not pass for that of this second.
     last.second = std::numeric_limits<int64_t>::min();
@@ -33,10 +40,9 @@ absl::string_view UtcText(absl::Time time) {
                                  absl::UTCTimeZone());
     last.second = second;
   }
-  int64_t micros = absl::ToInt64Microseconds(time - absl::FromUnixSeconds(second));
-  const size_t end = last.text.size() - 1;
-  for (size_t i = 1; i <= kFractionDigits; ++i, micros /= 10) {
-    last.text[end - i] = static_cast<char>('0' + micros % 10);
+  char* digit = &last.text[last.text.size() - 1];
+  for (auto left = static_cast<uint32_t>(fraction), i = 0u; i < kFractionDigits; ++i, left /= 10) {
+    *--digit = static_cast<char>('0' + left % 10);
   }
   return last.text;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "server/base/random_id.h"
+#include "server/base/time_of_day.h"
 #include "server/journal/json_line.h"
 #include "server/journal/line_text.h"
 
@@ -44,10 +45,10 @@ struct Span {
 absl::string_view SpanLine(const Span& span, absl::FunctionRef<void(JsonLine& line)> add_more) {
   std::string& text = LineOfThread();
   JsonLine line(text);
-  line.AddText("trace_id", span.trace.trace_id);
-  line.AddText("span_id", SpanId(span.id).text());
-  line.AddText("parent_span_id", span.parent);
-  line.AddText("name", span.name);
+  line.AddWord("trace_id", span.trace.trace_id);
+  line.AddWord("span_id", SpanId(span.id).text());
+  line.AddWord("parent_span_id", span.parent);
+  line.AddWord("name", span.name);
   line.AddNumber("start_unix_ns", absl::ToUnixNanos(span.start));
   line.AddNumber("end_unix_ns", absl::ToUnixNanos(span.end));
   add_more(line);
@@ -61,10 +62,10 @@ void MakeSpanLines(const RequestRecord& record, const TraceContext& trace, uint6
                    absl::Time end, absl::FunctionRef<void(absl::string_view line)> add) {
   const absl::Time start = end - absl::FromChrono(record.total);
   add(SpanLine({trace, trace.parent_id, span_id, "request", start, end}, [&](JsonLine& line) {
-    line.AddText("method", record.method);
+    line.AddWord("method", record.method);
     AddWork(record, line);
-    line.AddText("code", absl::StatusCodeToString(record.code));
-    if (record.reason) line.AddText("reason", NameOf(*record.reason));
+    line.AddWord("code", absl::StatusCodeToString(record.code));
+    if (record.reason) line.AddWord("reason", NameOf(*record.reason));
   }));
   if (record.device.empty()) return;
   const absl::Time accepted = start + absl::FromChrono(record.accepted - record.start);
@@ -86,7 +87,7 @@ void TraceLog::OnRequest(const RequestRecord& record, const RequestSource& sourc
     if (span + kSpansPerRequest < kSpansPerRequest || span == 0) {
       span = next_span_.fetch_add(kSpansPerRequest, std::memory_order_relaxed);
     }
-    MakeSpanLines(record, *trace, span, absl::Now(),
+    MakeSpanLines(record, *trace, span, TimeOfDay(record.start + record.total),
                   [this](absl::string_view line) { file_.Add(line); });
   } catch (const std::exception&) {
     file_.CountDropped();

@@ -1,8 +1,10 @@
 #include "server/rpc/rpc_service.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/access/known_caller.h"
 #include "server/edge/connection_peer.h"
 #include "server/errors/errors.h"
 #include "server/rpc/call_context.h"
@@ -17,11 +19,20 @@ absl::StatusOr<Caller> RpcService::Method::Authorize(const grpc::ServerContext& 
   const std::string peer = context.peer();
   const CallProof proof = ProofOf(context, peer, service.has_certificates_);
   if (service.access_ == nullptr) return Caller(proof.peer.Host(), "", FullGrant());
-  absl::StatusOr<Caller> caller = service.access_->Identify(proof);
+  // Clients show the same token with each call of a connection, so it is looked into once.
+  const bool may_be_known = proof.has_authorization && !proof.has_certificate;
+  std::shared_ptr<const KnownCaller> known;
+  if (may_be_known) known = std::static_pointer_cast<const KnownCaller>(NoteOf(peer));
+  const KnownCaller* const last = known.get();
+  absl::StatusOr<Caller> caller =
+      may_be_known ? service.access_->Identify(proof, known) : service.access_->Identify(proof);
   absl::Status status = caller.ok() ? caller->Check(limits.role) : caller.status();
   if (status.ok()) {
+    const bool is_last = last != nullptr && known.get() == last;
     // All that it reads is for this one, whoever else has the address.
-    if (caller->identity() != proof.peer.Host()) TakeTurnsAs(peer, caller->identity());
+    if (!is_last && caller->identity() != proof.peer.Host()) {
+      TakeTurnsAs(peer, caller->identity(), std::move(known));
+    }
     return caller;
   }
   if (service.logger_ == nullptr) return status;

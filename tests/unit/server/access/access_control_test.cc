@@ -212,12 +212,17 @@ class TokenAccessTest : public AccessControlTest {
     return *std::move(control);
   }
 
-  static absl::StatusOr<Caller> Show(const AccessControl& control, const std::string& peer,
-                                     const std::string& authorization) {
+  // The views of the proof are those of `authorization`.
+  static CallProof ProofWith(const std::string& peer, const std::string& authorization) {
     CallProof proof = ProofFrom(peer);
     proof.authorization = authorization;
     proof.has_authorization = true;
-    return control.Identify(proof);
+    return proof;
+  }
+
+  static absl::StatusOr<Caller> Show(const AccessControl& control, const std::string& peer,
+                                     const std::string& authorization) {
+    return control.Identify(ProofWith(peer, authorization));
   }
 
   const std::string good_ = MakeToken();
@@ -266,6 +271,86 @@ TEST_F(TokenAccessTest, TokensAreRevokedWhenTheFileChanges) {
   Write("ci");
   control->ReadChanged();
   EXPECT_TRUE(Show(*control, "ipv4:10.0.0.7:1", "Bearer " + old_).ok());
+}
+
+TEST_F(TokenAccessTest, WhoShowsTheSameAgainIsKnown) {
+  const auto control = LoadTokens(true);
+  const std::string good = "Bearer " + good_;
+  const std::string old = "Bearer " + old_;
+  CallProof proof = ProofWith("ipv4:10.0.0.7:1", good);
+  std::shared_ptr<const KnownCaller> known;
+  EXPECT_EQ(control->Identify(proof, known)->client(), "token:ci");
+  const std::shared_ptr<const KnownCaller> first = known;
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(control->Identify(proof, known)->client(), "token:ci");
+  EXPECT_EQ(known, first);
+
+  proof.name = "runner-3";
+  proof.has_name = true;
+  EXPECT_EQ(control->Identify(proof, known)->client(), "token:ci/runner-3");
+  EXPECT_NE(known, first);
+  EXPECT_EQ(control->Identify(ProofWith("ipv4:10.0.0.7:1", old), known)->client(), "token:old");
+  EXPECT_EQ(control->Identify(ProofWith("ipv4:10.0.0.7:1", good), known)->client(), "token:ci");
+}
+
+TEST_F(TokenAccessTest, WhoIsKnownStillHasToShowIt) {
+  const auto control = LoadTokens(true);
+  const std::string good = "Bearer " + good_;
+  CallProof proof = ProofWith("ipv4:10.0.0.7:1", good);
+  std::shared_ptr<const KnownCaller> known;
+  ASSERT_TRUE(control->Identify(proof, known).ok());
+  const std::shared_ptr<const KnownCaller> first = known;
+  proof.is_ambiguous = true;
+  EXPECT_EQ(ReasonOf(control->Identify(proof, known).status()), "CREDENTIALS_INVALID");
+  proof.is_ambiguous = false;
+  proof.has_name = true;
+  EXPECT_EQ(ReasonOf(control->Identify(proof, known).status()), "INVALID_REQUEST");
+  const std::string wrong = "Bearer " + MakeToken();
+  EXPECT_EQ(ReasonOf(control->Identify(ProofWith("ipv4:10.0.0.7:1", wrong), known).status()),
+            "CREDENTIALS_INVALID");
+  EXPECT_EQ(known, first);
+}
+
+TEST_F(TokenAccessTest, WhoIsKnownByATokenThatWasRevokedIsNot) {
+  const auto control = LoadTokens(true);
+  const std::string good = "Bearer " + good_;
+  const CallProof proof = ProofWith("ipv4:10.0.0.7:1", good);
+  std::shared_ptr<const KnownCaller> known;
+  ASSERT_TRUE(control->Identify(proof, known).ok());
+  ASSERT_TRUE(list_.Remove("ci"));
+  Write(list_.ToText());
+  control->ReadChanged();
+  EXPECT_EQ(ReasonOf(control->Identify(proof, known).status()), "CREDENTIALS_INVALID");
+}
+
+TEST_F(TokenAccessTest, WhoIsKnownGetsWhatALaterPolicyGrants) {
+  const std::string policy = path_ + ".policy";
+  ASSERT_TRUE(ReplaceFile(policy, "[[client]]\nmatch=\"token:ci\"\nroles=[\"execute\"]\n").ok());
+  AccessOptions options = PolicyHere();
+  options.tokens_file = path_;
+  options.policy_file = policy;
+  const auto control = Load(options);
+  const std::string good = "Bearer " + good_;
+  const CallProof proof = ProofWith("ipv4:127.0.0.1:1", good);
+  std::shared_ptr<const KnownCaller> known;
+  EXPECT_TRUE(control->Identify(proof, known)->Check(Role::kExecute).ok());
+  ASSERT_TRUE(ReplaceFile(policy, kNothing).ok());
+  control->ReadChanged();
+  EXPECT_FALSE(control->Identify(proof, known)->Check(Role::kExecute).ok());
+  std::remove(policy.c_str());
+}
+
+TEST_F(TokenAccessTest, WhoIsKnownByATokenIsNotOnceItHasExpired) {
+  static absl::Time now;
+  now = absl::UnixEpoch();
+  const auto control = LoadTokens(true, [] { return now; });
+  const std::string old = "Bearer " + old_;
+  const CallProof proof = ProofWith("ipv4:10.0.0.7:1", old);
+  std::shared_ptr<const KnownCaller> known;
+  EXPECT_TRUE(control->Identify(proof, known).ok());
+  EXPECT_TRUE(control->Identify(proof, known).ok());
+  now += absl::Hours(1);
+  EXPECT_EQ(ReasonOf(control->Identify(proof, known).status()), "CREDENTIALS_INVALID");
 }
 
 TEST_F(TokenAccessTest, PlainTextFromOtherMachinesIsNotTaken) {

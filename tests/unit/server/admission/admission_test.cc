@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/server/base/simulated_clock.h"
@@ -269,6 +270,28 @@ TEST(AdmissionTest, HasNoRoomForWhoIsTooFast) {
     EXPECT_TRUE(admission.CheckRoom("b", own).ok());
     clock.Advance(std::chrono::seconds(1));
     EXPECT_TRUE(admission.CheckRoom("a", own).ok());
+  }
+}
+
+// Some hold something, some owe something, and the rest is forgotten when there are many.
+TEST(AdmissionTest, ManyClientsComeAndGo) {
+  SimulatedClock clock;
+  Admission admission({.max_requests = 10'000}, clock);
+  const ShareLimits own{.requests_per_second = 1};
+  const auto held = admission.Admit("held", 7, own);
+  ASSERT_TRUE(held.ok());
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_TRUE(admission.Admit("owes", 0, own).ok());
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_TRUE(admission.Admit(absl::StrCat(round, "-", i), 1, own).ok());
+    }
+    EXPECT_EQ(ReasonOf(admission.Admit("owes", 0, own).status()), "RATE_EXCEEDED");
+    const Admission::ClientUsage clients = admission.LargestClients(10);
+    ASSERT_EQ(clients.largest.size(), 1u);
+    EXPECT_EQ(clients.largest[0].first, "held");
+    EXPECT_EQ(clients.largest[0].second, (Usage{1, 7}));
+    EXPECT_EQ(clients.others, Usage());
+    clock.Advance(std::chrono::seconds(1));
   }
 }
 

@@ -1,8 +1,11 @@
 #include "server/base/log.h"
 
 #include <limits>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "server/base/log_escape.h"
 
 namespace opserve::testing {
 namespace {
@@ -18,6 +21,16 @@ TEST(LogTest, TextQuotesOnlyWhatNeedsIt) {
 TEST(LogTest, NoValueCanForgeALine) {
   EXPECT_EQ(FormatText("e", {{"k", "a\nb=\"c\"\x1b[31m"}}), R"(e k="a\nb=\"c\"\u001b[31m")");
   EXPECT_EQ(FormatText("e", {{"k", "a=b"}}), "e k=\"a=b\"");
+}
+
+TEST(LogTest, PlainTextIsWhatIsWrittenAsItIs) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string text = {'a', static_cast<char>(byte), 'z'};
+    std::string quoted;
+    AppendQuoted(quoted, text);
+    EXPECT_EQ(IsPlainText(text), quoted == absl::StrCat("\"", text, "\"")) << byte;
+  }
+  EXPECT_TRUE(IsPlainText(""));
 }
 
 // One after the other as bytes, and what a line shows of them.

@@ -89,6 +89,20 @@ TEST_F(ReadTurnsTest, ConnectionsOfAClientReadOneAfterTheOther) {
   EXPECT_EQ(last.to_wake, nullptr);
 }
 
+TEST_F(ReadTurnsTest, WhoAsksAgainInItsRoundReadsInTheNext) {
+  const Connection greedy = Connect("greedy");
+  Share(greedy, Connect("modest"));
+  EXPECT_TRUE(Read(greedy).may_read);
+  const ReadTurns::Answer again = Read(greedy);
+  EXPECT_FALSE(again.may_read);
+  EXPECT_EQ(again.to_wake, greedy);
+  const ReadTurns::Answer once_more = Read(greedy);
+  EXPECT_FALSE(once_more.may_read);
+  EXPECT_EQ(once_more.to_wake, nullptr);
+  ++round_;
+  EXPECT_TRUE(Read(greedy).may_read);
+}
+
 TEST_F(ReadTurnsTest, WhoHasNothingToReadDoesNotWait) {
   const Connection a = Connect("greedy");
   const Connection b = Connect("greedy");
@@ -117,6 +131,7 @@ TEST_F(ReadTurnsTest, WhoWaitsIsCalledThoughNobodyElseIsThereAnyMore) {
   EXPECT_TRUE(Read(a).may_read);
   EXPECT_EQ(Read(b).to_wake, b);
   now_ += std::chrono::hours(1);
+  ++round_;
   EXPECT_TRUE(Read(a).may_read);
   EXPECT_TRUE(Read(b).may_read);
 }
@@ -131,6 +146,7 @@ TEST_F(ReadTurnsTest, TheTurnOfOneThatLeavesIsTheNextOnes) {
   EXPECT_EQ(turns_.Leave(*greedy[1]), (ReadTurns::Connections{greedy[1], greedy[3]}));
   EXPECT_TRUE(Read(greedy[1]).may_read);
   EXPECT_TRUE(Read(greedy[1]).may_read);
+  ++round_;
   EXPECT_TRUE(Read(greedy[3]).may_read);
   // A call of it that ends later changes nothing.
   EXPECT_TRUE(turns_.SetClient(*greedy[1], "greedy").empty());

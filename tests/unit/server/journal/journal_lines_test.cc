@@ -1,5 +1,6 @@
 // Lines of the access log and of traces, to the letter.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/journal/access_log.h"
 #include "server/journal/audit_log.h"
+#include "server/journal/json_line.h"
 #include "server/journal/line_text.h"
 #include "server/journal/trace_log.h"
 
@@ -94,6 +96,26 @@ TEST(AccessLine, CannotBeForged) {
   EXPECT_THAT(line, HasSubstr(R"("id":"x\",\"code\":\"OK\"}\n{\"id\":\"yyy)"));
   EXPECT_THAT(line, HasSubstr("\\ufffd"));
   EXPECT_THAT(line, Not(HasSubstr(std::string(120, 'y'))));
+}
+
+// Members are gathered, and these are too long for that.
+TEST(AccessLine, MayBeOfAnyLength) {
+  RequestRecord record = Answered();
+  const std::string id(kMaxLoggedIdBytes, 'i');
+  const std::string client(1000, 'c');
+  const std::string device = std::string(150, 'd') + "\n" + std::string(1000, 'd');
+  record.request_id = id;
+  record.device = device;
+  record.bytes_in = record.bytes_out = UINT64_MAX;
+  record.total = Clock::Duration::min();
+  std::string line = "before";
+  AppendAccessLine(record, Caller(client), kEnd, line);
+  EXPECT_EQ(line, R"(before{"time":"2023-11-14T22:13:20.000300Z","id":")" + id + R"(","client":")" +
+                      client + R"(","method":"Execute","operator":"ELEMENT_WISE_ROUND",)" +
+                      R"("type":"FLOAT32","bytes_in":18446744073709551615,)" +
+                      R"("bytes_out":18446744073709551615,"device":")" + std::string(150, 'd') +
+                      "\\n" + std::string(1000, 'd') + R"(","queued_us":20,"run_us":7,)" +
+                      R"("total_us":-9223372036854775,"code":"OK"})");
 }
 
 TEST(AuditLine, TellsWhoDidWhat) {
