@@ -51,8 +51,13 @@ ReadTurns::Answer ReadTurns::OnRead(EdgeConnection& connection, uint64_t round,
     place.state_ = Place::State::kFree;
     client.round = round;
     answer.to_wake = CallNext(client);
-  } else if (is_next || place.state_ == Place::State::kWaiting) {
-    // gRPC asks again at once where it has read something. The turn comes when it is woken.
+  } else if (is_next) {
+    // gRPC asks again where it has read something, or another of its threads was polling already
+    // when the connection was woken. That may have been the only time it is told, so it is woken
+    // once more.
+    answer.may_read = false;
+    answer.to_wake = client.next;
+  } else if (place.state_ == Place::State::kWaiting) {
     answer.may_read = false;
   } else if (client.next == nullptr && client.round != round) {
     client.round = round;
