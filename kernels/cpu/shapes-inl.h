@@ -125,6 +125,8 @@ struct ElementSizes {
   static constexpr auto kInputs = std::make_index_sequence<kShape.operands.size()>();
   static constexpr auto kInputSizes = InputSizes<kShape>(sizeof(T), kInputs);
   static constexpr size_t kOutputSize = sizeof(TResult);
+  // Whether many steps are best taken as a block.
+  static constexpr bool kHasBlocks = false;
 };
 
 // Calls the body with element `i` and those behind it of all inputs, which are of lane type T.
@@ -134,17 +136,62 @@ HWY_INLINE auto CallAt(const std::byte* const* in, size_t i, const Attributes& p
   return Body()(typename L::Tag(), p, L::Load(in[kInput] + i * sizeof(T))...);
 }
 
+// Results of a body that leaves rare lanes to be finished: it says which, and can tell from a
+// result alone what becomes of it. So a block of vectors may be looked at once, after it is stored.
+template <class R>
+concept UnfinishedResult = requires(R r) {
+  R::AreFinished(r.marks);
+  R::Finish(r.lanes);
+};
+
 // Results of the lane type.
 template <const OpShape& kShape, class Body, class T>
 struct ValueStep : ElementSizes<kShape, T, T> {
   using L = LanesFor<Body, T, kShape.input_count()>;
   static constexpr size_t kCount = MaxLanes(typename L::Tag());
 
+  using Result = decltype(CallAt<Body, T, L>(nullptr, 0, std::declval<const Attributes&>(),
+                                             ElementSizes<kShape, T, T>::kInputs));
+  static constexpr bool kHasBlocks = UnfinishedResult<Result>;
+
+  static HWY_INLINE Result Call(const std::byte* const* in, size_t i, const Attributes& p) {
+    return CallAt<Body, T, L>(in, i, p, ValueStep::kInputs);
+  }
+
   template <bool kStream>
   static HWY_INLINE void Run(const std::byte* const* in, std::byte* out, size_t i,
                              const Attributes& p) {
-    L::template Store<kStream>(CallAt<Body, T, L>(in, i, p, ValueStep::kInputs),
-                               out + i * sizeof(T));
+    if constexpr (kHasBlocks) {
+      RunBlock<kStream>(in, out, i, i + kCount, p);
+    } else {
+      L::template Store<kStream>(Call(in, i, p), out + i * sizeof(T));
+    }
+  }
+
+  // The steps of elements `begin` to `end`.
+  template <bool kStream>
+  static HWY_INLINE void RunBlock(const std::byte* const* in, std::byte* out, size_t begin,
+                                  size_t end, const Attributes& p) {
+    auto marks = hn::Zero(ValueTag<typename L::Tag>());
+    size_t next = begin;
+    // One operation has the marks of two steps.
+    for (; next + 2 * kCount <= end; next += 2 * kCount) {
+      const Result first = Call(in, next, p);
+      const Result second = Call(in, next + kCount, p);
+      L::template Store<kStream>(first.lanes, out + next * sizeof(T));
+      L::template Store<kStream>(second.lanes, out + (next + kCount) * sizeof(T));
+      marks = hn::Or3(marks, first.marks, second.marks);
+    }
+    if (next < end) {
+      const Result last = Call(in, next, p);
+      L::template Store<kStream>(last.lanes, out + next * sizeof(T));
+      marks = hn::Or(marks, last.marks);
+    }
+    if (HWY_LIKELY(Result::AreFinished(marks))) return;
+    for (size_t i = begin; i < end; i += kCount) {
+      std::byte* const at = out + i * sizeof(T);
+      L::template Store<kStream>(Result::Finish(L::Load(at)), at);
+    }
   }
 };
 template <class Body, class T, bool kIsAlternative = false>
@@ -290,16 +337,34 @@ HWY_INLINE size_t FirstAligned(const std::byte* output, bool& is_aligned) {
   return is_aligned ? (kVectorBytes - excess) / Step::kOutputSize : Step::kCount;
 }
 
-// Never looks at an element whose result is there already.
+// A block is small enough to be in the first-level cache when it is looked at again.
+inline constexpr size_t kBlockSteps = 64;
+
+// Takes all whole steps from element `i` on; the first element that is left.
+template <class Step, bool kStream>
+HWY_INLINE size_t RunSteps(const std::byte* const* in, std::byte* output, size_t i, size_t count,
+                           const Attributes& p) {
+  constexpr size_t kCount = Step::kCount;
+  while (i + kCount <= count) {
+    if constexpr (Step::kHasBlocks) {
+      const size_t end = i + std::min((count - i) / kCount, kBlockSteps) * kCount;
+      Step::template RunBlock<kStream>(in, output, i, end, p);
+      i = end;
+    } else {
+      Step::template Run<kStream>(in, output, i, p);
+      i += kCount;
+    }
+  }
+  return i;
+}
+
+// Never looks at an input whose result is there already.
 template <class Step>
 void RunInPlace(const std::byte* const* inputs, std::byte* output, size_t count,
                 const Attributes& p) {
   std::array<const std::byte*, Step::kInputSizes.size()> in;
   std::copy_n(inputs, in.size(), in.begin());
-  size_t i = 0;
-  for (; i + Step::kCount <= count; i += Step::kCount) {
-    Step::template Run<false>(in.data(), output, i, p);
-  }
+  const size_t i = RunSteps<Step, false>(in.data(), output, 0, count, p);
   for (size_t k = 0; k < in.size(); ++k) in[k] += i * Step::kInputSizes[k];
   if (i < count) RunShort<Step>(in.data(), output + i * Step::kOutputSize, count - i, p);
 }
@@ -321,10 +386,10 @@ void RunFlat(const std::byte* const* inputs, std::byte* output, size_t count, St
   bool is_aligned;
   size_t i = FirstAligned<Step>(output, is_aligned);
   if (store_mode == StoreMode::kStreaming && is_aligned) {
-    for (; i + kCount <= count; i += kCount) Step::template Run<true>(in.data(), output, i, p);
+    i = RunSteps<Step, true>(in.data(), output, i, count, p);
     hwy::FlushStream();
   } else {
-    for (; i + kCount <= count; i += kCount) Step::template Run<false>(in.data(), output, i, p);
+    i = RunSteps<Step, false>(in.data(), output, i, count, p);
   }
   if (i < count) Step::template Run<false>(in.data(), output, count - kCount, p);
 }

@@ -16,13 +16,14 @@ opserve_test(client_paths_test
 
 # Beside servers that are programs.
 opserve_test(client_processes_test
-  SRCS client_regions_test.cc client_stream_test.cc server_process.cc
+  SRCS client_regions_test.cc client_stream_test.cc server_process.cc stream_faults_test.cc
   DEPS opserve::client opserve_integration
   LABELS integration
   SHARDS 2)
 target_compile_definitions(client_processes_test PRIVATE
+  OPSERVE_PROGRAM="$<TARGET_FILE:opserve>"
   OPSERVE_SERVER_PROGRAM="$<TARGET_FILE:opserve-server>")
-add_dependencies(client_processes_test opserve-server)
+add_dependencies(client_processes_test opserve opserve-server)
 # Sanitizers have an allocator of their own.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Sanitizer")
   opserve_test(client_stream_memory_test

@@ -181,15 +181,16 @@ TEST_F(ClientStreamTest, WhatIsNotComputedWhileItIsSentIsPutTogether) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+// Before any result has come, and after some of them have.
 TEST_F(ClientStreamTest, ARequestThatIsComputedWhileItIsSentCanBeCancelled) {
   StartGated();
   StreamOptions streams;
   streams.pipelined_from_bytes = 0;
   const auto stream = Open(*client_, streams);
-  const std::vector<float> values = Ramp(size_t{4} << 20);
-  {
-    const GateCloser closer(device_);
+  const std::vector<float> values = Ramp(size_t{16} << 20);
+  for (const int runs : {0, 5}) {
     std::promise<absl::Status> cancelled;
+    auto closer = std::make_unique<GateCloser>(device_, runs);
     const uint64_t id = stream->Submit(
         Round(values), [&](const absl::StatusOr<Tensor>& output, const ExecutionInfo&) {
           cancelled.set_value(output.status());
@@ -197,8 +198,10 @@ TEST_F(ClientStreamTest, ARequestThatIsComputedWhileItIsSentCanBeCancelled) {
     EXPECT_TRUE(device_.WaitForHeld(1));
     stream->Cancel(id);
     EXPECT_TRUE(absl::IsCancelled(cancelled.get_future().get()));
+    closer.reset();
+    WaitForRequests(0);
+    EXPECT_EQ(server_->usage().bytes, 0u);
   }
-  WaitForRequests(0);
   ExpectRounded(stream->SubmitFuture(Round(values)).get(), values);
   EXPECT_TRUE(stream->Finish().ok());
 }

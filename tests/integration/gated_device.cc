@@ -9,21 +9,22 @@ absl::Status GatedDevice::Run(std::span<const DeviceCall> calls) {
     std::unique_lock<std::mutex> lock(mutex_);
     ++held_;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return open_; });
+    changed_.wait(lock, [this] { return !passing_ || *passing_ > 0; });
+    if (passing_) --*passing_;
     --held_;
     ++runs_;
   }
   return cpu_.Run(calls);
 }
 
-void GatedDevice::Close() {
+void GatedDevice::Close(int passing) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  open_ = false;
+  passing_ = passing;
 }
 
 void GatedDevice::Open() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  open_ = true;
+  passing_ = std::nullopt;
   changed_.notify_all();
 }
 

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -27,8 +28,8 @@ class GatedDevice final : public ComputeDevice {
   bool Supports(OpId, DataType) const override { return true; }
   absl::Status Run(std::span<const DeviceCall> calls) override;
 
-  // Calls that start from now on wait until Open.
-  void Close();
+  // Calls that start from now on wait until Open, but for the first `passing` of them.
+  void Close(int passing = 0);
   void Open();
 
   // Waits until `count` calls stand at the closed gate. False after a minute.
@@ -42,7 +43,8 @@ class GatedDevice final : public ComputeDevice {
   DeviceProfile profile_ = cpu_.profile();
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  bool open_ = true;
+  // How many more calls pass while the gate is closed; nullopt: it is open.
+  std::optional<int> passing_;
   mutable int held_ = 0;
   mutable int runs_ = 0;
 };
@@ -55,7 +57,9 @@ inline std::shared_ptr<ComputeDevice> Borrow(ComputeDevice& device) {
 // Opens the gate when a test ends, however it ends, so that the server can stop.
 class GateCloser {
  public:
-  explicit GateCloser(GatedDevice& device) : device_(device) { device_.Close(); }
+  explicit GateCloser(GatedDevice& device, int passing = 0) : device_(device) {
+    device_.Close(passing);
+  }
   ~GateCloser() { device_.Open(); }
   GateCloser(const GateCloser&) = delete;
   GateCloser& operator=(const GateCloser&) = delete;

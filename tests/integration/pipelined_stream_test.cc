@@ -57,27 +57,6 @@ void ExpectSameInRuns(TestServer& server, const v1::ExecuteRequest& request, uin
   EXPECT_TRUE(server.WaitForRequests(0));
 }
 
-// Elements of all values that a byte pattern makes.
-std::string Pattern(size_t bytes, uint32_t seed) {
-  std::string text(bytes, '\0');
-  for (char& c : text) {
-    seed = seed * 1664525 + 1013904223;
-    c = static_cast<char>(seed >> 24);
-  }
-  return text;
-}
-
-v1::ExecuteRequest IfRequest(uint32_t count) {
-  v1::ExecuteRequest request;
-  request.set_operator_("ELEMENT_WISE_IF");
-  std::string condition = Pattern(count, 1);
-  for (char& c : condition) c = static_cast<char>(c & 1);
-  AddInput(request, v1::DATA_TYPE_UINT8, {count}, condition);
-  AddInput(request, v1::DATA_TYPE_FLOAT32, {count}, Pattern(4ull * count, 2));
-  AddInput(request, v1::DATA_TYPE_FLOAT32, {count}, Pattern(4ull * count, 3));
-  return request;
-}
-
 // Compares 64-bit integers: the result has an eighth of the bytes of an input.
 v1::ExecuteRequest LessRequest(uint32_t count) {
   v1::ExecuteRequest request;
@@ -445,6 +424,26 @@ TEST(PipelinedStreamTest, AClientThatReadsNothingHoldsAWindow) {
   stream.TryCancel();
   EXPECT_EQ(stream.ReadEnd().error_code(), grpc::CANCELLED);
   EXPECT_TRUE(server.WaitForRequests(0));
+}
+
+// Nor does it keep anything by going away with its results unread, which fill the connection.
+TEST(PipelinedStreamTest, AClientThatGoesWithoutItsResultsLeavesNothing) {
+  TestServer server;
+  const v1::ExecuteRequest request = RoundRequest(Ramp(8 << 20));  // 32 MiB
+  {
+    const auto stub = v1::OperatorService::NewStub(ConnectTo(server.server().addresses()[0]));
+    TestStream stream(*stub);
+    for (const uint64_t id : {1, 2, 3}) {
+      ASSERT_TRUE(stream.Offer(id, request, 0));
+      const uint32_t open = stream.answer(id).terms->max_open_runs();
+      for (uint32_t run = 0; run < open; ++run) ASSERT_TRUE(stream.SendRun(id, request, run));
+    }
+    EXPECT_EQ(server.server().usage().requests, 3u);
+    EXPECT_LE(server.server().usage().bytes, uint64_t{3 * 8} << 20);
+    stream.TryCancel();
+  }
+  EXPECT_TRUE(server.WaitForRequests(0));
+  EXPECT_EQ(server.server().usage().bytes, 0u);
 }
 
 TEST(PipelinedStreamTest, AnUploadThatIsTooSlowIsRefused) {

@@ -32,6 +32,26 @@ v1::ExecuteRequest RoundRequest(const std::vector<float>& values) {
   return request;
 }
 
+std::string Pattern(size_t bytes, uint32_t seed) {
+  std::string text(bytes, '\0');
+  for (char& c : text) {
+    seed = seed * 1664525 + 1013904223;
+    c = static_cast<char>(seed >> 24);
+  }
+  return text;
+}
+
+v1::ExecuteRequest IfRequest(uint32_t count) {
+  v1::ExecuteRequest request;
+  request.set_operator_("ELEMENT_WISE_IF");
+  std::string condition = Pattern(count, 1);
+  for (char& c : condition) c = static_cast<char>(c & 1);
+  AddInput(request, v1::DATA_TYPE_UINT8, {count}, condition);
+  AddInput(request, v1::DATA_TYPE_FLOAT32, {count}, Pattern(4ull * count, 2));
+  AddInput(request, v1::DATA_TYPE_FLOAT32, {count}, Pattern(4ull * count, 3));
+  return request;
+}
+
 rpc::Status DetailsOf(const grpc::Status& status) {
   rpc::Status details;
   details.ParseFromString(status.error_details());

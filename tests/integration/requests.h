@@ -45,6 +45,13 @@ void AddFloat(v1::ExecuteRequest& request, const std::string& name, double value
 // ELEMENT_WISE_ROUND of a vector, ties to even.
 v1::ExecuteRequest RoundRequest(const std::vector<float>& values);
 
+// Elements of all values, as a byte pattern makes them.
+std::string Pattern(size_t bytes, uint32_t seed);
+
+// ELEMENT_WISE_IF of FLOAT32 vectors: the first of three inputs has a quarter of the bytes of the
+// others.
+v1::ExecuteRequest IfRequest(uint32_t count);
+
 // The google.rpc.Status of an error; empty where there is none.
 rpc::Status DetailsOf(const grpc::Status& status);
 

@@ -17,6 +17,7 @@
 #include "server/device/cpu/cpu_device.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/memory_fixture.h"
+#include "tests/integration/test_stream.h"
 #include "tests/testing/null_device.h"
 
 namespace opserve::testing {
@@ -253,6 +254,50 @@ TEST_F(SharedMemoryTest, ARequestUnderWayKeepsItsRegion) {
   }
   EXPECT_TRUE(calls[0].Get().status.ok());
   EXPECT_EQ(ValuesAt(*memory, 64, 1), Floats{-2});
+}
+
+// One input lies in a region, which is given up while the other one comes in pieces: by its client,
+// or with the connection of that.
+TEST_F(SharedMemoryTest, ARequestOfAStreamKeepsItsRegionBetweenPieces) {
+  Connect();
+  const uint64_t bytes = 40'000;
+  const Floats values(bytes / sizeof(float), 1.5f);
+  const auto memory = SharedValues(values);
+  v1::ExecuteRequest request;
+  request.set_operator_("ELEMENT_WISE_ADD");
+  const auto count = static_cast<uint32_t>(values.size());
+  for (int i = 0; i < 2; ++i) AddInput(request, v1::DATA_TYPE_FLOAT32, {count}, "");
+  request.set_payloads(0, BytesOf(values));
+  request.mutable_payloads()->RemoveLast();
+  request.add_input_places();
+  request.add_input_places();
+  for (const bool is_killed : {false, true}) {
+    SCOPED_TRACE(is_killed);
+    const std::string region = client_->Register(*memory);
+    *request.mutable_input_places(1) = InRegion(region, 0, bytes);
+    TestStream stream(server_->stub());
+    ASSERT_TRUE(stream.Announce(1, request));
+    ASSERT_TRUE(stream.SendPiece(1, request.payloads(0).substr(0, 999)));
+    ASSERT_TRUE(stream.Send(2, RoundRequest({0.5f})));
+    ASSERT_EQ(stream.ReadAnswer(), 2u);
+    if (is_killed) {
+      client_ = nullptr;
+      client_ = std::make_unique<RegionClient>(region_socket());
+      // It is served after the end of the one before.
+      EXPECT_EQ(ReasonOf(client_->Ask(UnregisterPacket(region))), "REGION_NOT_FOUND");
+    } else {
+      EXPECT_EQ(ReasonOf(client_->Ask(UnregisterPacket(region))), "OK");
+    }
+    EXPECT_EQ(ReasonOf(server_->Execute(RoundAt(1, InRegion(region, 0, 4))).status),
+              "REGION_NOT_FOUND");
+    ASSERT_TRUE(stream.SendPiece(1, request.payloads(0).substr(999)));
+    ASSERT_EQ(stream.ReadAnswer(), 1u);
+    EXPECT_EQ(stream.answer(1).payload, BytesOf(Floats(count, 3)))
+        << stream.answer(1).error.message();
+    EXPECT_TRUE(stream.Finish().ok());
+    EXPECT_TRUE(server_->WaitForRequests(0));
+    EXPECT_EQ(server_->server().usage().bytes, 0u);
+  }
 }
 
 TEST_F(SharedMemoryTest, AClientThatIsKilledLeavesNothing) {

@@ -118,8 +118,16 @@ HWY_INLINE bool EstimateHalfRemainders(D d, Value<D> x, Value<D> y, Value<D>& re
   return hn::AllTrue(du, hn::And(is_even_right, is_odd_right)) && hn::AllTrue(dh, are_numbers);
 }
 
+#endif  // OPSERVE_HAVE_BIT_MASKS
+
 // ------------------------------------------------------------------ 16-bit integers
 
+// Instructions for products of 16-bit integers, and to put FLOAT32 lanes together of them.
+#undef OPSERVE_HAVE_SHORT_INVERSES
+#if OPSERVE_HAVE_BIT_MASKS || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+#define OPSERVE_HAVE_SHORT_INVERSES 1
+
+#if OPSERVE_HAVE_BIT_MASKS
 // 2^16 / y for small y, rounded down to what 16 bits hold; zero for zero, which leaves x.
 struct ShortInverses {
   constexpr ShortInverses() {
@@ -132,7 +140,7 @@ inline constexpr ShortInverses kShortInverses;
 // 2^16 / y as integers that are never above it. Those of the table are less than one below; the
 // others, which are at most 2^11, by less than 1.4.
 template <class D>
-HWY_INLINE __m512i InversesOfShorts(D du, hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> InversesOfShorts(D du, hn::Vec<D> y) {
   // Above the bits of y, the exponent makes them 128 + y / 2^16. The divisor that is left is too
   // large by 2^-13, more than twice as much as estimates of inverses may be wrong by.
   constexpr float kScale = 1.0f + 0x1p-13f;
@@ -145,21 +153,44 @@ HWY_INLINE __m512i InversesOfShorts(D du, hn::Vec<D> y) {
   const __m512i estimates = _mm512_packus_epi32(inverses(_mm512_unpacklo_epi16(y.raw, exponent)),
                                                 inverses(_mm512_unpackhi_epi16(y.raw, exponent)));
   const auto is_small = hn::Lt(y, hn::Set(du, uint16_t{32}));
-  return _mm512_mask_permutexvar_epi16(estimates, is_small.raw, y.raw,
-                                       hn::Load(du, kShortInverses.values.data()).raw);
+  return hn::Vec<D>{_mm512_mask_permutexvar_epi16(estimates, is_small.raw, y.raw,
+                                                  hn::Load(du, kShortInverses.values.data()).raw)};
 }
+#else
+// 2^16 / y as integers that are less than 1.2 below it and never above; anything for zero.
+template <class D>
+HWY_INLINE hn::Vec<D> InversesOfShorts(D du, hn::Vec<D> y) {
+  const hn::RepartitionToWide<D> du32;
+  const hn::RebindToFloat<decltype(du32)> df;
+  const auto exponent = hn::Set(du, uint16_t{0x4300});
+  const auto inverses = [&](hn::Vec<D> even) HWY_ATTR {
+    // Above the bits of y, the exponent makes them 128 + y / 2^16.
+    const auto bits = hn::BitCast(df, hn::OddEven(exponent, even));
+    const auto divisor = hn::Sub(bits, hn::Set(df, 128.0f));
+    // One step of Newton's makes the estimate right to some 2^-22, and here too small by 2^-20.
+    const auto estimate = hn::ApproximateReciprocal(divisor);
+    const auto factor = hn::NegMulAdd(estimate, divisor, hn::Set(df, 2.0f - 0x1p-20f));
+    // The sum of this is rounded to an integer, which its last bits are.
+    return hn::BitCast(du, hn::MulAdd(estimate, factor, hn::Set(df, 0x1p23f - 0.5f)));
+  };
+  const auto odd = inverses(hn::BitCast(du, hn::ShiftRight<16>(hn::BitCast(du32, y))));
+  return hn::OddEven(hn::BitCast(du, hn::ShiftLeft<16>(hn::BitCast(du32, odd))), inverses(y));
+}
+#endif  // OPSERVE_HAVE_BIT_MASKS
 
 // x mod y for unsigned lanes of 16 bits that are at most `kLargest`. Gives x for a divisor of zero.
 // The quotient is never too large, and too small by at most one for numbers of up to 2^15, else
 // two.
 template <uint32_t kLargest, class D>
 HWY_INLINE hn::Vec<D> RemainderOfShorts(D du, hn::Vec<D> x, hn::Vec<D> y) {
-  const hn::Vec<D> quotient{_mm512_mulhi_epu16(x.raw, InversesOfShorts(du, y))};
+  const auto quotient = hn::MulHigh(x, InversesOfShorts(du, y));
   auto r = hn::Sub(x, hn::Mul(quotient, y));
   r = hn::Min(r, hn::Sub(r, y));
   return kLargest > 0x8000 ? hn::Min(r, hn::Sub(r, y)) : r;
 }
-#endif  // OPSERVE_HAVE_BIT_MASKS
+#else
+#define OPSERVE_HAVE_SHORT_INVERSES 0
+#endif  // OPSERVE_HAVE_BIT_MASKS || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
 
 // ------------------------------------------------------------------ 8-bit integers
 

@@ -91,7 +91,7 @@ HWY_INLINE hn::Vec<D> RoundedUp([[maybe_unused]] D d, hn::Vec<D> x) {
 
 #if OPSERVE_HAVE_BIT_MASKS
 // What rounding needs to know per FLOAT16 exponent, as bits of the value. Infinities and NaNs have
-// the sign bit in `fraction`, which no number has.
+// the sign bit in `fraction` and `half`, which no number has.
 struct HalfRoundingTables {
   using Table = std::array<uint16_t, 32>;
 
@@ -104,7 +104,7 @@ struct HalfRoundingTables {
       half[e] = static_cast<uint16_t>(e == 14 ? 0x0400 : one / 2);
       odd[e] = static_cast<uint16_t>(e == 14 ? 0x3C00 : one);
     }
-    fraction[31] = rounded_off[31] = 0x8000;
+    fraction[31] = half[31] = 0x8000;
   }
 
   alignas(64) Table fraction = {};     // bits below one
@@ -114,10 +114,34 @@ struct HalfRoundingTables {
 };
 inline constexpr HalfRoundingTables kHalfRounding;
 
+// FLOAT16 results of rounding, of which infinities and NaNs are not finished: they are the operand
+// with the other sign.
+template <FullHalfTag D>
+struct RoundedHalves {
+  Value<D> lanes;
+  // Has the sign bit where lanes are not finished.
+  Value<D> marks;
+
+  static HWY_INLINE bool AreFinished(Value<D> marks) {
+    return _mm512_movepi16_mask(marks.raw) == 0;
+  }
+  // `lanes` with those that are not finished; there is no other infinity or NaN among them.
+  static HWY_INLINE Value<D> Finish(Value<D> lanes) {
+    const BitsTag<D> du;
+    const auto magnitude = hn::Add(lanes, lanes);
+    constexpr uint16_t kInfinity = 0xF800;
+    const auto is_special = hn::Gt(magnitude, hn::Set(du, uint16_t{kInfinity - 1}));
+    const auto is_nan = hn::Gt(magnitude, hn::Set(du, kInfinity));
+    const auto sign = hn::IfThenElseZero(is_special, hn::Set(du, uint16_t{0x8000}));
+    const auto quiet = hn::IfThenElseZero(is_nan, hn::Set(du, uint16_t{0x0200}));
+    return hn::Or(hn::Xor(lanes, sign), quiet);
+  }
+};
+
 // FLOAT16, on its bits: everything follows from the exponent. Plain AVX-512, as Highway has neither
 // look-ups in 16-bit lanes nor zeroing by mask in one instruction with them.
 template <int kMode, FullHalfTag D>
-HWY_INLINE Value<D> Round(D /*tag*/, Value<D> x) {
+HWY_INLINE RoundedHalves<D> Round(D /*tag*/, Value<D> x) {
   const BitsTag<D> du;
   // Look-ups use the low five bits of the index: the exponent without the sign.
   const __m512i exponent = hn::ShiftRight<10>(x).raw;
@@ -125,30 +149,29 @@ HWY_INLINE Value<D> Round(D /*tag*/, Value<D> x) {
     return _mm512_permutexvar_epi16(exponent, hn::Load(du, table.data()).raw);
   };
 
-  __m512i result = x.raw;
-  __m512i cleared;
   if constexpr (kMode == kTowardZero) {
-    cleared = look_up(kHalfRounding.fraction);
-    result = _mm512_andnot_si512(cleared, result);
+    // The sign is not cleared where `cleared` has it, but turned round.
+    const __m512i cleared = look_up(kHalfRounding.fraction);
+    constexpr int kXorWhereThirdElseAndNot = 0x38;
+    return {Value<D>{_mm512_ternarylogic_epi64(x.raw, cleared, hn::Set(du, uint16_t{0x8000}).raw,
+                                               kXorWhereThirdElseAndNot)},
+            Value<D>{cleared}};
   } else {
-    cleared = look_up(kHalfRounding.rounded_off);
-    const __m512i sum = _mm512_add_epi16(result, look_up(kHalfRounding.half));
+    const __m512i cleared = look_up(kHalfRounding.rounded_off);
+    const __m512i half = look_up(kHalfRounding.half);
+    const __m512i sum = _mm512_add_epi16(x.raw, half);
     if constexpr (kMode == kHalvesAwayFromZero) {
-      result = _mm512_andnot_si512(cleared, sum);
+      return {Value<D>{_mm512_andnot_si512(cleared, sum)}, Value<D>{half}};
     } else {
       // Only a tie leaves no fraction behind. An odd sum of one becomes the even value below.
       const __mmask32 is_tie = _mm512_testn_epi16_mask(sum, cleared);
       const __m512i odd = _mm512_maskz_permutexvar_epi16(
           is_tie, exponent, hn::Load(du, kHalfRounding.odd.data()).raw);
       constexpr int kFirstAndNeitherOther = 0x10;
-      result = _mm512_ternarylogic_epi64(sum, cleared, odd, kFirstAndNeitherOther);
+      return {Value<D>{_mm512_ternarylogic_epi64(sum, cleared, odd, kFirstAndNeitherOther)},
+              Value<D>{half}};
     }
   }
-  const __mmask32 is_special = _mm512_movepi16_mask(cleared);
-  if (HWY_LIKELY(is_special == 0)) return hn::Vec<BitsTag<D>>{result};
-  const auto is_nan = hn::Gt(hn::Add(x, x), hn::Set(du, uint16_t{0xF800}));
-  const auto special = hn::IfThenElse(is_nan, hn::Or(x, hn::Set(du, uint16_t{0x0200})), x);
-  return hn::Vec<BitsTag<D>>{_mm512_mask_mov_epi16(result, is_special, special.raw)};
 }
 #endif  // OPSERVE_HAVE_BIT_MASKS
 
@@ -357,7 +380,7 @@ HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
 }
 #endif  // OPSERVE_HAVE_BYTE_TABLES
 
-#if OPSERVE_HAVE_BIT_MASKS
+#if OPSERVE_HAVE_SHORT_INVERSES
 // 16-bit integers, by estimated quotients.
 template <FullIntTag<2> D>
 HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
@@ -381,7 +404,7 @@ HWY_INLINE hn::Vec<D> ModulusTruncate(D d, hn::Vec<D> x, hn::Vec<D> y) {
       RemainderOfIntegers(df, hn::ConvertTo(df, hn::PromoteTo(di, x)), hn::ConvertTo(df, divisor));
   return FixZeroDivisor(d, x, y, hn::DemoteTo(d, hn::ConvertTo(di, r)));
 }
-#endif  // OPSERVE_HAVE_BIT_MASKS
+#endif  // OPSERVE_HAVE_SHORT_INVERSES
 
 // 32-bit integers to FLOAT64 lanes and back.
 template <class D, class VInt>
