@@ -6,11 +6,9 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -18,27 +16,20 @@
 #include "kernels/hlsl/expressions.h"
 #include "kernels/op_rows.h"
 #include "server/d3d12/batch_parts.h"
-#include "server/d3d12/buffer_pool.h"
-#include "server/d3d12/content_cache.h"
 #include "server/d3d12/content_transfers.h"
 #include "server/d3d12/destroy_when_idle.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch.h"
 #include "server/d3d12/dispatch_pieces.h"
-#include "server/d3d12/host_copier.h"
 #include "server/d3d12/host_copy.h"
 #include "server/d3d12/kernel_costs.h"
-#include "server/d3d12/memory_budget.h"
 #include "server/d3d12/overlap.h"
 #include "server/d3d12/pipeline_cache.h"
-#include "server/d3d12/queue.h"
 #include "server/d3d12/recording.h"
 #include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/sequence_layout.h"
-#include "server/d3d12/staging_ring.h"
-#include "server/d3d12/submission_stamp.h"
+#include "server/d3d12/submissions.h"
 #include "server/d3d12/transfer_way.h"
-#include "server/device/busy_time.h"
 
 namespace opserve::d3d12 {
 namespace {
@@ -111,27 +102,9 @@ std::vector<ByteRange> ReadbacksOf(const BatchLayout& layout, std::span<const De
   return ranges;
 }
 
-void WriteInputs(const BatchLayout& layout, std::span<const DeviceCall> calls, std::byte* to,
-                 HostCopies& copies) {
-  for (size_t i = 0; i < calls.size(); ++i) WriteInputs(layout, i, calls[i], to, copies);
-}
-
-// Whether a kernel of the batch, or of the sequence, may leave elements open.
-bool LeavesOpen(const BatchLayout& layout) { return hlsl::LeavesOpen(layout.kernel.op); }
-
-bool LeavesOpen(const SequenceLayout& layout) {
-  return std::any_of(layout.steps.begin(), layout.steps.end(),
-                     [](const StepLayout& step) { return hlsl::LeavesOpen(step.kernel.op); });
-}
-
 absl::Status NoKernel(const hlsl::KernelKey& key, absl::string_view why) {
   return absl::UnimplementedError(absl::StrCat("There is no GPU kernel for ", TraitsOf(key.op).name,
                                                " of ", NameOf(key.lane), why));
-}
-
-absl::Status LostBecause(const absl::Status& why) {
-  if (absl::IsUnavailable(why)) return why;
-  return absl::UnavailableError(absl::StrCat("The device is lost: ", why.message()));
 }
 
 // What tells the results of `calls` from others.
@@ -154,15 +127,6 @@ std::optional<TransferWay> GivenWay(const Device& device, const DeviceOptions& o
   return std::nullopt;
 }
 
-// What the driver allows now.
-uint64_t BudgetOf(const Device& device, uint64_t own_bytes, uint64_t cap) {
-  return MemoryBudgetOf({.adapter_bytes = device.adapter().memory_bytes,
-                         .is_shared = device.shares_memory(),
-                         .report = device.memory(),
-                         .own_bytes = own_bytes},
-                        cap);
-}
-
 }  // namespace
 
 struct D3D12Device::Impl {
@@ -170,10 +134,6 @@ struct D3D12Device::Impl {
       : options(limits),
         device(std::move(made)),
         profile(ProfileOf(device->adapter(), limits.name, feature_level)),
-        buffers(
-            BudgetOf(*device, 0, limits.memory_budget),
-            [this](uint64_t bytes) { return device->CreateBuffer(BufferKind::kDefault, bytes); }),
-        contents(buffers),
         pipelines([this](const std::byte* const& code) -> absl::StatusOr<Pipeline> {
           return device->CreatePipeline(hlsl::CodeOf(*blobs.at(code)));
         }) {
@@ -190,67 +150,9 @@ struct D3D12Device::Impl {
     return support[static_cast<size_t>(op)][static_cast<size_t>(lane)];
   }
   absl::StatusOr<Pipeline> PipelineOf(const hlsl::KernelKey& key);
-  // How long what is submitted now may take, with what is under way before it.
-  std::chrono::nanoseconds TimeLimit() const {
-    return HangLimit(options.timeout, profile.is_software,
-                     {bytes_under_way, std::chrono::nanoseconds(expected_under_way)});
-  }
   // Bounds the commands of `dispatch` by what its kernel is expected to take. Returns what it
   // computes.
   KernelWork Bound(const hlsl::KernelKey& kernel, Dispatch& dispatch) const;
-  // Has the buffers take no more than the adapter has to give, where nobody has asked lately.
-  void UpdateBudget();
-  // Staging memory for so many bytes in each direction, and for the stamp.
-  absl::Status TakeStaging(uint64_t upload_bytes, uint64_t readback_bytes, bool may_wait,
-                           SubmissionMemory& memory);
-  // A buffer of the device's memory. A device that is lost in the meantime keeps its memory, which
-  // does not look like a shortage.
-  absl::StatusOr<BufferPool<Buffer>::Lease> TakeBuffer(uint64_t bytes);
-  // Memory for so many bytes of inputs and to read back, buffers of so many for results, a word for
-  // kernels that leave elements open, and what copies there is room for.
-  absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t input_bytes, uint64_t readback_bytes,
-                                              std::span<const uint64_t> result_buffers,
-                                              bool leaves_open, bool may_wait,
-                                              ContentTransfers<Buffer> transfers);
-  // The same for `calls`, with the inputs that are to be uploaded. Where copies that they read take
-  // what their other memory lacks, they do without.
-  template <class Layout, class Calls>
-  absl::StatusOr<SubmissionMemory> TakeInputs(const Layout& layout, const Calls& calls,
-                                              uint64_t readback_bytes,
-                                              std::span<const uint64_t> result_buffers,
-                                              bool may_wait = true, bool reads_copies = true);
-  // Memory for calls whose kernels work on what the host fills and reads, with their inputs.
-  absl::StatusOr<SubmissionMemory> TakeDirect(const BatchLayout& layout,
-                                              std::span<const DeviceCall> calls, bool may_wait);
-  // Brings the inputs of `calls` to the memory of their submission.
-  template <class Layout, class Calls>
-  void Fill(const Layout& layout, const Calls& calls, SubmissionMemory& memory);
-  // What is submitted and not waited for.
-  struct UnderWay {
-    PendingWork pending;
-    std::chrono::steady_clock::time_point begin;
-    Serial serial{};
-  };
-  // Submits what `record` writes. `bytes`: of all tensors; `work`: of all kernels. `memory` is kept
-  // for ever where the device may still use it.
-  absl::StatusOr<UnderWay> Submit(uint64_t bytes, std::span<const KernelWork> work,
-                                  SubmissionMemory& memory,
-                                  absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
-  // Waits for what was submitted, and learns from it what kernels cost. Returns what was read back,
-  // which lies in `memory`, once it is certain that it is this submission's; OUT_OF_RANGE where a
-  // kernel left an element open. `memory` is kept for ever where the device may still use it, or
-  // did not do what it said.
-  absl::StatusOr<const std::byte*> Await(const UnderWay& submitted,
-                                         std::span<const KernelWork> work,
-                                         SubmissionMemory& memory);
-  // Both.
-  absl::StatusOr<const std::byte*> Execute(
-      uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
-      absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
-  // Takes what is pending out of what is under way.
-  void NoteEnd(const PendingWork& pending);
-  // Why something failed. Keeps `memory` for ever where the device may still use it.
-  absl::Status Failed(const absl::Status& why, SubmissionMemory& memory);
   // The most bytes that a buffer may have: one of the pool may be a quarter larger than what it was
   // asked for.
   uint64_t MaxBufferBytes() const { return device->adapter().max_buffer_bytes / 5 * 4; }
@@ -273,33 +175,14 @@ struct D3D12Device::Impl {
   std::array<std::array<std::atomic<bool>, kDataTypeCount>, op_rows::kRowCount> support{};
   // By packed code, which several kernels may share.
   std::map<const std::byte*, const hlsl::Blob*> blobs;
-  std::unique_ptr<Queue> queue;
-  std::unique_ptr<StagingRing> upload;
-  std::unique_ptr<StagingRing> readback;
-  BufferPool<Buffer> buffers;
-  ContentCache<Buffer> contents;
+  std::unique_ptr<Submissions> submissions;
   PipelineCache<const std::byte*, Pipeline> pipelines;
-  HostCopier copier{CopyThreadsFor(std::thread::hardware_concurrency())};
-  StampNumbers stamp_numbers;
-  KernelCosts costs;
-  // Of all batches that are submitted and not waited for: bytes of their buffers, and nanoseconds
-  // that their kernels are expected to take.
-  std::atomic<uint64_t> bytes_under_way = 0;
-  std::atomic<int64_t> expected_under_way = 0;
-  BusyTime busy_time;
   // How bytes get to kernels and back, and whether that is decided.
   std::atomic<TransferWay> way = GivenWay(*device, options).value_or(TransferWay::kCopies);
   std::atomic<bool> is_way_chosen = GivenWay(*device, options).has_value();
-  // When the driver is to be asked for its memory again.
-  std::atomic<std::chrono::steady_clock::time_point> next_report{options.now() +
-                                                                 options.memory_interval};
   // As TransferCounters tells them.
-  std::atomic<uint64_t> uploaded_bytes = 0;
-  std::atomic<uint64_t> kept_inputs = 0;
   std::atomic<uint64_t> kept_results = 0;
   std::atomic<uint64_t> read_results = 0;
-  Mutex mutex;
-  std::vector<SubmissionMemory> abandoned ABSL_GUARDED_BY(mutex);
 };
 
 absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& key) {
@@ -312,172 +195,9 @@ absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& ke
   return NoKernel(key, absl::StrCat(" on this device: ", pipeline.status().message()));
 }
 
-void D3D12Device::Impl::UpdateBudget() {
-  const auto now = options.now();
-  auto due = next_report.load();
-  // One thread asks; the others do with what was said before.
-  if (now < due || !next_report.compare_exchange_strong(due, now + options.memory_interval)) return;
-  contents.SetBudget(BudgetOf(*device, buffers.total_bytes(), options.memory_budget));
-}
-
-absl::Status D3D12Device::Impl::TakeStaging(uint64_t upload_bytes, uint64_t readback_bytes,
-                                            bool may_wait, SubmissionMemory& memory) {
-  memory.stamp = SubmissionStamp(stamp_numbers.Next(), upload_bytes, readback_bytes);
-  const std::chrono::nanoseconds limit = may_wait ? TimeLimit() : std::chrono::nanoseconds(0);
-  const auto failed = [this](const absl::Status& why) {
-    absl::Status status = device->status();
-    return status.ok() ? why : status;
-  };
-  // Only the rings wait, and always in this order, so that no two threads wait for each other.
-  absl::StatusOr<StagingRing::Lease> staging = upload->Acquire(memory.stamp.upload_bytes(), limit);
-  if (!staging.ok()) return failed(staging.status());
-  memory.upload = *std::move(staging);
-  staging = readback->Acquire(memory.stamp.readback_bytes(), limit);
-  if (!staging.ok()) return failed(staging.status());
-  memory.readback = *std::move(staging);
-  memory.stamp.Prepare(memory.upload.data(), memory.readback.data());
-  return absl::OkStatus();
-}
-
-absl::StatusOr<BufferPool<Buffer>::Lease> D3D12Device::Impl::TakeBuffer(uint64_t bytes) {
-  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = contents.Acquire(bytes);
-  if (buffer.ok()) return buffer;
-  OPSERVE_RETURN_IF_ERROR(device->status());
-  return buffer;
-}
-
-absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
-    uint64_t input_bytes, uint64_t readback_bytes, std::span<const uint64_t> result_buffers,
-    bool leaves_open, bool may_wait, ContentTransfers<Buffer> transfers) {
-  UpdateBudget();
-  SubmissionMemory memory{.contents = std::move(transfers)};
-  memory.uploads = memory.contents.Uploads(input_bytes);
-  const uint64_t upload_bytes = memory.uploads.empty() ? 1 : memory.uploads.back().end;
-  OPSERVE_RETURN_IF_ERROR(TakeStaging(upload_bytes, readback_bytes, may_wait, memory));
-  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = TakeBuffer(input_bytes);
-  if (!buffer.ok()) return buffer.status();
-  memory.inputs = *std::move(buffer);
-  for (const uint64_t bytes : result_buffers) {
-    buffer = TakeBuffer(bytes);
-    if (!buffer.ok()) return buffer.status();
-    memory.outputs.push_back(*std::move(buffer));
-  }
-  if (leaves_open) {
-    buffer = TakeBuffer(SubmissionStamp::kMarkBytes);
-    if (!buffer.ok()) return buffer.status();
-    memory.open = *std::move(buffer);
-  }
-  memory.contents.TakeRoom();
-  return memory;
-}
-
-template <class Layout, class Calls>
-absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeInputs(
-    const Layout& layout, const Calls& calls, uint64_t readback_bytes,
-    std::span<const uint64_t> result_buffers, bool may_wait, bool reads_copies) {
-  ContentTransfers<Buffer> transfers(contents, reads_copies);
-  const auto uploads = AddContents(layout, calls, transfers);
-  const bool has_copies = !transfers.kept_inputs().empty();
-  absl::StatusOr<SubmissionMemory> memory =
-      TakeMemory(layout.input_buffer_bytes, readback_bytes, result_buffers, LeavesOpen(layout),
-                 may_wait, std::move(transfers));
-  if (has_copies && absl::IsResourceExhausted(memory.status())) {
-    return TakeInputs(layout, calls, readback_bytes, result_buffers, may_wait,
-                      /*reads_copies=*/false);
-  }
-  if (memory.ok()) Fill(layout, uploads, *memory);
-  return memory;
-}
-
-template <class Layout, class Calls>
-void D3D12Device::Impl::Fill(const Layout& layout, const Calls& calls, SubmissionMemory& memory) {
-  HostCopies copies;
-  WriteInputs(layout, calls, memory.upload.data(), copies);
-  copier.Run(copies);
-}
-
-absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeDirect(const BatchLayout& layout,
-                                                               std::span<const DeviceCall> calls,
-                                                               bool may_wait) {
-  UpdateBudget();
-  SubmissionMemory memory{.contents = ContentTransfers<Buffer>(contents)};
-  memory.uploads = {{0, layout.input_buffer_bytes}};
-  OPSERVE_RETURN_IF_ERROR(
-      TakeStaging(layout.input_buffer_bytes, layout.output_buffer_bytes, may_wait, memory));
-  if (LeavesOpen(layout)) {
-    absl::StatusOr<BufferPool<Buffer>::Lease> buffer = TakeBuffer(SubmissionStamp::kMarkBytes);
-    if (!buffer.ok()) return buffer.status();
-    memory.open = *std::move(buffer);
-  }
-  Fill(layout, calls, memory);
-  return memory;
-}
-
-void D3D12Device::Impl::NoteEnd(const PendingWork& pending) {
-  bytes_under_way -= pending.bytes;
-  expected_under_way -= pending.expected.count();
-}
-
-absl::Status D3D12Device::Impl::Failed(const absl::Status& why, SubmissionMemory& memory) {
-  if (!absl::IsUnavailable(why)) return why;
-  MutexLock lock(mutex);
-  abandoned.push_back(std::move(memory));
-  return why;
-}
-
-absl::StatusOr<D3D12Device::Impl::UnderWay> D3D12Device::Impl::Submit(
-    uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
-    absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
-  UnderWay submitted{{bytes, costs.Estimate(work)}, options.now()};
-  bytes_under_way += bytes;
-  expected_under_way += submitted.pending.expected.count();
-  const auto record_all = [&](ID3D12GraphicsCommandList& list) {
-    record(list);
-    RecordStamp(list, memory);
-  };
-  const absl::StatusOr<Serial> serial = queue->Submit(record_all, TimeLimit());
-  if (serial.ok()) {
-    submitted.serial = *serial;
-    return submitted;
-  }
-  NoteEnd(submitted.pending);
-  if (!absl::IsDeadlineExceeded(serial.status())) return Failed(serial.status(), memory);
-  return Failed(LostBecause(serial.status()), memory);
-}
-
-absl::StatusOr<const std::byte*> D3D12Device::Impl::Await(const UnderWay& submitted,
-                                                          std::span<const KernelWork> work,
-                                                          SubmissionMemory& memory) {
-  absl::Status status = queue->timeline().Wait(submitted.serial, TimeLimit());
-  NoteEnd(submitted.pending);
-  const auto took = busy_time.Note(submitted.begin, options.now());
-  if (status.ok() && !memory.stamp.HasArrived(memory.readback.data())) {
-    status = absl::DataLossError(
-        absl::StrCat("It says that submission ", static_cast<uint64_t>(submitted.serial),
-                     " is done, but has not carried it out: its stamp was not copied."));
-  }
-  if (!status.ok()) return Failed(LostBecause(status), memory);
-  costs.Observe(work, took);
-  if (memory.stamp.IsMarked(memory.readback.data())) {
-    return absl::OutOfRangeError("Elements are left open, which more digits have to decide.");
-  }
-  memory.contents.Keep();
-  for (const ByteRange& range : memory.uploads) uploaded_bytes += range.bytes();
-  kept_inputs += memory.contents.kept_inputs().size();
-  return memory.readback.data();
-}
-
-absl::StatusOr<const std::byte*> D3D12Device::Impl::Execute(
-    uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
-    absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
-  const absl::StatusOr<UnderWay> submitted = Submit(bytes, work, memory, record);
-  if (!submitted.ok()) return submitted.status();
-  return Await(*submitted, work, memory);
-}
-
 KernelWork D3D12Device::Impl::Bound(const hlsl::KernelKey& kernel, Dispatch& dispatch) const {
   KernelWork work{{kernel, dispatch.loop_count}};
-  dispatch.most_blocks = costs.BlocksWithin(work.variant, options.longest_dispatch);
+  dispatch.most_blocks = submissions->costs().BlocksWithin(work.variant, options.longest_dispatch);
   for (const DispatchPiece& piece : PiecesOf(kernel, dispatch)) {
     work.blocks += piece.computed_blocks;
   }
@@ -494,7 +214,7 @@ class D3D12Device::Impl::BatchRun final : public PartRunner {
   // Where something was thrown: nothing is given back that the device still uses.
   ~BatchRun() {
     for (Part& part : under_way_) {
-      impl_.Await(part.submitted, part.work, part.memory).status().IgnoreError();
+      impl_.submissions->Await(part.submitted, part.work, part.memory).status().IgnoreError();
     }
   }
 
@@ -532,14 +252,13 @@ absl::Status D3D12Device::Impl::BatchRun::Begin(size_t number, bool may_wait) {
   const bool is_direct = by_ == TransferWay::kDirect && parts_.knows_no_contents() &&
                          layout->kernel.layout == hlsl::LayoutClass::kPacked;
   absl::StatusOr<SubmissionMemory> memory =
-      is_direct ? impl_.TakeDirect(*layout, calls, may_wait)
-                : impl_.TakeInputs(*layout, calls, layout->result_bytes,
-                                   {&layout->output_buffer_bytes, 1}, may_wait);
+      is_direct ? impl_.submissions->TakeDirect(*layout, calls, may_wait)
+                : impl_.submissions->TakeInputs(*layout, calls, may_wait);
   if (!memory.ok()) return memory.status();
   memory->readbacks = ReadbacksOf(*layout, calls, memory->contents);
   Part part{calls, *std::move(layout), std::move(work), *std::move(memory)};
   for (const DeviceCall& call : calls) part.stays.push_back(Stays(call, part.memory.contents));
-  const absl::StatusOr<UnderWay> submitted = impl_.Submit(
+  const absl::StatusOr<UnderWay> submitted = impl_.submissions->Submit(
       part.layout.input_buffer_bytes + part.layout.output_buffer_bytes, part.work, part.memory,
       [&](ID3D12GraphicsCommandList& list) {
         (is_direct ? RecordDirectBatch : RecordBatch)(list, impl_.device->root_signature(),
@@ -554,7 +273,7 @@ absl::Status D3D12Device::Impl::BatchRun::Begin(size_t number, bool may_wait) {
 absl::Status D3D12Device::Impl::BatchRun::End() {
   Part& oldest = under_way_.front();
   const absl::StatusOr<const std::byte*> results =
-      impl_.Await(oldest.submitted, oldest.work, oldest.memory);
+      impl_.submissions->Await(oldest.submitted, oldest.work, oldest.memory);
   const Part part = std::move(oldest);
   under_way_.erase(under_way_.begin());
   if (!results.ok()) return results.status();
@@ -567,7 +286,7 @@ absl::Status D3D12Device::Impl::BatchRun::End() {
       WriteResult(part.layout.places[i], part.calls[i], *results, copies);
     }
   }
-  impl_.copier.Run(copies);
+  impl_.submissions->Copy(copies);
   return absl::OkStatus();
 }
 
@@ -612,18 +331,15 @@ absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
 
 absl::Status D3D12Device::Impl::Read(ContentId content, std::span<std::byte> to) {
   OPSERVE_RETURN_IF_ERROR(device->status());
-  SubmissionMemory memory{.contents = ContentTransfers<Buffer>(contents)};
-  memory.read = contents.Find(content, to.size());
-  if (memory.read == nullptr) {
-    return absl::NotFoundError(absl::StrCat("The device keeps no content ", content, "."));
-  }
-  OPSERVE_RETURN_IF_ERROR(TakeStaging(1, to.size(), /*may_wait=*/true, memory));
-  const absl::StatusOr<const std::byte*> bytes = Execute(
-      to.size(), {}, memory,
-      [&](ID3D12GraphicsCommandList& list) { RecordRead(list, *memory.read, to.size(), memory); });
+  absl::StatusOr<SubmissionMemory> memory = submissions->TakeRead(content, to.size());
+  if (!memory.ok()) return memory.status();
+  const absl::StatusOr<const std::byte*> bytes =
+      submissions->Execute(to.size(), {}, *memory, [&](ID3D12GraphicsCommandList& list) {
+        RecordRead(list, *memory->read, to.size(), *memory);
+      });
   if (!bytes.ok()) return bytes.status();
   const HostCopy copy{to.data(), *bytes, to.size()};
-  copier.Run({&copy, 1});
+  submissions->Copy({&copy, 1});
   ++read_results;
   return absl::OkStatus();
 }
@@ -646,24 +362,22 @@ absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
     step_pipelines.push_back(*std::move(pipeline));
     work.push_back(Bound(step.kernel, step.dispatch));
   }
-  absl::StatusOr<SubmissionMemory> memory =
-      TakeInputs(*layout, call, layout->readback_bytes, layout->result_buffers);
+  absl::StatusOr<SubmissionMemory> memory = submissions->TakeInputs(*layout, call);
   if (!memory.ok()) return memory.status();
   const absl::StatusOr<const std::byte*> results =
-      Execute(layout->work_bytes, work, *memory, [&](ID3D12GraphicsCommandList& list) {
+      submissions->Execute(layout->work_bytes, work, *memory, [&](ID3D12GraphicsCommandList& list) {
         RecordSequence(list, device->root_signature(), step_pipelines, *layout, *memory);
       });
   if (!results.ok()) return results.status();
   HostCopies copies;
   WriteResults(*layout, call, *results, copies);
-  copier.Run(copies);
+  submissions->Copy(copies);
   return absl::OkStatus();
 }
 
 void D3D12Device::Impl::MarkLost(const absl::Status& reason) {
   device->MarkLost(reason);
-  upload->Close();
-  readback->Close();
+  submissions->Close();
 }
 
 absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(
@@ -673,16 +387,10 @@ absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(
   const absl::StatusOr<std::string> feature_level = FeatureLevelOf((*device)->api());
   if (!feature_level.ok()) return feature_level.status();
   auto impl = std::make_unique<Impl>(*std::move(device), options, *feature_level);
-  absl::StatusOr<std::unique_ptr<Queue>> queue = Queue::Create(*impl->device);
-  if (!queue.ok()) return queue.status();
-  impl->queue = *std::move(queue);
-  for (auto [ring, kind] : {std::pair(&impl->upload, BufferKind::kUpload),
-                            std::pair(&impl->readback, BufferKind::kReadback)}) {
-    absl::StatusOr<std::unique_ptr<StagingRing>> made =
-        StagingRing::Create(*impl->device, kind, options.staging_bytes, impl->buffers.budget());
-    if (!made.ok()) return made.status();
-    *ring = *std::move(made);
-  }
+  absl::StatusOr<std::unique_ptr<Submissions>> submissions =
+      Submissions::Create(*impl->device, options);
+  if (!submissions.ok()) return submissions.status();
+  impl->submissions = *std::move(submissions);
   // Making it may have been told by nothing else.
   OPSERVE_RETURN_IF_ERROR(impl->device->status());
   return std::unique_ptr<D3D12Device>(new D3D12Device(std::move(impl)));
@@ -691,10 +399,9 @@ absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(
 D3D12Device::D3D12Device(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 D3D12Device::~D3D12Device() {
-  Timeline& timeline = impl_->queue->timeline();
   // Of a lost device no serial says what it still uses, and freeing that would be worse than
   // leaking it.
-  if (timeline.Wait(timeline.last(), impl_->TimeLimit()).ok()) return;
+  if (impl_->submissions->WaitForAll()) return;
   DestroyWhenIdle(
       std::move(impl_), [](const Impl& impl) { return impl.device->WaitUntilIdle(); }, kPatience);
 }
@@ -712,18 +419,19 @@ absl::Status D3D12Device::Read(ContentId content, std::span<std::byte> to) {
 }
 
 TransferCounters D3D12Device::transfers() const {
-  return {.budget_bytes = impl_->buffers.budget(),
-          .kept_bytes = impl_->contents.bytes(),
-          .uploaded_bytes = impl_->uploaded_bytes,
-          .kept_inputs = impl_->kept_inputs,
-          .evictions = impl_->contents.evictions(),
+  const Submissions& submissions = *impl_->submissions;
+  return {.budget_bytes = submissions.budget(),
+          .kept_bytes = submissions.kept_bytes(),
+          .uploaded_bytes = submissions.uploaded_bytes(),
+          .kept_inputs = submissions.kept_inputs(),
+          .evictions = submissions.evictions(),
           .kept_results = impl_->kept_results,
           .read_results = impl_->read_results};
 }
 
 absl::Status D3D12Device::status() const { return impl_->device->status(); }
 
-uint64_t D3D12Device::pooled_bytes() const { return impl_->buffers.total_bytes(); }
+uint64_t D3D12Device::pooled_bytes() const { return impl_->submissions->taken_bytes(); }
 
 std::chrono::nanoseconds HangLimit(std::chrono::nanoseconds fixed, bool is_software,
                                    const PendingWork& pending) {
