@@ -61,18 +61,27 @@ class TensorBytes {
   // What they are the first bytes of, or all of; kNoContent where they have no name.
   ContentId content() const { return unread_ == nullptr ? content_ : unread_->content(); }
 
-  // Copies the first `bytes` bytes, of a tensor that is not absent.
-  void CopyTo(std::byte* target, uint64_t bytes) const {
+  // Calls `visit(from, length)` for each piece of the first `bytes` bytes, in their order, of a
+  // tensor that is not absent.
+  template <class Visit>
+  void EachPiece(uint64_t bytes, Visit visit) const {
     if (data_ != nullptr) {
-      std::memcpy(target, data_, bytes);
+      visit(data_, bytes);
       return;
     }
     for (const std::span<const std::byte> piece : pieces_) {
       const size_t part = piece.size() < bytes ? piece.size() : bytes;
-      std::memcpy(target, piece.data(), part);
-      target += part;
+      visit(piece.data(), part);
       bytes -= part;
     }
+  }
+
+  // Copies the first `bytes` bytes, of a tensor that is not absent.
+  void CopyTo(std::byte* target, uint64_t bytes) const {
+    EachPiece(bytes, [&target](const std::byte* from, uint64_t length) {
+      std::memcpy(target, from, length);
+      target += length;
+    });
   }
 
  private:

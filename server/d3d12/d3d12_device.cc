@@ -4,33 +4,32 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "kernels/hlsl/blobs.h"
 #include "kernels/hlsl/expressions.h"
 #include "kernels/op_rows.h"
-#include "server/d3d12/buffer_pool.h"
-#include "server/d3d12/content_cache.h"
+#include "server/d3d12/batch_parts.h"
 #include "server/d3d12/content_transfers.h"
 #include "server/d3d12/destroy_when_idle.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch.h"
 #include "server/d3d12/dispatch_pieces.h"
+#include "server/d3d12/host_copy.h"
 #include "server/d3d12/kernel_costs.h"
-#include "server/d3d12/memory_budget.h"
+#include "server/d3d12/overlap.h"
 #include "server/d3d12/pipeline_cache.h"
-#include "server/d3d12/queue.h"
 #include "server/d3d12/recording.h"
 #include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/sequence_layout.h"
-#include "server/d3d12/staging_ring.h"
-#include "server/d3d12/submission_stamp.h"
-#include "server/device/busy_time.h"
+#include "server/d3d12/submissions.h"
+#include "server/d3d12/transfer_way.h"
 
 namespace opserve::d3d12 {
 namespace {
@@ -38,6 +37,9 @@ namespace {
 // How long the destructor of a lost device waits for its memory to become free. Most drivers need
 // no time at all, and whoever makes the next device may need the memory.
 constexpr std::chrono::seconds kPatience{1};
+
+// How often a batch runs each way to be measured, after once to make pipelines and touch memory.
+constexpr int kMeasuredRuns = 3;
 
 // The highest feature level of the device, "12_1".
 absl::StatusOr<std::string> FeatureLevelOf(ID3D12Device& device) {
@@ -100,30 +102,29 @@ std::vector<ByteRange> ReadbacksOf(const BatchLayout& layout, std::span<const De
   return ranges;
 }
 
-void WriteInputs(const BatchLayout& layout, std::span<const DeviceCall> calls, std::byte* to) {
-  for (size_t i = 0; i < calls.size(); ++i) WriteInputs(layout, i, calls[i], to);
-}
-
-// Whether a kernel of the batch, or of the sequence, may leave elements open.
-bool LeavesOpen(const BatchLayout& layout) { return hlsl::LeavesOpen(layout.kernel.op); }
-
-bool LeavesOpen(const SequenceLayout& layout) {
-  return std::any_of(layout.steps.begin(), layout.steps.end(),
-                     [](const StepLayout& step) { return hlsl::LeavesOpen(step.kernel.op); });
-}
-
 absl::Status NoKernel(const hlsl::KernelKey& key, absl::string_view why) {
   return absl::UnimplementedError(absl::StrCat("There is no GPU kernel for ", TraitsOf(key.op).name,
                                                " of ", NameOf(key.lane), why));
 }
 
-// What the driver allows now.
-uint64_t BudgetOf(const Device& device, uint64_t own_bytes, uint64_t cap) {
-  return MemoryBudgetOf({.adapter_bytes = device.adapter().memory_bytes,
-                         .is_shared = device.shares_memory(),
-                         .report = device.memory(),
-                         .own_bytes = own_bytes},
-                        cap);
+// What tells the results of `calls` from others.
+size_t HashOf(std::span<const DeviceCall> calls) {
+  size_t hash = 0;
+  for (const DeviceCall& call : calls) {
+    const absl::string_view result(reinterpret_cast<const char*>(call.output),
+                                   call.invocation->output_bytes);
+    hash = absl::HashOf(hash, result);
+  }
+  return hash;
+}
+
+// How bytes get to kernels and back, where that need not be measured.
+std::optional<TransferWay> GivenWay(const Device& device, const DeviceOptions& options) {
+  // Kernels would bind staging memory as they bind buffers.
+  if (options.staging_bytes > device.adapter().max_buffer_bytes) return TransferWay::kCopies;
+  if (options.transfers) return options.transfers;
+  if (device.adapter().is_software && !options.measures_software) return TransferWay::kCopies;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -133,10 +134,6 @@ struct D3D12Device::Impl {
       : options(limits),
         device(std::move(made)),
         profile(ProfileOf(device->adapter(), limits.name, feature_level)),
-        buffers(
-            BudgetOf(*device, 0, limits.memory_budget),
-            [this](uint64_t bytes) { return device->CreateBuffer(BufferKind::kDefault, bytes); }),
-        contents(buffers),
         pipelines([this](const std::byte* const& code) -> absl::StatusOr<Pipeline> {
           return device->CreatePipeline(hlsl::CodeOf(*blobs.at(code)));
         }) {
@@ -153,51 +150,24 @@ struct D3D12Device::Impl {
     return support[static_cast<size_t>(op)][static_cast<size_t>(lane)];
   }
   absl::StatusOr<Pipeline> PipelineOf(const hlsl::KernelKey& key);
-  // How long what is submitted now may take, with what is under way before it.
-  std::chrono::nanoseconds TimeLimit() const {
-    return HangLimit(options.timeout, profile.is_software,
-                     {bytes_under_way, std::chrono::nanoseconds(expected_under_way)});
-  }
   // Bounds the commands of `dispatch` by what its kernel is expected to take. Returns what it
   // computes.
   KernelWork Bound(const hlsl::KernelKey& kernel, Dispatch& dispatch) const;
-  // Has the buffers take no more than the adapter has to give, where nobody has asked lately.
-  void UpdateBudget();
-  // Staging memory for so many bytes in each direction, and for the stamp.
-  absl::Status TakeStaging(uint64_t upload_bytes, uint64_t readback_bytes,
-                           SubmissionMemory& memory);
-  // Memory for so many bytes of inputs and to read back, buffers of so many for results, a word for
-  // kernels that leave elements open, and what copies there is room for.
-  absl::StatusOr<SubmissionMemory> TakeMemory(uint64_t input_bytes, uint64_t readback_bytes,
-                                              std::span<const uint64_t> result_buffers,
-                                              bool leaves_open, ContentTransfers<Buffer> transfers);
-  // The same for `calls`, with the inputs that are to be uploaded. Where copies that they read take
-  // what their other memory lacks, they do without.
-  template <class Layout, class Calls>
-  absl::StatusOr<SubmissionMemory> TakeInputs(const Layout& layout, const Calls& calls,
-                                              uint64_t readback_bytes,
-                                              std::span<const uint64_t> result_buffers,
-                                              bool reads_copies = true);
-  // Submits what `record` writes, and waits. `bytes`: of all tensors; `work`: of all kernels, whose
-  // costs are learnt from it. Returns what was read back, which lies in `memory`, once it is
-  // certain that it is this submission's; OUT_OF_RANGE where a kernel left an element open.
-  // `memory` is kept for ever where the device may still use it, or did not do what it said.
-  absl::StatusOr<const std::byte*> Execute(
-      uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
-      absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
-  // Submits, waits, and looks whether the stamp has arrived; UNAVAILABLE where the device is lost.
-  absl::Status RunToTheEnd(SubmissionMemory& memory,
-                           absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
   // The most bytes that a buffer may have: one of the pool may be a quarter larger than what it was
   // asked for.
   uint64_t MaxBufferBytes() const { return device->adapter().max_buffer_bytes / 5 * 4; }
   absl::Status RunSequence(const SequenceCall& call);
   absl::Status Run(std::span<const DeviceCall> calls);
+  absl::Status RunParts(const BatchParts& parts, TransferWay by);
+  // Runs `calls` both ways, and chooses the faster one for those that follow.
+  absl::Status MeasureWays(std::span<const DeviceCall> calls, const BatchParts& parts);
   absl::Status Read(ContentId content, std::span<std::byte> to);
   // Returns `status` of a function of the device; marks the device lost where it says so.
   absl::Status Noting(const absl::Status& status);
   // Declares the device lost, and has all who wait for it notice.
   void MarkLost(const absl::Status& reason);
+
+  class BatchRun;
 
   const DeviceOptions options;
   const std::unique_ptr<Device> device;
@@ -205,29 +175,14 @@ struct D3D12Device::Impl {
   std::array<std::array<std::atomic<bool>, kDataTypeCount>, op_rows::kRowCount> support{};
   // By packed code, which several kernels may share.
   std::map<const std::byte*, const hlsl::Blob*> blobs;
-  std::unique_ptr<Queue> queue;
-  std::unique_ptr<StagingRing> upload;
-  std::unique_ptr<StagingRing> readback;
-  BufferPool<Buffer> buffers;
-  ContentCache<Buffer> contents;
+  std::unique_ptr<Submissions> submissions;
   PipelineCache<const std::byte*, Pipeline> pipelines;
-  StampNumbers stamp_numbers;
-  KernelCosts costs;
-  // Of all batches that are submitted and not waited for: bytes of their buffers, and nanoseconds
-  // that their kernels are expected to take.
-  std::atomic<uint64_t> bytes_under_way = 0;
-  std::atomic<int64_t> expected_under_way = 0;
-  BusyTime busy_time;
-  // When the driver is to be asked for its memory again.
-  std::atomic<std::chrono::steady_clock::time_point> next_report{options.now() +
-                                                                 options.memory_interval};
+  // How bytes get to kernels and back, and whether that is decided.
+  std::atomic<TransferWay> way = GivenWay(*device, options).value_or(TransferWay::kCopies);
+  std::atomic<bool> is_way_chosen = GivenWay(*device, options).has_value();
   // As TransferCounters tells them.
-  std::atomic<uint64_t> uploaded_bytes = 0;
-  std::atomic<uint64_t> kept_inputs = 0;
   std::atomic<uint64_t> kept_results = 0;
   std::atomic<uint64_t> read_results = 0;
-  Mutex mutex;
-  std::vector<SubmissionMemory> abandoned ABSL_GUARDED_BY(mutex);
 };
 
 absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& key) {
@@ -240,183 +195,151 @@ absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& ke
   return NoKernel(key, absl::StrCat(" on this device: ", pipeline.status().message()));
 }
 
-void D3D12Device::Impl::UpdateBudget() {
-  const auto now = options.now();
-  auto due = next_report.load();
-  // One thread asks; the others do with what was said before.
-  if (now < due || !next_report.compare_exchange_strong(due, now + options.memory_interval)) return;
-  contents.SetBudget(BudgetOf(*device, buffers.total_bytes(), options.memory_budget));
-}
-
-absl::Status D3D12Device::Impl::TakeStaging(uint64_t upload_bytes, uint64_t readback_bytes,
-                                            SubmissionMemory& memory) {
-  memory.stamp = SubmissionStamp(stamp_numbers.Next(), upload_bytes, readback_bytes);
-  // Only the rings wait, and always in this order, so that no two threads wait for each other.
-  absl::StatusOr<StagingRing::Lease> staging =
-      upload->Acquire(memory.stamp.upload_bytes(), TimeLimit());
-  if (!staging.ok()) return staging.status();
-  memory.upload = *std::move(staging);
-  staging = readback->Acquire(memory.stamp.readback_bytes(), TimeLimit());
-  if (!staging.ok()) return staging.status();
-  memory.readback = *std::move(staging);
-  memory.stamp.Prepare(memory.upload.data(), memory.readback.data());
-  return absl::OkStatus();
-}
-
-absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeMemory(
-    uint64_t input_bytes, uint64_t readback_bytes, std::span<const uint64_t> result_buffers,
-    bool leaves_open, ContentTransfers<Buffer> transfers) {
-  // A device that is lost in the meantime keeps its memory, which must not look like a shortage.
-  const auto failed = [this](const absl::Status& why) {
-    absl::Status status = device->status();
-    return status.ok() ? why : status;
-  };
-  UpdateBudget();
-  SubmissionMemory memory{.contents = std::move(transfers)};
-  memory.uploads = memory.contents.Uploads(input_bytes);
-  const uint64_t upload_bytes = memory.uploads.empty() ? 1 : memory.uploads.back().end;
-  const absl::Status staging = TakeStaging(upload_bytes, readback_bytes, memory);
-  if (!staging.ok()) return failed(staging);
-  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = contents.Acquire(input_bytes);
-  if (!buffer.ok()) return failed(buffer.status());
-  memory.inputs = *std::move(buffer);
-  for (const uint64_t bytes : result_buffers) {
-    buffer = contents.Acquire(bytes);
-    if (!buffer.ok()) return failed(buffer.status());
-    memory.outputs.push_back(*std::move(buffer));
-  }
-  if (leaves_open) {
-    buffer = contents.Acquire(SubmissionStamp::kMarkBytes);
-    if (!buffer.ok()) return failed(buffer.status());
-    memory.open = *std::move(buffer);
-  }
-  memory.contents.TakeRoom();
-  return memory;
-}
-
-template <class Layout, class Calls>
-absl::StatusOr<SubmissionMemory> D3D12Device::Impl::TakeInputs(
-    const Layout& layout, const Calls& calls, uint64_t readback_bytes,
-    std::span<const uint64_t> result_buffers, bool reads_copies) {
-  ContentTransfers<Buffer> transfers(contents, reads_copies);
-  const auto uploads = AddContents(layout, calls, transfers);
-  const bool has_copies = !transfers.kept_inputs().empty();
-  absl::StatusOr<SubmissionMemory> memory =
-      TakeMemory(layout.input_buffer_bytes, readback_bytes, result_buffers, LeavesOpen(layout),
-                 std::move(transfers));
-  if (has_copies && absl::IsResourceExhausted(memory.status())) {
-    return TakeInputs(layout, calls, readback_bytes, result_buffers, /*reads_copies=*/false);
-  }
-  if (memory.ok()) WriteInputs(layout, uploads, memory->upload.data());
-  return memory;
-}
-
-absl::Status D3D12Device::Impl::RunToTheEnd(
-    SubmissionMemory& memory, absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
-  const auto record_all = [&](ID3D12GraphicsCommandList& list) {
-    record(list);
-    RecordStamp(list, memory);
-  };
-  const absl::StatusOr<Serial> serial = queue->Submit(record_all, TimeLimit());
-  absl::Status status = serial.status();
-  if (serial.ok()) status = queue->timeline().Wait(*serial, TimeLimit());
-  if (status.ok() && !memory.stamp.HasArrived(memory.readback.data())) {
-    status = absl::DataLossError(
-        absl::StrCat("It says that submission ", static_cast<uint64_t>(*serial),
-                     " is done, but has not carried it out: its stamp was not copied."));
-  }
-  if (absl::IsUnavailable(status)) return status;
-  if (absl::IsDeadlineExceeded(status) || (serial.ok() && !status.ok())) {
-    return absl::UnavailableError(absl::StrCat("The device is lost: ", status.message()));
-  }
-  return status;
-}
-
 KernelWork D3D12Device::Impl::Bound(const hlsl::KernelKey& kernel, Dispatch& dispatch) const {
   KernelWork work{{kernel, dispatch.loop_count}};
-  dispatch.most_blocks = costs.BlocksWithin(work.variant, options.longest_dispatch);
+  dispatch.most_blocks = submissions->costs().BlocksWithin(work.variant, options.longest_dispatch);
   for (const DispatchPiece& piece : PiecesOf(kernel, dispatch)) {
     work.blocks += piece.computed_blocks;
   }
   return work;
 }
 
-absl::StatusOr<const std::byte*> D3D12Device::Impl::Execute(
-    uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
-    absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
-  const int64_t expected = costs.Estimate(work).count();
-  const auto begin = options.now();
-  bytes_under_way += bytes;
-  expected_under_way += expected;
-  absl::Status status = RunToTheEnd(memory, record);
-  bytes_under_way -= bytes;
-  expected_under_way -= expected;
-  const auto end = options.now();
-  const auto took = busy_time.Note(begin, end);
-  if (status.ok()) costs.Observe(work, took);
-  if (absl::IsUnavailable(status)) {
-    MutexLock lock(mutex);
-    abandoned.push_back(std::move(memory));
-    return status;
+// A batch in its parts, of which some are under way.
+class D3D12Device::Impl::BatchRun final : public PartRunner {
+ public:
+  BatchRun(Impl& impl, const BatchParts& parts, TransferWay by)
+      : impl_(impl), parts_(parts), by_(by) {
+    under_way_.reserve(kMostPartsUnderWay);
   }
-  if (!status.ok()) return status;
-  if (memory.stamp.IsMarked(memory.readback.data())) {
-    return absl::OutOfRangeError("Elements are left open, which more digits have to decide.");
+  // Where something was thrown: nothing is given back that the device still uses.
+  ~BatchRun() {
+    for (Part& part : under_way_) {
+      impl_.submissions->Await(part.submitted, part.work, part.memory).status().IgnoreError();
+    }
   }
-  memory.contents.Keep();
-  for (const ByteRange& range : memory.uploads) uploaded_bytes += range.bytes();
-  kept_inputs += memory.contents.kept_inputs().size();
-  return memory.readback.data();
+
+  absl::Status Begin(size_t part, bool may_wait) override;
+  absl::Status End() override;
+
+ private:
+  struct Part {
+    std::span<const DeviceCall> calls;
+    BatchLayout layout;
+    std::vector<KernelWork> work;
+    SubmissionMemory memory;
+    // Per call, whether the device alone has its result.
+    std::vector<bool> stays = {};
+    UnderWay submitted = {};
+  };
+
+  Impl& impl_;
+  const BatchParts& parts_;
+  const TransferWay by_;
+  // Oldest first.
+  std::vector<Part> under_way_;
+};
+
+absl::Status D3D12Device::Impl::BatchRun::Begin(size_t number, bool may_wait) {
+  const std::span<const DeviceCall> calls = parts_[number];
+  absl::StatusOr<BatchLayout> layout = LayOut(calls, impl_.MaxBufferBytes());
+  if (!layout.ok()) return layout.status();
+  const absl::StatusOr<Pipeline> pipeline = impl_.PipelineOf(layout->kernel);
+  if (!pipeline.ok()) return pipeline.status();
+  std::vector<KernelWork> work;
+  for (Dispatch& dispatch : layout->dispatches) {
+    work.push_back(impl_.Bound(layout->kernel, dispatch));
+  }
+  const bool is_direct = by_ == TransferWay::kDirect && parts_.knows_no_contents() &&
+                         layout->kernel.layout == hlsl::LayoutClass::kPacked;
+  absl::StatusOr<SubmissionMemory> memory =
+      is_direct ? impl_.submissions->TakeDirect(*layout, calls, may_wait)
+                : impl_.submissions->TakeInputs(*layout, calls, may_wait);
+  if (!memory.ok()) return memory.status();
+  memory->readbacks = ReadbacksOf(*layout, calls, memory->contents);
+  Part part{calls, *std::move(layout), std::move(work), *std::move(memory)};
+  for (const DeviceCall& call : calls) part.stays.push_back(Stays(call, part.memory.contents));
+  const absl::StatusOr<UnderWay> submitted = impl_.submissions->Submit(
+      part.layout.input_buffer_bytes + part.layout.output_buffer_bytes, part.work, part.memory,
+      [&](ID3D12GraphicsCommandList& list) {
+        (is_direct ? RecordDirectBatch : RecordBatch)(list, impl_.device->root_signature(),
+                                                      *(*pipeline).Get(), part.layout, part.memory);
+      });
+  if (!submitted.ok()) return submitted.status();
+  part.submitted = *submitted;
+  under_way_.push_back(std::move(part));
+  return absl::OkStatus();
+}
+
+absl::Status D3D12Device::Impl::BatchRun::End() {
+  Part& oldest = under_way_.front();
+  const absl::StatusOr<const std::byte*> results =
+      impl_.submissions->Await(oldest.submitted, oldest.work, oldest.memory);
+  const Part part = std::move(oldest);
+  under_way_.erase(under_way_.begin());
+  if (!results.ok()) return results.status();
+  HostCopies copies;
+  for (size_t i = 0; i < part.calls.size(); ++i) {
+    if (part.stays[i]) {
+      *part.calls[i].content.stays = true;
+      ++impl_.kept_results;
+    } else {
+      WriteResult(part.layout.places[i], part.calls[i], *results, copies);
+    }
+  }
+  impl_.submissions->Copy(copies);
+  return absl::OkStatus();
+}
+
+absl::Status D3D12Device::Impl::RunParts(const BatchParts& parts, TransferWay by) {
+  BatchRun run(*this, parts, by);
+  return RunOverlapped(parts.size(), run);
+}
+
+absl::Status D3D12Device::Impl::MeasureWays(std::span<const DeviceCall> calls,
+                                            const BatchParts& parts) {
+  TransferTrial trial;
+  for (int run = 0; run <= kMeasuredRuns; ++run) {
+    const auto start = options.now();
+    OPSERVE_RETURN_IF_ERROR(RunParts(parts, TransferWay::kDirect));
+    const auto middle = options.now();
+    const size_t direct = run == 0 ? HashOf(calls) : 0;
+    const auto resumed = options.now();
+    // The last ones, so that the results are theirs where they differ.
+    OPSERVE_RETURN_IF_ERROR(RunParts(parts, TransferWay::kCopies));
+    const auto end = options.now();
+    if (run == 0) {
+      trial.agrees = direct == HashOf(calls);
+      continue;
+    }
+    trial.direct = std::min<std::chrono::nanoseconds>(trial.direct, middle - start);
+    trial.copies = std::min<std::chrono::nanoseconds>(trial.copies, end - resumed);
+  }
+  way = ChosenWay(trial);
+  return absl::OkStatus();
 }
 
 absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
   OPSERVE_RETURN_IF_ERROR(device->status());
   if (calls[0].sequence != nullptr) return RunSequence(*calls[0].sequence);
-  absl::StatusOr<BatchLayout> layout = LayOut(calls, MaxBufferBytes());
-  if (!layout.ok()) return layout.status();
-  const absl::StatusOr<Pipeline> pipeline = PipelineOf(layout->kernel);
-  if (!pipeline.ok()) return pipeline.status();
-  std::vector<KernelWork> work;
-  for (Dispatch& dispatch : layout->dispatches) work.push_back(Bound(layout->kernel, dispatch));
-  absl::StatusOr<SubmissionMemory> memory =
-      TakeInputs(*layout, calls, layout->result_bytes, {&layout->output_buffer_bytes, 1});
-  if (!memory.ok()) return memory.status();
-  memory->readbacks = ReadbacksOf(*layout, calls, memory->contents);
-  std::vector<bool> stays;
-  for (const DeviceCall& call : calls) stays.push_back(Stays(call, memory->contents));
-  const absl::StatusOr<const std::byte*> results =
-      Execute(layout->input_buffer_bytes + layout->output_buffer_bytes, work, *memory,
-              [&](ID3D12GraphicsCommandList& list) {
-                RecordBatch(list, device->root_signature(), *(*pipeline).Get(), *layout, *memory);
-              });
-  if (!results.ok()) return results.status();
-  for (size_t i = 0; i < calls.size(); ++i) {
-    if (stays[i]) {
-      *calls[i].content.stays = true;
-      ++kept_results;
-    } else {
-      WriteResult(layout->places[i], calls[i], *results);
-    }
-  }
-  return absl::OkStatus();
+  const BatchParts parts(calls);
+  if (parts.size() == 1 || is_way_chosen.exchange(true)) return RunParts(parts, way);
+  absl::Status status = MeasureWays(calls, parts);
+  // Another one may tell more.
+  if (!status.ok()) is_way_chosen = false;
+  return status;
 }
 
 absl::Status D3D12Device::Impl::Read(ContentId content, std::span<std::byte> to) {
   OPSERVE_RETURN_IF_ERROR(device->status());
-  SubmissionMemory memory{.contents = ContentTransfers<Buffer>(contents)};
-  memory.read = contents.Find(content, to.size());
-  if (memory.read == nullptr) {
-    return absl::NotFoundError(absl::StrCat("The device keeps no content ", content, "."));
-  }
-  if (absl::Status staging = TakeStaging(1, to.size(), memory); !staging.ok()) {
-    OPSERVE_RETURN_IF_ERROR(device->status());
-    return staging;
-  }
-  const absl::StatusOr<const std::byte*> bytes = Execute(
-      to.size(), {}, memory,
-      [&](ID3D12GraphicsCommandList& list) { RecordRead(list, *memory.read, to.size(), memory); });
+  absl::StatusOr<SubmissionMemory> memory = submissions->TakeRead(content, to.size());
+  if (!memory.ok()) return memory.status();
+  const absl::StatusOr<const std::byte*> bytes =
+      submissions->Execute(to.size(), {}, *memory, [&](ID3D12GraphicsCommandList& list) {
+        RecordRead(list, *memory->read, to.size(), *memory);
+      });
   if (!bytes.ok()) return bytes.status();
-  std::memcpy(to.data(), *bytes, to.size());
+  const HostCopy copy{to.data(), *bytes, to.size()};
+  submissions->Copy({&copy, 1});
   ++read_results;
   return absl::OkStatus();
 }
@@ -439,22 +362,22 @@ absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
     step_pipelines.push_back(*std::move(pipeline));
     work.push_back(Bound(step.kernel, step.dispatch));
   }
-  absl::StatusOr<SubmissionMemory> memory =
-      TakeInputs(*layout, call, layout->readback_bytes, layout->result_buffers);
+  absl::StatusOr<SubmissionMemory> memory = submissions->TakeInputs(*layout, call);
   if (!memory.ok()) return memory.status();
   const absl::StatusOr<const std::byte*> results =
-      Execute(layout->work_bytes, work, *memory, [&](ID3D12GraphicsCommandList& list) {
+      submissions->Execute(layout->work_bytes, work, *memory, [&](ID3D12GraphicsCommandList& list) {
         RecordSequence(list, device->root_signature(), step_pipelines, *layout, *memory);
       });
   if (!results.ok()) return results.status();
-  WriteResults(*layout, call, *results);
+  HostCopies copies;
+  WriteResults(*layout, call, *results, copies);
+  submissions->Copy(copies);
   return absl::OkStatus();
 }
 
 void D3D12Device::Impl::MarkLost(const absl::Status& reason) {
   device->MarkLost(reason);
-  upload->Close();
-  readback->Close();
+  submissions->Close();
 }
 
 absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(
@@ -464,16 +387,10 @@ absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(
   const absl::StatusOr<std::string> feature_level = FeatureLevelOf((*device)->api());
   if (!feature_level.ok()) return feature_level.status();
   auto impl = std::make_unique<Impl>(*std::move(device), options, *feature_level);
-  absl::StatusOr<std::unique_ptr<Queue>> queue = Queue::Create(*impl->device);
-  if (!queue.ok()) return queue.status();
-  impl->queue = *std::move(queue);
-  for (auto [ring, kind] : {std::pair(&impl->upload, BufferKind::kUpload),
-                            std::pair(&impl->readback, BufferKind::kReadback)}) {
-    absl::StatusOr<std::unique_ptr<StagingRing>> made =
-        StagingRing::Create(*impl->device, kind, options.staging_bytes, impl->buffers.budget());
-    if (!made.ok()) return made.status();
-    *ring = *std::move(made);
-  }
+  absl::StatusOr<std::unique_ptr<Submissions>> submissions =
+      Submissions::Create(*impl->device, options);
+  if (!submissions.ok()) return submissions.status();
+  impl->submissions = *std::move(submissions);
   // Making it may have been told by nothing else.
   OPSERVE_RETURN_IF_ERROR(impl->device->status());
   return std::unique_ptr<D3D12Device>(new D3D12Device(std::move(impl)));
@@ -482,10 +399,9 @@ absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(
 D3D12Device::D3D12Device(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 D3D12Device::~D3D12Device() {
-  Timeline& timeline = impl_->queue->timeline();
   // Of a lost device no serial says what it still uses, and freeing that would be worse than
   // leaking it.
-  if (timeline.Wait(timeline.last(), impl_->TimeLimit()).ok()) return;
+  if (impl_->submissions->WaitForAll()) return;
   DestroyWhenIdle(
       std::move(impl_), [](const Impl& impl) { return impl.device->WaitUntilIdle(); }, kPatience);
 }
@@ -503,18 +419,19 @@ absl::Status D3D12Device::Read(ContentId content, std::span<std::byte> to) {
 }
 
 TransferCounters D3D12Device::transfers() const {
-  return {.budget_bytes = impl_->buffers.budget(),
-          .kept_bytes = impl_->contents.bytes(),
-          .uploaded_bytes = impl_->uploaded_bytes,
-          .kept_inputs = impl_->kept_inputs,
-          .evictions = impl_->contents.evictions(),
+  const Submissions& submissions = *impl_->submissions;
+  return {.budget_bytes = submissions.budget(),
+          .kept_bytes = submissions.kept_bytes(),
+          .uploaded_bytes = submissions.uploaded_bytes(),
+          .kept_inputs = submissions.kept_inputs(),
+          .evictions = submissions.evictions(),
           .kept_results = impl_->kept_results,
           .read_results = impl_->read_results};
 }
 
 absl::Status D3D12Device::status() const { return impl_->device->status(); }
 
-uint64_t D3D12Device::pooled_bytes() const { return impl_->buffers.total_bytes(); }
+uint64_t D3D12Device::pooled_bytes() const { return impl_->submissions->taken_bytes(); }
 
 std::chrono::nanoseconds HangLimit(std::chrono::nanoseconds fixed, bool is_software,
                                    const PendingWork& pending) {

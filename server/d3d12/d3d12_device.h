@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/d3d12/runtime/runtime.h"
+#include "server/d3d12/transfer_way.h"
 #include "server/device/compute_device.h"
 
 namespace opserve::d3d12 {
@@ -39,6 +41,12 @@ struct DeviceOptions {
   // How long a submission may take before the device counts as hung, apart from the time for its
   // bytes or the kernels: see HangLimit.
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);
+  // How bytes get to kernels and back. nullopt: as the first batch of several parts (batch_parts.h)
+  // shows, which runs both ways. That is one of the calibration, before the device serves.
+  std::optional<TransferWay> transfers = std::nullopt;
+  // Whether that goes for software adapters, too. Nobody calibrates them, so the batch would be a
+  // client's: without it bytes are copied.
+  bool measures_software = false;
   // How often the driver is asked what memory the adapter has to give.
   std::chrono::nanoseconds memory_interval = std::chrono::seconds(1);
   // Tells the time by which costs of kernels are learnt, and the driver is asked.
@@ -66,9 +74,10 @@ std::chrono::nanoseconds HangLimit(std::chrono::nanoseconds fixed, bool is_softw
 
 // Thread-safe: while a batch of one thread runs on the device, those of other threads are uploaded.
 // A batch is one submission, with one dispatch where its calls are packed, else one per call; see
-// DeviceOptions::longest_dispatch. Of inputs and results that have a ContentId it keeps copies
-// while there is memory, so that they need not be uploaded again. Results that may stay are not
-// read back where there is memory for their copies. After the first batches of a kind, a batch
+// DeviceOptions::longest_dispatch. A large batch is several, of which the host fills and empties
+// some while the device is at work on others. Of inputs and results that have a ContentId it keeps
+// copies while there is memory, so that they need not be uploaded again. Results that may stay are
+// not read back where there is memory for their copies. After the first batches of a kind, a batch
 // allocates no device memory and makes no pipelines.
 //
 // A device that hangs or is lost refuses all further calls with UNAVAILABLE; make a new one.

@@ -49,17 +49,19 @@ absl::StatusOr<bool> SharesMemory(ID3D12Device& device) {
   return architecture.UMA != 0;
 }
 
-D3D12_HEAP_TYPE HeapOf(BufferKind kind) {
-  if (kind == BufferKind::kUpload) return D3D12_HEAP_TYPE_UPLOAD;
-  if (kind == BufferKind::kReadback) return D3D12_HEAP_TYPE_READBACK;
-  return D3D12_HEAP_TYPE_DEFAULT;
-}
-
-// Upload and readback heaps allow one state only.
-D3D12_RESOURCE_STATES StateOf(BufferKind kind) {
-  if (kind == BufferKind::kUpload) return D3D12_RESOURCE_STATE_GENERIC_READ;
-  if (kind == BufferKind::kReadback) return D3D12_RESOURCE_STATE_COPY_DEST;
-  return D3D12_RESOURCE_STATE_COMMON;
+D3D12_HEAP_PROPERTIES HeapOf(BufferKind kind) {
+  D3D12_HEAP_PROPERTIES heap{};
+  heap.CreationNodeMask = 1;
+  heap.VisibleNodeMask = 1;
+  heap.Type = D3D12_HEAP_TYPE_DEFAULT;
+  if (kind == BufferKind::kUpload) heap.Type = D3D12_HEAP_TYPE_UPLOAD;
+  if (kind == BufferKind::kReadback) {
+    // What a readback heap is on all adapters; but that one allows no kernel to write to it.
+    heap.Type = D3D12_HEAP_TYPE_CUSTOM;
+    heap.CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK;
+    heap.MemoryPoolPreference = D3D12_MEMORY_POOL_L0;
+  }
+  return heap;
 }
 
 }  // namespace
@@ -89,10 +91,11 @@ absl::Status Device::Initialize() {
 }
 
 absl::StatusOr<ComPtr<ID3D12Resource>> Device::CreateBuffer(BufferKind kind, uint64_t bytes) const {
-  D3D12_HEAP_PROPERTIES heap{};
-  heap.Type = HeapOf(kind);
-  heap.CreationNodeMask = 1;
-  heap.VisibleNodeMask = 1;
+  const bool is_upload = kind == BufferKind::kUpload;
+  const D3D12_HEAP_PROPERTIES heap = HeapOf(kind);
+  // Upload heaps allow one state only.
+  const D3D12_RESOURCE_STATES state =
+      is_upload ? D3D12_RESOURCE_STATE_GENERIC_READ : D3D12_RESOURCE_STATE_COMMON;
   D3D12_RESOURCE_DESC desc{};
   desc.Dimension = D3D12_RESOURCE_DIMENSION_BUFFER;
   desc.Width = bytes;
@@ -101,11 +104,10 @@ absl::StatusOr<ComPtr<ID3D12Resource>> Device::CreateBuffer(BufferKind kind, uin
   desc.MipLevels = 1;
   desc.SampleDesc.Count = 1;
   desc.Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR;
-  desc.Flags = kind == BufferKind::kDefault ? D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
-                                            : D3D12_RESOURCE_FLAG_NONE;
+  desc.Flags = is_upload ? D3D12_RESOURCE_FLAG_NONE : D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
   ComPtr<ID3D12Resource> buffer;
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_->CreateCommittedResource(
-      &heap, D3D12_HEAP_FLAG_NONE, &desc, StateOf(kind), nullptr, IID_ID3D12Resource,
+      &heap, D3D12_HEAP_FLAG_NONE, &desc, state, nullptr, IID_ID3D12Resource,
       reinterpret_cast<void**>(buffer.GetAddressOf()))));
   return buffer;
 }

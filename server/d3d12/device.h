@@ -53,7 +53,8 @@ class Device {
   // Whether the adapter works in the machine's memory.
   bool shares_memory() const { return shares_memory_; }
 
-  // A buffer of `bytes` bytes. Those of kind kDefault can be written by kernels.
+  // A buffer of `bytes` bytes. Kernels can read all of them, and write those that are not of kind
+  // kUpload.
   absl::StatusOr<ComPtr<ID3D12Resource>> CreateBuffer(BufferKind kind, uint64_t bytes) const;
 
   // A compute pipeline of the shader `code`.

@@ -232,14 +232,22 @@ void WritePlan(const Invocation& invocation, const CallPlace& place, std::byte* 
   }
 }
 
-void WriteInputs(const BatchLayout& layout, size_t index, const DeviceCall& call, std::byte* to) {
+void AddCopies(const TensorBytes& tensor, uint64_t bytes, std::byte* to, HostCopies& copies) {
+  tensor.EachPiece(bytes, [&to, &copies](const std::byte* from, uint64_t length) {
+    copies.push_back({to, from, length});
+    to += length;
+  });
+}
+
+void WriteInputs(const BatchLayout& layout, size_t index, const DeviceCall& call, std::byte* to,
+                 HostCopies& copies) {
   const Invocation& invocation = *call.invocation;
   const CallPlace& place = layout.places[index];
   for (int i = 0; i < TraitsOf(invocation.op).input_count(); ++i) {
     if (call.inputs[i].is_absent()) continue;
     std::byte* const input = to + place.at.inputs[i];
     const uint64_t bytes = invocation.input_bytes[i];
-    call.inputs[i].CopyTo(input, bytes);
+    AddCopies(call.inputs[i], bytes, input, copies);
     // Kernels compute whole words, and tell of elements that they leave open: of zeros they do not.
     std::memset(input + bytes, 0, RoundUp(bytes, kWordBytes) - bytes);
   }
@@ -248,11 +256,12 @@ void WriteInputs(const BatchLayout& layout, size_t index, const DeviceCall& call
   }
 }
 
-void WriteResult(const CallPlace& place, const DeviceCall& call, const std::byte* from) {
+void WriteResult(const CallPlace& place, const DeviceCall& call, const std::byte* from,
+                 HostCopies& copies) {
   const Invocation& invocation = *call.invocation;
   from += place.at.output;
   if (!place.is_dense) {
-    std::memcpy(call.output, from, invocation.output_bytes);
+    copies.push_back({call.output, from, invocation.output_bytes});
     return;
   }
   const Plan& plan = invocation.plan;

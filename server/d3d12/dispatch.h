@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/hlsl/kernel_key.h"
 #include "kernels/invocation.h"
+#include "server/d3d12/host_copy.h"
 #include "server/device/compute_device.h"
 
 namespace opserve::d3d12 {
@@ -89,12 +90,18 @@ absl::StatusOr<BatchLayout> LayOut(std::span<const DeviceCall> calls, uint64_t m
 // Writes the kPlanBytes bytes of the plan of a strided call.
 void WritePlan(const Invocation& invocation, const CallPlace& place, std::byte* to);
 
-// Writes what the device reads of call `index` to its places in `to`, the buffer of inputs.
-void WriteInputs(const BatchLayout& layout, size_t index, const DeviceCall& call, std::byte* to);
+// Adds copies of the first `bytes` bytes of a tensor, in their order to `to`.
+void AddCopies(const TensorBytes& tensor, uint64_t bytes, std::byte* to, HostCopies& copies);
+
+// Writes what the device reads of call `index` to its places in `to`, the buffer of inputs; what is
+// only to be copied there is added to `copies`.
+void WriteInputs(const BatchLayout& layout, size_t index, const DeviceCall& call, std::byte* to,
+                 HostCopies& copies);
 
 // Writes the result of a call from its place in `from`, the buffer of outputs, to the call's own
-// output: invocation->output_bytes bytes, gaps as zero.
-void WriteResult(const CallPlace& place, const DeviceCall& call, const std::byte* from);
+// output: invocation->output_bytes bytes, gaps as zero; or adds it to `copies`.
+void WriteResult(const CallPlace& place, const DeviceCall& call, const std::byte* from,
+                 HostCopies& copies);
 
 }  // namespace opserve::d3d12
 

@@ -122,8 +122,7 @@ void ReadThenWrite(ID3D12GraphicsCommandList& list, const ContentTransfers<Buffe
 
 // Fills the buffer of inputs from the staging memory and from copies, and makes copies of what is
 // new. Nothing is written twice, so nothing has to stand between the writes.
-void RecordInputs(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
-                  SubmissionMemory& memory) {
+void RecordInputs(ID3D12GraphicsCommandList& list, SubmissionMemory& memory) {
   ID3D12Resource* const inputs = memory.inputs->Get();
   for (const ByteRange& range : memory.uploads) {
     Copy(list, {inputs, range.begin},
@@ -138,7 +137,26 @@ void RecordInputs(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sig
   for (const auto& fresh : memory.contents.new_inputs()) {
     Copy(list, PlaceOf(*fresh.copy), {inputs, fresh.offset}, fresh.bytes);
   }
+}
+
+// The dispatches of a batch, whose buffers begin at these places.
+void RecordDispatches(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
+                      ID3D12PipelineState& pipeline, const BatchLayout& layout,
+                      const BufferPlace& inputs, const BufferPlace& outputs,
+                      SubmissionMemory& memory) {
   list.SetComputeRootSignature(&root_signature);
+  list.SetPipelineState(&pipeline);
+  const D3D12_GPU_VIRTUAL_ADDRESS first_input =
+      inputs.buffer->GetGPUVirtualAddress() + inputs.offset;
+  for (const Dispatch& dispatch : layout.dispatches) {
+    Addresses addresses;
+    for (size_t i = 0; i < addresses.inputs.size(); ++i) {
+      addresses.inputs[i] = first_input + dispatch.bound.inputs[i];
+    }
+    addresses.plan = first_input + dispatch.bound.plan;
+    addresses.output = {outputs.buffer, outputs.offset + dispatch.bound.output};
+    RecordDispatch(list, dispatch, layout.kernel, addresses, memory);
+  }
 }
 
 // The buffers of results of a sequence, and how each was used last.
@@ -171,19 +189,10 @@ class ResultBuffers {
 void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                  ID3D12PipelineState& pipeline, const BatchLayout& layout,
                  SubmissionMemory& memory) {
-  RecordInputs(list, root_signature, memory);
-  list.SetPipelineState(&pipeline);
+  RecordInputs(list, memory);
   ID3D12Resource* const outputs = memory.outputs[0]->Get();
-  const D3D12_GPU_VIRTUAL_ADDRESS first_input = memory.inputs->Get()->GetGPUVirtualAddress();
-  for (const Dispatch& dispatch : layout.dispatches) {
-    Addresses addresses;
-    for (size_t i = 0; i < addresses.inputs.size(); ++i) {
-      addresses.inputs[i] = first_input + dispatch.bound.inputs[i];
-    }
-    addresses.plan = first_input + dispatch.bound.plan;
-    addresses.output = {outputs, dispatch.bound.output};
-    RecordDispatch(list, dispatch, layout.kernel, addresses, memory);
-  }
+  RecordDispatches(list, root_signature, pipeline, layout, {memory.inputs->Get(), 0}, {outputs, 0},
+                   memory);
   Transition(list, outputs, D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
              D3D12_RESOURCE_STATE_COPY_SOURCE);
   for (const ByteRange& range : memory.readbacks) {
@@ -195,10 +204,21 @@ void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_sign
   }
 }
 
+void RecordDirectBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
+                       ID3D12PipelineState& pipeline, const BatchLayout& layout,
+                       SubmissionMemory& memory) {
+  RecordDispatches(list, root_signature, pipeline, layout,
+                   {memory.upload.buffer(), memory.upload.offset()},
+                   {memory.readback.buffer(), memory.readback.offset()}, memory);
+  Transition(list, memory.readback.buffer(), D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
+             D3D12_RESOURCE_STATE_COPY_DEST);
+}
+
 void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                     const std::vector<Pipeline>& pipelines, const SequenceLayout& layout,
                     SubmissionMemory& memory) {
-  RecordInputs(list, root_signature, memory);
+  RecordInputs(list, memory);
+  list.SetComputeRootSignature(&root_signature);
   const D3D12_GPU_VIRTUAL_ADDRESS first_input = memory.inputs->Get()->GetGPUVirtualAddress();
   ResultBuffers results(list, memory);
   for (size_t s = 0; s < layout.steps.size(); ++s) {

@@ -34,6 +34,7 @@ struct SubmissionMemory {
   // To be read only once `stamp` has arrived in it; before, it may hold somebody else's results.
   StagingRing::Lease readback = {};
   SubmissionStamp stamp = {};
+  // Of a batch whose kernels work on `upload` and `readback`: none, and no outputs.
   BufferPool<Buffer>::Lease inputs = {};
   // One for a batch; for a sequence one per buffer of results.
   std::vector<BufferPool<Buffer>::Lease> outputs = {};
@@ -48,6 +49,12 @@ struct SubmissionMemory {
 void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                  ID3D12PipelineState& pipeline, const BatchLayout& layout,
                  SubmissionMemory& memory);
+
+// The dispatches alone, each in its pieces: kernels read the memory that the host has filled, and
+// write to the memory that it reads. For kernels that read and write each byte once.
+void RecordDirectBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
+                       ID3D12PipelineState& pipeline, const BatchLayout& layout,
+                       SubmissionMemory& memory);
 
 // Uploads, a dispatch per step in its pieces, one readback of each output. `pipelines`: one per
 // step.

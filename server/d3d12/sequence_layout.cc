@@ -158,11 +158,12 @@ absl::StatusOr<SequenceLayout> LayOut(const SequenceInvocation& sequence,
   return Builder(sequence, std::min(max_buffer_bytes, kMaxKernelBytes)).Build();
 }
 
-void WriteInputs(const SequenceLayout& layout, const SequenceCall& call, std::byte* to) {
+void WriteInputs(const SequenceLayout& layout, const SequenceCall& call, std::byte* to,
+                 HostCopies& copies) {
   const SequenceInvocation& sequence = *call.sequence;
   for (size_t i = 0; i < layout.inputs.size(); ++i) {
     if (call.inputs[i].is_absent()) continue;
-    call.inputs[i].CopyTo(to + layout.inputs[i], sequence.input_bytes[i]);
+    AddCopies(call.inputs[i], sequence.input_bytes[i], to + layout.inputs[i], copies);
   }
   for (uint32_t s = 0; s < layout.steps.size(); ++s) {
     const StepLayout& step = layout.steps[s];
@@ -173,10 +174,12 @@ void WriteInputs(const SequenceLayout& layout, const SequenceCall& call, std::by
   }
 }
 
-void WriteResults(const SequenceLayout& layout, const SequenceCall& call, const std::byte* from) {
+void WriteResults(const SequenceLayout& layout, const SequenceCall& call, const std::byte* from,
+                  HostCopies& copies) {
   for (size_t i = 0; i < layout.outputs.size(); ++i) {
     const SequenceOutputPlace& output = layout.outputs[i];
-    WriteResult(output.place, {&call.sequence->call(output.step), {}, call.outputs[i]}, from);
+    WriteResult(output.place, {&call.sequence->call(output.step), {}, call.outputs[i]}, from,
+                copies);
   }
 }
 

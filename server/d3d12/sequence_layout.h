@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/sequence.h"
 #include "server/d3d12/dispatch.h"
+#include "server/d3d12/host_copy.h"
 #include "server/device/compute_device.h"
 
 namespace opserve::d3d12 {
@@ -74,12 +75,15 @@ struct SequenceLayout {
 absl::StatusOr<SequenceLayout> LayOut(const SequenceInvocation& sequence,
                                       uint64_t max_buffer_bytes);
 
-// Writes inputs, but those that are absent, and plans to their places in `to`, the buffer of
-// inputs.
-void WriteInputs(const SequenceLayout& layout, const SequenceCall& call, std::byte* to);
+// Writes plans to their places in `to`, the buffer of inputs, and adds inputs, but those that are
+// absent, to `copies`.
+void WriteInputs(const SequenceLayout& layout, const SequenceCall& call, std::byte* to,
+                 HostCopies& copies);
 
-// Writes the outputs from their places in `from`, what was read back, to the call's own outputs.
-void WriteResults(const SequenceLayout& layout, const SequenceCall& call, const std::byte* from);
+// Writes the outputs from their places in `from`, what was read back, to the call's own outputs, or
+// adds them to `copies`.
+void WriteResults(const SequenceLayout& layout, const SequenceCall& call, const std::byte* from,
+                  HostCopies& copies);
 
 }  // namespace opserve::d3d12
 

@@ -19,7 +19,7 @@ namespace opserve::d3d12 {
 namespace {
 
 // How often the thread that is to free a lost device looks whether it is removed.
-constexpr std::chrono::milliseconds kLookInterval{50};
+constexpr std::chrono::milliseconds kRemovalLookInterval{50};
 
 // Devices are singletons: while anybody holds a reference to a removed one, D3D12CreateDevice fails
 // for its adapter. So all of it is released, which needs it to be removed.
@@ -78,7 +78,7 @@ bool SystemImpl::WaitUntilIdle(ID3D12Device& device) const {
                             reinterpret_cast<void**>(removable.GetAddressOf())) >= 0) {
     removable->RemoveDevice();
   }
-  while (!is_removed()) std::this_thread::sleep_for(kLookInterval);
+  while (!is_removed()) std::this_thread::sleep_for(kRemovalLookInterval);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/hlsl/blobs.h"
+#include "server/d3d12/host_copy.h"
 #include "server/d3d12/runtime/hresult.h"
 
 namespace opserve::bench {
@@ -53,9 +54,17 @@ absl::Status BoundCall::MakeMemory() {
   return absl::OkStatus();
 }
 
-void BoundCall::FillRing() { d3d12::WriteInputs(layout_, 0, device_call_, up_.data()); }
+void BoundCall::FillRing() {
+  d3d12::HostCopies copies;
+  d3d12::WriteInputs(layout_, 0, device_call_, up_.data(), copies);
+  d3d12::CopyAll(copies);
+}
 
-void BoundCall::EmptyRing() { d3d12::WriteResult(layout_.places[0], device_call_, down_.data()); }
+void BoundCall::EmptyRing() {
+  d3d12::HostCopies copies;
+  d3d12::WriteResult(layout_.places[0], device_call_, down_.data(), copies);
+  d3d12::CopyAll(copies);
+}
 
 void BoundCall::RecordUpload(ID3D12GraphicsCommandList& list) const {
   list.CopyBufferRegion(inputs_.Get(), 0, up_.buffer(), up_.offset(), layout_.input_buffer_bytes);

@@ -1,10 +1,12 @@
-// Section "transfers": up, down, and both at once.
+// Section "transfers": up, down, and both at once; and a large call each way that there is.
 
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "server/d3d12/d3d12_device.h"
 #include "server/d3d12/runtime/hresult.h"
+#include "server/d3d12/transfer_way.h"
 #include "tests/bench/d3d12/bench_cases.h"
 #include "tests/bench/d3d12/repeated_work.h"
 #include "tests/bench/d3d12/sections.h"
@@ -106,6 +108,38 @@ absl::Status MeasureTransfersOf(BenchContext& context, DeviceMeter& meter, uint6
   return absl::OkStatus();
 }
 
+// A large call, the same on two devices, of which one copies and the other one does not.
+absl::Status MeasureWays(BenchContext& context, SectionResult& result) {
+  const uint64_t bytes = context.Sized(256, 32, 16) * kMiB;
+  const auto invocation = CallOfBytes(kOneBenchCase, bytes);
+  CallBuffers buffers(*invocation, Values::kUsual);
+  const DeviceCall call = CallWith(*invocation, buffers);
+  const auto copies = context.MakeDevice({.transfers = d3d12::TransferWay::kCopies});
+  if (!copies.ok()) return copies.status();
+  const auto direct = context.MakeDevice({.transfers = d3d12::TransferWay::kDirect});
+  if (!direct.ok()) return direct.status();
+  absl::Status status;
+  const auto run_on = [&](d3d12::D3D12Device& device) {
+    return [&](int) { status.Update(device.Run({&call, 1})); };
+  };
+  const Buffer from(bytes);
+  Buffer to(bytes);
+  const std::vector<double> seconds =
+      context.Seconds({{run_on(**copies)}, {run_on(**direct)}, {[&](int) {
+                         std::memcpy(to.data(), from.data(), bytes);
+                       }}});
+  OPSERVE_RETURN_IF_ERROR(status);
+  const std::optional<PciLink> link = context.Link();
+  const bool has_link = link.has_value() && link->bytes_per_second > 0;
+  const double bus = has_link ? static_cast<double>(bytes) / link->bytes_per_second : seconds[2];
+  const std::string bus_name = has_link ? "PCIe link" : "memcpy";
+  result.rows.push_back(
+      RateRow("call by copies, each way", bytes, bytes, seconds[0], bus, bus_name));
+  result.rows.push_back(
+      RateRow("call directly, each way", bytes, bytes, seconds[1], bus, bus_name));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status MeasureTransfers(BenchContext& context, SectionResult& result) {
@@ -117,7 +151,7 @@ absl::Status MeasureTransfers(BenchContext& context, SectionResult& result) {
   for (const uint64_t bytes : {kMiB, context.Sized(64, 8, 2) * kMiB}) {
     OPSERVE_RETURN_IF_ERROR(MeasureTransfersOf(context, **meter, bytes, result));
   }
-  return absl::OkStatus();
+  return MeasureWays(context, result);
 }
 
 }  // namespace opserve::bench

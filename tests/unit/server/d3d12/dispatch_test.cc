@@ -21,6 +21,7 @@
 
 #include "kernels/hlsl/kernel_key.h"
 #include "server/d3d12/dispatch_pieces.h"
+#include "server/d3d12/host_copy.h"
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/dispatch_model.h"
 
@@ -225,7 +226,11 @@ TEST(DispatchTest, CallsHavePlacesOfTheirOwn) {
   const auto layout = LayOut(calls, kNoLimit);
   ASSERT_TRUE(layout.ok());
   std::vector<std::byte> upload(layout->input_buffer_bytes);
-  for (size_t k = 0; k < calls.size(); ++k) WriteInputs(*layout, k, calls[k], upload.data());
+  HostCopies copies;
+  for (size_t k = 0; k < calls.size(); ++k) {
+    WriteInputs(*layout, k, calls[k], upload.data(), copies);
+  }
+  CopyAll(std::exchange(copies, {}));
 
   // Two elements per block: each call begins with a whole word of conditions.
   const uint8_t* condition = reinterpret_cast<const uint8_t*>(upload.data());
@@ -235,8 +240,9 @@ TEST(DispatchTest, CallsHavePlacesOfTheirOwn) {
       reinterpret_cast<const uint64_t*>(upload.data() + layout->dispatches[0].bound.inputs[2]);
   EXPECT_THAT(std::span(number, 10), ElementsAre(0, 1, 2, 0, 10, 0, 0, 0, 20, 21));
   for (size_t k = 0; k < calls.size(); ++k) {
-    WriteResult(layout->places[k], calls[k], reinterpret_cast<const std::byte*>(number));
+    WriteResult(layout->places[k], calls[k], reinterpret_cast<const std::byte*>(number), copies);
   }
+  CopyAll(copies);
   EXPECT_EQ(outputs, numbers);
 }
 
@@ -292,8 +298,10 @@ TEST(DispatchTest, InterleavedOutputsArePutInPlaceByTheHost) {
   EXPECT_EQ(place.result_bytes, 24u);
   const uint32_t device[6] = {1, 2, 3, 4, 5, 6};
   std::vector<uint32_t> output(call->output_bytes / 4, 99);
+  HostCopies copies;
   WriteResult(place, {call.get(), {}, reinterpret_cast<std::byte*>(output.data())},
-              reinterpret_cast<const std::byte*>(device));
+              reinterpret_cast<const std::byte*>(device), copies);
+  EXPECT_TRUE(copies.empty());
   EXPECT_EQ(output, (std::vector<uint32_t>{1, 0, 2, 4, 3, 5, 0, 6}));
 }
 
