@@ -137,7 +137,7 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
       processor_runner({clock_in, logger_in, *processor, slots}, options.inline_bytes),
       is_searching(find_gpus != nullptr) {
   slots.processor().Install(processor, {});
-  const auto run = [this](Batch batch) {
+  const auto run = [this](const Batch& batch) {
     for (Job* const job : batch) processor_runner.Run(*job);
   };
   StartThreads("runner/cpu", slots.processor(), ProcessorLimits(options.cpu_workers).max_in_flight,
