@@ -34,15 +34,28 @@ changed_files() {
     done
 }
 
-# What build/lint compiles, one per line: generated sources excepted.
+# The sources of the checkout in FILE, one per line: itself, or what CMake put together in it.
+sources_of() {
+  if [[ $1 != "$PWD/build/"* ]]; then
+    printf '%s\n' "$1"
+  elif [[ -f $1 ]]; then
+    sed -n "s,^#include \"\($PWD/.*\)\"$,\1,p" "$1" | grep -vF "$PWD/build/" || true
+  fi
+}
+
+# What build/lint compiles, one per line, but for what is made of generated sources alone, or of such as are in
+# another one already.
 united_files() {
-  local file
+  local file source is_new
+  local -A seen=()
   sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build/lint/compile_commands.json | sort -u |
     while read -r file; do
-      if [[ $file != "$PWD/build/"* ]] ||
-        grep -s "^#include \"$PWD/" "$file" | grep -qv "\"$PWD/build/"; then
-        printf '%s\n' "$file"
-      fi
+      is_new=
+      while read -r source; do
+        [[ -n ${seen[$source]:-} ]] || is_new=yes
+        seen[$source]=yes
+      done < <(sources_of "$file")
+      [[ -z $is_new ]] || printf '%s\n' "$file"
     done
 }
 
