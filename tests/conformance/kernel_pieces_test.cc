@@ -14,6 +14,7 @@
 #include "kernels/tensor_bytes.h"
 #include "tests/conformance/buffers.h"
 #include "tests/conformance/call_cases.h"
+#include "tests/conformance/targets.h"
 
 namespace opserve::testing {
 namespace {
