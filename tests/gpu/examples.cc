@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <span>
+#include <string>
+#include <utility>
 
 #include "tests/gpu/test_device.h"
 
@@ -68,6 +70,15 @@ absl::Status RunBatch(ComputeDevice& device, const std::vector<Example>& example
 absl::Status RunExample(ComputeDevice& device, const Example& example) {
   const Example* const one = &example;
   return RunAndCompare(device, {&one, 1});
+}
+
+int PassesOf(std::string word, absl::FunctionRef<absl::Status()> run) {
+  FailingCall calls(std::move(word), 0);
+  calls.armed = false;
+  d3d12::ScopedFaultInjector injector(calls);
+  const absl::Status status = run();
+  EXPECT_TRUE(status.ok()) << status;
+  return calls.passes;
 }
 
 std::unique_ptr<d3d12::D3D12Device> WarmedUp(

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/d3d12/d3d12_device.h"
@@ -73,6 +74,10 @@ absl::Status RunBatch(ComputeDevice& device, const std::vector<Example>& example
 
 // The same for one.
 absl::Status RunExample(ComputeDevice& device, const Example& example);
+
+// How many of the device's calls that `word` names, as FailingCall knows them, there are while
+// `run` runs. That it fails is a failure of the test.
+int PassesOf(std::string word, absl::FunctionRef<absl::Status()> run);
 
 // `made`, once it has run something; nullptr, and a failure of the test, where it is an error or
 // cannot.

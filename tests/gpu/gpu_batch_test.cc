@@ -100,11 +100,7 @@ TEST_F(GpuBatchTest, ThreeHundredCalls) {
 
 TEST_F(GpuBatchTest, IsOneSubmission) {
   for (const auto& batch : {PackedBatch(50, 3000, 1), StridedBatch(50, 300, 2)}) {
-    FailingCall submissions("->Signal", 0);
-    submissions.armed = false;
-    d3d12::ScopedFaultInjector injector(submissions);
-    ASSERT_TRUE(RunBatch(device(), batch).ok());
-    EXPECT_EQ(submissions.passes, 1);
+    EXPECT_EQ(PassesOf("->Signal", [&] { return RunBatch(device(), batch); }), 1);
   }
 }
 

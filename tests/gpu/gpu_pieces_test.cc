@@ -49,12 +49,7 @@ class GpuPiecesTest : public GpuTest {
  protected:
   // Commands of which `device` makes the dispatch of `example`.
   static int CommandsOf(D3D12Device& device, const Example& example) {
-    FailingCall dispatches("list.Dispatch", 0);
-    dispatches.armed = false;
-    d3d12::ScopedFaultInjector injector(dispatches);
-    const absl::Status status = RunExample(device, example);
-    EXPECT_TRUE(status.ok()) << status;
-    return dispatches.passes;
+    return PassesOf("list.Dispatch", [&] { return RunExample(device, example); });
   }
 };
 

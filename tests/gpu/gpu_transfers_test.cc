@@ -83,12 +83,7 @@ class GpuTransfersTest : public GpuTest, public ::testing::WithParamInterface<Tr
   }
   // Submissions of which `device` makes the batch.
   static int SubmissionsOf(D3D12Device& device, const std::vector<Example>& batch) {
-    FailingCall submissions("ExecuteCommandLists", 0);
-    submissions.armed = false;
-    d3d12::ScopedFaultInjector injector(submissions);
-    const absl::Status status = RunBatch(device, batch);
-    EXPECT_TRUE(status.ok()) << status;
-    return submissions.passes;
+    return PassesOf("ExecuteCommandLists", [&] { return RunBatch(device, batch); });
   }
 
   static const std::vector<Example>& Large() {
@@ -259,12 +254,7 @@ INSTANTIATE_TEST_SUITE_P(BothWays, GpuTransfersTest,
 class GpuChosenTransfersTest : public GpuTest {
  protected:
   static int SubmissionsOf(D3D12Device& device, const Example& example) {
-    FailingCall submissions("ExecuteCommandLists", 0);
-    submissions.armed = false;
-    d3d12::ScopedFaultInjector injector(submissions);
-    const absl::Status status = RunExample(device, example);
-    EXPECT_TRUE(status.ok()) << status;
-    return submissions.passes;
+    return PassesOf("ExecuteCommandLists", [&] { return RunExample(device, example); });
   }
 };
 
