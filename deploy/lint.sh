@@ -6,8 +6,7 @@
 #
 # clang-tidy looks at the .cc files that differ from the branch's fork point with origin/main, and at
 # those that include a header which does, or at all of them with --all or where there is no such
-# point. Needs a configured build/release, and for all files build/lint, where CMake puts up to 16
-# files of a library into one, so that the headers which they share are read once.
+# point. Needs a configured build/lint.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -27,36 +26,7 @@ changed_files() {
   [[ -n $changed ]] || return
   { grep '\.cc$' <<<"$changed" || true
     grep '\.h$' <<<"$changed" | sed 's,^client/include/,,; s,.*,#include "&",' |
-      git grep -l --untracked -F -f - -- '*.cc' || true; } | sort -u |
-    while read -r file; do
-      # Only what the release build compiles has a command line that clang-tidy can use.
-      if grep -q "/$file\"" build/release/compile_commands.json; then printf '%s\n' "$file"; fi
-    done
-}
-
-# The sources of the checkout in FILE, one per line: itself, or what CMake put together in it.
-sources_of() {
-  if [[ $1 != "$PWD/build/"* ]]; then
-    printf '%s\n' "$1"
-  elif [[ -f $1 ]]; then
-    sed -n "s,^#include \"\($PWD/.*\)\"$,\1,p" "$1" | grep -vF "$PWD/build/" || true
-  fi
-}
-
-# What build/lint compiles, one per line, but for what is made of generated sources alone, or of such as are in
-# another one already.
-united_files() {
-  local file source is_new
-  local -A seen=()
-  sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build/lint/compile_commands.json | sort -u |
-    while read -r file; do
-      is_new=
-      while read -r source; do
-        [[ -n ${seen[$source]:-} ]] || is_new=yes
-        seen[$source]=yes
-      done < <(sources_of "$file")
-      [[ -z $is_new ]] || printf '%s\n' "$file"
-    done
+      git grep -l --untracked -F -f - -- '*.cc' || true; } | sort -u
 }
 
 check_format() {
@@ -86,26 +56,14 @@ check_named_files() {
 }
 
 check_tidy() {
-  local build=build/release list files options=()
-  if [[ ${1:-} == --all ]] || ! list=$(changed_files); then
-    build=build/lint
-    # That is how the files are put together.
-    options=(--checks=-bugprone-suspicious-include)
+  local list files=()
+  if [[ ${1:-} != --all ]] && list=$(changed_files); then
+    mapfile -t files < <(printf '%s' "${list:+$list$'\n'}")
+    ((${#files[@]})) || return 0
   fi
   # The generated headers must exist; nothing else needs to be compiled.
-  ninja -C "$build" proto/all tests/bench/wire/echo.pb.h >/dev/null
-  [[ $build == build/release ]] || list=$(united_files)
-  mapfile -t files < <(printf '%s' "${list:+$list$'\n'}")
-  # Kernels are the same text for every instruction set.
-  options+=(--extra-arg=-DHWY_COMPILE_ONLY_STATIC --extra-arg=-DHWY_BROKEN_EMU128=1)
-  stage "clang-tidy: ${#files[@]} files"
-  ((${#files[@]})) || return 0
-  printf '%s\0' "${files[@]}" |
-    xargs -0 -P "$jobs" -n 1 clang-tidy-14 --quiet -p "$build" \
-      "${options[@]}" --header-filter='/(client|kernels|proto|server|tests)/.*\.(h|cc)$' \
-      --extra-arg=-Wno-unknown-warning-option 2>&1 |
-    grep --line-buffered -vE '^[0-9]+ warnings? (generated|and)|^Suppressed|^Use -header-filter' ||
-    ((PIPESTATUS[1] == 0)) || failed+=(clang-tidy)
+  ninja -C build/lint proto/all tests/bench/wire/echo.pb.h >/dev/null
+  deploy/run-clang-tidy.py --jobs "$jobs" build/lint "${files[@]}" || failed+=(clang-tidy)
 }
 
 check_format
