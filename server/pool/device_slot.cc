@@ -113,18 +113,18 @@ bool DeviceSlot::SupportsAll(const JobTraits& job) const {
 }
 
 std::optional<Clock::Duration> DeviceSlot::EstimateOf(const JobTraits& job) const {
-  if (job.sequence != nullptr) return costs_.EstimateSequence(SequenceSizeOf(*job.sequence));
+  if (job.sequence != nullptr) return costs_.EstimateSequence(job.sequence->size);
   return costs_.EstimateLike(job.lane, job.bytes);
 }
 
 std::optional<Clock::Duration> DeviceSlot::KnownTimeOf(const JobTraits& job, uint64_t bytes) const {
-  if (job.sequence != nullptr) return costs_.EstimateSequence(SequenceSizeOf(*job.sequence));
+  if (job.sequence != nullptr) return costs_.EstimateSequence(job.sequence->size);
   return costs_.Estimate(job.lane, bytes);
 }
 
 void DeviceSlot::LearnTimeOf(const JobTraits& job, uint64_t bytes, Clock::Duration took) {
   if (job.sequence != nullptr) {
-    costs_.ObserveSequence(SequenceSizeOf(*job.sequence), took);
+    costs_.ObserveSequence(job.sequence->size, took);
   } else {
     costs_.Observe(job.lane, bytes, took);
   }
