@@ -10,7 +10,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/mutex.h"
-#include "server/base/named_thread.h"
+#include "proto/base/named_thread.h"
 #include "server/pool/batch_runner.h"
 #include "server/pool/device_keeper.h"
 #include "server/pool/device_slot.h"
