@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "kernels/op_rows.h"
+#include "proto/base/edit_distance.h"
 
 namespace opserve {
 namespace {
@@ -123,19 +123,6 @@ constexpr auto kByName = [] {
   return rows;
 }();
 
-int EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = std::exchange(row[0], static_cast<int>(i));
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const int substitution = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substitution}));
-    }
-  }
-  return row[b.size()];
-}
-
 // A name without the prefix that its whole family shares.
 absl::string_view StemOf(absl::string_view name) {
   for (absl::string_view family : {"ELEMENT_WISE_", "ACTIVATION_"}) {
@@ -164,13 +151,13 @@ std::vector<absl::string_view> NearestOperators(absl::string_view name) {
   const std::string upper = absl::AsciiStrToUpper(name);
   const absl::string_view typed = StemOf(upper);
 
-  std::vector<std::pair<int, absl::string_view>> near;
+  std::vector<std::pair<size_t, absl::string_view>> near;
   for (const OpTraits& op : kRows) {
     const bool is_part = typed.size() >= 2 && absl::StrContains(op.name, typed);
     // The full name counts too: the typing mistake may be in the prefix.
-    const int distance =
+    const size_t distance =
         is_part ? 0 : std::min(EditDistance(typed, StemOf(op.name)), EditDistance(upper, op.name));
-    if (distance * 2 <= static_cast<int>(typed.size())) near.emplace_back(distance, op.name);
+    if (distance * 2 <= typed.size()) near.emplace_back(distance, op.name);
   }
   std::sort(near.begin(), near.end());
   std::vector<absl::string_view> names;

@@ -7,6 +7,7 @@
 #define OPSERVE_KERNELS_SEQUENCE_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -75,6 +76,14 @@ struct SequencePlan {
   uint64_t workspace_bytes = 0;
 };
 
+// How large a sequence is: bytes that come and go at its ends, the number of its steps, and the
+// bytes of the inputs and the output of all of them.
+struct SequenceSize {
+  uint64_t edge_bytes = 0;
+  size_t steps = 0;
+  uint64_t step_bytes = 0;
+};
+
 struct SequenceInvocation {
   // Bytes of each input: what its descriptor needs.
   std::vector<uint64_t> input_bytes;
@@ -86,6 +95,8 @@ struct SequenceInvocation {
   // Bytes of all inputs and results: how much work it is. Sums that exceed 64 bits are the highest
   // number.
   uint64_t total_bytes = 0;
+  // What it is expected to cost goes by this.
+  SequenceSize size;
   // Whether the result may depend on the bits of a NaN that a step computed: kernels/nan_bits.h.
   bool shows_nan_bits = false;
   // Bytes of inputs, outputs and workspace: how much memory it takes on the processor.

@@ -312,11 +312,25 @@ class SequenceValidation {
     for (const SequenceStep& step : sequence->steps) {
       sequence->total_bytes = SaturatingAdd(sequence->total_bytes, step.call->output_bytes);
     }
+    sequence->size = CostSizeOf(*sequence);
     sequence->held_bytes = SaturatingAdd(inputs, sequence->plan.workspace_bytes);
     for (size_t i = 0; i < sequence->outputs.size(); ++i) {
       sequence->held_bytes = SaturatingAdd(sequence->held_bytes, sequence->output_bytes(i));
     }
     return sequence;
+  }
+
+  static SequenceSize CostSizeOf(const SequenceInvocation& sequence) {
+    SequenceSize size = {.steps = sequence.steps.size()};
+    for (const uint64_t bytes : sequence.input_bytes) size.edge_bytes += bytes;
+    for (size_t i = 0; i < sequence.outputs.size(); ++i) {
+      size.edge_bytes += sequence.output_bytes(i);
+    }
+    for (const SequenceStep& step : sequence.steps) {
+      size.step_bytes += step.call->output_bytes;
+      for (const uint64_t bytes : step.call->input_bytes) size.step_bytes += bytes;
+    }
+    return size;
   }
 
   const SequenceRequest& request_;

@@ -70,9 +70,10 @@ RetryState ClientImpl::StartRetries(const CallOptions& options, bool is_idempote
                     is_idempotent);
 }
 
-std::optional<absl::Duration> ClientImpl::OnFailure(RetryState& retries,
-                                                    const absl::Status& status) {
-  return retries.OnFailure(status, clock_->Now(), Random());
+std::optional<absl::Duration> ClientImpl::OnFailure(RetryState& retries, absl::Status& status) {
+  const std::optional<absl::Duration> wait = retries.OnFailure(status, clock_->Now(), Random());
+  if (!wait) retries.AddOtherHosts(status);
+  return wait;
 }
 
 Answer ClientImpl::Invoke(const char* method, const OutgoingMessage& request, RetryState& retries) {

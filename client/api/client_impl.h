@@ -135,8 +135,9 @@ class ClientImpl {
     Answer answer = {};
   };
 
-  // Time to wait after a failed attempt, or nullopt where the failure is final.
-  std::optional<absl::Duration> OnFailure(RetryState& retries, const absl::Status& status);
+  // Time to wait after a failed attempt, or nullopt where the failure is final; then `status` also
+  // has what other hosts said.
+  std::optional<absl::Duration> OnFailure(RetryState& retries, absl::Status& status);
   static absl::StatusOr<ServerInfo> ReadServerInfo(const Answer& answer);
   uint64_t LearnMaxPayload(const ServerLimits& limits);
 

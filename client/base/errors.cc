@@ -4,6 +4,8 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/types/optional.h"
 #include "client/base/status_details.h"
 #include "opserve/rpc/status.pb.h"
@@ -16,6 +18,8 @@ constexpr char kClientDomain[] = "opserve.client";
 
 // The payload with the address of a host.
 constexpr char kErrorHostUrl[] = "opserve.client/host";
+// The payload with what other hosts said, a line each.
+constexpr char kOtherHostsUrl[] = "opserve.client/other-hosts";
 
 // Decodes the payload that holds `Message`, if there is one.
 template <class Message>
@@ -48,6 +52,11 @@ std::string GetErrorHost(const absl::Status& status) {
   return std::string(status.GetPayload(kErrorHostUrl).value_or(absl::Cord()));
 }
 
+std::vector<std::string> GetOtherHosts(const absl::Status& status) {
+  const std::string lines(status.GetPayload(kOtherHostsUrl).value_or(absl::Cord()));
+  return absl::StrSplit(lines, '\n', absl::SkipEmpty());
+}
+
 std::optional<absl::Duration> GetRetryDelay(const absl::Status& status) {
   const auto info = Decode<rpc::RetryInfo>(status, client_internal::kRetryInfoUrl);
   if (!info) return std::nullopt;
@@ -77,6 +86,9 @@ std::string Describe(const absl::Status& status) {
   }
   const std::string host = GetErrorHost(status);
   if (!host.empty()) absl::StrAppend(&text, "\n  said by: ", host);
+  for (const std::string& other : GetOtherHosts(status)) {
+    absl::StrAppend(&text, "\n  other host: ", other);
+  }
   if (const std::optional<absl::Duration> delay = GetRetryDelay(status)) {
     absl::StrAppend(&text, "\n  try again in ", absl::FormatDuration(*delay));
   }
@@ -87,6 +99,10 @@ namespace client_internal {
 
 void SetErrorHost(absl::Status& status, absl::string_view host) {
   status.SetPayload(kErrorHostUrl, absl::Cord(host));
+}
+
+void SetOtherHosts(absl::Status& status, const std::vector<std::string>& others) {
+  status.SetPayload(kOtherHostsUrl, absl::Cord(absl::StrJoin(others, "\n")));
 }
 
 std::string GetErrorFact(const absl::Status& status, absl::string_view name) {

@@ -7,6 +7,7 @@
 #define OPSERVE_CLIENT_BASE_STATUS_DETAILS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -24,6 +25,9 @@ absl::Status MakeStatus(int code, absl::string_view message, absl::string_view d
 
 // Adds the address of the host that an error is of, for GetErrorHost.
 void SetErrorHost(absl::Status& status, absl::string_view host);
+
+// Adds what other hosts said of the call, for GetOtherHosts. Nothing in it has line ends.
+void SetOtherHosts(absl::Status& status, const std::vector<std::string>& others);
 
 // The fact `name` of the error's cause, as ErrorInfo has it; empty where there is none.
 std::string GetErrorFact(const absl::Status& status, absl::string_view name);

@@ -112,6 +112,7 @@ void Hosts::Judge(const absl::Status& failure, absl::string_view name, Route& ro
   route.next = NextHost::kSame;
   if (name.empty()) {
     route.failed.push_back(route.host);
+    if (has_several_ && listed_ == 1) route.next = NextHost::kNamed;
     for (size_t i = 0; i < listed_; ++i) {
       if (Contains(route.failed, i) || StateOf(i) == HostState::kFailed) continue;
       route.next = NextHost::kOther;

@@ -7,6 +7,8 @@
 #define OPSERVE_CLIENT_RPC_RETRY_H_
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -28,15 +30,20 @@ class RetryState {
 
   // Tells how an attempt failed, whose route has been judged. Returns the time to wait before the
   // next one, or nullopt if there is to be none: the error is final, the attempts are used up, or
-  // the deadline comes first. Another host need not be waited for. `random` is uniform in [0, 1).
+  // the deadline comes first. Another host need not be waited for, and is also asked where the one
+  // that failed lacks what the call needs. `random` is uniform in [0, 1).
   std::optional<absl::Duration> OnFailure(const absl::Status& status, absl::Time now,
                                           double random);
+
+  // Adds to the error that the call ends with what other hosts said of it, where that differs.
+  void AddOtherHosts(absl::Status& status) const;
 
   // Begins a further call under the same deadline. `may_run_twice`: whether that one may, where the
   // calls may at all.
   void StartOver(bool may_run_twice = true) {
     attempts_ = 1;
     route_ = {};
+    said_.clear();
     may_run_twice_ = is_idempotent_ && may_run_twice;
   }
 
@@ -50,12 +57,22 @@ class RetryState {
   absl::Duration TimeLeft(absl::Time now) const;
 
  private:
+  // What a host said of the call.
+  struct Said {
+    std::string host;
+    std::string what;
+  };
+  static Said SaidBy(const absl::Status& status);
+  // Whether another host may do what the one of the failed attempt cannot.
+  bool MayGoElsewhere(const absl::Status& status) const;
+
   RetryPolicy policy_;
   absl::Time deadline_;
   bool is_idempotent_;
   bool may_run_twice_;  // the call of now
   int attempts_ = 1;
   Route route_;
+  std::vector<Said> said_;  // by the hosts that failed, where there are several
 };
 
 }  // namespace opserve::client_internal

@@ -14,6 +14,7 @@ namespace opserve::client_internal {
 // Where the next attempt would go.
 enum class NextHost : uint8_t {
   kSame,      // to where all have been
+  kNamed,     // to a host of the one name of the target: gRPC chooses, usually the next
   kOther,     // to a host that this call has not met
   kRightOne,  // to the host that the last answer said it belongs to; nothing has run
 };

@@ -21,4 +21,15 @@
 #endif
 // clang-format on
 
+namespace opserve {
+
+// What the system's functions take.
+#ifdef _WIN32
+using SystemSocket = SOCKET;
+#else
+using SystemSocket = int;
+#endif
+
+}  // namespace opserve
+
 #endif  // OPSERVE_PROTO_BASE_SYSTEM_SOCKETS_H_

@@ -40,9 +40,10 @@ absl::StatusOr<Caller> AccessControl::Identify(const CallProof& proof,
   }
   ValidToken token;
   absl::StatusOr<Caller> caller = IdentifyWith(proof, token);
-  if (caller.ok()) {
-    known = std::make_shared<const KnownCaller>(proof, *caller, version, token.expires);
-  }
+  if (!caller.ok()) return caller;
+  known = KnownCaller::Keeps(proof)
+              ? std::make_shared<const KnownCaller>(proof, *caller, version, token.expires)
+              : nullptr;
   return caller;
 }
 

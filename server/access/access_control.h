@@ -53,7 +53,8 @@ class AccessControl {
   absl::StatusOr<Caller> Identify(const CallProof& proof) const;
 
   // The same for who is known by a token without a certificate. `known`: what this made of the last
-  // such call on the connection, or nullptr; set to another where the caller is not the one in it.
+  // such call on the connection, or nullptr; set to another where the caller is not the one in it,
+  // and to nullptr where too much would have to be kept of him.
   absl::StatusOr<Caller> Identify(const CallProof& proof,
                                   std::shared_ptr<const KnownCaller>& known) const;
 

@@ -7,6 +7,7 @@
 
 #include <openssl/crypto.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -22,6 +23,12 @@ namespace opserve {
 // (server/edge/connection_peer.h), whose other end is always the same. Immutable.
 class KnownCaller final : public ConnectionNote {
  public:
+  // Bounds what a connection keeps: more than a token that the server makes takes. Others that are
+  // on its list may be longer, and are looked up with each call.
+  static constexpr size_t kMostKeptBytes = 256;
+  // Whether what `proof`, which is clear, shows may be kept. The name is bounded anyway.
+  static bool Keeps(const CallProof& proof) { return proof.authorization.size() <= kMostKeptBytes; }
+
   // `version`: of the files by which he was known. `expires`: of his token.
   KnownCaller(const CallProof& proof, Caller caller, uint64_t version, absl::Time expires)
       : authorization_(proof.authorization),

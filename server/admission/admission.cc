@@ -56,7 +56,7 @@ absl::StatusOr<Admission::Permit> Admission::Admit(absl::string_view client, uin
       !status.ok()) {
     return status;
   }
-  Share& share = found == shares_.end() ? ShareOf(client) : found->second;
+  Share& share = found == shares_.end() ? AddShare(client) : found->second;
   if (own.has_rates()) {
     if (absl::Status status = Charge(share, bytes, own); !status.ok()) return status;
   }
@@ -97,7 +97,10 @@ Admission::Rate::Rate(const ShareLimits& own)
 
 Admission::Share& Admission::ShareOf(absl::string_view client) {
   const auto found = shares_.find(client);
-  if (found != shares_.end()) return found->second;
+  return found == shares_.end() ? AddShare(client) : found->second;
+}
+
+Admission::Share& Admission::AddShare(absl::string_view client) {
   if (shares_.size() >= most_shares_) {
     absl::erase_if(shares_, [now = clock_.Now()](auto& share) {
       return share.second.usage.requests == 0 && share.second.rate->is_full(now);

@@ -187,6 +187,8 @@ class Admission {
                                 Clock::TimePoint now);
   // The share of a client, which is there from now on.
   Share& ShareOf(absl::string_view client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // That of a client who has none.
+  Share& AddShare(absl::string_view client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The rate of a client, which begins with `own` where nothing is missing.
   static Rate& RateOf(Share& share, const ShareLimits& own);
   void Release(Share& share, uint64_t bytes);

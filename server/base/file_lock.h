@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "server/base/exclusive_file.h"
 
 namespace opserve {
 
@@ -22,15 +23,11 @@ class FileLock {
   // system; both name the file. Any thread.
   static absl::StatusOr<FileLock> Take(const std::string& path, std::chrono::milliseconds limit);
 
-  FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileLock& operator=(FileLock&&) = delete;
-  // Gives it back; the system does so for a program that was killed.
-  ~FileLock();
-
  private:
-  explicit FileLock(int fd) : fd_(fd) {}
+  explicit FileLock(ExclusiveFile file) : file_(std::move(file)) {}
 
-  int fd_;
+  // Given back with it.
+  ExclusiveFile file_;
 };
 
 }  // namespace opserve

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "proto/base/mutex.h"
-#include "server/base/named_thread.h"
+#include "proto/base/named_thread.h"
 
 namespace opserve {
 

@@ -13,8 +13,8 @@
 
 #include "absl/strings/string_view.h"
 #include "proto/base/mutex.h"
+#include "proto/base/named_thread.h"
 #include "server/base/fair_queue.h"
-#include "server/base/named_thread.h"
 
 namespace opserve {
 

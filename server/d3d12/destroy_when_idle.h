@@ -11,10 +11,7 @@
 #include <thread>
 #include <utility>
 
-#ifdef __linux__
-#include <pthread.h>
-#endif
-
+#include "proto/base/named_thread.h"
 #include "server/d3d12/intended_leak.h"
 #include "server/d3d12/runtime/event.h"
 
@@ -29,9 +26,6 @@ void DestroyWhenIdle(std::unique_ptr<T> object, WaitUntilIdle wait_until_idle,
                      std::chrono::nanoseconds patience) {
   const auto is_done = std::make_shared<Event>();
   const auto destroy = [raw = object.get(), wait = std::move(wait_until_idle), is_done] {
-#ifdef __linux__
-    pthread_setname_np(pthread_self(), "lost-device");
-#endif
     std::unique_ptr<T> held(raw);
     if (wait(*held)) {
       held = nullptr;
@@ -41,7 +35,7 @@ void DestroyWhenIdle(std::unique_ptr<T> object, WaitUntilIdle wait_until_idle,
     if (is_done->is_valid()) is_done->Set();
   };
   try {
-    std::thread(destroy).detach();
+    StartThread("lost-device", destroy).detach();
   } catch (const std::system_error&) {
     return LeakOnPurpose(std::move(object));
   }

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#ifdef __linux__
-#include <pthread.h>
-#endif
+#include "proto/base/named_thread.h"
 
 namespace opserve::d3d12 {
 namespace {
@@ -48,12 +46,7 @@ HostCopier::~HostCopier() {
 void HostCopier::StartHelpers() {
   while (helpers_.size() < helper_count_) {
     try {
-      helpers_.emplace_back([this] {
-#ifdef __linux__
-        pthread_setname_np(pthread_self(), "gpu-copy");
-#endif
-        Help();
-      });
+      helpers_.push_back(StartThread("gpu-copy", [this] { Help(); }));
     } catch (const std::system_error&) {
       return;  // the system has no thread left; those that are there do it
     }

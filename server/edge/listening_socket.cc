@@ -9,19 +9,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "server/edge/named_address.h"
 #include "server/edge/stale_socket.h"
 
 namespace opserve {
 namespace {
-
-using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
 void Set(int fd, int level, int option, int value) {
   setsockopt(fd, level, option, &value, sizeof(value));
@@ -64,48 +61,8 @@ absl::StatusOr<ListeningSockets> ListenAtFile(const ListenAddress& address,
   return listening;
 }
 
-absl::StatusOr<AddressList> Resolve(absl::string_view host, int port) {
-  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(std::string(host).c_str(), absl::StrCat(port).c_str(), &hints, &found);
-  if (error != 0) return absl::NotFoundError(gai_strerror(error));
-  return AddressList(found, freeaddrinfo);
-}
-
-in_port_t& PortIn(sockaddr* address) {
-  return address->sa_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(address)->sin6_port
-                                        : reinterpret_cast<sockaddr_in*>(address)->sin_port;
-}
-
-int PortOf(int fd) {
-  sockaddr_storage bound = {};
-  socklen_t length = sizeof(bound);
-  auto* const address = reinterpret_cast<sockaddr*>(&bound);
-  return getsockname(fd, address, &length) == 0 ? ntohs(PortIn(address)) : 0;
-}
-
-// Listens at all addresses of a list where that works; the port that the first one got is that of
-// the others.
-absl::StatusOr<ListeningSockets> ListenAtEach(const ListenAddress& address, addrinfo* list) {
-  ListeningSockets listening;
-  listening.address = address;
-  absl::Status why;
-  for (addrinfo* next = list; next != nullptr; next = next->ai_next) {
-    PortIn(next->ai_addr) = htons(static_cast<uint16_t>(listening.address.port));
-    auto fd = BindAndListen(next->ai_addr, next->ai_addrlen, [] { return absl::OkStatus(); });
-    if (!fd.ok()) {
-      if (why.ok()) why = fd.status();
-      continue;
-    }
-    listening.address.port = PortOf(fd->get());
-    listening.sockets.push_back(*std::move(fd));
-  }
-  if (listening.sockets.empty()) return why;
-  return listening;
+absl::StatusOr<UniqueFd> ListenByTcp(const addrinfo& address) {
+  return BindAndListen(address.ai_addr, address.ai_addrlen, [] { return absl::OkStatus(); });
 }
 
 bool HasIpv6() {
@@ -138,9 +95,9 @@ absl::StatusOr<ListeningSockets> ListenAt(const ListenAddress& address,
   if (address.is_unix()) return ListenAtFile(address, access);
   const bool is_any = address.host == "0.0.0.0" || address.host == "[::]";
   const absl::string_view host = !is_any ? address.host.c_str() : HasIpv6() ? "::" : "0.0.0.0";
-  auto list = Resolve(host, address.port);
-  if (!list.ok()) return list.status();
-  return ListenAtEach(address, list->get());
+  return ListenAtHost(address, host, {ListenByTcp, [](int error) {
+                                        return absl::NotFoundError(gai_strerror(error));
+                                      }});
 }
 
 }  // namespace opserve

@@ -1,19 +1,16 @@
-#include <cerrno>
-#include <memory>
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "proto/base/system_sockets.h"
 #include "server/base/system_error.h"
 #include "server/edge/listening_socket.h"
+#include "server/edge/named_address.h"
 #include "server/edge/system_sockets_use.h"
 
 namespace opserve {
 namespace {
-
-using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
 absl::Status SocketError(absl::string_view what) {
   return SystemError(static_cast<uint32_t>(WSAGetLastError()), what);
@@ -41,52 +38,9 @@ absl::StatusOr<UniqueFd> BindAndListen(const addrinfo& address) {
   return fd;
 }
 
-absl::StatusOr<AddressList> Resolve(absl::string_view host, int port) {
-  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(std::string(host).c_str(), absl::StrCat(port).c_str(), &hints, &found);
-  if (error != 0) {
-    return absl::NotFoundError(
-        SystemError(static_cast<uint32_t>(error), "there is no such host").message());
-  }
-  return AddressList(found, freeaddrinfo);
-}
-
-u_short& PortIn(sockaddr* address) {
-  return address->sa_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(address)->sin6_port
-                                        : reinterpret_cast<sockaddr_in*>(address)->sin_port;
-}
-
-int PortOf(const UniqueFd& fd) {
-  sockaddr_storage bound = {};
-  int length = sizeof(bound);
-  auto* const address = reinterpret_cast<sockaddr*>(&bound);
-  return getsockname(static_cast<SOCKET>(fd.get()), address, &length) == 0 ? ntohs(PortIn(address))
-                                                                           : 0;
-}
-
-// Listens at all addresses of a list where that works; the port that the first one got is that of
-// the others.
-absl::StatusOr<ListeningSockets> ListenAtEach(const ListenAddress& address, addrinfo* list) {
-  ListeningSockets listening;
-  listening.address = address;
-  absl::Status why;
-  for (addrinfo* next = list; next != nullptr; next = next->ai_next) {
-    PortIn(next->ai_addr) = htons(static_cast<uint16_t>(listening.address.port));
-    auto fd = BindAndListen(*next);
-    if (!fd.ok()) {
-      if (why.ok()) why = fd.status();
-      continue;
-    }
-    listening.address.port = PortOf(*fd);
-    listening.sockets.push_back(*std::move(fd));
-  }
-  if (listening.sockets.empty()) return why;
-  return listening;
+absl::Status DescribeResolverError(int error) {
+  return absl::NotFoundError(
+      SystemError(static_cast<uint32_t>(error), "there is no such host").message());
 }
 
 }  // namespace
@@ -98,17 +52,12 @@ absl::Status SetAccess(const std::string& path, const SocketFileAccess& /*access
 absl::StatusOr<ListeningSockets> ListenAt(const ListenAddress& address,
                                           const SocketFileAccess& /*access*/) {
   UseSystemSockets();
+  const TcpListener listener = {BindAndListen, DescribeResolverError};
   const bool is_any = address.host == "0.0.0.0" || address.host == "[::]";
-  if (is_any) {
-    // All addresses, also where there is no IPv6.
-    auto list = Resolve("::", address.port);
-    if (!list.ok()) return list.status();
-    auto listening = ListenAtEach(address, list->get());
-    if (listening.ok()) return listening;
-  }
-  auto list = Resolve(is_any ? "0.0.0.0" : address.host.c_str(), address.port);
-  if (!list.ok()) return list.status();
-  return ListenAtEach(address, list->get());
+  if (!is_any) return ListenAtHost(address, address.host, listener);
+  // All addresses, also where there is no IPv6.
+  auto listening = ListenAtHost(address, "::", listener);
+  return listening.ok() ? std::move(listening) : ListenAtHost(address, "0.0.0.0", listener);
 }
 
 }  // namespace opserve

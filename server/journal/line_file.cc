@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/named_thread.h"
 #include "server/base/broken_pipe.h"
-#include "server/base/named_thread.h"
 
 namespace opserve {
 namespace {

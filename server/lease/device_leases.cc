@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/named_thread.h"
+#include "proto/base/named_thread.h"
 #include "server/errors/errors.h"
 #include "server/errors/host_ids.h"
 

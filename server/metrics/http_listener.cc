@@ -13,9 +13,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "proto/base/named_thread.h"
 #include "server/base/accept_pause.h"
 #include "server/base/broken_pipe.h"
-#include "server/base/named_thread.h"
 
 namespace opserve {
 namespace {

@@ -40,17 +40,6 @@ double TimeOf(const CostLine& line, size_t runs, uint64_t bytes) {
 
 }  // namespace
 
-SequenceSize SequenceSizeOf(const SequenceInvocation& sequence) {
-  SequenceSize size = {.steps = sequence.steps.size()};
-  for (const uint64_t bytes : sequence.input_bytes) size.edge_bytes += bytes;
-  for (size_t i = 0; i < sequence.outputs.size(); ++i) size.edge_bytes += sequence.output_bytes(i);
-  for (const SequenceStep& step : sequence.steps) {
-    size.step_bytes += step.call->output_bytes;
-    for (const uint64_t bytes : step.call->input_bytes) size.step_bytes += bytes;
-  }
-  return size;
-}
-
 void CostLine::Observe(double bytes, double nanoseconds) {
   const double weight = WeightOf(bytes);
   Fade(kDecay);

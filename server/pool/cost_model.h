@@ -44,15 +44,6 @@ class CostLine {
   double per_byte_ns_ = 0;
 };
 
-// How large a sequence is: bytes that come and go at its ends, the number of its steps, and the
-// bytes of the inputs and the output of all of them.
-struct SequenceSize {
-  uint64_t edge_bytes = 0;
-  size_t steps = 0;
-  uint64_t step_bytes = 0;
-};
-SequenceSize SequenceSizeOf(const SequenceInvocation& sequence);
-
 // The costs of one device. A batch counts as one run of all its bytes. Attributes do not tell lanes
 // apart here: kernels are bound by memory, and clients must not be able to make lanes without end.
 //

@@ -7,13 +7,13 @@
 #include <thread>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "proto/base/mutex.h"
-#include "server/base/named_thread.h"
+#include "proto/base/named_thread.h"
 #include "server/pool/batch_runner.h"
 #include "server/pool/device_keeper.h"
+#include "server/pool/device_reads.h"
 #include "server/pool/device_slot.h"
+#include "server/pool/maintenance_thread.h"
 #include "server/pool/processor_runner.h"
 #include "server/pool/router.h"
 #include "server/pool/slots.h"
@@ -61,10 +61,6 @@ struct DevicePool::Impl {
   ~Impl();
 
   bool SubmitOrThrow(Job& job, absl::FunctionRef<void()> before_queued);
-  absl::Status Read(absl::string_view device, uint64_t lease, ContentId content,
-                    std::span<std::byte> to);
-  // The same for the device of a slot, which is in use by the caller.
-  absl::Status ReadFrom(DeviceSlot& slot, ContentId content, std::span<std::byte> to);
   // The device that suits a new job best.
   DeviceSlot& Choose(const JobTraits& traits);
   // `name`: of the threads, all of one device. `run` answers or passes on every job of a batch.
@@ -79,11 +75,6 @@ struct DevicePool::Impl {
   Clock::TimePoint Maintain();
   std::vector<DeviceSource> FindGpus();
   void AddGpus();
-  // The maintenance thread.
-  void MaintainUntilStopped();
-  void WakeMaintenance();
-  // Waits until `until`, a wake-up, or the end; false at the end.
-  bool WaitForMaintenance(Clock::TimePoint until);
 
   const Clock& clock;
   Logger& logger;
@@ -96,6 +87,7 @@ struct DevicePool::Impl {
   Slots slots;
   Router router;
   DeviceKeeper keeper;
+  DeviceReads reads;
   Sampler sampler;
   const BatchRunner::Parts runner_parts;
   ProcessorRunner processor_runner;
@@ -103,17 +95,13 @@ struct DevicePool::Impl {
   // Whether the GPUs are still to be found and added.
   std::atomic<bool> is_searching;
 
-  Mutex mutex;
-  CondVar changed;
-  bool woken ABSL_GUARDED_BY(mutex) = false;
-  bool stopping ABSL_GUARDED_BY(mutex) = false;
+  MaintenanceThread maintenance;
 
   // Of the thread in Maintain, and of the destructor after it.
   std::vector<std::unique_ptr<BatchRunner>> gpu_runners;
   std::vector<std::thread> gpu_threads;
 
   std::vector<std::thread> cpu_threads;
-  std::thread maintenance;
 };
 
 DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger& logger_in,
@@ -132,10 +120,12 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
           ProcessorLimits(options.cpu_workers), options.health, shared)),
       router(slots),
       keeper(slots, router, clock_in, logger_in, options.calibration_bytes, [this] { OnIdle(); }),
+      reads(router, [this] { OnIdle(); }),
       sampler(options.verify_rate),
       runner_parts{clock_in, logger_in, router, *processor, sampler},
       processor_runner({clock_in, logger_in, *processor, slots}, options.inline_bytes),
-      is_searching(find_gpus != nullptr) {
+      is_searching(find_gpus != nullptr),
+      maintenance(clock_in, [this] { return Maintain(); }) {
   slots.processor().Install(processor, {});
   const auto run = [this](const Batch& batch) {
     for (Job* const job : batch) processor_runner.Run(*job);
@@ -147,13 +137,8 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
 DevicePool::Impl::~Impl() {
   closed = true;
   keeper.Stop();
-  {
-    MutexLock lock(mutex);
-    stopping = true;
-    changed.NotifyAll();
-  }
+  maintenance.Stop();
   // From here on no GPU is added.
-  if (maintenance.joinable()) maintenance.join();
   // GPUs first: what they cannot run goes to the processor.
   for (DeviceSlot* const slot : slots.get()) {
     if (slot->is_gpu()) slot->queue().Close();
@@ -175,36 +160,6 @@ DeviceSlot& DevicePool::Impl::Choose(const JobTraits& traits) {
   return has_choice ? router.Choose(traits) : slots.processor();
 }
 
-absl::Status DevicePool::Impl::Read(absl::string_view device, uint64_t lease, ContentId content,
-                                    std::span<std::byte> to) {
-  DeviceSlot* const slot = FindGpu(device);
-  if (slot == nullptr) return absl::NotFoundError("There is no such device.");
-  // Whoever has a lease has the device as idle as he likes it.
-  if (lease != kNoLease && slot->queue().lease() == lease) return ReadFrom(*slot, content, to);
-  if (!slot->queue().BeginVisit()) return absl::UnavailableError("The device is leased.");
-  const absl::Cleanup end = [this, slot] {
-    if (slot->queue().EndVisit()) OnIdle();
-  };
-  return ReadFrom(*slot, content, to);
-}
-
-absl::Status DevicePool::Impl::ReadFrom(DeviceSlot& slot, ContentId content,
-                                        std::span<std::byte> to) {
-  const std::shared_ptr<ComputeDevice> source = slot.trusted();
-  if (source == nullptr) return absl::UnavailableError("The device is not to be trusted.");
-  // A device that hangs in a read is as busy as one that hangs in a run.
-  const uint64_t run = slot.BeginRun(Clock::Duration::zero());
-  const absl::Cleanup end_run = [&slot, run] { slot.EndRun(run); };
-  absl::Status status = source->Read(content, to);
-  // It may have been found wrong meanwhile.
-  if (status.ok() && !slot.Serves(*source)) {
-    return absl::UnavailableError("The device is not to be trusted any more.");
-  }
-  if (status.ok()) slot.NoteTransfers(*source);
-  if (absl::IsUnavailable(status) && slot.OnFailure(*source, status)) router.Evacuate(slot);
-  return status;
-}
-
 void DevicePool::Impl::StartThreads(absl::string_view name, DeviceSlot& slot, int count,
                                     const std::function<void(Batch)>& run,
                                     std::vector<std::thread>& threads) {
@@ -224,7 +179,7 @@ void DevicePool::Impl::RunBatches(BatchQueue& queue, const std::function<void(Ba
 }
 
 void DevicePool::Impl::OnChange(const DeviceHealth& health) {
-  if (health.next_attempt() != Clock::kNever) WakeMaintenance();
+  if (health.next_attempt() != Clock::kNever) maintenance.Wake();
   if (on_change) on_change();
 }
 
@@ -237,12 +192,6 @@ DeviceSlot* DevicePool::Impl::FindGpu(absl::string_view name) const {
     if (slot->is_gpu() && slot->profile().name == name) return slot;
   }
   return nullptr;
-}
-
-void DevicePool::Impl::WakeMaintenance() {
-  MutexLock lock(mutex);
-  woken = true;
-  changed.NotifyAll();
 }
 
 Clock::TimePoint DevicePool::Impl::Maintain() {
@@ -279,26 +228,6 @@ void DevicePool::Impl::AddGpus() {
   slots.AddGpus(std::move(gpus));
 }
 
-void DevicePool::Impl::MaintainUntilStopped() {
-  while (WaitForMaintenance(Maintain())) {
-  }
-}
-
-bool DevicePool::Impl::WaitForMaintenance(Clock::TimePoint until) {
-  MutexLock lock(mutex);
-  while (!stopping && !woken) {
-    const Clock::Duration wait = until - clock.Now();
-    if (wait <= Clock::Duration::zero()) break;
-    if (until == Clock::kNever) {
-      changed.Wait(mutex);
-    } else {
-      changed.WaitFor(mutex, wait);
-    }
-  }
-  woken = false;
-  return !stopping;
-}
-
 DevicePool::DevicePool(const PoolOptions& options, const Clock& clock, Logger& logger,
                        std::shared_ptr<ComputeDevice> cpu, GpuFinder find_gpus,
                        std::function<void()> on_change)
@@ -327,9 +256,7 @@ bool DevicePool::Cancel(Job& job) {
 void DevicePool::Close() { impl_->closed = true; }
 
 void DevicePool::StartMaintenance() {
-  if (!has_gpus()) return;
-  impl_->maintenance =
-      StartThread("maintenance", [impl = impl_.get()] { impl->MaintainUntilStopped(); });
+  if (has_gpus()) impl_->maintenance.Start();
 }
 
 bool DevicePool::has_gpus() const { return impl_->is_searching || impl_->slots.has_gpus(); }
@@ -398,7 +325,9 @@ void DevicePool::ResumeDevice(absl::string_view device) {
 
 absl::Status DevicePool::Read(absl::string_view device, uint64_t lease, ContentId content,
                               std::span<std::byte> to) {
-  return impl_->Read(device, lease, content, to);
+  DeviceSlot* const slot = impl_->FindGpu(device);
+  if (slot == nullptr) return absl::NotFoundError("There is no such device.");
+  return impl_->reads.Read(*slot, lease, content, to);
 }
 
 absl::Status DevicePool::Recompute(absl::string_view device, const DeviceCall& call) {

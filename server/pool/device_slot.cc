@@ -5,21 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "kernels/op_table.h"
-
 namespace opserve {
 namespace {
-
-std::vector<DataTypeSet> SupportedBy(const ComputeDevice& device) {
-  std::vector<DataTypeSet> supported;
-  for (const OpTraits& op : OpTable()) {
-    DataTypeSet& types = supported.emplace_back();
-    for (DataType type : kAllDataTypes) {
-      if (device.Supports(op.id, type)) types = types | DataTypeSet{type};
-    }
-  }
-  return supported;
-}
 
 uint64_t CeilDivide(uint64_t value, uint64_t by) { return value / by + (value % by != 0 ? 1 : 0); }
 
@@ -95,7 +82,7 @@ bool DeviceSlot::Serves(const ComputeDevice& device) const {
 
 bool DeviceSlot::Supports(OpId op, DataType lane) const {
   MutexLock lock(mutex_);
-  return !supported_.empty() && supported_[static_cast<size_t>(op)].contains(lane);
+  return supported_.Has(op, lane);
 }
 
 bool DeviceSlot::SupportsAll(const JobTraits& job) const {
@@ -113,18 +100,18 @@ bool DeviceSlot::SupportsAll(const JobTraits& job) const {
 }
 
 std::optional<Clock::Duration> DeviceSlot::EstimateOf(const JobTraits& job) const {
-  if (job.sequence != nullptr) return costs_.EstimateSequence(SequenceSizeOf(*job.sequence));
+  if (job.sequence != nullptr) return costs_.EstimateSequence(job.sequence->size);
   return costs_.EstimateLike(job.lane, job.bytes);
 }
 
 std::optional<Clock::Duration> DeviceSlot::KnownTimeOf(const JobTraits& job, uint64_t bytes) const {
-  if (job.sequence != nullptr) return costs_.EstimateSequence(SequenceSizeOf(*job.sequence));
+  if (job.sequence != nullptr) return costs_.EstimateSequence(job.sequence->size);
   return costs_.Estimate(job.lane, bytes);
 }
 
 void DeviceSlot::LearnTimeOf(const JobTraits& job, uint64_t bytes, Clock::Duration took) {
   if (job.sequence != nullptr) {
-    costs_.ObserveSequence(SequenceSizeOf(*job.sequence), took);
+    costs_.ObserveSequence(job.sequence->size, took);
   } else {
     costs_.Observe(job.lane, bytes, took);
   }
@@ -149,34 +136,22 @@ Candidate DeviceSlot::CandidateFor(const JobTraits& job) const {
   candidate.is_leased = load.lease != kNoLease && load.lease != job.lease;
   {
     MutexLock lock(mutex_);
-    candidate.backlog += ActiveTime(now);
+    candidate.backlog += active_.TimeLeft(now);
   }
   // The processor's workers share its jobs; a GPU's threads only keep its one queue filled.
   if (!is_gpu()) candidate.backlog /= std::max(limits_.max_in_flight, 1);
   return candidate;
 }
 
-// A run that is overdue is expected to take as long again as it is overdue, so that a device that
-// hangs looks worse and worse.
-Clock::Duration DeviceSlot::ActiveTime(Clock::TimePoint now) const {
-  Clock::Duration total{};
-  for (const ActiveRun& run : active_) {
-    const Clock::Duration left = run.expected - (now - run.start);
-    total += left < Clock::Duration::zero() ? -left : left;
-  }
-  return total;
-}
-
 uint64_t DeviceSlot::BeginRun(Clock::Duration expected) {
   const Clock::TimePoint now = shared_.clock.Now();
   MutexLock lock(mutex_);
-  active_.push_back({next_run_, now, expected});
-  return next_run_++;
+  return active_.Begin(now, expected);
 }
 
 void DeviceSlot::EndRun(uint64_t run) {
   MutexLock lock(mutex_);
-  std::erase_if(active_, [run](const ActiveRun& active) { return active.id == run; });
+  active_.End(run);
 }
 
 void DeviceSlot::OnSuccess(const ComputeDevice& device) {
@@ -227,13 +202,7 @@ void DeviceSlot::OnTested(const ComputeDevice& device, std::span<const KernelLan
 
 void DeviceSlot::OnRefused(const ComputeDevice& device, const KernelLane& lane) {
   MutexLock lock(mutex_);
-  if (device_.get() != &device) return;
-  DataTypeSet& supported = supported_[static_cast<size_t>(lane.op)];
-  DataTypeSet others;
-  for (const DataType type : kAllDataTypes) {
-    if (type != lane.type && supported.contains(type)) others = others | DataTypeSet{type};
-  }
-  supported = others;
+  if (device_.get() == &device) supported_.Remove(lane);
 }
 
 std::vector<KernelLane> DeviceSlot::LanesToTest(const ComputeDevice& device) const {
@@ -268,7 +237,7 @@ absl::StatusOr<std::unique_ptr<ComputeDevice>> DeviceSlot::Create() {
 
 void DeviceSlot::Install(std::shared_ptr<ComputeDevice> device,
                          std::span<const KernelLane> tested) {
-  std::vector<DataTypeSet> supported = SupportedBy(*device);
+  KernelSupport supported(*device);
   {
     MutexLock lock(mutex_);
     feature_level_ = device->profile().feature_level;

@@ -25,8 +25,10 @@
 #include "server/base/log.h"
 #include "server/batch/batch_queue.h"
 #include "server/device/compute_device.h"
+#include "server/pool/active_runs.h"
 #include "server/pool/cost_model.h"
 #include "server/pool/device_health.h"
+#include "server/pool/kernel_support.h"
 #include "server/pool/placement.h"
 #include "server/pool/slot_counters.h"
 #include "server/pool/verify/kernel_lane.h"
@@ -140,13 +142,6 @@ class DeviceSlot {
   std::string state_reason() const;
 
  private:
-  // A batch that the device works on.
-  struct ActiveRun {
-    uint64_t id;
-    Clock::TimePoint start;
-    Clock::Duration expected;
-  };
-
   // Tells `health_` something, unless `device` is given and not the present one; logs a change.
   // Returns whether the device has stopped taking jobs.
   bool Tell(const ComputeDevice* device,
@@ -155,7 +150,6 @@ class DeviceSlot {
     return health_.takes_jobs() && !set_aside_;
   }
   void LogState(const DeviceHealth& health, Clock::TimePoint now);
-  Clock::Duration ActiveTime(Clock::TimePoint now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const DeviceSource source_;
   const BatchLimits limits_;
@@ -168,14 +162,13 @@ class DeviceSlot {
   // Why it is set aside; absent where it is not.
   std::optional<std::string> set_aside_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<ComputeDevice> device_ ABSL_GUARDED_BY(mutex_);
-  std::vector<DataTypeSet> supported_ ABSL_GUARDED_BY(mutex_);  // by operator
+  KernelSupport supported_ ABSL_GUARDED_BY(mutex_);
   // What of the present device has passed its test.
   absl::flat_hash_set<KernelLane> tested_ ABSL_GUARDED_BY(mutex_);
   // What failed it, on any device.
   absl::flat_hash_set<KernelLane> once_wrong_ ABSL_GUARDED_BY(mutex_);
   std::string feature_level_ ABSL_GUARDED_BY(mutex_);
-  std::vector<ActiveRun> active_ ABSL_GUARDED_BY(mutex_);
-  uint64_t next_run_ ABSL_GUARDED_BY(mutex_) = 0;
+  ActiveRuns active_ ABSL_GUARDED_BY(mutex_);
   // Of the present device, and of those before it.
   TransferCounters transfers_ ABSL_GUARDED_BY(mutex_);
   TransferCounters past_transfers_ ABSL_GUARDED_BY(mutex_);

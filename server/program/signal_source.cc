@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "server/base/named_thread.h"
+#include "proto/base/named_thread.h"
 
 namespace opserve {
 namespace {

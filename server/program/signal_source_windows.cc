@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "server/base/named_thread.h"
+#include "proto/base/named_thread.h"
 #include "server/program/control_event.h"
 #include "server/program/service_control.h"
 #include "server/program/signal_source.h"

@@ -14,8 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "opserve/v1/regions.pb.h"
+#include "proto/base/named_thread.h"
 #include "server/base/accept_pause.h"
-#include "server/base/named_thread.h"
 #include "server/errors/errors.h"
 
 namespace opserve {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/named_thread.h"
+#include "proto/base/named_thread.h"
 
 namespace opserve {
 

@@ -1,5 +1,6 @@
 #include "server/validate/request_validator.h"
 
+#include <algorithm>
 #include <chrono>
 #include <span>
 #include <string>
@@ -49,6 +50,11 @@ class KeyWriter {
  private:
   std::string key_;
 };
+
+// Bytes of the largest input or output.
+uint64_t LargestTensor(const Invocation& call) {
+  return std::max(call.output_bytes, std::ranges::max(call.input_bytes));
+}
 
 }  // namespace
 
@@ -173,16 +179,19 @@ absl::StatusOr<std::shared_ptr<const Invocation>> RequestValidator::Validate(
   for (Violation& violation : CheckEnvelope(header)) violations.push_back(std::move(violation));
   ValidationLimits limits = limits_;
   if (!header.holds_tensors) limits.max_tensor_bytes = UINT64_MAX;
-  // What may be larger than others may is not remembered: others would find it.
-  std::string key = header.holds_tensors ? CacheKey(header.call) : std::string();
-  std::shared_ptr<const Invocation> invocation = header.holds_tensors ? cache_.Find(key) : nullptr;
+  std::string key = CacheKey(header.call);
+  std::shared_ptr<const Invocation> invocation = cache_.Find(key);
+  // It may be of a request whose tensors may be larger.
+  if (invocation != nullptr && LargestTensor(*invocation) > limits.max_tensor_bytes) {
+    invocation = nullptr;
+  }
   absl::string_view unknown_operator;
   if (invocation == nullptr) {
     ValidationResult result = opserve::Validate(header.call, limits);
     if (result.unknown_operator) unknown_operator = header.call.operator_name;
     invocation = std::move(result.invocation);
     violations.insert(violations.end(), result.violations.begin(), result.violations.end());
-    if (invocation != nullptr && header.holds_tensors) cache_.Insert(std::move(key), invocation);
+    if (invocation != nullptr) cache_.Insert(std::move(key), invocation);
   }
   if (!violations.empty()) return MakeViolationError(violations, unknown_operator);
   absl::Status status = CheckDevice(header, gpu_presence_);

@@ -97,8 +97,8 @@ class RequestValidator {
                    GpuPresenceSource gpu_presence);
 
   // The validated call. Fails with INVALID_REQUEST or OPERATOR_NOT_FOUND and every violation, with
-  // DEVICE_UNAVAILABLE, or with RESPONSE_TOO_LARGE. Only valid calls whose tensors are held whole
-  // are remembered. `violations`: what is known to be wrong with the request already.
+  // DEVICE_UNAVAILABLE, or with RESPONSE_TOO_LARGE. Only valid calls are remembered.
+  // `violations`: what is known to be wrong with the request already.
   absl::StatusOr<std::shared_ptr<const Invocation>> Validate(
       const RequestHeader& header, std::vector<Violation> violations = {});
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -13,19 +14,27 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "opserve/client.h"
 #include "opserve/errors.h"
 #include "opserve/stream.h"
+#include "opserve/v1/operator_service.grpc.pb.h"
+#include "server/errors/errors.h"
+#include "server/rpc/rpc_status.h"
 #include "server/service/server.h"
 #include "tests/integration/client_fixture.h"
+#include "tests/integration/wait_until.h"
+#include "tests/testing/null_device.h"
 
 namespace opserve::testing {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class ClientHostsTest : public ::testing::Test {
  protected:
@@ -44,11 +53,11 @@ class ClientHostsTest : public ::testing::Test {
   void Start(bool advertises) {
     for (size_t i = 0; i < kHosts; ++i) StartHost(i, advertises);
   }
-  void StartHost(size_t i, bool advertises) {
-    ServerOptions options;
+  void StartHost(size_t i, bool advertises, ServerOptions options = {},
+                 const ServerEnvironment& environment = {}) {
     options.listen = {i + 1 < kHosts ? absl::StrCat("unix:", folder_, "/", i) : "127.0.0.1:0"};
     if (advertises) options.advertise = NameOfHost(i);
-    auto server = Server::Start(options);
+    auto server = Server::Start(options, environment);
     ASSERT_TRUE(server.ok()) << server.status();
     servers_[i] = *std::move(server);
     addresses_[i] = servers_[i]->addresses().front();
@@ -75,6 +84,7 @@ class ClientHostsTest : public ::testing::Test {
   }
 
   std::string folder_;
+  NullDeviceFactory gpu_{NullProfile("null/0", /*is_software=*/true)};
   std::array<std::unique_ptr<Server>, kHosts> servers_;
   std::array<std::string, kHosts> addresses_;
 };
@@ -121,13 +131,137 @@ TEST_F(ClientHostsTest, WithoutAnyHostTheErrorSaysWhyAndOfWhich) {
   EXPECT_THAT(Describe(nobody.status()), HasSubstr("said by: unix:")) << nobody.status();
 }
 
-TEST_F(ClientHostsTest, AnErrorTellsTheHostAndIsNotAskedOfOthers) {
+TEST_F(ClientHostsTest, AnErrorOfAllHostsTellsTheLastOne) {
   Start(/*advertises=*/true);
   const auto y = ConnectToAll()->Execute({.operator_name = "NO_SUCH_OPERATOR"});
   EXPECT_EQ(GetErrorReason(y.status()), "OPERATOR_NOT_FOUND");
   EXPECT_NE(GetErrorHost(y.status()), "");
+  EXPECT_THAT(GetOtherHosts(y.status()), IsEmpty());
   const auto one = Connect(addresses_[0])->Execute({.operator_name = "NO_SUCH_OPERATOR"});
   EXPECT_EQ(GetErrorHost(one.status()), "");
+}
+
+// A server of an earlier version: it knows no operator, and no method but Execute.
+class EarlierServer {
+ public:
+  explicit EarlierServer(const std::string& address) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+  }
+  ~EarlierServer() { server_->Shutdown(); }
+  EarlierServer(const EarlierServer&) = delete;
+  EarlierServer& operator=(const EarlierServer&) = delete;
+
+  // Calls of Execute so far.
+  int refused() const { return service_.refused; }
+
+ private:
+  struct Service final : v1::OperatorService::Service {
+    grpc::Status Execute(grpc::ServerContext* /*context*/, const v1::ExecuteRequest* request,
+                         v1::ExecuteResponse* /*response*/) override {
+      ++refused;
+      const Violation unknown = {"operator", "There is no such operator."};
+      return ToGrpcStatus(MakeViolationError({&unknown, 1}, request->operator_()));
+    }
+    std::atomic<int> refused = 0;
+  };
+
+  Service service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(ClientHostsTest, WhatAnEarlierHostDoesNotKnowTheOtherIsAskedFor) {
+  StartHost(0, /*advertises=*/true);
+  const std::string address = absl::StrCat("unix:", folder_, "/earlier");
+  const EarlierServer earlier(address);
+  const auto client = Connect(absl::StrCat(address, ",", addresses_[0]));
+  const Floats x = {0.5f, 1.5f};
+  int calls = 0;
+  // The other may connect first, and have all calls until then.
+  while ((earlier.refused() < 3 || calls < 20) && calls < 100000) {
+    const auto y = client->Execute(Round(ViewOf(x)));
+    ASSERT_TRUE(y.ok()) << y.status();
+    auto started = client->StartExecute(Round(ViewOf(x)));
+    ASSERT_TRUE(started.Wait().ok()) << started.Wait().status();
+    calls += 2;
+    // A method that it lacks.
+    const auto catalogue = client->ListOperators();
+    ASSERT_TRUE(catalogue.ok()) << catalogue.status();
+  }
+  EXPECT_GE(earlier.refused(), 3);
+  // None came to the other twice.
+  const auto info = Connect(addresses_[0])->GetServerInfo();
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->devices.front().counters.requests, calls);
+}
+
+TEST_F(ClientHostsTest, WhereHostsDifferTheErrorTellsWhatEachSaid) {
+  StartHost(0, /*advertises=*/true);
+  const std::string address = absl::StrCat("unix:", folder_, "/earlier");
+  const EarlierServer earlier(address);
+  const auto client = Connect(absl::StrCat(address, ",", addresses_[0]));
+  const Floats x = {0.5f, 1.5f};
+  OperatorCall wrong = Round(ViewOf(x));
+  wrong.attributes = {{"NoSuchAttribute", "x"}};
+  absl::Status status;
+  for (int i = 0; i < 100000 && GetOtherHosts(status).empty(); ++i) {
+    status = client->Execute(wrong).status();
+    ASSERT_FALSE(status.ok());
+  }
+  // That of the host that knows the operator is the last.
+  EXPECT_EQ(GetErrorReason(status), "INVALID_REQUEST") << status;
+  EXPECT_THAT(GetErrorHost(status), HasSubstr(addresses_[0]));
+  EXPECT_THAT(GetOtherHosts(status),
+              ElementsAre(HasSubstr(absl::StrCat(address, ": OPERATOR_NOT_FOUND"))));
+
+  servers_[0].reset();
+  const absl::Status alone = client->Execute(Round(ViewOf(x))).status();
+  EXPECT_EQ(GetErrorReason(alone), "OPERATOR_NOT_FOUND") << alone;
+  EXPECT_THAT(GetErrorHost(alone), HasSubstr(address));
+}
+
+TEST_F(ClientHostsTest, WhatOneHostHasNoRoomForTheOtherTakes) {
+  ServerOptions small;
+  small.max_message_bytes = 8192;
+  StartHost(0, /*advertises=*/true, small);
+  StartHost(1, /*advertises=*/true);
+  const auto client = Connect(absl::StrCat(addresses_[0], ",", addresses_[1]));
+  const Floats x(10000, 1.5f);
+  int moved = 0;
+  for (int calls = 0; (moved < 3 || calls < 20) && calls < 100000; ++calls) {
+    ExecutionInfo info;
+    const auto y = client->Execute(Round(ViewOf(x)), {}, &info);
+    ASSERT_TRUE(y.ok()) << y.status();
+    moved += info.sends > 1 ? 1 : 0;
+  }
+  EXPECT_GE(moved, 3);
+  const auto alone = Connect(addresses_[0])->Execute(Round(ViewOf(x)));
+  EXPECT_TRUE(absl::IsResourceExhausted(alone.status())) << alone.status();
+}
+
+TEST_F(ClientHostsTest, WhatNeedsAGpuGoesToAHostThatHasOne) {
+  StartHost(0, /*advertises=*/true);
+  StartHost(1, /*advertises=*/true, {}, {.find_gpus = gpu_.finder()});
+  const auto owner = Connect(addresses_[1]);
+  ASSERT_TRUE(WaitUntil([&owner] {
+    const auto info = owner->GetServerInfo();
+    return info.ok() && info->devices.back().kind == DeviceInfo::Kind::kGpu &&
+           info->devices.back().state == DeviceInfo::State::kReady;
+  }));
+  const auto client = Connect(absl::StrCat(addresses_[0], ",", addresses_[1]));
+  const Floats x = {0.5f, 1.5f};
+  OperatorCall call = Round(ViewOf(x));
+  call.device = DevicePreference::kGpu;
+  int moved = 0;
+  for (int calls = 0; (moved < 3 || calls < 20) && calls < 100000; ++calls) {
+    ExecutionInfo info;
+    const auto y = client->Execute(call, {}, &info);
+    ASSERT_TRUE(y.ok()) << y.status();
+    moved += info.sends > 1 ? 1 : 0;
+  }
+  EXPECT_GE(moved, 3);
 }
 
 // Tensors with `value`, of which each host has at least one.

@@ -114,8 +114,9 @@ class Client {
   // in a resident tensor of exactly the result's type and layout, which is replaced. It may be the
   // place of an input where the operator can work in place (OperatorInfo::in_place). Such a call
   // must not run twice, so it is retried only after errors that say when (GetRetryDelay in
-  // errors.h), and after others, such as UNAVAILABLE, it may have run or not. After an error the
-  // bytes in a region are undefined; a resident tensor is as it was, or holds the result.
+  // errors.h), or that a host lacks something (RetryPolicy), and after others, such as UNAVAILABLE,
+  // it may have run or not. After an error the bytes in a region are undefined; a resident tensor
+  // is as it was, or holds the result.
   absl::StatusOr<TensorSpec> ExecuteTo(const OperatorCall& call, const TensorPlace& output,
                                        const CallOptions& options = {},
                                        ExecutionInfo* info = nullptr);

@@ -73,6 +73,11 @@ inline constexpr char kOneHostNeeded[] = "ONE_HOST_NEEDED";
 // "ipv4:10.0.0.2:50051". Empty otherwise.
 std::string GetErrorHost(const absl::Status& status);
 
+// What the other hosts said that the call went to before, where that differs: their addresses, and
+// the reason or the code, such as "ipv4:10.0.0.3:50051: OPERATOR_NOT_FOUND". So hosts show that
+// they are of different versions, devices or limits.
+std::vector<std::string> GetOtherHosts(const absl::Status& status);
+
 // How long the server asks to wait before trying again.
 std::optional<absl::Duration> GetRetryDelay(const absl::Status& status);
 

@@ -15,8 +15,10 @@ namespace opserve {
 
 // When failed calls are tried again. Where the target has several hosts, the next attempt goes to
 // one that the call has not met, at once. A call is retried only if its error is UNAVAILABLE or
-// carries a delay of the server (GetRetryDelay in errors.h), which says that it did not run. Calls
-// that work in place are not idempotent, and retried only after the latter.
+// carries a delay of the server (GetRetryDelay in errors.h), which says that it did not run, or if
+// another host may know an operator, feature level or method, or have a GPU or room for a message,
+// that the one of the error lacks. Calls that work in place are not idempotent, and retried only
+// where the server says that they did not run.
 struct RetryPolicy {
   // Attempts in all, the first included; 1 never retries.
   int max_attempts = 5;

@@ -41,6 +41,9 @@ TEST(ValidateSequenceTest, ValidSequence) {
   EXPECT_THAT(sequence.outputs, ElementsAre(2));
   EXPECT_EQ(sequence.total_bytes, 800u + 200 + 800 + 800);
   EXPECT_EQ(sequence.held_bytes, 800u + 800);
+  EXPECT_EQ(sequence.size.edge_bytes, 800u + 800);
+  EXPECT_EQ(sequence.size.steps, 3u);
+  EXPECT_EQ(sequence.size.step_bytes, (800u + 200) + (800 + 800) + (200 + 800 + 800 + 800));
 }
 
 TEST(ValidateSequenceTest, NamedInputsAreFoundByName) {

@@ -11,6 +11,8 @@ namespace opserve {
 namespace {
 
 using client_internal::MakeStatus;
+using client_internal::SetErrorHost;
+using client_internal::SetOtherHosts;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -99,6 +101,18 @@ TEST(ErrorsTest, DescribesEverythingThatAnErrorTells) {
   EXPECT_EQ(Describe(absl::OkStatus()), "OK");
 }
 
+TEST(ErrorsTest, DescribesWhichHostsSaidWhat) {
+  absl::Status status = absl::UnavailableError("gone");
+  SetErrorHost(status, "a:1");
+  SetOtherHosts(status, {"b:2: OPERATOR_NOT_FOUND", "c:3: UNIMPLEMENTED"});
+  EXPECT_THAT(GetOtherHosts(status), ElementsAre("b:2: OPERATOR_NOT_FOUND", "c:3: UNIMPLEMENTED"));
+  EXPECT_EQ(Describe(status),
+            "UNAVAILABLE: gone\n"
+            "  said by: a:1\n"
+            "  other host: b:2: OPERATOR_NOT_FOUND\n"
+            "  other host: c:3: UNIMPLEMENTED");
+}
+
 TEST(ErrorsTest, ErrorsWithoutDetailsSayNothing) {
   for (const char* details : {"", "\xff\xff garbage"}) {
     const absl::Status status = MakeStatus(kInvalidArgument, "no", details);
@@ -106,6 +120,7 @@ TEST(ErrorsTest, ErrorsWithoutDetailsSayNothing) {
     EXPECT_THAT(GetViolations(status), IsEmpty());
     EXPECT_EQ(GetErrorReason(status), "");
     EXPECT_EQ(GetRetryDelay(status), std::nullopt);
+    EXPECT_THAT(GetOtherHosts(status), IsEmpty());
   }
 }
 

@@ -112,6 +112,21 @@ TEST(HostsTest, ACallThatFailsMeetsEachHostOnceBeforeItComesBack) {
   EXPECT_EQ(calls.size(), 3u);
 }
 
+TEST(HostsTest, BehindANameGrpcChoosesTheNextHost) {
+  UnconnectedHosts fixture({"dns:///farm:1"});
+  Route route;
+  for (int i = 0; i < 2; ++i) {
+    fixture.hosts.End(fixture.hosts.Begin("", route));
+    fixture.hosts.Judge(absl::UnavailableError("gone"), "", route);
+    EXPECT_EQ(route.next, NextHost::kNamed);
+  }
+  UnconnectedHosts one({"a:1"});
+  Route straight;
+  one.hosts.End(one.hosts.Begin("", straight));
+  one.hosts.Judge(absl::UnavailableError("gone"), "", straight);
+  EXPECT_EQ(straight.next, NextHost::kSame);
+}
+
 TEST(HostsTest, ACallForAHostFailsNowhereElse) {
   UnconnectedHosts fixture({"a:1", "b:2"});
   Route route;

@@ -2,14 +2,23 @@
 
 #include "client/rpc/retry.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "opserve/errors.h"
 #include "tests/unit/client/rpc/statuses.h"
 
 namespace opserve::client_internal {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::Exhausted;
+using ::testing::IsEmpty;
 using testing::kGone;
+using testing::SaidBy;
+using testing::WithReason;
+
+const absl::Status kUnknownOperator =
+    WithReason(absl::NotFoundError("no such operator"), "OPERATOR_NOT_FOUND");
 
 const absl::Time kStart = absl::UnixEpoch();
 
@@ -88,6 +97,67 @@ TEST(RetryTest, WhatCameToTheWrongHostHasNotRun) {
             absl::ZeroDuration());
   retries.StartOver();
   EXPECT_EQ(retries.route().next, NextHost::kSame);
+}
+
+TEST(RetryTest, WhatAHostLacksAnotherIsAskedForAtOnce) {
+  for (const NextHost next : {NextHost::kOther, NextHost::kNamed}) {
+    // It has not run, so that holds for calls that must not run twice, too.
+    for (const bool is_idempotent : {true, false}) {
+      RetryState retries({.max_attempts = 3}, absl::InfiniteFuture(), is_idempotent);
+      retries.route().next = next;
+      EXPECT_EQ(retries.OnFailure(kUnknownOperator, kStart, 0), absl::ZeroDuration());
+      EXPECT_EQ(retries.OnFailure(kUnknownOperator, kStart, 0), absl::ZeroDuration());
+      EXPECT_EQ(retries.OnFailure(kUnknownOperator, kStart, 0), std::nullopt);
+    }
+  }
+  RetryState late(Policy(), kStart);
+  late.route().next = NextHost::kOther;
+  EXPECT_EQ(late.OnFailure(kUnknownOperator, kStart, 0), std::nullopt);
+}
+
+TEST(RetryTest, WhatAllHostsLackIsFinal) {
+  RetryState retries(Policy(), absl::InfiniteFuture());
+  EXPECT_EQ(retries.OnFailure(kUnknownOperator, kStart, 0), std::nullopt);
+}
+
+TEST(RetryTest, WhatGrpcRefusesByItselfMayHaveRun) {
+  const absl::Status unknown = absl::UnimplementedError("");
+  for (const bool may_run_twice : {true, false}) {
+    RetryState retries(Policy(), absl::InfiniteFuture(), may_run_twice);
+    retries.route().next = NextHost::kOther;
+    EXPECT_EQ(retries.OnFailure(unknown, kStart, 0).has_value(), may_run_twice);
+  }
+}
+
+TEST(RetryTest, AHostOfANameThatIsGoneIsWaitedFor) {
+  RetryState retries(Policy(), absl::InfiniteFuture());
+  retries.route().next = NextHost::kNamed;
+  EXPECT_EQ(retries.OnFailure(kGone, kStart, 0), absl::Milliseconds(100));
+}
+
+TEST(RetryTest, TheErrorTellsWhatOtherHostsSaid) {
+  RetryState retries(Policy(), absl::InfiniteFuture());
+  retries.route().next = NextHost::kOther;
+  const absl::Status refused = SaidBy("a:1", kUnknownOperator);
+  for (const absl::Status& status :
+       {refused, refused, SaidBy("b:2", kGone), SaidBy("c:3", absl::InternalError("no"))}) {
+    retries.OnFailure(status, kStart, 0);
+  }
+  absl::Status last = SaidBy("c:3", absl::InternalError("no"));
+  retries.AddOtherHosts(last);
+  EXPECT_THAT(GetOtherHosts(last), ElementsAre("a:1: OPERATOR_NOT_FOUND", "b:2: UNAVAILABLE"));
+  EXPECT_EQ(GetErrorHost(last), "c:3");
+
+  // Of hosts that agree there is nothing to tell.
+  absl::Status gone = SaidBy("d:4", kGone);
+  RetryState alike(Policy(), absl::InfiniteFuture());
+  alike.OnFailure(SaidBy("b:2", kGone), kStart, 0);
+  alike.AddOtherHosts(gone);
+  EXPECT_THAT(GetOtherHosts(gone), IsEmpty());
+  // Nor of an earlier call.
+  retries.StartOver();
+  retries.AddOtherHosts(gone);
+  EXPECT_THAT(GetOtherHosts(gone), IsEmpty());
 }
 
 TEST(RetryTest, OneAttemptMeansNoRetry) {

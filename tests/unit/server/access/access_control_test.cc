@@ -293,6 +293,28 @@ TEST_F(TokenAccessTest, WhoShowsTheSameAgainIsKnown) {
   EXPECT_EQ(control->Identify(ProofWith("ipv4:10.0.0.7:1", good), known)->client(), "token:ci");
 }
 
+TEST_F(TokenAccessTest, LongTokensAreNotKept) {
+  const auto fitting = [](size_t bytes) {
+    return std::string(bytes - std::string("Bearer ").size(), 'x');
+  };
+  const std::string kept = fitting(KnownCaller::kMostKeptBytes);
+  const std::string longer = fitting(KnownCaller::kMostKeptBytes + 1);
+  ASSERT_TRUE(list_.Add("kept", kept, absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(list_.Add("longer", longer, absl::InfiniteFuture()).ok());
+  Write(list_.ToText());
+  const auto control = LoadTokens(true);
+  std::shared_ptr<const KnownCaller> known;
+  for (const std::string& token : {good_, kept}) {
+    const std::string shown = "Bearer " + token;
+    EXPECT_TRUE(control->Identify(ProofWith("ipv4:10.0.0.7:1", shown), known).ok());
+    EXPECT_NE(known, nullptr);
+  }
+  const std::string shown = "Bearer " + longer;
+  EXPECT_EQ(control->Identify(ProofWith("ipv4:10.0.0.7:1", shown), known)->client(),
+            "token:longer");
+  EXPECT_EQ(known, nullptr);
+}
+
 TEST_F(TokenAccessTest, WhoIsKnownStillHasToShowIt) {
   const auto control = LoadTokens(true);
   const std::string good = "Bearer " + good_;

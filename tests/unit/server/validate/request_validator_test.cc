@@ -135,6 +135,25 @@ TEST_F(RequestValidatorTest, RefusesResponsesAboveTheMessageLimit) {
   EXPECT_TRUE(validator_.Validate(header).ok());
 }
 
+TEST(RequestValidatorLimitTest, WhatIsNotHeldIsRememberedAndMayBeLargerThanOthers) {
+  RequestValidator validator({.max_tensor_bytes = 1024}, kMaxMessageBytes, 64, nullptr);
+  const auto validate = [&validator](const v1::ExecuteRequest& request, bool holds_tensors) {
+    const std::vector<uint64_t> payload_bytes = PayloadBytesOf(request);
+    RequestHeader header = HeaderOf(request, payload_bytes);
+    header.holds_tensors = holds_tensors;
+    return validator.Validate(header);
+  };
+  const v1::ExecuteRequest largest = Round(256);
+  const auto first = validate(largest, /*holds_tensors=*/false);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(*validate(largest, /*holds_tensors=*/true), *first);
+  const v1::ExecuteRequest larger = Round(257);
+  EXPECT_TRUE(validate(larger, /*holds_tensors=*/false).ok());
+  EXPECT_EQ(ReasonOf(validate(larger, /*holds_tensors=*/true).status()), "INVALID_REQUEST");
+  EXPECT_TRUE(validate(larger, /*holds_tensors=*/false).ok());
+  EXPECT_EQ(validator.cached(), 2u);
+}
+
 TEST(WireTest, MapsPayloadsToTheOperatorsInputs) {
   v1::ExecuteRequest request;
   request.set_operator_("ELEMENT_WISE_MODULUS_TRUNCATE");

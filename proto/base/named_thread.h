@@ -1,9 +1,9 @@
-// File: server/base/named_thread.h
+// File: proto/base/named_thread.h
 //
 // Threads that `ps -T`, `top -H`, gdb and perf show by what they are for.
 
-#ifndef OPSERVE_SERVER_BASE_NAMED_THREAD_H_
-#define OPSERVE_SERVER_BASE_NAMED_THREAD_H_
+#ifndef OPSERVE_PROTO_BASE_NAMED_THREAD_H_
+#define OPSERVE_PROTO_BASE_NAMED_THREAD_H_
 
 #include <pthread.h>
 
@@ -33,4 +33,4 @@ std::thread StartThread(absl::string_view name, Function run) {
 
 }  // namespace opserve
 
-#endif  // OPSERVE_SERVER_BASE_NAMED_THREAD_H_
+#endif  // OPSERVE_PROTO_BASE_NAMED_THREAD_H_
