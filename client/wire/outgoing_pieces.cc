@@ -40,20 +40,24 @@ OutgoingPieces::OutgoingPieces(uint64_t id, OutgoingMessage request, uint64_t pi
 
 bool OutgoingPieces::is_complete() const {
   if (!has_begun_ || mode_ == Mode::kOffer) return false;
-  return mode_ == Mode::kInRuns ? sent_runs_ == run_count_ : next_ == request_.payloads.size();
+  return mode_ == Mode::kInRuns ? sent_runs_ == run_count_ : !has_more_in_order();
 }
 
 bool OutgoingPieces::can_go_on() const {
   if (!has_begun_) return true;
   if (is_complete() || mode_ == Mode::kOffer) return false;
-  return mode_ == Mode::kInOrder || sent_runs_ - answered_runs_ < terms_.max_open_runs;
+  return has_more_in_order() || sent_runs_ - answered_runs_ < terms_.max_open_runs;
 }
 
 uint64_t OutgoingPieces::open_bytes() const {
   if (mode_ != Mode::kInRuns) return bytes_;
   uint64_t run = 0;
-  for (const uint64_t bytes : terms_.run_bytes) run += bytes;
-  return std::min(run_count_, terms_.max_open_runs) * run;
+  uint64_t ahead = 0;
+  for (size_t i = 0; i < terms_.run_bytes.size(); ++i) {
+    run += terms_.run_bytes[i];
+    if (!IsInRuns(i)) ahead += request_.payloads[i].size();
+  }
+  return ahead + std::min(run_count_, terms_.max_open_runs) * run;
 }
 
 bool OutgoingPieces::OnTerms(RunTerms terms) {
@@ -63,13 +67,16 @@ bool OutgoingPieces::OnTerms(RunTerms terms) {
   for (size_t i = 0; i < terms.run_bytes.size(); ++i) {
     const uint64_t run = terms.run_bytes[i];
     const uint64_t bytes = request_.payloads[i].size();
-    if (run == 0 || run > bytes) return false;
+    if (run == 0) continue;
+    if (run > bytes) return false;
     const uint64_t count = bytes / run + (bytes % run == 0 ? 0 : 1);
     if (run_count_ != 0 && count != run_count_) return false;
     run_count_ = count;
   }
+  if (run_count_ == 0) return false;
   terms_ = std::move(terms);
   mode_ = Mode::kInRuns;
+  SkipComplete();
   return true;
 }
 
@@ -93,6 +100,7 @@ std::string OutgoingPieces::Header() const {
     v1::PipelineOffer& offer = *message.mutable_pipeline();
     for (const auto& payload : request_.payloads) offer.add_payload_bytes(payload.size());
     offer.set_run_bytes(piece_bytes_);
+    offer.set_sends_ahead(true);
   } else if (!is_whole_) {
     for (const auto& payload : request_.payloads) message.add_payload_bytes(payload.size());
   }
@@ -102,7 +110,7 @@ std::string OutgoingPieces::Header() const {
 }
 
 OutgoingMessage OutgoingPieces::Next() {
-  return mode_ == Mode::kInRuns ? NextRun() : NextInOrder();
+  return mode_ == Mode::kInRuns && !has_more_in_order() ? NextRun() : NextInOrder();
 }
 
 OutgoingMessage OutgoingPieces::NextRun() {
@@ -125,7 +133,7 @@ OutgoingMessage OutgoingPieces::NextInOrder() {
     return message;
   }
   SkipComplete();
-  for (uint64_t room = piece_bytes_; room > 0 && !is_complete(); SkipComplete()) {
+  for (uint64_t room = piece_bytes_; room > 0 && has_more_in_order(); SkipComplete()) {
     const auto rest = request_.payloads[next_].subspan(sent_);
     const auto piece = rest.first(std::min<uint64_t>(rest.size(), room));
     message.payloads.push_back(piece);
@@ -136,7 +144,7 @@ OutgoingMessage OutgoingPieces::NextInOrder() {
 }
 
 void OutgoingPieces::SkipComplete() {
-  while (!is_complete() && sent_ == request_.payloads[next_].size()) {
+  while (has_more_in_order() && (IsInRuns(next_) || sent_ == request_.payloads[next_].size())) {
     ++next_;
     sent_ = 0;
   }

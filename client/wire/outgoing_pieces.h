@@ -15,7 +15,7 @@ namespace opserve::client_internal {
 
 // What the server says about an offer; see PipelineTerms of the wire contract.
 struct RunTerms {
-  // Bytes of each payload in a run.
+  // Bytes of each payload in a run; 0: it is sent ahead of the runs.
   std::vector<uint64_t> run_bytes;
   uint64_t max_open_runs = 0;
 };
@@ -63,11 +63,18 @@ class OutgoingPieces {
     kInRuns,
   };
 
+  // The next of those that come one after the other: all, or what is sent ahead.
   OutgoingMessage NextInOrder();
   OutgoingMessage NextRun();
   // The fields of the next message but its payloads.
   std::string Header() const;
+  // Passes over payloads that are sent, or come in runs.
   void SkipComplete();
+  bool IsInRuns(size_t payload) const {
+    return mode_ == Mode::kInRuns && terms_.run_bytes[payload] > 0;
+  }
+  // Whether payloads are left that come one after the other.
+  bool has_more_in_order() const { return next_ < request_.payloads.size(); }
 
   const uint64_t id_;
   const OutgoingMessage request_;
@@ -80,7 +87,8 @@ class OutgoingPieces {
   uint64_t run_count_ = 0;
   uint64_t sent_runs_ = 0;
   uint64_t answered_runs_ = 0;
-  // What is to be sent next: the number of a payload, and how much of it is sent.
+  // What is to be sent next of what comes one after the other: the number of a payload, and how
+  // much of it is sent.
   size_t next_ = 0;
   size_t sent_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "kernels/data_type.h"
 #include "kernels/flat_part.h"
 #include "kernels/utf8.h"
 #include "server/errors/errors.h"
@@ -28,8 +29,8 @@ absl::StatusOr<Workload> ExecuteWork::Validate(const InputPlaces& inputs, const 
   RequestHeader header = HeaderOf(request_, inputs.bytes());
   header.call.payload_fields = inputs.fields();
   header.answers_in_one_message = origin.answers_in_one_message && !output_place_.is_set();
-  if (origin.run_bytes) {
-    absl::Status status = FindRuns(inputs, header, *origin.run_bytes, violations);
+  if (origin.offer) {
+    absl::Status status = FindRuns(inputs, header, *origin.offer, violations);
     if (!status.ok()) return status;
     if (runs_) {
       return Workload{.lane = LaneKeyOf(*invocation_),
@@ -49,7 +50,7 @@ absl::StatusOr<Workload> ExecuteWork::Validate(const InputPlaces& inputs, const 
 }
 
 absl::Status ExecuteWork::FindRuns(const InputPlaces& inputs, const RequestHeader& header,
-                                   uint64_t wished_bytes,
+                                   const RunOffer& offer,
                                    const std::vector<Violation>& violations) {
   why_whole_ = WhyWholeWith(inputs);
   if (!why_whole_.empty()) return absl::OkStatus();
@@ -57,20 +58,11 @@ absl::Status ExecuteWork::FindRuns(const InputPlaces& inputs, const RequestHeade
   unbounded.holds_tensors = false;
   auto invocation = parts_.validator.Validate(unbounded, violations);
   if (!invocation.ok()) return invocation.status();
-  const Invocation& call = **invocation;
-  if (!IsFlat(call)) {
-    why_whole_ = "its elements are not computed one by one in the order in which they come";
-    return absl::OkStatus();
-  }
-  for (int i = 0; i + 1 < call.plan.tensor_count; ++i) {
-    const int payload = call.payload_index[i];
-    if (payload >= 0 && inputs.bytes()[static_cast<size_t>(payload)] != call.input_bytes[i]) {
-      why_whole_ = "a payload is longer than its tensor";
-      return absl::OkStatus();
-    }
-  }
-  runs_ = PlanRuns(call, wished_bytes, parts_.options.stream_window_bytes);
-  invocation_ = *std::move(invocation);
+  RunDivision division =
+      PlanRuns(**invocation, inputs.bytes(), offer, parts_.options.stream_window_bytes);
+  why_whole_ = division.why_whole;
+  runs_ = std::move(division.plan);
+  if (runs_) invocation_ = *std::move(invocation);
   return absl::OkStatus();
 }
 
@@ -95,13 +87,36 @@ absl::Status ExecuteWork::CheckOutputPlace(const InputPlaces& inputs) {
   return absl::OkStatus();
 }
 
+void ExecuteWork::TakeAhead(ReceivedMessage payloads) {
+  ahead_ = std::move(payloads);
+  ahead_bytes_ = ahead_.Payloads(parts_.buffers);
+}
+
+bool ExecuteWork::IsAhead(int input) const {
+  const int payload = invocation_->payload_index[input];
+  return runs_ && payload >= 0 && runs_->element_bytes[static_cast<size_t>(payload)] == 0;
+}
+
+std::array<TensorBytes, kMaxInputs> ExecuteWork::InputsOfRun(
+    const std::vector<TensorBytes>& payloads) const {
+  std::array<TensorBytes, kMaxInputs> inputs = InputsOf(payloads, *invocation_);
+  if (!runs_ || runs_->ahead.empty()) return inputs;
+  for (int i = 0; i + 1 < invocation_->plan.tensor_count; ++i) {
+    if (!IsAhead(i)) continue;
+    const uint64_t place = PlaceOf(*invocation_, i, run_ * runs_->run_elements);
+    inputs[i] = ahead_bytes_[static_cast<size_t>(invocation_->payload_index[i])].data() +
+                place * SizeOf(invocation_->inputs[i].data_type);
+  }
+  return inputs;
+}
+
 DeviceCall ExecuteWork::MakeCall(const std::vector<TensorBytes>& inputs,
                                  const CallSetting& setting) {
   if (runs_) {
     const uint64_t elements = runs_->ElementsOf(run_);
     if (!part_ || part_->plan.element_count != elements) part_ = PartOf(*invocation_, elements);
   }
-  DeviceCall call = {.invocation = &this->call(), .inputs = InputsOf(inputs, *invocation_)};
+  DeviceCall call = {.invocation = &this->call(), .inputs = InputsOfRun(inputs)};
   is_direct_ = is_direct_ && !setting.copies_regions;
   in_place_ = InPlaceInput(setting);
   if (is_direct_) {
@@ -123,7 +138,8 @@ std::optional<int> ExecuteWork::InPlaceInput(const CallSetting& setting) const {
   if (output_place_.is_set() || !setting.owns_inputs) return std::nullopt;
   if (call().output_bytes < kMinInPlaceBytes) return std::nullopt;
   for (int i = 0; i < TraitsOf(invocation_->op).input_count(); ++i) {
-    if (CanRunInPlace(call(), i)) return i;
+    // What was sent ahead is still needed, though a run may find it as packed as all else.
+    if (CanRunInPlace(call(), i) && !IsAhead(i)) return i;
   }
   return std::nullopt;
 }

@@ -5,6 +5,8 @@
 #ifndef OPSERVE_SERVER_EXECUTE_EXECUTE_JOB_H_
 #define OPSERVE_SERVER_EXECUTE_EXECUTE_JOB_H_
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,9 +16,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "kernels/invocation.h"
+#include "kernels/tensor_bytes.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "server/execute/request_job.h"
 #include "server/execute/run_plan.h"
+#include "server/wire/wire_message.h"
 
 namespace opserve {
 
@@ -45,6 +49,9 @@ class ExecuteWork {
   const RunPlan* runs() const { return runs_ ? &*runs_ : nullptr; }
   // Why they do not, although they might; empty: nobody asked.
   absl::string_view why_whole() const { return why_whole_; }
+  // Takes the payloads that are sent ahead of the runs, which all runs use. To be called before the
+  // first run, where there are such payloads. Throws std::bad_alloc.
+  void TakeAhead(ReceivedMessage payloads);
   // Bytes of the whole result.
   uint64_t result_bytes() const { return invocation_->output_bytes; }
   // Whether all runs have been computed.
@@ -74,9 +81,14 @@ class ExecuteWork {
   // Checks the request and divides it into runs, or finds out why that cannot be: there are none
   // then.
   absl::Status FindRuns(const InputPlaces& inputs, const RequestHeader& header,
-                        uint64_t wished_bytes, const std::vector<Violation>& violations);
+                        const RunOffer& offer, const std::vector<Violation>& violations);
   // Why a request cannot come in runs, whatever it computes; empty: it can.
   absl::string_view WhyWholeWith(const InputPlaces& inputs) const;
+  // The inputs of the present run, those that were sent ahead from where it begins on; of the whole
+  // call where there are no runs.
+  std::array<TensorBytes, kMaxInputs> InputsOfRun(const std::vector<TensorBytes>& payloads) const;
+  // Whether input `input` was sent ahead.
+  bool IsAhead(int input) const;
   // The call that is computed now.
   const Invocation& call() const { return part_ ? *part_ : *invocation_; }
   // The input whose payload the result can take the place of; nullopt: none.
@@ -92,6 +104,9 @@ class ExecuteWork {
   std::shared_ptr<const Invocation> invocation_;
   std::optional<RunPlan> runs_;
   absl::string_view why_whole_;
+  // What was sent ahead, and where each payload of it is.
+  ReceivedMessage ahead_;
+  std::vector<TensorBytes> ahead_bytes_;
   // The present run, and the call on its elements.
   uint64_t run_ = 0;
   std::optional<Invocation> part_;

@@ -197,7 +197,8 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     auto job = std::make_shared<StreamJob>(parts_, owner(), header.id(),
                                            std::move(*header.mutable_request()));
     absl::Status status =
-        job->Accept(lengths, deadline_, message.header_bytes(), offer.run_bytes());
+        job->Accept(lengths, deadline_, message.header_bytes(),
+                    RunOffer{.run_bytes = offer.run_bytes(), .sends_ahead = offer.sends_ahead()});
     if (status.ok()) status = CheckRoom(job->held_bytes());
     if (!status.ok()) {
       job->Refuse(status);
@@ -295,6 +296,8 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
                        absl::StrCat("A piece of request ", id, " ", status.message(), "."));
     }
     const std::shared_ptr<StreamJob> job = arriving.job;
+    std::optional<ReceivedMessage> ahead = arriving.runs->TakeAhead();
+    if (ahead && job != nullptr) job->TakeAhead(*std::move(ahead));
     if (arriving.runs->is_complete()) {
       arriving_bytes_ -= arriving.bytes;
       arriving_.erase(found);

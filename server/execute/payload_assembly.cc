@@ -16,7 +16,9 @@ PayloadAssembly::PayloadAssembly(std::span<const uint64_t> lengths) {
 
 absl::Status PayloadAssembly::Allocate(HostBufferPool& pool) {
   try {
-    for (Part& part : parts_) part.buffer = pool.Take(part.bytes);
+    for (Part& part : parts_) {
+      if (part.bytes > 0) part.buffer = pool.Take(part.bytes);
+    }
   } catch (const std::bad_alloc&) {
     return OutOfMemoryError();
   }

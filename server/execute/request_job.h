@@ -26,6 +26,7 @@
 #include "server/base/log.h"
 #include "server/base/rate_limiter.h"
 #include "server/batch/job.h"
+#include "server/execute/run_plan.h"
 #include "server/lease/device_leases.h"
 #include "server/pool/device_pool.h"
 #include "server/record/request_record.h"
@@ -78,9 +79,8 @@ struct JobOrigin {
   bool answers_in_one_message = true;
   // What came beside the contents of the payloads.
   size_t header_bytes = 0;
-  // Where the payloads may come run by run: the most bytes of them that a run is to have, 0 for any
-  // number.
-  std::optional<uint64_t> run_bytes = {};
+  // Where the payloads may come run by run: what the client offers.
+  std::optional<RunOffer> offer = {};
 };
 
 // Where a job comes from and its answer goes. One of Send and Fail is called, once, on any thread.
@@ -166,6 +166,7 @@ class RequestJob final : public Job {
 
   // What is computed.
   const Work& work() const { return work_; }
+  Work& work() { return work_; }
   // Bytes of memory that it was accepted with, its own not counted.
   uint64_t held_bytes() const { return held_bytes_; }
 

@@ -7,7 +7,11 @@
 namespace opserve {
 
 RunAssembly::RunAssembly(RunPlan plan, HostBufferPool& pool)
-    : plan_(std::move(plan)), pool_(pool), lengths_(plan_.LengthsOf(0)), pieces_(lengths_) {}
+    : plan_(std::move(plan)),
+      pool_(pool),
+      awaits_ahead_(!plan_.ahead.empty()),
+      lengths_(awaits_ahead_ ? plan_.ahead : plan_.LengthsOf(0)),
+      pieces_(lengths_) {}
 
 void RunAssembly::Drop() {
   is_dropped_ = true;
@@ -16,14 +20,15 @@ void RunAssembly::Drop() {
 
 absl::Status RunAssembly::Add(ReceivedMessage message, uint64_t end,
                               std::vector<ReceivedMessage>& runs) {
-  if (!has_begun_ && !is_dropped_ && run_ < end && !is_complete() &&
-      message.payload_bytes() == lengths_) {
+  if (is_between_runs() && !is_dropped_ && run_ < end && message.payload_bytes() == lengths_) {
     runs.push_back(std::move(message));
     ++run_;
     Expect();
     return absl::OkStatus();
   }
   for (const PayloadPlace& piece : message.places()) {
+    // Payloads that were sent ahead may have such pieces in runs.
+    if (piece.bytes == 0 && !plan_.ahead.empty()) continue;
     if (run_ >= end && !is_dropped_ && !is_complete()) {
       return absl::OutOfRangeError(absl::StrCat("belongs to run ", run_,
                                                 ", although the result of "
@@ -44,11 +49,17 @@ absl::Status RunAssembly::AddPiece(const ReceivedMessage& message, const Payload
   }
   has_begun_ = true;
   if (is_complete() || !pieces_.Add(message.slices(), piece)) {
-    return absl::OutOfRangeError("is more than is missing of the run");
+    return absl::OutOfRangeError(awaits_ahead_ ? "is more than is missing of a payload sent ahead"
+                                               : "is more than is missing of the run");
   }
   if (!pieces_.complete()) return status;
-  if (!is_dropped_) runs.push_back(pieces_.Take());
-  ++run_;
+  if (awaits_ahead_) {
+    awaits_ahead_ = false;
+    if (!is_dropped_) ahead_ = pieces_.Take();
+  } else {
+    if (!is_dropped_) runs.push_back(pieces_.Take());
+    ++run_;
+  }
   Expect();
   return status;
 }

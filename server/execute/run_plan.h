@@ -1,26 +1,40 @@
 // File: server/execute/run_plan.h
 //
 // How a request is divided that is computed while it still comes: into runs, each of which has the
-// same few elements of every tensor.
+// same few elements of every tensor that comes in runs. Inputs that are repeated over the result
+// come before the first run, and are held.
 
 #ifndef OPSERVE_SERVER_EXECUTE_RUN_PLAN_H_
 #define OPSERVE_SERVER_EXECUTE_RUN_PLAN_H_
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "kernels/invocation.h"
 
 namespace opserve {
+
+// What a client offers.
+struct RunOffer {
+  // Most bytes of payloads that a run is to have; 0: any number.
+  uint64_t run_bytes = 0;
+  // Whether the client can send payloads ahead of the runs.
+  bool sends_ahead = false;
+};
 
 // A value; what is not said by the members follows from them.
 struct RunPlan {
   uint64_t element_count = 0;
   // Elements of a run, at least 1; the last one has what is left.
   uint64_t run_elements = 1;
-  // Bytes of an element of each payload, and of the result.
+  // Bytes of an element of each payload, 0 where it is sent ahead, and of the result.
   std::vector<uint64_t> element_bytes;
   uint64_t result_element_bytes = 0;
+  // Lengths of the payloads that are sent ahead, 0 for those that come in runs. Empty: none is.
+  std::vector<uint64_t> ahead = {};
   // How many runs may be open at a time: begun by the client, and their results not sent.
   uint64_t max_open_runs = 1;
 
@@ -28,18 +42,27 @@ struct RunPlan {
   uint64_t ElementsOf(uint64_t run) const;
   // Bytes of each payload in a run.
   std::vector<uint64_t> LengthsOf(uint64_t run) const;
-  // Bytes of the inputs and the result of a run that is not the last, and of all runs.
+  // Bytes of what is sent ahead.
+  uint64_t ahead_bytes() const;
+  // Bytes of the inputs and the result of a run that is not the last, and of all runs with what is
+  // sent ahead.
   uint64_t run_bytes() const;
   uint64_t bytes() const;
-  // Bytes that the open runs hold at most.
-  uint64_t held_bytes() const { return max_open_runs * run_bytes(); }
+  // Bytes that the open runs hold at most, with what is sent ahead.
+  uint64_t held_bytes() const { return ahead_bytes() + max_open_runs * run_bytes(); }
 };
 
-// Divides a flat call whose payloads have exactly the bytes that their tensors need. A run has at
-// most `wished_bytes` bytes of payloads (0: as many as there may be), no tensor of it more than
-// fits into one message of an answer, and several runs fit into `window_bytes`, unless they have
-// one element.
-RunPlan PlanRuns(const Invocation& call, uint64_t wished_bytes, uint64_t window_bytes);
+// A plan, or why there is none, in words that go with "because".
+struct RunDivision {
+  std::optional<RunPlan> plan = {};
+  absl::string_view why_whole = {};
+};
+
+// Divides a valid call with payloads of these lengths. No tensor of a run is more than fits into
+// one message of an answer, and several runs fit into `window_bytes` beside what is sent ahead,
+// unless they have one element.
+RunDivision PlanRuns(const Invocation& call, std::span<const uint64_t> payload_bytes,
+                     const RunOffer& offer, uint64_t window_bytes);
 
 }  // namespace opserve
 

@@ -28,14 +28,14 @@ StreamJob::~StreamJob() {
 }
 
 absl::Status StreamJob::Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline,
-                               size_t header_bytes, std::optional<uint64_t> run_bytes) {
-  is_offered_ = run_bytes.has_value();
+                               size_t header_bytes, std::optional<RunOffer> offer) {
+  is_offered_ = offer.has_value();
   record_.bytes_in = header_bytes;
   for (const uint64_t bytes : payload_bytes) record_.bytes_in += bytes;
   return job_.Accept(std::move(payload_bytes), {.deadline = deadline,
                                                 .answers_in_one_message = false,
                                                 .header_bytes = header_bytes,
-                                                .run_bytes = run_bytes});
+                                                .offer = offer});
 }
 
 StreamAnswer StreamJob::Terms() const {

@@ -60,11 +60,13 @@ class StreamJob final : private ExecuteJob::Reply, private RequestSource {
   // When it was accepted.
   Clock::TimePoint accepted() const { return job_.traits().accepted; }
 
-  // These do what those of ExecuteJob do. `run_bytes`: of the offer that the request came with.
+  // These do what those of ExecuteJob do. `offer`: what the request came with.
   absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline,
-                      size_t header_bytes, std::optional<uint64_t> run_bytes);
+                      size_t header_bytes, std::optional<RunOffer> offer);
   // What its offer is answered with, once it is accepted.
   StreamAnswer Terms() const;
+  // To be told before the first run where payloads are sent ahead.
+  void TakeAhead(ReceivedMessage payloads) { job_.work().TakeAhead(std::move(payloads)); }
   void Submit(ReceivedMessage payloads) { job_.Submit(std::move(payloads)); }
   // To be told before Submit where the payloads came in pieces.
   void OnPayloadsComplete();

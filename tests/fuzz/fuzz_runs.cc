@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,17 +34,8 @@ uint64_t SumOf(const Lengths& lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
 }
 
-// Whether the payloads of a valid call may come in runs.
-bool HasRuns(const Invocation& call, const Lengths& lengths) {
-  if (!IsFlat(call)) return false;
-  for (int i = 0; i + 1 < call.plan.tensor_count; ++i) {
-    const int payload = call.payload_index[i];
-    if (payload >= 0 && lengths[static_cast<size_t>(payload)] != call.input_bytes[i]) return false;
-  }
-  return true;
-}
-
-// A run has the same elements of every payload, and all runs together have all of them.
+// A run has the same elements of every payload that is not sent ahead, and all runs together have
+// all of them.
 void CheckRunsOfPlan(const RunPlan& plan, const Lengths& lengths) {
   const Lengths first = plan.LengthsOf(0);
   const uint64_t runs = plan.run_count();
@@ -51,6 +43,10 @@ void CheckRunsOfPlan(const RunPlan& plan, const Lengths& lengths) {
   for (const uint64_t run : {uint64_t{0}, runs / 2, runs - 1}) {
     const Lengths of_run = plan.LengthsOf(run);
     for (size_t i = 0; i < first.size(); ++i) {
+      if (first[i] == 0) {
+        Require(of_run[i] == 0 && plan.ahead[i] == lengths[i]);
+        continue;
+      }
       Require(of_run[i] > 0 && run * first[i] < lengths[i]);
       Require(of_run[i] == std::min(first[i], lengths[i] - run * first[i]));
       Require(run + 1 < runs || run * first[i] + of_run[i] == lengths[i]);
@@ -68,13 +64,34 @@ void CheckTerms(const RunPlan& plan, const Invocation& call, const RunCase& inpu
               call.output_bytes);
   const Invocation part = PartOf(call, plan.run_elements);
   Require(part.output_bytes == result);
-  Require(SumOf({part.input_bytes.begin(), part.input_bytes.end()}) == inputs);
+  Require(plan.ahead.empty() || input.offer().sends_ahead());
+  Require(plan.ahead_bytes() <= input.window_bytes() / 4);
   if (plan.run_elements == 1) return;
   const uint64_t wished = input.offer().run_bytes();
   Require(inputs <= kStreamPieceBytes && result <= kStreamPieceBytes);
   Require(wished == 0 || inputs <= wished);
   Require(plan.held_bytes() <= input.window_bytes());
   Require(plan.run_count() <= 4 || plan.max_open_runs >= 4);
+}
+
+// No run reads beyond what has come of an input.
+void CheckInputs(const RunPlan& plan, const Invocation& call) {
+  for (const uint64_t run : {uint64_t{0}, plan.run_count() / 2, plan.run_count() - 1}) {
+    const Invocation part = PartOf(call, plan.ElementsOf(run));
+    Require(part.plan.element_count == plan.ElementsOf(run));
+    for (int i = 0; i + 1 < call.plan.tensor_count; ++i) {
+      if (call.payload_index[i] < 0) continue;
+      const auto payload = static_cast<size_t>(call.payload_index[i]);
+      const uint64_t in_run = plan.LengthsOf(run)[payload];
+      if (in_run > 0) {
+        Require(part.input_bytes[i] == in_run);
+        continue;
+      }
+      const uint64_t place = PlaceOf(call, i, run * plan.run_elements);
+      Require(place * SizeOf(call.inputs[i].data_type) + part.input_bytes[i] <=
+              plan.ahead[payload]);
+    }
+  }
 }
 
 // A message that has the rest of a run, of so many payloads.
@@ -116,6 +133,10 @@ class RunCheck {
     const absl::Status status = assembly_.Add(Receive(sent.pieces, message), end, runs);
     Require(sent.is_refused ? absl::IsOutOfRange(status) : status.ok());
     if (is_dropped_) sent.runs.clear();
+    std::optional<ReceivedMessage> ahead = assembly_.TakeAhead();
+    const std::optional<RunContents> sent_ahead = model_.TakeAhead();
+    Require(ahead.has_value() == (sent_ahead && !is_dropped_));
+    if (ahead) CheckRun(*std::move(ahead), *sent_ahead);
     Require(runs.size() == sent.runs.size());
     for (size_t i = 0; i < runs.size(); ++i) CheckRun(std::move(runs[i]), sent.runs[i]);
     if (sent.is_refused) return false;
@@ -136,11 +157,17 @@ class RunCheck {
 void CheckRuns(const RunCase& input, const Lengths& lengths) {
   const RequestHeader header = HeaderOf(input.request(), lengths);
   const ValidationResult result = Validate(header.call, {.max_tensor_bytes = UINT64_MAX});
-  if (result.invocation == nullptr || !HasRuns(*result.invocation, lengths)) return;
+  if (result.invocation == nullptr) return;
   const Invocation& call = *result.invocation;
-  const RunPlan plan = PlanRuns(call, input.offer().run_bytes(), input.window_bytes());
+  const RunOffer offer = {.run_bytes = input.offer().run_bytes(),
+                          .sends_ahead = input.offer().sends_ahead()};
+  const RunDivision division = PlanRuns(call, lengths, offer, input.window_bytes());
+  Require(division.plan.has_value() == division.why_whole.empty());
+  if (!division.plan) return;
+  const RunPlan& plan = *division.plan;
   CheckRunsOfPlan(plan, lengths);
   CheckTerms(plan, call, input);
+  CheckInputs(plan, call);
   RunCheck(plan, lengths).Run(input);
 }
 

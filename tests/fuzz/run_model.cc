@@ -6,6 +6,10 @@ namespace opserve::fuzz {
 
 RunModel::RunModel(std::vector<uint64_t> lengths, std::vector<uint64_t> run_lengths)
     : run_lengths_(std::move(run_lengths)), left_(std::move(lengths)), parts_(left_.size()) {
+  for (size_t i = 0; i < left_.size(); ++i) {
+    has_ahead_ = has_ahead_ || (IsAhead(i) && left_[i] > 0);
+  }
+  awaits_ahead_ = has_ahead_;
   SkipFull();
 }
 
@@ -15,8 +19,13 @@ bool RunModel::Take(const std::string& piece, std::vector<RunContents>& runs) {
   SkipFull();
   if (next_ < parts_.size()) return true;
   for (size_t i = 0; i < left_.size(); ++i) left_[i] -= parts_[i].size();
-  runs.push_back(std::exchange(parts_, RunContents(left_.size())));
-  ++run_;
+  RunContents parts = std::exchange(parts_, RunContents(left_.size()));
+  if (std::exchange(awaits_ahead_, false)) {
+    ahead_ = std::move(parts);
+  } else {
+    runs.push_back(std::move(parts));
+    ++run_;
+  }
   next_ = 0;
   SkipFull();
   return true;
@@ -30,7 +39,14 @@ uint64_t RunModel::missing() const {
   return is_complete() ? 0 : LengthOf(next_) - parts_[next_].size();
 }
 
+size_t RunModel::missing_parts() const {
+  size_t count = 0;
+  for (size_t i = 0; i < parts_.size(); ++i) count += parts_[i].size() < LengthOf(i) ? 1 : 0;
+  return count;
+}
+
 uint64_t RunModel::LengthOf(size_t payload) const {
+  if (awaits_ahead_) return IsAhead(payload) ? left_[payload] : 0;
   return std::min(run_lengths_[payload], left_[payload]);
 }
 

@@ -39,7 +39,7 @@ SentPieces RunSender::Send(const RunMessage& message, uint64_t end) {
   for (const RunPiece& piece : message.pieces()) {
     const uint64_t most = piece.is_exact() ? budget_ : std::min(budget_, model_.missing());
     sent.pieces.push_back(NextBytes(std::min<uint64_t>(piece.bytes(), most)));
-    if (sent.is_refused) continue;
+    if (sent.is_refused || (sent.pieces.back().empty() && model_.has_ahead())) continue;
     const bool may_come = model_.is_complete() || model_.run() < end;
     sent.is_refused = !may_come || !model_.Take(sent.pieces.back(), sent.runs);
   }

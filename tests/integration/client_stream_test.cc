@@ -165,6 +165,30 @@ TEST_F(ClientStreamTest, TensorsLargerThanTheServersLimitsAreComputedWhileTheyAr
   WaitForRequests(0);
 }
 
+// The row has several messages, and the limit on tensors shows that they are not put together.
+TEST_F(ClientStreamTest, WhatIsRepeatedIsSentAheadOfLargeTensors) {
+  ServerOptions options;
+  options.validation.max_tensor_bytes = 2 << 20;
+  Start(options);
+  const auto stream = Open(*client_);
+  constexpr uint32_t kRows = 12;
+  constexpr uint32_t kColumns = 300'000;
+  const std::vector<float> matrix = Ramp(size_t{kRows} * kColumns);
+  const std::vector<float> row = Ramp(kColumns, 77);
+  const OperatorCall call = {.operator_name = "ELEMENT_WISE_SUBTRACT",
+                             .inputs = {TensorView::Of<float>(row, {kRows, kColumns}, {0, 1}),
+                                        TensorView::Of<float>(matrix, {kRows, kColumns})}};
+  const absl::StatusOr<Tensor> output = stream->SubmitFuture(call).get();
+  ASSERT_TRUE(output.ok()) << output.status();
+  const auto values = *output->Elements<float>();
+  ASSERT_EQ(values.size(), matrix.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(values[i], row[i % kColumns] - matrix[i]) << "element " << i;
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  WaitForRequests(0);
+}
+
 TEST_F(ClientStreamTest, WhatIsNotComputedWhileItIsSentIsPutTogether) {
   Start();
   StreamOptions streams;

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/gated_device.h"
+#include "tests/integration/run_expectations.h"
 #include "tests/integration/test_server.h"
 #include "tests/integration/test_stream.h"
 #include "tests/unit/server/base/simulated_clock.h"
@@ -20,42 +21,6 @@ namespace opserve::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Sends all runs, never more than may be open, and reads until the answer is complete.
-void ExchangeRuns(TestStream& stream, uint64_t id, const v1::ExecuteRequest& request) {
-  const v1::PipelineTerms terms = *stream.answer(id).terms;
-  const uint64_t bytes = request.payloads(0).size();
-  const uint64_t runs = (bytes + terms.run_bytes(0) - 1) / terms.run_bytes(0);
-  uint64_t sent = 0;
-  while (!stream.answer(id).has_response && stream.answer(id).error.code() == 0) {
-    const auto answered = static_cast<uint64_t>(stream.answer(id).messages);
-    if (sent < runs && sent - answered < terms.max_open_runs()) {
-      ASSERT_TRUE(stream.SendRun(id, request, sent++));
-    } else if (!stream.ReadMessage()) {
-      return;
-    }
-  }
-}
-
-// Offers the request in runs of `run_bytes` bytes, and compares the result with that of Execute.
-void ExpectSameInRuns(TestServer& server, const v1::ExecuteRequest& request, uint64_t run_bytes) {
-  SCOPED_TRACE(request.operator_() + " in runs of " + std::to_string(run_bytes));
-  const Answer whole = server.Execute(request);
-  ASSERT_TRUE(whole.status.ok()) << whole.status.error_message();
-  TestStream stream(server.stub());
-  ASSERT_TRUE(stream.Offer(5, request, run_bytes)) << stream.answer(5).terms->reason();
-  ExchangeRuns(stream, 5, request);
-  const StreamedAnswer& answer = stream.answer(5);
-  EXPECT_TRUE(answer.has_response) << answer.error.message();
-  EXPECT_TRUE(answer.payload == whole.response.payload());
-  EXPECT_EQ(answer.payload_bytes, whole.response.payload().size());
-  EXPECT_EQ(answer.response.output().SerializeAsString(),
-            whole.response.output().SerializeAsString());
-  EXPECT_EQ(answer.response.execution().batch_size(), 1u);
-  EXPECT_EQ(answer.response.execution().attempts(), 1u);
-  EXPECT_TRUE(stream.Finish().ok());
-  EXPECT_TRUE(server.WaitForRequests(0));
-}
 
 // Compares 64-bit integers: the result has an eighth of the bytes of an input.
 v1::ExecuteRequest LessRequest(uint32_t count) {
@@ -178,7 +143,7 @@ TEST(PipelinedStreamTest, TensorsMayBeLargerThanTheServersLimits) {
   ASSERT_TRUE(stream.Offer(1, request, 0));
   EXPECT_LE(server.server().usage().bytes, options.stream_window_bytes);
   EXPECT_GT(server.server().usage().bytes, 0u);
-  ExchangeRuns(stream, 1, request);
+  stream.ExchangeRuns(1, request);
   EXPECT_TRUE(stream.answer(1).payload == Rounded(Ramp(4 << 20)));
   // Without an offer, and where it cannot come in runs, the limit holds.
   v1::ExecuteRequest reduced = request;
@@ -189,23 +154,6 @@ TEST(PipelinedStreamTest, TensorsMayBeLargerThanTheServersLimits) {
   ASSERT_TRUE(stream.Announce(3, request));
   stream.ReadAnswer();
   EXPECT_THAT(stream.answer(3).error.message(), HasSubstr("1048576"));
-}
-
-// The terms without runs, and the answer once the payloads have come one after the other.
-void ExpectPutTogether(TestServer& server, const v1::ExecuteRequest& request,
-                       const std::string& reason) {
-  TestStream stream(server.stub());
-  EXPECT_FALSE(stream.Offer(1, request, 4096));
-  ASSERT_EQ(stream.answer(1).error.code(), 0) << stream.answer(1).error.message();
-  EXPECT_THAT(stream.answer(1).terms->reason(), HasSubstr(reason));
-  for (const std::string& payload : request.payloads()) {
-    ASSERT_TRUE(stream.SendPiece(1, payload.substr(0, 5)));
-    ASSERT_TRUE(stream.SendPiece(1, payload.substr(5)));
-  }
-  stream.ReadAnswer();
-  EXPECT_TRUE(stream.answer(1).payload == server.Execute(request).response.payload());
-  EXPECT_FALSE(stream.answer(1).payload.empty());
-  EXPECT_TRUE(stream.Finish().ok());
 }
 
 TEST(PipelinedStreamTest, WhatCannotComeInRunsIsPutTogether) {
@@ -366,7 +314,7 @@ TEST(PipelinedStreamTest, AnErrorHalfWayIsTold) {
   const v1::ExecuteRequest request = RoundRequest(Ramp(100'000));
   TestStream stream(server.stub());
   ASSERT_TRUE(stream.Offer(1, request, 4000));
-  ExchangeRuns(stream, 1, request);
+  stream.ExchangeRuns(1, request);
   EXPECT_EQ(stream.answer(1).error.code(), grpc::INTERNAL);
   EXPECT_EQ(stream.answer(1).messages, 4);
   EXPECT_FALSE(stream.answer(1).has_response);

@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/integration/run_expectations.h"
 #include "tests/integration/test_server.h"
 #include "tests/integration/test_stream.h"
 
@@ -48,11 +49,6 @@ bool SendInPieces(TestStream& stream, uint64_t id, const std::string& bytes, uin
     in_message = 0;
   }
   return true;
-}
-
-void ExpectNothingHeld(TestServer& server) {
-  EXPECT_TRUE(server.WaitForRequests(0));
-  EXPECT_EQ(server.server().usage().bytes, 0u);
 }
 
 class StreamPiecesTest : public ::testing::TestWithParam<uint64_t> {};

@@ -74,13 +74,14 @@ class TestStream {
 
   // Offers to send a request run by run, and reads until the server has said how. Whether there are
   // runs; false also where the request was refused.
-  bool Offer(uint64_t id, v1::ExecuteRequest request, uint64_t run_bytes) {
+  bool Offer(uint64_t id, v1::ExecuteRequest request, uint64_t run_bytes, bool sends_ahead = true) {
     v1::ExecuteStreamRequest message;
     message.set_id(id);
     for (const std::string& payload : request.payloads()) {
       message.mutable_pipeline()->add_payload_bytes(payload.size());
     }
     message.mutable_pipeline()->set_run_bytes(run_bytes);
+    message.mutable_pipeline()->set_sends_ahead(sends_ahead);
     request.clear_payloads();
     *message.mutable_request() = std::move(request);
     EXPECT_TRUE(Write(message));
@@ -100,6 +101,37 @@ class TestStream {
       message.add_payloads(request.payloads(i).substr(run * bytes, bytes));
     }
     return Write(message);
+  }
+
+  // Sends the payloads that the terms want before the first run, each in a piece.
+  bool SendAhead(uint64_t id, const v1::ExecuteRequest& request) {
+    v1::ExecuteStreamRequest message;
+    message.set_id(id);
+    for (int i = 0; i < request.payloads_size(); ++i) {
+      if (answers_[id].terms->run_bytes(i) == 0) message.add_payloads(request.payloads(i));
+    }
+    return message.payloads_size() == 0 || Write(message);
+  }
+
+  // Sends all that the terms want, never more runs than may be open, and reads until the answer is
+  // complete.
+  void ExchangeRuns(uint64_t id, const v1::ExecuteRequest& request) {
+    const v1::PipelineTerms terms = *answers_[id].terms;
+    uint64_t runs = 0;
+    for (int i = 0; i < request.payloads_size(); ++i) {
+      const uint64_t bytes = terms.run_bytes(i);
+      if (bytes > 0) runs = (request.payloads(i).size() + bytes - 1) / bytes;
+    }
+    ASSERT_TRUE(SendAhead(id, request));
+    uint64_t sent = 0;
+    while (!answers_[id].has_response && answers_[id].error.code() == 0) {
+      const auto answered = static_cast<uint64_t>(answers_[id].messages);
+      if (sent < runs && sent - answered < terms.max_open_runs()) {
+        ASSERT_TRUE(SendRun(id, request, sent++));
+      } else if (!ReadMessage()) {
+        return;
+      }
+    }
   }
 
   bool SendPiece(uint64_t id, std::string piece) {

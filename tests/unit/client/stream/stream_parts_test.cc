@@ -114,6 +114,26 @@ TEST(OutgoingPiecesTest, RunsHaveTheirPartOfEveryPayload) {
   EXPECT_FALSE(pieces.OnRunAnswered()) << "more than were sent";
 }
 
+TEST(OutgoingPiecesTest, SomePayloadsAreSentAheadOfTheRuns) {
+  const std::string a = "abcdefg";
+  const std::string b = "ABCDEF";
+  const std::string c = "123456789";
+  OutgoingPieces pieces(7, {RequestHeader(), {SpanOf(a), SpanOf(b), SpanOf(c)}}, 10, 15);
+  EXPECT_TRUE(NextOf(pieces).pipeline().sends_ahead());
+  ASSERT_TRUE(pieces.OnTerms({{0, 4, 0}, 1}));
+  EXPECT_EQ(pieces.open_bytes(), 20u);
+  // One after the other, in messages of as many bytes as others have.
+  EXPECT_THAT(NextOf(pieces).payloads(), ElementsAre("abcdefg", "123"));
+  EXPECT_THAT(NextOf(pieces).payloads(), ElementsAre("456789"));
+  EXPECT_TRUE(pieces.can_go_on());
+  EXPECT_FALSE(pieces.OnRunAnswered()) << "no run is open";
+  EXPECT_THAT(NextOf(pieces).payloads(), ElementsAre("", "ABCD", ""));
+  EXPECT_FALSE(pieces.can_go_on());
+  EXPECT_TRUE(pieces.OnRunAnswered());
+  EXPECT_THAT(NextOf(pieces).payloads(), ElementsAre("", "EF", ""));
+  EXPECT_TRUE(pieces.is_complete());
+}
+
 TEST(OutgoingPiecesTest, OnlyLargeRequestsAreOffered) {
   const std::string a = "abcdefghijklmno";
   OutgoingPieces small(7, {RequestHeader(), {SpanOf(a)}}, 10, 15);
@@ -125,8 +145,8 @@ TEST(OutgoingPiecesTest, OnlyLargeRequestsAreOffered) {
 TEST(OutgoingPiecesTest, TermsThatMakeNoSenseAreNotKept) {
   const std::string a = "abcdefg";
   const std::string b = "ABCDEFGHIJKLMN";
-  const std::vector<RunTerms> wrong = {{{3}, 2},    {{3, 6, 1}, 2}, {{3, 6}, 0}, {{0, 6}, 2},
-                                       {{3, 0}, 2}, {{3, 7}, 2},    {{8, 14}, 2}};
+  const std::vector<RunTerms> wrong = {{{3}, 2},    {{3, 6, 1}, 2}, {{3, 6}, 0},
+                                       {{0, 0}, 2}, {{3, 7}, 2},    {{8, 14}, 2}};
   for (const RunTerms& terms : wrong) {
     OutgoingPieces pieces(7, {RequestHeader(), {SpanOf(a), SpanOf(b)}}, 10, 0);
     EXPECT_FALSE(pieces.OnTerms({{3, 6}, 2})) << "before the offer";

@@ -1,7 +1,9 @@
 // Runs of a request: how they are put together, and whose turn it is to have one computed.
 
 #include <cstring>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "grpcpp/grpcpp.h"
@@ -34,25 +36,41 @@ ReceivedMessage MessageOf(const std::vector<std::string>& payloads) {
   return received;
 }
 
+// 5 elements in runs of 2: of 1 byte in the second of three payloads; the others are sent ahead.
+RunPlan PlanWithAhead() {
+  return {.element_count = 5,
+          .run_elements = 2,
+          .element_bytes = {0, 1, 0},
+          .result_element_bytes = 4,
+          .ahead = {2, 0, 3},
+          .max_open_runs = 2};
+}
+
 class RunAssemblyTest : public ::testing::Test {
  protected:
+  explicit RunAssemblyTest(RunPlan plan = SmallPlan()) : assembly_(std::move(plan), pool_) {}
+
   absl::Status Add(const std::vector<std::string>& payloads, uint64_t end = 100) {
     return assembly_.Add(MessageOf(payloads), end, runs_);
   }
   // The payloads of a run that has been put together.
   std::string TextOf(size_t run, const std::vector<size_t>& lengths) {
-    const std::vector<TensorBytes> payloads = runs_[run].Payloads(pool_);
+    return TextOf(runs_[run], lengths);
+  }
+  std::string TextOf(ReceivedMessage& message, const std::vector<size_t>& lengths) {
+    const std::vector<TensorBytes> payloads = message.Payloads(pool_);
     std::string text;
     for (size_t i = 0; i < lengths.size(); ++i) {
       std::string part(lengths[i], '\0');
-      payloads[i].CopyTo(reinterpret_cast<std::byte*>(part.data()), part.size());
+      if (lengths[i] > 0)
+        payloads[i].CopyTo(reinterpret_cast<std::byte*>(part.data()), part.size());
       text += part + "|";
     }
     return text;
   }
 
   HostBufferPool pool_{0};
-  RunAssembly assembly_{SmallPlan(), pool_};
+  RunAssembly assembly_;
   std::vector<ReceivedMessage> runs_;
 };
 
@@ -108,6 +126,68 @@ TEST_F(RunAssemblyTest, WhatIsDroppedIsCounted) {
   EXPECT_TRUE(Add({"g", "MN"}, 0).ok());
   EXPECT_TRUE(assembly_.is_complete());
   EXPECT_TRUE(runs_.empty());
+}
+
+class AheadTest : public RunAssemblyTest {
+ protected:
+  AheadTest() : RunAssemblyTest(PlanWithAhead()) {}
+
+  // What was sent ahead; nothing where it is not complete.
+  std::string TakeAhead() {
+    std::optional<ReceivedMessage> ahead = assembly_.TakeAhead();
+    return ahead ? TextOf(*ahead, {2, 0, 3}) : "";
+  }
+};
+
+TEST_F(AheadTest, ItComesBeforeTheFirstRun) {
+  EXPECT_TRUE(Add({"xy", "123"}).ok());
+  EXPECT_EQ(TakeAhead(), "xy||123|");
+  EXPECT_TRUE(runs_.empty());
+  // Its payloads may have pieces without bytes in a run, which is passed on as it is.
+  EXPECT_TRUE(Add({"", "ab", ""}).ok());
+  EXPECT_TRUE(Add({"cd"}).ok());
+  EXPECT_TRUE(Add({"", "e", ""}).ok());
+  EXPECT_TRUE(assembly_.is_complete());
+  ASSERT_EQ(runs_.size(), 3u);
+  EXPECT_EQ(TextOf(0, {0, 2, 0}), "|ab||");
+  EXPECT_EQ(TextOf(1, {0, 2, 0}), "|cd||");
+  EXPECT_EQ(TextOf(2, {0, 1, 0}), "|e||");
+  EXPECT_EQ(TakeAhead(), "") << "once";
+}
+
+TEST_F(AheadTest, ItIsPutTogetherWhereverItIsCut) {
+  EXPECT_TRUE(Add({"x", "y", "", "1"}).ok());
+  EXPECT_EQ(TakeAhead(), "");
+  EXPECT_TRUE(Add({"23", "a", "b", "cd"}).ok());
+  EXPECT_EQ(TakeAhead(), "xy||123|");
+  ASSERT_EQ(runs_.size(), 2u);
+  EXPECT_EQ(TextOf(0, {0, 2, 0}), "|ab||");
+  EXPECT_EQ(TextOf(1, {0, 2, 0}), "|cd||");
+}
+
+TEST_F(AheadTest, AMessageLikeARunIsNoneBeforeIt) {
+  EXPECT_TRUE(Add({"", "xy", ""}).ok());
+  EXPECT_TRUE(runs_.empty());
+  EXPECT_TRUE(Add({"123"}).ok());
+  EXPECT_EQ(TakeAhead(), "xy||123|");
+}
+
+TEST_F(AheadTest, APieceBeyondItIsRefused) { EXPECT_TRUE(absl::IsOutOfRange(Add({"xyz"}))); }
+
+TEST_F(AheadTest, AfterALastRunPiecesWithoutBytesBringNothing) {
+  EXPECT_TRUE(Add({"xy", "123", "ab", "cd"}, 2).ok());
+  EXPECT_TRUE(Add({"", ""}, 2).ok()) << "although run 2 may not be open";
+  EXPECT_TRUE(Add({"e", ""}, 3).ok());
+  EXPECT_TRUE(assembly_.is_complete());
+}
+
+TEST_F(AheadTest, WhatIsDroppedIsCounted) {
+  EXPECT_TRUE(Add({"xy", "1"}).ok());
+  assembly_.Drop();
+  EXPECT_TRUE(Add({"23", "ab", "cd", "e"}, 0).ok());
+  EXPECT_EQ(TakeAhead(), "");
+  EXPECT_TRUE(runs_.empty());
+  EXPECT_TRUE(assembly_.is_complete());
 }
 
 // A run that can be told from others.

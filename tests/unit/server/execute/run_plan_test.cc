@@ -15,6 +15,12 @@ namespace {
 
 constexpr uint64_t kWindow = uint64_t{8} << 20;
 
+std::shared_ptr<const Invocation> Checked(const OperatorRequest& request) {
+  const ValidationResult result = Validate(request, {.max_tensor_bytes = UINT64_MAX});
+  for (const Violation& violation : result.violations) ADD_FAILURE() << violation.description;
+  return result.invocation;
+}
+
 // IF of `count` elements: a byte and two FLOAT32 give a FLOAT32.
 std::shared_ptr<const Invocation> IfCall(uint32_t count) {
   const std::vector<uint32_t> sizes = {count};
@@ -25,10 +31,40 @@ std::shared_ptr<const Invocation> IfCall(uint32_t count) {
   }
   request.payload_bytes = {count, 4ull * count, 4ull * count};
   for (TensorDescView& input : request.inputs) input.sizes = sizes;
-  const ValidationResult result = Validate(request, {.max_tensor_bytes = UINT64_MAX});
-  for (const Violation& violation : result.violations) ADD_FAILURE() << violation.description;
-  return result.invocation;
+  return Checked(request);
 }
+
+// The plan of such a call.
+RunPlan PlanIf(uint32_t count, uint64_t wished, uint64_t window) {
+  const auto call = IfCall(count);
+  const std::vector<uint64_t> lengths = {count, 4ull * count, 4ull * count};
+  return PlanRuns(*call, lengths, {.run_bytes = wished}, window).plan.value();
+}
+
+// FLOAT16 of `rows` rows, to each of which a row is added.
+struct RowCall {
+  RowCall(uint32_t rows, uint32_t columns)
+      : sizes({rows, columns}), lengths({2ull * rows * columns, 2ull * columns}) {
+    OperatorRequest request;
+    request.operator_name = "ELEMENT_WISE_ADD";
+    const TensorDescView matrix = {.data_type = static_cast<int>(DataType::kFloat16),
+                                   .sizes = sizes};
+    TensorDescView row = matrix;
+    const std::vector<uint32_t> strides = {0, 1};
+    row.strides = strides;
+    request.inputs = {matrix, row};
+    request.payload_bytes = lengths;
+    call = Checked(request);
+  }
+
+  RunDivision Divide(const RunOffer& offer, uint64_t window = kWindow) const {
+    return PlanRuns(*call, lengths, offer, window);
+  }
+
+  std::vector<uint32_t> sizes;
+  std::vector<uint64_t> lengths;
+  std::shared_ptr<const Invocation> call;
+};
 
 // What every plan must keep to.
 void Check(const RunPlan& plan, uint64_t count, uint64_t wished, uint64_t window) {
@@ -58,18 +94,16 @@ void Check(const RunPlan& plan, uint64_t count, uint64_t wished, uint64_t window
 
 TEST(RunPlanTest, EveryElementIsInOneRunAndRunsFitIntoTheWindow) {
   for (const uint32_t count : {1u, 63u, 64u, 65u, 100'000u, 131'072u, 2'000'001u}) {
-    const auto call = IfCall(count);
-    ASSERT_NE(call, nullptr);
     for (const uint64_t wished : {0u, 900u, 9'000u, 524'288u, 1u << 30}) {
       for (const uint64_t window : {uint64_t{4096}, uint64_t{1} << 20, kWindow}) {
-        Check(PlanRuns(*call, wished, window), count, wished, window);
+        Check(PlanIf(count, wished, window), count, wished, window);
       }
     }
   }
 }
 
 TEST(RunPlanTest, ATensorMayHaveAsManyElementsAsThereCanBe) {
-  const RunPlan plan = PlanRuns(*IfCall(UINT32_MAX), 0, kWindow);
+  const RunPlan plan = PlanIf(UINT32_MAX, 0, kWindow);
   EXPECT_EQ(plan.element_count, UINT32_MAX);
   EXPECT_EQ(plan.bytes(), 13ull * UINT32_MAX);
   EXPECT_LE(plan.held_bytes(), kWindow);
@@ -78,15 +112,15 @@ TEST(RunPlanTest, ATensorMayHaveAsManyElementsAsThereCanBe) {
 }
 
 TEST(RunPlanTest, ARunHasOneElementWhereNoMoreFit) {
-  const RunPlan plan = PlanRuns(*IfCall(10), 1, 1);
+  const RunPlan plan = PlanIf(10, 1, 1);
   EXPECT_EQ(plan.run_elements, 1u);
   EXPECT_EQ(plan.run_count(), 10u);
   EXPECT_EQ(plan.max_open_runs, 1u);
 }
 
 TEST(RunPlanTest, WishedRunsAreOfWholeCacheLines) {
-  EXPECT_EQ(PlanRuns(*IfCall(100'000), 9 * 1000, kWindow).run_elements, 960u);
-  EXPECT_EQ(PlanRuns(*IfCall(100'000), 9 * 50, kWindow).run_elements, 50u);
+  EXPECT_EQ(PlanIf(100'000, 9 * 1000, kWindow).run_elements, 960u);
+  EXPECT_EQ(PlanIf(100'000, 9 * 50, kWindow).run_elements, 50u);
 }
 
 TEST(RunPlanTest, APartHasThePlanAndTheBytesOfItsElements) {
@@ -99,6 +133,58 @@ TEST(RunPlanTest, APartHasThePlanAndTheBytesOfItsElements) {
   EXPECT_EQ(part.input_bytes, (std::array<uint64_t, kMaxInputs>{7, 28, 28}));
   EXPECT_EQ(part.output_bytes, 28u);
   EXPECT_EQ(call->output_bytes, 4000u);
+}
+
+TEST(RunPlanTest, WhatIsRepeatedIsSentAheadAndHeld) {
+  const RowCall call(100'000, 1000);
+  const RunDivision division = call.Divide({.run_bytes = 500'000, .sends_ahead = true});
+  ASSERT_TRUE(division.plan) << division.why_whole;
+  const RunPlan& plan = *division.plan;
+  EXPECT_EQ(plan.ahead, (std::vector<uint64_t>{0, 2000}));
+  // Whole rows, of whole cache lines.
+  EXPECT_EQ(plan.run_elements, 248'000u);
+  EXPECT_EQ(plan.LengthsOf(0), (std::vector<uint64_t>{496'000, 0}));
+  EXPECT_EQ(plan.run_bytes(), 2 * 496'000u);
+  EXPECT_EQ(plan.bytes(), 2000 + 400'000'000u);
+  EXPECT_EQ(plan.held_bytes(), 2000 + plan.max_open_runs * plan.run_bytes());
+  EXPECT_LE(plan.held_bytes(), kWindow);
+}
+
+TEST(RunPlanTest, WhatIsHeldTakesTheRoomOfRuns) {
+  const uint32_t columns = 1 << 20;  // a quarter of the window
+  const RunDivision division = RowCall(100, columns).Divide({.sends_ahead = true});
+  ASSERT_TRUE(division.plan) << division.why_whole;
+  EXPECT_EQ(division.plan->run_elements, uint64_t{1} << 18);
+  EXPECT_EQ(division.plan->max_open_runs, 6u);
+  EXPECT_LE(division.plan->held_bytes(), kWindow);
+  EXPECT_EQ(RowCall(100, columns + 2).Divide({.sends_ahead = true}).why_whole,
+            "what it has to hold of its inputs is more than a quarter of the window");
+}
+
+TEST(RunPlanTest, AClientThatSendsNothingAheadGetsNoPlanThatNeedsIt) {
+  const RunDivision division = RowCall(1000, 1000).Divide({.sends_ahead = false});
+  EXPECT_FALSE(division.plan);
+  EXPECT_EQ(division.why_whole,
+            "its elements are not computed one by one in the order in which they come");
+}
+
+TEST(RunPlanTest, RowsThatDivideBadlyAreWhole) {
+  // Of one element each, or the whole row, which is prime and more than a run may have.
+  const RowCall call(100, 10'007);
+  EXPECT_EQ(call.Divide({.run_bytes = 10'000, .sends_ahead = true}).why_whole,
+            "its loops do not divide into parts of the same length");
+  EXPECT_TRUE(call.Divide({.sends_ahead = true}).plan);
+  EXPECT_TRUE(call.Divide({.run_bytes = 1, .sends_ahead = true}).plan);
+}
+
+TEST(RunPlanTest, APayloadThatIsSentAheadMayBePadded) {
+  RowCall call(100, 9);
+  call.lengths[1] = 20;
+  const RunDivision division = call.Divide({.sends_ahead = true});
+  ASSERT_TRUE(division.plan) << division.why_whole;
+  EXPECT_EQ(division.plan->ahead, (std::vector<uint64_t>{0, 20}));
+  call.lengths[0] += 2;
+  EXPECT_EQ(call.Divide({.sends_ahead = true}).why_whole, "a payload is longer than its tensor");
 }
 
 }  // namespace
