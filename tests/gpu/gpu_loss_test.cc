@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -67,6 +68,54 @@ TEST_F(GpuLossTest, IsNoticedAtAWait) { ExpectLossAt(VulkanCall::kWait, "vkWaitF
 
 TEST_F(GpuLossTest, IsNoticedAtTheStatusOfAFence) {
   ExpectLossAt(VulkanCall::kStatus, "vkGetFenceStatus");
+}
+
+// Has a fault strike at the next submission when so many command lists have been submitted.
+class ArmedAtList final : public d3d12::FaultInjector {
+ public:
+  ArmedAtList(int lists, VulkanFault fault) : left_(lists), fault_(fault) {}
+
+  std::optional<int32_t> Fail(absl::string_view call) override {
+    if (call.find("ExecuteCommandLists") == absl::string_view::npos || --left_ != -1) {
+      return std::nullopt;
+    }
+    FaultyVulkan::Arm(VulkanCall::kSubmit, fault_);
+    is_armed = true;
+    return std::nullopt;
+  }
+
+  std::atomic<bool> is_armed = false;
+
+ private:
+  std::atomic<int> left_;
+  const VulkanFault fault_;
+};
+
+// A batch of two parts, of which the second one is lost on its way up, at its kernel, or on its way
+// down.
+TEST_F(GpuLossTest, IsNoticedInEachQueue) {
+  std::mt19937_64 random(1);
+  const Example large = MakeExample(
+      MakeCall({FindOperator("ELEMENT_WISE_IF"), DataType::kFloat32, DataType::kFloat32}, 0,
+               Packed(uint32_t{2} << 20)),
+      random);
+  for (const VulkanFault fault : {VulkanFault::kLost, VulkanFault::kHang}) {
+    for (const int list : {3, 4, 5}) {
+      SCOPED_TRACE(list);
+      std::unique_ptr<D3D12Device> device =
+          MakeWarmDevice({.timeout = kNever, .transfers = d3d12::TransferWay::kCopyQueues});
+      ASSERT_NE(device, nullptr);
+      ArmedAtList armed(list, fault);
+      d3d12::ScopedFaultInjector injector(armed);
+      std::thread runner([&] { EXPECT_TRUE(absl::IsUnavailable(RunExample(*device, large))); });
+      EXPECT_TRUE(WaitUntil([&] { return armed.is_armed && FaultyVulkan::strikes() == 1; }));
+      // Which says that it is lost.
+      if (fault == VulkanFault::kHang) FaultyVulkan::ResetHungDevices();
+      runner.join();
+      device = nullptr;
+      ExpectAllFreed();
+    }
+  }
 }
 
 // libvkd3d's thread begins a wait that failed again at once, and logs that.
