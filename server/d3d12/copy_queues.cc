@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<CopyQueues>> CopyQueues::Create(const Device& dev
 absl::StatusOr<Serial> CopyQueues::Submit(const RelayedWork& work,
                                           std::chrono::nanoseconds timeout) {
   const absl::StatusOr<Serial> up = up_->Submit(work.up, timeout, &kernels_);
-  if (!up.ok()) return up;
+  if (!up.ok()) return up.status();
   const absl::StatusOr<Serial> computed = kernels_.Submit(work.kernels, timeout, down_.get());
   if (!computed.ok()) return AfterEnd(*up_, *up, computed.status(), timeout);
   absl::StatusOr<Serial> down = down_->Submit(work.down, timeout);
