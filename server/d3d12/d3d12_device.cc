@@ -107,6 +107,23 @@ absl::Status NoKernel(const hlsl::KernelKey& key, absl::string_view why) {
                                                " of ", NameOf(key.lane), why));
 }
 
+// The way of a batch in so many parts, of which one is laid out so, where it is to go `by`: what a
+// way is not for is copied.
+TransferWay WayOf(TransferWay by, const BatchParts& parts, const BatchLayout& layout) {
+  const bool is_packed = layout.kernel.layout == hlsl::LayoutClass::kPacked;
+  const bool may_be_direct = parts.knows_no_contents() && is_packed;
+  if (by == TransferWay::kDirect && !may_be_direct) return TransferWay::kCopies;
+  if (by == TransferWay::kCopyQueues && parts.size() == 1) return TransferWay::kCopies;
+  return by;
+}
+
+// What writes the list with the kernels of a batch.
+auto* RecorderOf(TransferWay way) {
+  if (way == TransferWay::kDirect) return &RecordDirectBatch;
+  if (way == TransferWay::kCopyQueues) return &RecordRelayBatch;
+  return &RecordBatch;
+}
+
 // What tells the results of `calls` from others.
 size_t HashOf(std::span<const DeviceCall> calls) {
   size_t hash = 0;
@@ -159,7 +176,7 @@ struct D3D12Device::Impl {
   absl::Status RunSequence(const SequenceCall& call);
   absl::Status Run(std::span<const DeviceCall> calls);
   absl::Status RunParts(const BatchParts& parts, TransferWay by);
-  // Runs `calls` both ways, and chooses the faster one for those that follow.
+  // Runs `calls` each way that there is, and chooses the fastest one for those that follow.
   absl::Status MeasureWays(std::span<const DeviceCall> calls, const BatchParts& parts);
   absl::Status Read(ContentId content, std::span<std::byte> to);
   // Returns `status` of a function of the device; marks the device lost where it says so.
@@ -224,6 +241,7 @@ class D3D12Device::Impl::BatchRun final : public PartRunner {
  private:
   struct Part {
     std::span<const DeviceCall> calls;
+    TransferWay way;
     BatchLayout layout;
     std::vector<KernelWork> work;
     SubmissionMemory memory;
@@ -232,12 +250,35 @@ class D3D12Device::Impl::BatchRun final : public PartRunner {
     UnderWay submitted = {};
   };
 
+  absl::StatusOr<SubmissionMemory> Take(TransferWay way, const BatchLayout& layout,
+                                        std::span<const DeviceCall> calls, bool may_wait);
+  absl::StatusOr<UnderWay> Submit(Part& part, ID3D12PipelineState& pipeline);
+
   Impl& impl_;
   const BatchParts& parts_;
   const TransferWay by_;
   // Oldest first.
   std::vector<Part> under_way_;
 };
+
+absl::StatusOr<SubmissionMemory> D3D12Device::Impl::BatchRun::Take(
+    TransferWay way, const BatchLayout& layout, std::span<const DeviceCall> calls, bool may_wait) {
+  Submissions& submissions = *impl_.submissions;
+  if (way == TransferWay::kDirect) return submissions.TakeDirect(layout, calls, may_wait);
+  if (way == TransferWay::kCopyQueues) return submissions.TakeRelayed(layout, calls, may_wait);
+  return submissions.TakeInputs(layout, calls, may_wait);
+}
+
+absl::StatusOr<UnderWay> D3D12Device::Impl::BatchRun::Submit(Part& part,
+                                                             ID3D12PipelineState& pipeline) {
+  const auto record = [&](ID3D12GraphicsCommandList& list) {
+    RecorderOf(part.way)(list, impl_.device->root_signature(), pipeline, part.layout, part.memory);
+  };
+  const uint64_t bytes = part.layout.input_buffer_bytes + part.layout.output_buffer_bytes;
+  const auto submit =
+      part.way == TransferWay::kCopyQueues ? &Submissions::SubmitRelayed : &Submissions::Submit;
+  return (*impl_.submissions.*submit)(bytes, part.work, part.memory, record);
+}
 
 absl::Status D3D12Device::Impl::BatchRun::Begin(size_t number, bool may_wait) {
   const std::span<const DeviceCall> calls = parts_[number];
@@ -249,21 +290,13 @@ absl::Status D3D12Device::Impl::BatchRun::Begin(size_t number, bool may_wait) {
   for (Dispatch& dispatch : layout->dispatches) {
     work.push_back(impl_.Bound(layout->kernel, dispatch));
   }
-  const bool is_direct = by_ == TransferWay::kDirect && parts_.knows_no_contents() &&
-                         layout->kernel.layout == hlsl::LayoutClass::kPacked;
-  absl::StatusOr<SubmissionMemory> memory =
-      is_direct ? impl_.submissions->TakeDirect(*layout, calls, may_wait)
-                : impl_.submissions->TakeInputs(*layout, calls, may_wait);
+  const TransferWay way = WayOf(by_, parts_, *layout);
+  absl::StatusOr<SubmissionMemory> memory = Take(way, *layout, calls, may_wait);
   if (!memory.ok()) return memory.status();
   memory->readbacks = ReadbacksOf(*layout, calls, memory->contents);
-  Part part{calls, *std::move(layout), std::move(work), *std::move(memory)};
+  Part part{calls, way, *std::move(layout), std::move(work), *std::move(memory)};
   for (const DeviceCall& call : calls) part.stays.push_back(Stays(call, part.memory.contents));
-  const absl::StatusOr<UnderWay> submitted = impl_.submissions->Submit(
-      part.layout.input_buffer_bytes + part.layout.output_buffer_bytes, part.work, part.memory,
-      [&](ID3D12GraphicsCommandList& list) {
-        (is_direct ? RecordDirectBatch : RecordBatch)(list, impl_.device->root_signature(),
-                                                      *(*pipeline).Get(), part.layout, part.memory);
-      });
+  const absl::StatusOr<UnderWay> submitted = Submit(part, *(*pipeline).Get());
   if (!submitted.ok()) return submitted.status();
   part.submitted = *submitted;
   under_way_.push_back(std::move(part));
@@ -297,24 +330,22 @@ absl::Status D3D12Device::Impl::RunParts(const BatchParts& parts, TransferWay by
 
 absl::Status D3D12Device::Impl::MeasureWays(std::span<const DeviceCall> calls,
                                             const BatchParts& parts) {
-  TransferTrial trial;
+  std::vector<TransferTrial> trials = {{TransferWay::kCopies}, {TransferWay::kDirect}};
+  if (submissions->has_copy_queues()) trials.push_back({TransferWay::kCopyQueues});
   for (int run = 0; run <= kMeasuredRuns; ++run) {
-    const auto start = options.now();
-    OPSERVE_RETURN_IF_ERROR(RunParts(parts, TransferWay::kDirect));
-    const auto middle = options.now();
-    const size_t direct = run == 0 ? HashOf(calls) : 0;
-    const auto resumed = options.now();
-    // The last ones, so that the results are theirs where they differ.
-    OPSERVE_RETURN_IF_ERROR(RunParts(parts, TransferWay::kCopies));
-    const auto end = options.now();
-    if (run == 0) {
-      trial.agrees = direct == HashOf(calls);
-      continue;
+    // Copies are the last ones, so that the results are theirs where they differ.
+    for (auto trial = trials.rbegin(); trial != trials.rend(); ++trial) {
+      const auto start = options.now();
+      OPSERVE_RETURN_IF_ERROR(RunParts(parts, trial->way));
+      const std::chrono::nanoseconds took = options.now() - start;
+      if (run == 0) {
+        trial->results = HashOf(calls);
+      } else {
+        trial->took = std::min(trial->took, took);
+      }
     }
-    trial.direct = std::min<std::chrono::nanoseconds>(trial.direct, middle - start);
-    trial.copies = std::min<std::chrono::nanoseconds>(trial.copies, end - resumed);
   }
-  way = ChosenWay(trial);
+  way = ChosenWay(trials);
   return absl::OkStatus();
 }
 
@@ -391,6 +422,11 @@ absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(
       Submissions::Create(*impl->device, options);
   if (!submissions.ok()) return submissions.status();
   impl->submissions = *std::move(submissions);
+  // What is to be measured does without them where the adapter has none.
+  if (!impl->is_way_chosen || impl->way == TransferWay::kCopyQueues) {
+    const absl::Status made = impl->submissions->MakeCopyQueues();
+    if (!made.ok() && impl->is_way_chosen) return made;
+  }
   // Making it may have been told by nothing else.
   OPSERVE_RETURN_IF_ERROR(impl->device->status());
   return std::unique_ptr<D3D12Device>(new D3D12Device(std::move(impl)));

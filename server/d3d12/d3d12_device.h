@@ -42,7 +42,7 @@ struct DeviceOptions {
   // bytes or the kernels: see HangLimit.
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);
   // How bytes get to kernels and back. nullopt: as the first batch of several parts (batch_parts.h)
-  // shows, which runs both ways. That is one of the calibration, before the device serves.
+  // shows, which runs each way. That is one of the calibration, before the device serves.
   std::optional<TransferWay> transfers = std::nullopt;
   // Whether that goes for software adapters, too. Nobody calibrates them, so the batch would be a
   // client's: without it bytes are copied.

@@ -49,12 +49,12 @@ absl::Status Queue::Initialize() {
 }
 
 absl::StatusOr<Serial> Queue::Submit(absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record,
-                                     std::chrono::nanoseconds timeout) {
+                                     std::chrono::nanoseconds timeout, Queue* next) {
   absl::StatusOr<std::unique_ptr<Slot>> slot = TakeSlot(timeout);
   if (!slot.ok()) return slot.status();
   // A slot that cannot record is dropped: what state its list is in is not known.
   OPSERVE_RETURN_IF_ERROR(Record(**slot, record));
-  const absl::Status executed = Execute(**slot);
+  const absl::Status executed = Execute(**slot, next);
   const Serial serial = (*slot)->serial;
   {
     MutexLock lock(slots_mutex_);
@@ -103,7 +103,20 @@ absl::Status Queue::Record(Slot& slot, absl::FunctionRef<void(ID3D12GraphicsComm
       "The device has no memory for what a command list binds, as its run time did not tell.");
 }
 
-absl::Status Queue::Execute(Slot& slot) {
+absl::Status Queue::Signal(const Slot& slot, Queue* next) {
+  const auto serial = static_cast<uint64_t>(slot.serial);
+  const uint64_t failures = device_.UntoldFailures();
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(queue_->Signal(fence_.Get(), serial)));
+  if (next == nullptr) return absl::OkStatus();
+  // Before anybody else signals: libvkd3d 1.2 lets only one wait for each signal, and would take
+  // that of a later one, or none at all, where this one's was gone.
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(next->queue_->Wait(fence_.Get(), serial)));
+  if (device_.UntoldFailures() == failures) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      "No queue waits for a submission, as the device's run time did not tell.");
+}
+
+absl::Status Queue::Execute(Slot& slot, Queue* next) {
   MutexLock lock(submit_mutex_);
   slot.serial = timeline_->Next();
   ID3D12CommandList* lists[] = {slot.list.Get()};
@@ -112,9 +125,7 @@ absl::Status Queue::Execute(Slot& slot) {
   absl::Status told = OPSERVE_HRESULT((queue_->ExecuteCommandLists(1, lists), 0));
   const bool is_refused = device_.UntoldFailures() != failures;
   // Also where the list was refused: its serial is awaited like any other.
-  if (told.ok()) {
-    told = OPSERVE_HRESULT(queue_->Signal(fence_.Get(), static_cast<uint64_t>(slot.serial)));
-  }
+  if (told.ok()) told = Signal(slot, next);
   OPSERVE_RETURN_IF_ERROR(device_.status());
   if (!told.ok()) {
     // The device may be at work on something whose end nobody will hear of.

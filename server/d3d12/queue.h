@@ -21,8 +21,8 @@ namespace opserve::d3d12 {
 // Thread-safe: threads record at the same time, and submit one after the other.
 class Queue {
  public:
-  // For kernels and copies, or with D3D12_COMMAND_LIST_TYPE_COPY for copies alone, which run beside
-  // the others where the device has the means. `device` must outlive the queue.
+  // For kernels and copies. Queues of other types run beside it where the device has the means,
+  // with D3D12_COMMAND_LIST_TYPE_COPY for copies alone. `device` must outlive the queue.
   static absl::StatusOr<std::unique_ptr<Queue>> Create(
       const Device& device, D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE);
   Queue(const Queue&) = delete;
@@ -31,9 +31,10 @@ class Queue {
   // Has `record` write a command list, and submits it. The serial is completed when the device is
   // done. Waits up to `timeout` where too many submissions are under way. UNAVAILABLE where the
   // device is lost, DEADLINE_EXCEEDED where it hangs; RESOURCE_EXHAUSTED where it has no memory for
-  // the submission, of which it then does nothing.
+  // the submission, of which it then does nothing. Of what `next`, where there is one, is given
+  // later, it does nothing before this submission is done; it must not be destroyed before that.
   absl::StatusOr<Serial> Submit(absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record,
-                                std::chrono::nanoseconds timeout);
+                                std::chrono::nanoseconds timeout, Queue* next = nullptr);
 
   Timeline& timeline() { return *timeline_; }
 
@@ -52,7 +53,9 @@ class Queue {
   absl::StatusOr<std::unique_ptr<Slot>> TakeSlot(std::chrono::nanoseconds timeout);
   absl::Status Record(Slot& slot, absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
   // UNAVAILABLE where the device may use the slot for ever; any other error: it does not use it.
-  absl::Status Execute(Slot& slot);
+  absl::Status Execute(Slot& slot, Queue* next);
+  // Has the fence reach the serial of `slot`, and `next` wait for that.
+  absl::Status Signal(const Slot& slot, Queue* next);
 
   const Device& device_;
   const D3D12_COMMAND_LIST_TYPE type_;

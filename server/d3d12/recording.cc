@@ -214,6 +214,31 @@ void RecordDirectBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& roo
              D3D12_RESOURCE_STATE_COPY_DEST);
 }
 
+void RecordRelayUp(ID3D12GraphicsCommandList& list, SubmissionMemory& memory) {
+  Copy(list, {memory.inputs->Get(), 0}, {memory.upload.buffer(), memory.upload.offset()},
+       memory.stamp.upload_bytes());
+}
+
+void RecordRelayBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
+                      ID3D12PipelineState& pipeline, const BatchLayout& layout,
+                      SubmissionMemory& memory) {
+  ID3D12Resource* const inputs = memory.inputs->Get();
+  ID3D12Resource* const outputs = memory.outputs[0]->Get();
+  Copy(list, {outputs, memory.stamp.readback_offset()}, {inputs, memory.stamp.upload_offset()},
+       SubmissionStamp::kBytes);
+  Transition(list, outputs, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+  RecordDispatches(list, root_signature, pipeline, layout, {inputs, 0}, {outputs, 0}, memory);
+}
+
+void RecordRelayDown(ID3D12GraphicsCommandList& list, SubmissionMemory& memory) {
+  const StagingRing::Lease& readback = memory.readback;
+  const uint64_t mark = memory.stamp.mark_offset();
+  Copy(list, {readback.buffer(), readback.offset()}, {memory.outputs[0]->Get(), 0}, mark);
+  if (memory.open.bytes() == 0) return;
+  Copy(list, {readback.buffer(), readback.offset() + mark}, {memory.open->Get(), 0},
+       SubmissionStamp::kMarkBytes);
+}
+
 void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                     const std::vector<Pipeline>& pipelines, const SequenceLayout& layout,
                     SubmissionMemory& memory) {

@@ -34,7 +34,8 @@ struct SubmissionMemory {
   // To be read only once `stamp` has arrived in it; before, it may hold somebody else's results.
   StagingRing::Lease readback = {};
   SubmissionStamp stamp = {};
-  // Of a batch whose kernels work on `upload` and `readback`: none, and no outputs.
+  // Of a batch whose kernels work on `upload` and `readback`: none, and no outputs. Of one that
+  // goes by CopyQueues: both, with places for the stamp where `upload` and `readback` have it.
   BufferPool<Buffer>::Lease inputs = {};
   // One for a batch; for a sequence one per buffer of results.
   std::vector<BufferPool<Buffer>::Lease> outputs = {};
@@ -56,6 +57,15 @@ void RecordDirectBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& roo
                        ID3D12PipelineState& pipeline, const BatchLayout& layout,
                        SubmissionMemory& memory);
 
+// The lists of a batch that goes by CopyQueues: uploads; the dispatches, each in its pieces;
+// readbacks. The stamp goes through all of them, since any may be dropped. Lists of copies
+// need no barriers, of which their queues know few: buffers are in the common state between lists.
+void RecordRelayUp(ID3D12GraphicsCommandList& list, SubmissionMemory& memory);
+void RecordRelayBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
+                      ID3D12PipelineState& pipeline, const BatchLayout& layout,
+                      SubmissionMemory& memory);
+void RecordRelayDown(ID3D12GraphicsCommandList& list, SubmissionMemory& memory);
+
 // Uploads, a dispatch per step in its pieces, one readback of each output. `pipelines`: one per
 // step.
 void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
@@ -66,8 +76,8 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
 void RecordRead(ID3D12GraphicsCommandList& list, const ContentCache<Buffer>::Copy& copy,
                 uint64_t bytes, SubmissionMemory& memory);
 
-// The end of every command list: copies the word that kernels mark, if there is one, and then the
-// stamp to the memory that is read back.
+// The end of every command list that is submitted alone: copies the word that kernels mark, if
+// there is one, and then the stamp to the memory that is read back.
 void RecordStamp(ID3D12GraphicsCommandList& list, SubmissionMemory& memory);
 
 }  // namespace opserve::d3d12

@@ -6,7 +6,8 @@
 // may succeed where the one with the work was refused. The memory that is read back would then hold
 // what it held before, results of somebody else. So every command list ends by copying a number
 // that no other submission has from the upload memory to the readback memory, and nothing that was
-// read back is used where the number has not arrived.
+// read back is used where the number has not arrived. Where a submission is several lists, the
+// number goes through each of them.
 //
 // The low half of the number is also the mark by which kernels tell that they left elements open:
 // whatever the word held before, it was not this.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/hlsl/expressions.h"
@@ -63,6 +64,13 @@ absl::StatusOr<std::unique_ptr<Submissions>> Submissions::Create(const Device& d
     *ring = *std::move(created);
   }
   return made;
+}
+
+absl::Status Submissions::MakeCopyQueues() {
+  absl::StatusOr<std::unique_ptr<CopyQueues>> queues = CopyQueues::Create(device_, *queue_);
+  if (!queues.ok()) return queues.status();
+  copy_queues_ = *std::move(queues);
+  return absl::OkStatus();
 }
 
 std::chrono::nanoseconds Submissions::TimeLimit() const {
@@ -181,9 +189,8 @@ absl::StatusOr<SubmissionMemory> Submissions::TakeRead(ContentId content, uint64
   return memory;
 }
 
-absl::StatusOr<SubmissionMemory> Submissions::TakeDirect(const BatchLayout& layout,
-                                                         std::span<const DeviceCall> calls,
-                                                         bool may_wait) {
+absl::StatusOr<SubmissionMemory> Submissions::TakeMirrored(const BatchLayout& layout,
+                                                           bool may_wait) {
   UpdateBudget();
   SubmissionMemory memory{.contents = ContentTransfers<Buffer>(contents_)};
   memory.uploads = {{0, layout.input_buffer_bytes}};
@@ -194,7 +201,30 @@ absl::StatusOr<SubmissionMemory> Submissions::TakeDirect(const BatchLayout& layo
     if (!buffer.ok()) return buffer.status();
     memory.open = *std::move(buffer);
   }
-  Fill(layout, calls, memory);
+  return memory;
+}
+
+absl::StatusOr<SubmissionMemory> Submissions::TakeDirect(const BatchLayout& layout,
+                                                         std::span<const DeviceCall> calls,
+                                                         bool may_wait) {
+  absl::StatusOr<SubmissionMemory> memory = TakeMirrored(layout, may_wait);
+  if (memory.ok()) Fill(layout, calls, *memory);
+  return memory;
+}
+
+absl::StatusOr<SubmissionMemory> Submissions::TakeRelayed(const BatchLayout& layout,
+                                                          std::span<const DeviceCall> calls,
+                                                          bool may_wait) {
+  absl::StatusOr<SubmissionMemory> memory = TakeMirrored(layout, may_wait);
+  if (!memory.ok()) return memory;
+  // With room for the stamp, which goes the same way.
+  absl::StatusOr<BufferPool<Buffer>::Lease> buffer = TakeBuffer(memory->stamp.upload_bytes());
+  if (!buffer.ok()) return buffer.status();
+  memory->inputs = *std::move(buffer);
+  buffer = TakeBuffer(memory->stamp.readback_bytes());
+  if (!buffer.ok()) return buffer.status();
+  memory->outputs.push_back(*std::move(buffer));
+  Fill(layout, calls, *memory);
   return memory;
 }
 
@@ -210,17 +240,13 @@ absl::Status Submissions::Failed(const absl::Status& why, SubmissionMemory& memo
   return why;
 }
 
-absl::StatusOr<UnderWay> Submissions::Submit(
-    uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
-    absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
-  UnderWay submitted{{bytes, costs_.Estimate(work)}, options_.now()};
+absl::StatusOr<UnderWay> Submissions::Track(uint64_t bytes, std::span<const KernelWork> work,
+                                            SubmissionMemory& memory, Queue& queue,
+                                            absl::FunctionRef<absl::StatusOr<Serial>()> submit) {
+  UnderWay submitted{{bytes, costs_.Estimate(work)}, options_.now(), &queue};
   bytes_under_way_ += bytes;
   expected_under_way_ += submitted.pending.expected.count();
-  const auto record_all = [&](ID3D12GraphicsCommandList& list) {
-    record(list);
-    RecordStamp(list, memory);
-  };
-  const absl::StatusOr<Serial> serial = queue_->Submit(record_all, TimeLimit());
+  const absl::StatusOr<Serial> serial = submit();
   if (serial.ok()) {
     submitted.serial = *serial;
     return submitted;
@@ -230,10 +256,31 @@ absl::StatusOr<UnderWay> Submissions::Submit(
   return Failed(LostBecause(serial.status()), memory);
 }
 
+absl::StatusOr<UnderWay> Submissions::Submit(
+    uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
+    absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
+  const auto record_all = [&](ID3D12GraphicsCommandList& list) {
+    record(list);
+    RecordStamp(list, memory);
+  };
+  return Track(bytes, work, memory, *queue_,
+               [&] { return queue_->Submit(record_all, TimeLimit()); });
+}
+
+absl::StatusOr<UnderWay> Submissions::SubmitRelayed(
+    uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
+    absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {
+  const auto up = [&](ID3D12GraphicsCommandList& list) { RecordRelayUp(list, memory); };
+  const auto down = [&](ID3D12GraphicsCommandList& list) { RecordRelayDown(list, memory); };
+  return Track(bytes, work, memory, copy_queues_->down(), [&] {
+    return copy_queues_->Submit({up, record, down}, TimeLimit());
+  });
+}
+
 absl::StatusOr<const std::byte*> Submissions::Await(const UnderWay& submitted,
                                                     std::span<const KernelWork> work,
                                                     SubmissionMemory& memory) {
-  absl::Status status = queue_->timeline().Wait(submitted.serial, TimeLimit());
+  absl::Status status = submitted.queue->timeline().Wait(submitted.serial, TimeLimit());
   NoteEnd(submitted.pending);
   const auto took = busy_time_.Note(submitted.begin, options_.now());
   if (status.ok() && !memory.stamp.HasArrived(memory.readback.data())) {
@@ -266,8 +313,12 @@ void Submissions::Close() {
 }
 
 bool Submissions::WaitForAll() {
-  Timeline& timeline = queue_->timeline();
-  return timeline.Wait(timeline.last(), TimeLimit()).ok();
+  std::vector<Queue*> queues = {queue_.get()};
+  if (has_copy_queues()) queues.insert(queues.end(), {&copy_queues_->up(), &copy_queues_->down()});
+  return std::all_of(queues.begin(), queues.end(), [this](Queue* queue) {
+    Timeline& timeline = queue->timeline();
+    return timeline.Wait(timeline.last(), TimeLimit()).ok();
+  });
 }
 
 }  // namespace opserve::d3d12

@@ -22,6 +22,7 @@
 #include "server/d3d12/buffer_pool.h"
 #include "server/d3d12/content_cache.h"
 #include "server/d3d12/content_transfers.h"
+#include "server/d3d12/copy_queues.h"
 #include "server/d3d12/d3d12_device.h"
 #include "server/d3d12/device.h"
 #include "server/d3d12/dispatch.h"
@@ -41,6 +42,8 @@ namespace opserve::d3d12 {
 struct UnderWay {
   PendingWork pending;
   std::chrono::steady_clock::time_point begin;
+  // Done when the queue has completed the serial.
+  Queue* queue = nullptr;
   Serial serial{};
 };
 
@@ -53,6 +56,10 @@ class Submissions {
   Submissions(const Submissions&) = delete;
   Submissions& operator=(const Submissions&) = delete;
 
+  // Makes queues for copies. Before anything is submitted; fails where the device has none.
+  absl::Status MakeCopyQueues();
+  bool has_copy_queues() const { return copy_queues_ != nullptr; }
+
   // Memory for calls, with the inputs that are to be uploaded, a word for kernels that leave
   // elements open, and what copies there is room for. RESOURCE_EXHAUSTED where there is none; only
   // who `may_wait` waits for staging memory that others have.
@@ -63,6 +70,9 @@ class Submissions {
   // The same for calls whose kernels work on what the host fills and reads.
   absl::StatusOr<SubmissionMemory> TakeDirect(const BatchLayout& layout,
                                               std::span<const DeviceCall> calls, bool may_wait);
+  // The same for calls that are copied by queues for that.
+  absl::StatusOr<SubmissionMemory> TakeRelayed(const BatchLayout& layout,
+                                               std::span<const DeviceCall> calls, bool may_wait);
   // Memory to read the first `bytes` bytes of a content. NOT_FOUND where the device keeps no copy
   // of so many.
   absl::StatusOr<SubmissionMemory> TakeRead(ContentId content, uint64_t bytes);
@@ -72,6 +82,10 @@ class Submissions {
   absl::StatusOr<UnderWay> Submit(uint64_t bytes, std::span<const KernelWork> work,
                                   SubmissionMemory& memory,
                                   absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
+  // The same by the queues for copies, whose lists it writes itself, and `record` that of kernels.
+  absl::StatusOr<UnderWay> SubmitRelayed(
+      uint64_t bytes, std::span<const KernelWork> work, SubmissionMemory& memory,
+      absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record);
   // Waits for what was submitted, and learns from it what kernels cost. Returns what was read back,
   // which lies in `memory`, once it is certain that it is this submission's; OUT_OF_RANGE where a
   // kernel left an element open. `memory` is kept for ever where the device may still use it, or
@@ -130,9 +144,16 @@ class Submissions {
                                                uint64_t readback_bytes,
                                                std::span<const uint64_t> result_buffers,
                                                bool may_wait, bool reads_copies = true);
+  // Staging memory that is laid out as the buffers of `layout` are, and the word for kernels that
+  // leave elements open.
+  absl::StatusOr<SubmissionMemory> TakeMirrored(const BatchLayout& layout, bool may_wait);
   // Brings the inputs of `calls` to the memory of their submission.
   template <class Layout, class Calls>
   void Fill(const Layout& layout, const Calls& calls, SubmissionMemory& memory);
+  // Has `submit` submit to `queue`, and counts it to what is under way.
+  absl::StatusOr<UnderWay> Track(uint64_t bytes, std::span<const KernelWork> work,
+                                 SubmissionMemory& memory, Queue& queue,
+                                 absl::FunctionRef<absl::StatusOr<Serial>()> submit);
   // Takes what is pending out of what is under way.
   void NoteEnd(const PendingWork& pending);
   // Why something failed. Keeps `memory` for ever where the device may still use it.
@@ -141,6 +162,7 @@ class Submissions {
   const Device& device_;
   const DeviceOptions options_;
   std::unique_ptr<Queue> queue_;
+  std::unique_ptr<CopyQueues> copy_queues_;  // nullptr: there are none
   std::unique_ptr<StagingRing> upload_;
   std::unique_ptr<StagingRing> readback_;
   BufferPool<Buffer> buffers_;

@@ -50,6 +50,8 @@ enum class Health { kWorking, kHanging, kLost };
 // A submission that a device that hangs was given.
 struct HeldSubmission {
   VkQueue queue;
+  std::vector<VkSemaphore> waits;
+  std::vector<VkPipelineStageFlags> stages;
   std::vector<VkCommandBuffer> lists;
   std::vector<VkSemaphore> signals;
   VkFence fence;
@@ -141,6 +143,9 @@ class Model {
 VkResult Model::Submit(ModelDevice& device, const HeldSubmission& submission) {
   VkSubmitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  info.waitSemaphoreCount = static_cast<uint32_t>(submission.waits.size());
+  info.pWaitSemaphores = submission.waits.data();
+  info.pWaitDstStageMask = submission.stages.data();
   info.commandBufferCount = static_cast<uint32_t>(submission.lists.size());
   info.pCommandBuffers = submission.lists.data();
   info.signalSemaphoreCount = static_cast<uint32_t>(submission.signals.size());
@@ -294,10 +299,12 @@ void CmdDispatch(VkCommandBuffer list, uint32_t x, uint32_t y, uint32_t z) {
 
 VkResult QueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
   // All that libvkd3d makes of what opserve does.
-  if (count != 1 || submits[0].waitSemaphoreCount != 0) std::abort();
+  if (count != 1) std::abort();
   const VkSubmitInfo& info = submits[0];
   HeldSubmission submission = {
       queue,
+      {info.pWaitSemaphores, info.pWaitSemaphores + info.waitSemaphoreCount},
+      {info.pWaitDstStageMask, info.pWaitDstStageMask + info.waitSemaphoreCount},
       {info.pCommandBuffers, info.pCommandBuffers + info.commandBufferCount},
       {info.pSignalSemaphores, info.pSignalSemaphores + info.signalSemaphoreCount},
       fence};

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -67,6 +68,93 @@ TEST_F(GpuLossTest, IsNoticedAtAWait) { ExpectLossAt(VulkanCall::kWait, "vkWaitF
 
 TEST_F(GpuLossTest, IsNoticedAtTheStatusOfAFence) {
   ExpectLossAt(VulkanCall::kStatus, "vkGetFenceStatus");
+}
+
+// Has a fault strike at the next submission when so many command lists have been submitted.
+class ArmedAtList final : public d3d12::FaultInjector {
+ public:
+  ArmedAtList(int lists, VulkanFault fault) : left_(lists), fault_(fault) {}
+
+  std::optional<int32_t> Fail(absl::string_view call) override {
+    if (call.find("ExecuteCommandLists") == absl::string_view::npos || --left_ != -1) {
+      return std::nullopt;
+    }
+    FaultyVulkan::Arm(VulkanCall::kSubmit, fault_);
+    is_armed = true;
+    return std::nullopt;
+  }
+
+  std::atomic<bool> is_armed = false;
+
+ private:
+  std::atomic<int> left_;
+  const VulkanFault fault_;
+};
+
+// Runs in two parts.
+Example MakeLargeExample() {
+  std::mt19937_64 random(1);
+  const Cell cell = {FindOperator("ELEMENT_WISE_IF"), DataType::kFloat32, DataType::kFloat32};
+  return MakeExample(MakeCall(cell, 0, Packed(uint32_t{2} << 20)), random);
+}
+
+// A batch of two parts, of which the second one is lost on its way up, at its kernel, or on its way
+// down.
+TEST_F(GpuLossTest, IsNoticedInEachQueue) {
+  const Example large = MakeLargeExample();
+  for (const VulkanFault fault : {VulkanFault::kLost, VulkanFault::kHang}) {
+    for (const int list : {3, 4, 5}) {
+      SCOPED_TRACE(list);
+      std::unique_ptr<D3D12Device> device =
+          MakeWarmDevice({.timeout = kNever, .transfers = d3d12::TransferWay::kCopyQueues});
+      ASSERT_NE(device, nullptr);
+      ArmedAtList armed(list, fault);
+      d3d12::ScopedFaultInjector injector(armed);
+      std::thread runner([&] { EXPECT_TRUE(absl::IsUnavailable(RunExample(*device, large))); });
+      EXPECT_TRUE(WaitUntil([&] { return armed.is_armed && FaultyVulkan::strikes() == 1; }));
+      // Which says that it is lost.
+      if (fault == VulkanFault::kHang) FaultyVulkan::ResetHungDevices();
+      runner.join();
+      device = nullptr;
+      ExpectAllFreed();
+    }
+  }
+}
+
+// Has the device hang with the first command list, and no memory for the second one.
+class ShortageBehindAHang final : public d3d12::FaultInjector {
+ public:
+  std::optional<int32_t> Fail(absl::string_view call) override {
+    if (call.find("ExecuteCommandLists") != absl::string_view::npos) {
+      FaultyVulkan::Arm(VulkanCall::kSubmit, VulkanFault::kHang);
+      has_list_ = true;
+    }
+    if (call.find("list->Reset") == absl::string_view::npos || !has_list_) return std::nullopt;
+    has_struck = true;
+    return kOutOfMemory;
+  }
+
+  std::atomic<bool> has_struck = false;
+
+ private:
+  std::atomic<bool> has_list_ = false;
+};
+
+// Its memory is not given to others while it may be in use: a part of which no more than the way up
+// was submitted ends with that.
+TEST_F(GpuLossTest, WhatIsOnItsWayUpIsWaitedFor) {
+  std::unique_ptr<D3D12Device> device =
+      MakeWarmDevice({.timeout = kNever, .transfers = d3d12::TransferWay::kCopyQueues});
+  ASSERT_NE(device, nullptr);
+  const Example large = MakeLargeExample();
+  ShortageBehindAHang shortage;
+  d3d12::ScopedFaultInjector injector(shortage);
+  std::thread runner([&] { EXPECT_TRUE(absl::IsUnavailable(RunExample(*device, large))); });
+  EXPECT_TRUE(WaitUntil([&] { return shortage.has_struck.load(); }));
+  FaultyVulkan::ResetHungDevices();
+  runner.join();
+  device = nullptr;
+  ExpectAllFreed();
 }
 
 // libvkd3d's thread begins a wait that failed again at once, and logs that.

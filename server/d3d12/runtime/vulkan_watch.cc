@@ -48,6 +48,7 @@ LoaderFunction<PFN_vkGetDeviceProcAddr> get_device_proc_addr;
 LoaderFunction<PFN_vkCreateDevice> create_device;
 LoaderFunction<PFN_vkDestroyDevice> destroy_device;
 LoaderFunction<PFN_vkGetDeviceQueue> get_device_queue;
+LoaderFunction<PFN_vkCreateSemaphore> create_semaphore;
 LoaderFunction<PFN_vkCreateBufferView> create_buffer_view;
 LoaderFunction<PFN_vkCreateDescriptorPool> create_descriptor_pool;
 LoaderFunction<PFN_vkAllocateDescriptorSets> allocate_descriptor_sets;
@@ -84,6 +85,12 @@ VkResult CountFailure(absl::string_view name, const Call& call) {
     ++untold_failures;
   }
   return result;
+}
+
+VkResult CreateSemaphore(VkDevice device, const VkSemaphoreCreateInfo* info,
+                         const VkAllocationCallbacks* allocator, VkSemaphore* semaphore) {
+  return CountFailure("vk.Semaphore",
+                      [&] { return create_semaphore(device, info, allocator, semaphore); });
 }
 
 VkResult CreateBufferView(VkDevice device, const VkBufferViewCreateInfo* info,
@@ -127,12 +134,14 @@ VkResult QueueWaitIdle(VkQueue queue) {
   return NoteLoss(device, "vkQueueWaitIdle", queue_wait_idle(queue));
 }
 
-// What libvkd3d's thread waits with, before it asks each fence.
-VkResult WaitForFences(VkDevice device, uint32_t count, const VkFence* fences, VkBool32 all,
+// What libvkd3d's thread waits with, for any of its fences, before it asks each of them. It hears
+// of none before the first one has ended, so it waits for that alone: another one, of another
+// queue, may have ended long before, and the thread would ask again and again.
+VkResult WaitForFences(VkDevice device, uint32_t /*count*/, const VkFence* fences, VkBool32 all,
                        uint64_t timeout) {
   may_ask_fences = true;
   const VkResult result =
-      NoteLoss(device, "vkWaitForFences", wait_for_fences(device, count, fences, all, timeout));
+      NoteLoss(device, "vkWaitForFences", wait_for_fences(device, 1, fences, all, timeout));
   if (result >= 0) return result;
   if (result == VK_ERROR_DEVICE_LOST) return VK_SUCCESS;
   // Short of memory, which passes. libvkd3d begins again at once.
@@ -186,6 +195,7 @@ const auto& WatchedFunctions() {
       Watched("vkCreateDevice", create_device, &CreateDevice),
       Watched("vkDestroyDevice", destroy_device, &DestroyDevice),
       Watched("vkGetDeviceQueue", get_device_queue, &GetDeviceQueue),
+      Watched("vkCreateSemaphore", create_semaphore, &CreateSemaphore),
       Watched("vkCreateBufferView", create_buffer_view, &CreateBufferView),
       Watched("vkCreateDescriptorPool", create_descriptor_pool, &CreateDescriptorPool),
       Watched("vkAllocateDescriptorSets", allocate_descriptor_sets, &AllocateDescriptorSets),

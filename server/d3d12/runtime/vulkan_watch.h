@@ -5,7 +5,8 @@
 //   recording   makes views and descriptor sets for what a dispatch binds; where there is no memory
 //               for one, libvkd3d logs that and goes on, and the dispatch would read or write
 //               something else
-//   submitting  a submission that is refused is logged, too, and its fence signalled all the same
+//   submitting  a submission that is refused is logged, too, and its fence signalled all the same.
+//               Where there is no memory for a semaphore, no queue waits for another one
 //   waiting     a device that is lost is logged, and the wait begins again at once, for ever; so
 //               fences of a lost device end here, which is when the driver has given them up.
 //               The end of a submission may be told before that of an earlier one, which takes it
@@ -24,7 +25,7 @@ namespace opserve::d3d12 {
 
 // A vkGetInstanceProcAddr whose functions are those of `vulkan`, the Vulkan loader, but watched.
 // They serve for one loader per process. Tests can make them fail: they ask the fault injector
-// (hresult.h) for vk.BufferView, vk.DescriptorPool and vk.DescriptorSets.
+// (hresult.h) for vk.Semaphore, vk.BufferView, vk.DescriptorPool and vk.DescriptorSets.
 absl::StatusOr<void*> WatchVulkan(const SharedLibrary& vulkan);
 
 // How often a function that records or submits failed in the calling thread; libvkd3d calls them in

@@ -20,7 +20,7 @@ from required import skip_without  # pylint: disable=wrong-import-position
 LIMIT_S = 240
 # How many rows a section has at least.
 SECTIONS = {
-    "submissions": 6, "stages": 21, "transfers": 12, "kernels": 6, "batches": 5, "in-flight": 8,
+    "submissions": 6, "stages": 21, "transfers": 13, "kernels": 6, "batches": 5, "in-flight": 8,
     "calls": 5, "kept": 10, "chains": 7, "unread": 3, "cold": 4, "pipelines": 3, "placed": 4,
     "oversubscription": 4, "placement": 12, "dispatch": 6, "loss": 5,
 }

@@ -108,7 +108,7 @@ absl::Status MeasureTransfersOf(BenchContext& context, DeviceMeter& meter, uint6
   return absl::OkStatus();
 }
 
-// A large call, the same on two devices, of which one copies and the other one does not.
+// A large call, the same on a device for each way.
 absl::Status MeasureWays(BenchContext& context, SectionResult& result) {
   const uint64_t bytes = context.Sized(256, 32, 16) * kMiB;
   const auto invocation = CallOfBytes(kOneBenchCase, bytes);
@@ -118,6 +118,8 @@ absl::Status MeasureWays(BenchContext& context, SectionResult& result) {
   if (!copies.ok()) return copies.status();
   const auto direct = context.MakeDevice({.transfers = d3d12::TransferWay::kDirect});
   if (!direct.ok()) return direct.status();
+  const auto queues = context.MakeDevice({.transfers = d3d12::TransferWay::kCopyQueues});
+  if (!queues.ok()) return queues.status();
   absl::Status status;
   const auto run_on = [&](d3d12::D3D12Device& device) {
     return [&](int) { status.Update(device.Run({&call, 1})); };
@@ -125,18 +127,21 @@ absl::Status MeasureWays(BenchContext& context, SectionResult& result) {
   const Buffer from(bytes);
   Buffer to(bytes);
   const std::vector<double> seconds =
-      context.Seconds({{run_on(**copies)}, {run_on(**direct)}, {[&](int) {
-                         std::memcpy(to.data(), from.data(), bytes);
-                       }}});
+      context.Seconds({{[&](int) { std::memcpy(to.data(), from.data(), bytes); }},
+                       {run_on(**copies)},
+                       {run_on(**direct)},
+                       {run_on(**queues)}});
   OPSERVE_RETURN_IF_ERROR(status);
   const std::optional<PciLink> link = context.Link();
   const bool has_link = link.has_value() && link->bytes_per_second > 0;
-  const double bus = has_link ? static_cast<double>(bytes) / link->bytes_per_second : seconds[2];
+  const double bus = has_link ? static_cast<double>(bytes) / link->bytes_per_second : seconds[0];
   const std::string bus_name = has_link ? "PCIe link" : "memcpy";
-  result.rows.push_back(
-      RateRow("call by copies, each way", bytes, bytes, seconds[0], bus, bus_name));
-  result.rows.push_back(
-      RateRow("call directly, each way", bytes, bytes, seconds[1], bus, bus_name));
+  const auto add = [&](const char* name, double took) {
+    result.rows.push_back(RateRow(name, bytes, bytes, took, bus, bus_name));
+  };
+  add("call by copies, each way", seconds[1]);
+  add("call directly, each way", seconds[2]);
+  add("call by copy queues, each way", seconds[3]);
   return absl::OkStatus();
 }
 

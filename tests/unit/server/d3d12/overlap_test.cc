@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -106,13 +108,32 @@ struct MachineSpeeds {
   // Of the bus, each way.
   double up;
   double down;
+  // Of what kernels read and write of the host's memory, each way at once.
+  double direct;
   // Of the device's memory, with reads and writes.
   double memory;
   // Of copies of the host, with all threads that copy for the device.
   double host;
+  // Whether copies up, kernels and copies down run beside each other if they are in queues of their
+  // own.
+  bool has_engines = true;
 };
 
-// Simulates the host's thread and the device's queue.
+// Something that does one thing at a time.
+class Engine {
+ public:
+  // Does what takes so long, from `at` on or once it is done with what came before. Returns when
+  // that ends.
+  double Do(double at, double duration) {
+    free_at_ = std::max(free_at_, at) + duration;
+    return free_at_;
+  }
+
+ private:
+  double free_at_ = 0;
+};
+
+// Simulates the host's thread and the device's queues.
 class ModelRun final : public PartRunner {
  public:
   ModelRun(const MachineSpeeds& speeds, uint64_t part_bytes, TransferWay by)
@@ -120,8 +141,7 @@ class ModelRun final : public PartRunner {
 
   absl::Status Begin(size_t /*part*/, bool /*may_wait*/) override {
     host_ += bytes_ / speeds_.host;
-    queue_ = std::max(queue_, host_ + speeds_.latency) + DeviceTime();
-    ends_.push_back(queue_);
+    ends_.push_back(EndOf(host_ + speeds_.latency));
     return absl::OkStatus();
   }
   absl::Status End() override {
@@ -134,35 +154,73 @@ class ModelRun final : public PartRunner {
   double nanoseconds() const { return host_; }
 
  private:
-  double DeviceTime() const {
+  // When the device is done with a part that reaches it then.
+  double EndOf(double begin) {
     const double up = bytes_ / speeds_.up;
     const double down = bytes_ / speeds_.down;
     const double kernel = 2 * bytes_ / speeds_.memory;
+    if (by_ == TransferWay::kCopies) return kernels_.Do(begin, up + kernel + down);
     // Kernels that work on the host's memory read while they write.
-    return by_ == TransferWay::kDirect ? std::max({up, down, kernel}) : up + kernel + down;
+    if (by_ == TransferWay::kDirect) {
+      return kernels_.Do(begin, std::max({up, down, kernel, bytes_ / speeds_.direct}));
+    }
+    // A queue that waits for another one is told as late as the host would be.
+    Engine& up_engine = speeds_.has_engines ? up_ : kernels_;
+    Engine& down_engine = speeds_.has_engines ? down_ : kernels_;
+    const double is_up = up_engine.Do(begin, up) + speeds_.latency;
+    const double is_computed = kernels_.Do(is_up, kernel) + speeds_.latency;
+    return down_engine.Do(is_computed, down);
   }
 
   const MachineSpeeds speeds_;
   const double bytes_;
   const TransferWay by_;
   double host_ = 0;
-  double queue_ = 0;
+  Engine up_;
+  Engine kernels_;
+  Engine down_;
   std::deque<double> ends_;
 };
 
-// Of a batch whose inputs and results have 256 MiB each: its share of what the bus carries each way
-// at once.
-double ShareOfBus(const MachineSpeeds& speeds, size_t parts, TransferWay by) {
-  constexpr uint64_t kBytes = uint64_t{256} << 20;
-  ModelRun run(speeds, kBytes / parts, by);
+constexpr uint64_t kMebi = uint64_t{1} << 20;
+
+// What a batch takes whose inputs and results have so many bytes each, in nanoseconds.
+double TimeOf(const MachineSpeeds& speeds, uint64_t bytes, size_t parts, TransferWay by) {
+  ModelRun run(speeds, bytes / parts, by);
   EXPECT_TRUE(RunOverlapped(parts, run).ok());
-  return static_cast<double>(kBytes) / std::min(speeds.up, speeds.down) / run.nanoseconds();
+  return run.nanoseconds();
+}
+
+// Of a batch of 256 MiB: its share of what the bus carries each way at once.
+double ShareOfBus(const MachineSpeeds& speeds, size_t parts, TransferWay by) {
+  constexpr uint64_t kBytes = 256 * kMebi;
+  return static_cast<double>(kBytes) / std::min(speeds.up, speeds.down) /
+         TimeOf(speeds, kBytes, parts, by);
 }
 
 // The buses of placement_regret_test.
-constexpr MachineSpeeds kMachines[] = {{"fast_bus", 40e3, 25, 25, 2000, 60},
-                                       {"slow_bus", 60e3, 6, 6, 400, 15}};
-constexpr size_t kParts = (uint64_t{256} << 20) / kPartBytes;
+constexpr MachineSpeeds kMachines[] = {{"fast_bus", 40e3, 25, 25, 25, 2000, 60},
+                                       {"slow_bus", 60e3, 6, 6, 6, 400, 15}};
+constexpr size_t kParts = 256 * kMebi / kPartBytes;
+
+// Machines whose kernels have less than half of the bus for the host's memory.
+std::vector<MachineSpeeds> MachinesWithSlowKernels() {
+  std::vector<MachineSpeeds> machines(std::begin(kMachines), std::end(kMachines));
+  for (MachineSpeeds& speeds : machines) speeds.direct = 0.45 * speeds.up;
+  return machines;
+}
+
+// What a device chooses that runs a batch of so many bytes each way.
+TransferWay MeasuredWay(const MachineSpeeds& speeds, uint64_t bytes) {
+  std::vector<TransferTrial> trials;
+  for (const TransferWay way :
+       {TransferWay::kCopies, TransferWay::kDirect, TransferWay::kCopyQueues}) {
+    const std::chrono::duration<double, std::nano> took(
+        TimeOf(speeds, bytes, bytes / kPartBytes, way));
+    trials.push_back({way, std::chrono::duration_cast<std::chrono::nanoseconds>(took)});
+  }
+  return ChosenWay(trials);
+}
 
 TEST(OverlapOnModelsTest, DirectPartsUseFourFifthsOfTheBusEachWayAtOnce) {
   for (const MachineSpeeds& speeds : kMachines) {
@@ -183,6 +241,39 @@ TEST(OverlapOnModelsTest, DirectPartsUseFourFifthsOfTheBusEachWayAtOnce) {
   }
 }
 
+TEST(OverlapOnModelsTest, CopyQueuesUseFourFifthsOfItWhereKernelsAreSlowOnTheBus) {
+  for (const MachineSpeeds& speeds : MachinesWithSlowKernels()) {
+    SCOPED_TRACE(speeds.name);
+    const auto share = [&](const char* what, TransferWay by) {
+      const double of_bus = ShareOfBus(speeds, kParts, by);
+      RecordProperty(std::string(speeds.name) + "_" + what, std::to_string(of_bus));
+      return of_bus;
+    };
+    const double both = share("copy_queues", TransferWay::kCopyQueues);
+    EXPECT_GE(both, 0.8);
+    EXPECT_LE(both, 1);
+    EXPECT_LE(share("slow_direct_parts", TransferWay::kDirect), 0.5);
+    // They need the parts.
+    EXPECT_LE(ShareOfBus(speeds, 1, TransferWay::kCopyQueues), 0.5);
+  }
+}
+
+TEST(OverlapOnModelsTest, TheFastestWayIsMeasured) {
+  // Of two parts, of four as calibration has them, and of many.
+  for (const uint64_t bytes : {16 * kMebi, 32 * kMebi, 256 * kMebi}) {
+    SCOPED_TRACE(bytes);
+    for (const MachineSpeeds& speeds : kMachines) {
+      EXPECT_EQ(MeasuredWay(speeds, bytes), TransferWay::kDirect) << speeds.name;
+    }
+    for (MachineSpeeds speeds : MachinesWithSlowKernels()) {
+      EXPECT_EQ(MeasuredWay(speeds, bytes), TransferWay::kCopyQueues) << speeds.name;
+      // As software adapters, and run times that have one queue for all.
+      speeds.has_engines = false;
+      EXPECT_EQ(MeasuredWay(speeds, bytes), TransferWay::kCopies) << speeds.name;
+    }
+  }
+}
+
 // Each byte that goes up or comes down is copied by the host as well: where that is slower than the
 // bus, it is the bound.
 TEST(OverlapOnModelsTest, AHostThatCopiesSlowlyIsTheBound) {
@@ -192,17 +283,50 @@ TEST(OverlapOnModelsTest, AHostThatCopiesSlowlyIsTheBound) {
   EXPECT_NEAR(share, speeds.host / 2 / speeds.up, 0.01);
 }
 
-TEST(ChosenWayTest, TheDirectWayMustBeFasterByATenth) {
-  using std::chrono::nanoseconds;
-  EXPECT_EQ(ChosenWay({nanoseconds(1000), nanoseconds(500), true}), TransferWay::kDirect);
-  EXPECT_EQ(ChosenWay({nanoseconds(1000), nanoseconds(890), true}), TransferWay::kDirect);
-  EXPECT_EQ(ChosenWay({nanoseconds(1000), nanoseconds(900), true}), TransferWay::kCopies);
-  EXPECT_EQ(ChosenWay({nanoseconds(1000), nanoseconds(2000), true}), TransferWay::kCopies);
+class ChosenWayTest : public ::testing::Test {
+ protected:
+  // Where each way takes so long, and gives what copies do.
+  static TransferWay Of(int64_t copies, int64_t direct, int64_t copy_queues) {
+    return ChosenWay(Trials(copies, direct, copy_queues));
+  }
+  static std::vector<TransferTrial> Trials(int64_t copies, int64_t direct, int64_t copy_queues) {
+    using std::chrono::nanoseconds;
+    return {{TransferWay::kCopies, nanoseconds(copies), 1},
+            {TransferWay::kDirect, nanoseconds(direct), 1},
+            {TransferWay::kCopyQueues, nanoseconds(copy_queues), 1}};
+  }
+};
+
+TEST_F(ChosenWayTest, AnotherWayThanCopiesMustBeFasterByATenth) {
+  for (const int64_t slow : {1000, 2000}) {
+    EXPECT_EQ(Of(1000, 500, slow), TransferWay::kDirect);
+    EXPECT_EQ(Of(1000, 890, slow), TransferWay::kDirect);
+    EXPECT_EQ(Of(1000, 900, slow), TransferWay::kCopies);
+    EXPECT_EQ(Of(1000, slow, 500), TransferWay::kCopyQueues);
+    EXPECT_EQ(Of(1000, slow, 890), TransferWay::kCopyQueues);
+    EXPECT_EQ(Of(1000, slow, 900), TransferWay::kCopies);
+  }
 }
 
-TEST(ChosenWayTest, TheDirectWayMustGiveTheSame) {
-  using std::chrono::nanoseconds;
-  EXPECT_EQ(ChosenWay({nanoseconds(1000), nanoseconds(500), false}), TransferWay::kCopies);
+// So must one that needs memory and queues that another one does not.
+TEST_F(ChosenWayTest, CopyQueuesMustBeFasterThanTheDirectWayByATenth) {
+  EXPECT_EQ(Of(1000, 500, 440), TransferWay::kCopyQueues);
+  EXPECT_EQ(Of(1000, 500, 450), TransferWay::kDirect);
+  EXPECT_EQ(Of(1000, 950, 890), TransferWay::kCopyQueues);
+}
+
+TEST_F(ChosenWayTest, ItMustGiveTheSame) {
+  std::vector<TransferTrial> trials = Trials(1000, 500, 100);
+  trials[2].results = 2;
+  EXPECT_EQ(ChosenWay(trials), TransferWay::kDirect);
+  trials[1].results = 2;
+  EXPECT_EQ(ChosenWay(trials), TransferWay::kCopies);
+}
+
+TEST_F(ChosenWayTest, WhatThereIsNotIsNotChosen) {
+  std::vector<TransferTrial> trials = Trials(1000, 950, 100);
+  trials.pop_back();
+  EXPECT_EQ(ChosenWay(trials), TransferWay::kCopies);
 }
 
 }  // namespace
