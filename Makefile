@@ -33,8 +33,6 @@ UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # What these compute is looked at, and nothing else that others do not do: the values of GPU kernels, of
 # which a quarter is run, and shells' completion.
 UNSANITIZED_TESTS := ^cli_completion_test$$|^gpu_exhaustive_test$$|^gpu_conformance_test_[1-3]$$
-# All kernels are split among threads in the same way, so those of two types show it.
-UNSANITIZED_CASES := *KernelThreadsTest*INT*:*KernelThreadsTest*FLOAT16*
 # The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
 # gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
 UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^install_test$$|^gpu_conformance_test_
@@ -257,7 +255,7 @@ clang: packages ## Build all with Clang, its thread-safety analysis and sanitize
 
 .PHONY: asan
 asan: clang ## Run the tests, slow ones excepted, under AddressSanitizer and UBSan
-	@GTEST_FILTER='-$(UNSANITIZED_CASES)' ctest --test-dir build/clang --output-on-failure --parallel $(JOBS) \
+	@ctest --test-dir build/clang --output-on-failure --parallel $(JOBS) \
 	  -L 'unit|conformance|integration|gpu' -LE '$(UNSANITIZED_LABELS)' -E '$(UNSANITIZED_TESTS)' $(ARGS)
 
 .PHONY: tsan

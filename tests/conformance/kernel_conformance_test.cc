@@ -108,7 +108,7 @@ TEST_P(KernelConformanceTest, Misaligned) {
   }
 }
 
-// What splits calls among threads knows nothing of instruction sets.
+// What splits calls among threads knows nothing of types and instruction sets.
 class KernelThreadsTest : public KernelConformanceTest {};
 
 TEST_P(KernelThreadsTest, AllLayouts) { CheckLayouts(/*setting=*/0, kSharedSize); }
@@ -201,6 +201,15 @@ std::vector<Cell> SmallCells(int input_count, size_t max_bytes) {
   return cells;
 }
 
+// The first cell of each operator.
+std::vector<Cell> CellOfEachOperator() {
+  std::vector<Cell> cells;
+  for (const Cell& cell : AllCells()) {
+    if (cells.empty() || cells.back().op != cell.op) cells.push_back(cell);
+  }
+  return cells;
+}
+
 std::string NameOfInstance(const ::testing::TestParamInfo<std::tuple<Cell, int64_t>>& instance) {
   return std::get<Cell>(instance.param).name() + "_" +
          TargetName(std::get<int64_t>(instance.param));
@@ -210,8 +219,8 @@ INSTANTIATE_TEST_SUITE_P(AllCells, KernelConformanceTest,
                          ::testing::Combine(::testing::ValuesIn(AllCells()),
                                             ::testing::ValuesIn(RunnableTargets())),
                          NameOfInstance);
-INSTANTIATE_TEST_SUITE_P(AllCells, KernelThreadsTest,
-                         ::testing::Combine(::testing::ValuesIn(AllCells()),
+INSTANTIATE_TEST_SUITE_P(Operators, KernelThreadsTest,
+                         ::testing::Combine(::testing::ValuesIn(CellOfEachOperator()),
                                             ::testing::Values(RunnableTargets().front())),
                          NameOfInstance);
 INSTANTIATE_TEST_SUITE_P(PackableCells, KernelStreamingTest,
