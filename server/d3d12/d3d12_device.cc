@@ -250,7 +250,7 @@ class D3D12Device::Impl::BatchRun final : public PartRunner {
     UnderWay submitted = {};
   };
 
-  absl::StatusOr<SubmissionMemory> Take(TransferWay way, const BatchLayout& layout,
+  absl::StatusOr<SubmissionMemory> Take(TransferWay by, const BatchLayout& layout,
                                         std::span<const DeviceCall> calls, bool may_wait);
   absl::StatusOr<UnderWay> Submit(Part& part, ID3D12PipelineState& pipeline);
 
@@ -262,11 +262,11 @@ class D3D12Device::Impl::BatchRun final : public PartRunner {
 };
 
 absl::StatusOr<SubmissionMemory> D3D12Device::Impl::BatchRun::Take(
-    TransferWay way, const BatchLayout& layout, std::span<const DeviceCall> calls, bool may_wait) {
-  Submissions& submissions = *impl_.submissions;
-  if (way == TransferWay::kDirect) return submissions.TakeDirect(layout, calls, may_wait);
-  if (way == TransferWay::kCopyQueues) return submissions.TakeRelayed(layout, calls, may_wait);
-  return submissions.TakeInputs(layout, calls, may_wait);
+    TransferWay by, const BatchLayout& layout, std::span<const DeviceCall> calls, bool may_wait) {
+  Submissions& taken_from = *impl_.submissions;
+  if (by == TransferWay::kDirect) return taken_from.TakeDirect(layout, calls, may_wait);
+  if (by == TransferWay::kCopyQueues) return taken_from.TakeRelayed(layout, calls, may_wait);
+  return taken_from.TakeInputs(layout, calls, may_wait);
 }
 
 absl::StatusOr<UnderWay> D3D12Device::Impl::BatchRun::Submit(Part& part,
@@ -290,11 +290,11 @@ absl::Status D3D12Device::Impl::BatchRun::Begin(size_t number, bool may_wait) {
   for (Dispatch& dispatch : layout->dispatches) {
     work.push_back(impl_.Bound(layout->kernel, dispatch));
   }
-  const TransferWay way = WayOf(by_, parts_, *layout);
-  absl::StatusOr<SubmissionMemory> memory = Take(way, *layout, calls, may_wait);
+  const TransferWay by = WayOf(by_, parts_, *layout);
+  absl::StatusOr<SubmissionMemory> memory = Take(by, *layout, calls, may_wait);
   if (!memory.ok()) return memory.status();
   memory->readbacks = ReadbacksOf(*layout, calls, memory->contents);
-  Part part{calls, way, *std::move(layout), std::move(work), *std::move(memory)};
+  Part part{calls, by, *std::move(layout), std::move(work), *std::move(memory)};
   for (const DeviceCall& call : calls) part.stays.push_back(Stays(call, part.memory.contents));
   const absl::StatusOr<UnderWay> submitted = Submit(part, *(*pipeline).Get());
   if (!submitted.ok()) return submitted.status();
