@@ -168,8 +168,9 @@ class TestStream {
     }
     StreamedAnswer& answer = answers_[message.id()];
     if (message.payload_bytes() > 0) answer.payload_bytes = message.payload_bytes();
-    if (message.has_pipeline()) answer.terms = message.pipeline();
-    // Terms are no part of an answer, but they come with an error.
+    // Terms are no part of an answer. Empty ones come with an error, and say nothing where there
+    // are some already.
+    if (message.has_pipeline() && !answer.terms) answer.terms = message.pipeline();
     if (message.has_pipeline() && message.error().empty()) return message.id();
     ++answer.messages;
     if (message.has_response()) {
