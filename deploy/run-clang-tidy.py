@@ -47,8 +47,6 @@ DEFINED = [
     re.compile(r"^(?!namespace|using|class|struct|enum|return)[A-Za-z][^\n(={;]*?(?<!::)\b(\w+)(?:\[[^\n]*\])?"
                r"(?:\(| =|\{|;)", re.MULTILINE),
 ]
-# Highway's sources include themselves, once per instruction set.
-INCLUDES_ITSELF = re.compile(r"^#include \"hwy/foreach_target.h\"", re.MULTILINE)
 
 
 @dataclasses.dataclass
@@ -99,13 +97,7 @@ def unit_of(command, source):
         elif word.startswith(("-I", "-std", "-pthread")):
             flags.add(word)
         at += 1
-    text = source.read_text(encoding="utf-8")
-    names = names_in(text)
-    if INCLUDES_ITSELF.search(text):
-        # Shared with no other source of the kind, nor with what is compiled for one instruction set.
-        macros["-DHWY_TARGET_INCLUDE"] = str(source)
-        names.add("HWY_TARGET_INCLUDE")
-    return Unit([source], flags, macros, names)
+    return Unit([source], flags, macros, names_in(source.read_text(encoding="utf-8")))
 
 
 def units_in(build, wanted):
@@ -137,9 +129,9 @@ def write(path, sources):
 
 def found_in(path, unit):
     """What clang-tidy says of a file, without what it says of itself."""
-    macros = [text for text in unit.macros.values() if text.startswith("-D")]
-    done = subprocess.run([*TIDY, str(path), "--", *sorted(unit.flags), *macros], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, check=False)
+    done = subprocess.run([*TIDY, str(path), "--", *sorted(unit.flags), *unit.macros.values()],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          cwd=ROOT, check=False)
     lines = [line for line in done.stdout.splitlines() if not NOISE.search(line)]
     if done.returncode != 0 and not lines:
         lines = [f"{path}: clang-tidy ended with {done.returncode}"]
