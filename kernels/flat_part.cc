@@ -11,16 +11,6 @@ namespace {
 // Elements of whole cache lines, whatever the types.
 constexpr uint64_t kElementsPerUnit = 64;
 
-// Whether the elements of a tensor lie one after the other in the order of the loops.
-bool LiesInOrder(const Plan& plan, int tensor) {
-  uint64_t packed_stride = 1;
-  for (int l = plan.loop_count - 1; l >= 0; --l) {
-    if (plan.strides[tensor][l] != packed_stride) return false;
-    packed_stride *= plan.sizes[l];
-  }
-  return true;
-}
-
 // The largest divisor of `number`, which has 32 bits, up to `most`.
 uint64_t DivisorUpTo(uint64_t number, uint64_t most) {
   uint64_t largest = 1;
@@ -43,10 +33,10 @@ uint64_t ExtentOf(const Plan& plan, int tensor) {
 }  // namespace
 
 bool IsInOrder(const Invocation& call) {
-  return !call.plan.row_begin && LiesInOrder(call.plan, call.plan.tensor_count - 1);
+  return !call.plan.row_begin && call.plan.is_packed_from(0, call.plan.tensor_count - 1);
 }
 
-bool RunsAlong(const Invocation& call, int input) { return LiesInOrder(call.plan, input); }
+bool RunsAlong(const Invocation& call, int input) { return call.plan.is_packed_from(0, input); }
 
 bool IsFlat(const Invocation& call) {
   if (!IsInOrder(call)) return false;

@@ -101,9 +101,9 @@ uint64_t Plan::row_length() const {
   return length;
 }
 
-bool Plan::has_packed_rows(int tensor) const {
+bool Plan::is_packed_from(int first_loop, int tensor) const {
   uint64_t packed_stride = 1;
-  for (int l = loop_count - 1; l >= *row_begin; --l) {
+  for (int l = loop_count - 1; l >= first_loop; --l) {
     if (strides[tensor][l] != packed_stride) return false;
     packed_stride *= sizes[l];
   }

@@ -47,8 +47,11 @@ struct Plan {
   // Number of rows and of the elements of each, where there are rows.
   uint64_t row_count() const;
   uint64_t row_length() const;
-  // Whether the elements of each row of the tensor lie one after the other, where there are rows.
-  bool has_packed_rows(int tensor) const;
+  // Whether the elements of the tensor that the loops from `first_loop` on visit lie one after the
+  // other, in their order.
+  bool is_packed_from(int first_loop, int tensor) const;
+  // The same for the elements of each row, where there are rows.
+  bool has_packed_rows(int tensor) const { return is_packed_from(*row_begin, tensor); }
 };
 
 // Makes the plan for `tensors`, the inputs followed by the output, all of the same sizes (each at

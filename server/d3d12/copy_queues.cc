@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace opserve::d3d12 {
 namespace {
 
@@ -13,8 +11,7 @@ absl::Status AfterEnd(Queue& queue, Serial serial, const absl::Status& why,
                       std::chrono::nanoseconds timeout) {
   if (absl::IsUnavailable(why) || absl::IsDeadlineExceeded(why)) return why;
   const absl::Status ended = queue.timeline().Wait(serial, timeout);
-  if (ended.ok()) return why;
-  return absl::UnavailableError(absl::StrCat("The device is lost: ", ended.message()));
+  return ended.ok() ? why : LostBecause(ended);
 }
 
 }  // namespace

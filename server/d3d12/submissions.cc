@@ -25,11 +25,6 @@ bool LeavesOpen(const SequenceLayout& layout) {
                      [](const StepLayout& step) { return hlsl::LeavesOpen(step.kernel.op); });
 }
 
-absl::Status LostBecause(const absl::Status& why) {
-  if (absl::IsUnavailable(why)) return why;
-  return absl::UnavailableError(absl::StrCat("The device is lost: ", why.message()));
-}
-
 // What the driver allows now.
 uint64_t BudgetOf(const Device& device, uint64_t own_bytes, uint64_t cap) {
   return MemoryBudgetOf({.adapter_bytes = device.adapter().memory_bytes,

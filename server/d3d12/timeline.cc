@@ -20,6 +20,11 @@ constexpr std::chrono::milliseconds kLookInterval{50};
 
 }  // namespace
 
+absl::Status LostBecause(const absl::Status& why) {
+  if (absl::IsUnavailable(why)) return why;
+  return absl::UnavailableError(absl::StrCat("The device is lost: ", why.message()));
+}
+
 Timeline::~Timeline() {
   // The fence goes before the events that it may set.
   fence_.reset();

@@ -19,6 +19,9 @@
 
 namespace opserve::d3d12 {
 
+// UNAVAILABLE, as `why` is already or says: nobody will hear what became of the device's work.
+absl::Status LostBecause(const absl::Status& why);
+
 // A value of a fence. 0 is completed from the start.
 enum class Serial : uint64_t {};
 
