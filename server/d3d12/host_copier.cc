@@ -4,12 +4,20 @@
 #include <system_error>
 
 #include "proto/base/named_thread.h"
+#include "server/d3d12/streamed_copy.h"
 
 namespace opserve::d3d12 {
 namespace {
 
 // What a thread copies at a time.
-constexpr uint64_t kChunkBytes = uint64_t{512} << 10;
+constexpr uint64_t kChunkBytes = uint64_t{256} << 10;
+// Shorter copies are those of batches of small calls, whose results somebody reads at once.
+constexpr uint64_t kLeastStreamed = uint64_t{16} << 10;
+
+void CopyChunk(const HostCopy& chunk) {
+  if (chunk.bytes < kLeastStreamed) return CopyAll({&chunk, 1});
+  StreamedCopy(chunk.to, chunk.from, chunk.bytes);
+}
 
 HostCopies ChunksOf(std::span<const HostCopy> copies) {
   HostCopies chunks;
@@ -25,11 +33,11 @@ HostCopies ChunksOf(std::span<const HostCopy> copies) {
 }  // namespace
 
 size_t CopyThreadsFor(size_t processors) {
-  return std::clamp<size_t>(processors / 4, 1, kMostCopyThreads);
+  return std::clamp<size_t>(processors / 2, 1, kMostCopyThreads);
 }
 
 void HostCopier::Job::Work() {
-  for (size_t chunk = next++; chunk < chunks.size(); chunk = next++) CopyAll({&chunks[chunk], 1});
+  for (size_t chunk = next++; chunk < chunks.size(); chunk = next++) CopyChunk(chunks[chunk]);
 }
 
 HostCopier::~HostCopier() {
@@ -82,8 +90,9 @@ void HostCopier::Help() {
 void HostCopier::Run(std::span<const HostCopy> copies) {
   uint64_t bytes = 0;
   for (const HostCopy& copy : copies) bytes += copy.bytes;
-  if (helper_count_ == 0 || bytes < kLeastShared) return CopyAll(copies);
+  if (bytes < kLeastShared) return CopyAll(copies);
   Job job{ChunksOf(copies)};
+  if (helper_count_ == 0) return job.Work();
   {
     MutexLock lock(mutex_);
     StartHelpers();

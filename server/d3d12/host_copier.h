@@ -19,16 +19,16 @@
 
 namespace opserve::d3d12 {
 
-// A quarter of the processors, the caller's among them, and no more than so many: memory gives no
-// more, and runners and pollers need processors, too.
+// Half of the processors, the caller's among them, and no more than so many: they fill a bus both
+// ways at once, and runners and pollers need processors, too.
 inline constexpr size_t kMostCopyThreads = 8;
 size_t CopyThreadsFor(size_t processors);
 
 // Thread-safe.
 class HostCopier {
  public:
-  // Less than this is copied by the caller alone.
-  static constexpr uint64_t kLeastShared = uint64_t{2} << 20;
+  // Less than this is copied by the caller alone, and stays in its caches.
+  static constexpr uint64_t kLeastShared = uint64_t{1} << 20;
 
   // With up to `threads` threads, that of the caller among them. The others start when they are
   // needed.

@@ -75,8 +75,8 @@ TEST(HostCopierTest, ManyCallersShareTheThreads) {
 TEST(CopyThreadsForTest, LeavesProcessorsToOthers) {
   EXPECT_EQ(CopyThreadsFor(0), 1u);  // nobody knows how many there are
   EXPECT_EQ(CopyThreadsFor(2), 1u);
-  EXPECT_EQ(CopyThreadsFor(8), 2u);
-  EXPECT_EQ(CopyThreadsFor(16), 4u);
+  EXPECT_EQ(CopyThreadsFor(8), 4u);
+  EXPECT_EQ(CopyThreadsFor(16), 8u);
   EXPECT_EQ(CopyThreadsFor(128), kMostCopyThreads);
 }
 
