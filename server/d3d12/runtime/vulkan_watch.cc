@@ -21,6 +21,9 @@ namespace {
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 // Between two attempts of a wait that the driver has no memory for.
 constexpr std::chrono::milliseconds kPause{10};
+// How long a fence is asked before a thread sleeps until it ends. To be woken by a driver takes as
+// long as a small call.
+constexpr std::chrono::microseconds kAwake{100};
 
 thread_local uint64_t untold_failures = 0;
 // Whether the calling thread has waited for fences, and found none that was not ready since.
@@ -134,14 +137,27 @@ VkResult QueueWaitIdle(VkQueue queue) {
   return NoteLoss(device, "vkQueueWaitIdle", queue_wait_idle(queue));
 }
 
+// What the fence says once it has ended, or after kAwake. Other threads that have something to do
+// go first.
+VkResult AskForAWhile(VkDevice device, VkFence fence) {
+  const auto end = std::chrono::steady_clock::now() + kAwake;
+  for (;;) {
+    const VkResult result = NoteLoss(device, "vkGetFenceStatus", get_fence_status(device, fence));
+    if (result != VK_NOT_READY || std::chrono::steady_clock::now() >= end) return result;
+    std::this_thread::yield();
+  }
+}
+
 // What libvkd3d's thread waits with, for any of its fences, before it asks each of them. It hears
 // of none before the first one has ended, so it waits for that alone: another one, of another
 // queue, may have ended long before, and the thread would ask again and again.
 VkResult WaitForFences(VkDevice device, uint32_t /*count*/, const VkFence* fences, VkBool32 all,
                        uint64_t timeout) {
   may_ask_fences = true;
-  const VkResult result =
-      NoteLoss(device, "vkWaitForFences", wait_for_fences(device, 1, fences, all, timeout));
+  VkResult result = AskForAWhile(device, fences[0]);
+  if (result == VK_NOT_READY) {
+    result = NoteLoss(device, "vkWaitForFences", wait_for_fences(device, 1, fences, all, timeout));
+  }
   if (result >= 0) return result;
   if (result == VK_ERROR_DEVICE_LOST) return VK_SUCCESS;
   // Short of memory, which passes. libvkd3d begins again at once.
