@@ -54,6 +54,22 @@ uint64_t UsualValue(DataType type, uint64_t dice) {
   return format.one() + dice % (uint64_t{4} << format.mantissa_bits);
 }
 
+// A float of 2^-8 to 2^9 with either sign: where functions bend and read their tables. Of any bits
+// most are far from there.
+uint64_t MiddleFloat(const FloatFormat& format, uint64_t dice) {
+  const uint64_t magnitude = format.one() - (uint64_t{8} << format.mantissa_bits) +
+                             dice % (uint64_t{17} << format.mantissa_bits);
+  return dice >> 63 != 0 ? magnitude | format.sign() : magnitude;
+}
+
+// Half of the floats are middle ones and a quarter has any bits, as half of the integers have; the
+// rest is special.
+uint64_t HardValue(DataType type, std::span<const uint64_t> special, uint64_t dice, uint64_t bits) {
+  if (dice % 2 == 0) return IsFloat(type) ? MiddleFloat(FormatOf(type), bits) : bits;
+  if (dice % 4 == 1 && IsFloat(type)) return bits;
+  return special[(dice >> 2) % special.size()];
+}
+
 }  // namespace
 
 std::vector<uint64_t> SpecialValuesOf(DataType type) {
@@ -68,12 +84,9 @@ void FillWithSamples(DataType type, SampleValues values, std::mt19937_64& random
   size_t at = 0;
   for (; at + size <= block.size(); at += size) {
     const uint64_t dice = random();
-    uint64_t value = random();
-    if (values == SampleValues::kUsual) {
-      value = UsualValue(type, dice);
-    } else if (dice % 2 == 0) {
-      value = special[(dice >> 1) % special.size()];
-    }
+    const uint64_t bits = random();
+    const uint64_t value = values == SampleValues::kUsual ? UsualValue(type, dice)
+                                                          : HardValue(type, special, dice, bits);
     // Little endian, like all payloads.
     std::memcpy(block.data() + at, &value, size);
   }

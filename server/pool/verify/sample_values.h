@@ -16,7 +16,7 @@
 namespace opserve {
 
 enum class SampleValues : uint8_t {
-  kHard,   // zeros, infinities, NaNs, denormals, limits, and any bits, mixed
+  kHard,   // zeros, infinities, NaNs, denormals, limits, any bits, and floats near 1, mixed
   kUsual,  // small numbers, as data has them
 };
 

@@ -16,9 +16,10 @@
 namespace opserve {
 namespace {
 
-// Sizes that fill no word, vector or group of threads.
-constexpr uint32_t kPackedCount = 1027;
-constexpr uint32_t kStridedCount = 143;
+// Sizes that fill no word, vector or group of threads, and large enough that every entry of the
+// kernels' tables is read: a driver may change one of them.
+constexpr uint32_t kPackedCount = 4099;
+constexpr uint32_t kStridedCount = 1031;
 constexpr uint32_t kBatchCounts[] = {1, 5, 67, 3, 258};
 
 // Not zero, so that bytes that were never written show.

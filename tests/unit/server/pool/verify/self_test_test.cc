@@ -1,8 +1,13 @@
 #include "server/pool/verify/self_test.h"
 
+#include <array>
 #include <chrono>
+#include <cmath>
+#include <cstring>
 #include <memory>
 #include <random>
+#include <set>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -62,6 +67,27 @@ TEST(SelfTestTest, FindsEveryWrongResult) {
     EXPECT_EQ(outcome.cases, wrong);
     EXPECT_EQ(outcome.failed, kLanes[wrong <= 8 ? 0 : wrong <= 24 ? 1 : 2]);
   }
+}
+
+// Kernels have tables of functions by quarters up to 4. A driver that changes one entry is found out,
+// whichever it is.
+TEST(SelfTestTest, ReadsTheWholeOfTables) {
+  constexpr int kQuarters = 17;
+  std::array<std::set<int>, 2> quarters;
+  Device device;
+  device.script->OnRun([&quarters](std::span<const DeviceCall> calls) {
+    for (const DeviceCall& call : calls) {
+      std::vector<float> elements(call.invocation->input_bytes[0] / sizeof(float));
+      std::memcpy(elements.data(), call.inputs[0].data(), elements.size() * sizeof(float));
+      for (const float x : elements) {
+        const float quarter = std::round(std::abs(x) * 4);
+        if (quarter < kQuarters) quarters[call.invocation->plan.is_packed()].insert(int(quarter));
+      }
+    }
+  });
+  EXPECT_TRUE(
+      TestLanes(device.device, {{{OpId::ELEMENT_WISE_ERF, DataType::kFloat32}}}).status.ok());
+  for (const std::set<int>& found : quarters) EXPECT_EQ(found.size(), kQuarters);
 }
 
 TEST(SelfTestTest, SaysWhatIsWrong) {
