@@ -103,6 +103,13 @@ std::optional<Clock::Duration> CostModel::EstimateLike(const LaneKey& lane, uint
   return EstimateAny(1, bytes);
 }
 
+Clock::Duration CostModel::EstimateBytes(const LaneKey& lane, uint64_t bytes) const {
+  MutexLock lock(mutex_);
+  const auto found = lanes_.find(Merged(lane));
+  if (found == lanes_.end()) return Clock::Duration::zero();
+  return FromNanoseconds(TimeOf(found->second, 0, bytes));
+}
+
 Clock::Duration CostModel::EstimateAny(size_t runs, uint64_t bytes) const {
   MutexLock lock(mutex_);
   return FromNanoseconds(TimeOf(any_, runs, bytes));

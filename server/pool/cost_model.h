@@ -62,7 +62,11 @@ class CostModel {
   // The same, by what other lanes take if this one has never been observed; nullopt if none has.
   std::optional<Clock::Duration> EstimateLike(const LaneKey& lane, uint64_t bytes) const;
 
-  // The same of a sequence; where none has been observed, its steps cost what calls do.
+  // The part of a run's time that its bytes take, and not the run as such; 0 if the lane has never
+  // been observed.
+  Clock::Duration EstimateBytes(const LaneKey& lane, uint64_t bytes) const;
+
+  // The same as Estimate of a sequence; where none has been observed, its steps cost what calls do.
   std::optional<Clock::Duration> EstimateSequence(const SequenceSize& size) const;
 
   // Expected time of `runs` runs of `bytes` bytes together, of whatever lanes; 0 if nothing has

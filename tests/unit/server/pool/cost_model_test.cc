@@ -69,6 +69,15 @@ TEST(CostModelTest, LearnsBothCoefficients) {
   EXPECT_NEAR(static_cast<double>(model.EstimateAny(3, 1000).count()), 301'000, 3000);
 }
 
+TEST(CostModelTest, TellsWhatBytesTakeOfARun) {
+  CostModel model;
+  EXPECT_EQ(model.EstimateBytes(kLane, 1 << 20), Clock::Duration::zero());
+  model.Observe(kLane, 4096, TimeOf(4096));
+  model.Observe(kLane, 1 << 20, TimeOf(1 << 20));
+  const auto want = static_cast<double>((TimeOf(3 << 20) - TimeOf(0)).count());
+  EXPECT_NEAR(static_cast<double>(model.EstimateBytes(kLane, 3 << 20).count()), want, want / 100);
+}
+
 TEST(CostModelTest, FollowsADeviceThatBecomesSlower) {
   CostModel model;
   for (int i = 0; i < 50; ++i) {
