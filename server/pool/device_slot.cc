@@ -17,12 +17,6 @@ size_t ExpectedRuns(const BatchQueue::Load& load, const BatchLimits& limits) {
   return static_cast<size_t>(std::max(by_requests, by_bytes));
 }
 
-// Rounding is bound by memory as copies are.
-constexpr LaneKey kCopyLikeLane = {.op = OpId::ELEMENT_WISE_ROUND,
-                                   .lane_type = DataType::kFloat32,
-                                   .output_type = DataType::kFloat32,
-                                   .is_packed = true};
-
 bool SupportsAll(const KernelSupport& supported, bool is_gpu, const JobTraits& job) {
   const auto supports = [&](OpId op, DataType lane, bool has_scale_bias) {
     return supported.Has(op, lane) && !(is_gpu && has_scale_bias);
@@ -126,7 +120,7 @@ void DeviceSlot::LearnTimeOf(const JobTraits& job, uint64_t bytes, Clock::Durati
 Clock::Duration DeviceSlot::CarriageOf(uint64_t bytes) const {
   // The processor reads and writes each, and the GPU has its turn at the same memory. A call counts
   // with all that it reads and writes, and a batch is copied at once.
-  return costs_.EstimateBytes(kCopyLikeLane, 3 * bytes);
+  return costs_.EstimateCopy(3 * bytes);
 }
 
 bool DeviceSlot::CanRun(const JobTraits& job) const {
@@ -138,8 +132,7 @@ bool DeviceSlot::CanRunLocked(const JobTraits& job) const {
   return takes_jobs() && SupportsAll(supported_, is_gpu(), job);
 }
 
-Candidate DeviceSlot::CandidateFor(const JobTraits& job) const {
-  const Clock::TimePoint now = shared_.clock.Now();
+Candidate DeviceSlot::CandidateFor(const JobTraits& job, Clock::TimePoint now) const {
   const BatchQueue::Load load = queue_.load();
   Candidate candidate;
   candidate.kind = source_.profile.kind;

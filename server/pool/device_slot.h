@@ -90,7 +90,7 @@ class DeviceSlot {
   // sequences that show the bits of computed NaNs, in which devices differ.
   bool CanRun(const JobTraits& job) const;
   // What placing a job needs to know.
-  Candidate CandidateFor(const JobTraits& job) const;
+  Candidate CandidateFor(const JobTraits& job, Clock::TimePoint now) const;
 
   // Keeps account of what the device works on. `expected`: how long the run is expected to keep it
   // busy. Returns what EndRun takes, which returns how long it did if all runs shared the device.

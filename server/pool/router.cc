@@ -25,7 +25,8 @@ constexpr int kProbeReserve = 4;
 
 }  // namespace
 
-Router::Router(const Slots& slots) : slots_(slots), out_of_memory_(OutOfMemoryError()) {}
+Router::Router(const Slots& slots, const Clock& clock)
+    : slots_(slots), clock_(clock), out_of_memory_(OutOfMemoryError()) {}
 
 bool Router::has_hardware_gpu() const {
   const std::vector<DeviceSlot*>& slots = slots_.get();
@@ -84,9 +85,10 @@ DeviceSlot& Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* exce
   if (traits.placement == Placement::kGpu ||
       (traits.placement == Placement::kAuto && has_hardware_gpu())) {
     absl::InlinedVector<Candidate, 8> candidates;
+    const Clock::TimePoint now = clock_.Now();
     const Clock::Duration carriage = processor().CarriageOf(traits.bytes);
     for (const DeviceSlot* const slot : slots) {
-      Candidate& candidate = candidates.emplace_back(slot->CandidateFor(traits));
+      Candidate& candidate = candidates.emplace_back(slot->CandidateFor(traits, now));
       if (slot->is_gpu()) candidate.carriage = carriage;
       // A job that has failed somewhere has waited enough.
       if (slot == except || (except != nullptr && candidate.is_leased)) candidate.can_run = false;

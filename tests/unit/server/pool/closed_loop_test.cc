@@ -107,7 +107,10 @@ class LoopJob final : public Job {
 class ClosedLoop {
  public:
   ClosedLoop(const LoopMachine& machine, const LoopWork& work, int clients, Placement placement)
-      : machine_(machine), work_(work), slots_(MakeSlot(DeviceKind::kCpu)), router_(slots_) {
+      : machine_(machine),
+        work_(work),
+        slots_(MakeSlot(DeviceKind::kCpu)),
+        router_(slots_, clock_) {
     std::vector<std::unique_ptr<DeviceSlot>> gpus;
     gpus.push_back(MakeSlot(DeviceKind::kGpu));
     slots_.AddGpus(std::move(gpus));

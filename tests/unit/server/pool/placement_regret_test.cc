@@ -91,7 +91,7 @@ class PlacementRegretTest : public ::testing::TestWithParam<Machine> {
     for (int i = 0; i < load; ++i) {
       std::vector<Candidate> candidates = {cpu_.AsCandidate(DeviceKind::kCpu, work),
                                            gpu_.AsCandidate(DeviceKind::kGpu, work)};
-      candidates[1].carriage = cpu_.costs.EstimateBytes(kRoundLane, 6 * work.bytes);
+      candidates[1].carriage = cpu_.costs.EstimateCopy(6 * work.bytes);
       (Choose(candidates, Placement::kAuto) == 0 ? cpu_ : gpu_).Give(work);
     }
     const Clock::Duration best =
