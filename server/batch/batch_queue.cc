@@ -167,7 +167,6 @@ void BatchQueue::Close() {
 }
 
 BatchQueue::Load BatchQueue::load() const {
-  MutexLock lock(mutex_);
   return {pending_.size() + held_.size(), pending_.bytes() + held_.bytes(), in_flight_, visits_,
           lease_};
 }

@@ -121,7 +121,9 @@ class BatchQueue {
   // Accepts no more jobs, and ends the reservation for good; what waits is still taken.
   void Close();
 
-  Load load() const;
+  // Takes no lock, because every request that has a choice of devices looks at all queues, and no
+  // lock is busier than theirs: each number by itself was right a moment ago.
+  Load load() const ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
  private:
   // What one look at the queue leads to.
@@ -159,9 +161,9 @@ class BatchQueue {
   PendingJobs pending_ ABSL_GUARDED_BY(mutex_);
   // What waits for the end of the reservation.
   PendingJobs held_ ABSL_GUARDED_BY(mutex_);
-  int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  int visits_ ABSL_GUARDED_BY(mutex_) = 0;
   // Written under the lock only.
+  std::atomic<int> in_flight_ = 0;
+  std::atomic<int> visits_ = 0;
   std::atomic<uint64_t> lease_ = kNoLease;
   bool is_watched_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;

@@ -96,7 +96,7 @@ void PendingJobs::Add(Job& job, Clock::TimePoint now) {
     turns_.insert(TurnOf(identity));
   }
   if (traits.deadline != Clock::kNever) deadlines_.try_emplace({traits.deadline, number}, &entry);
-  bytes_ += traits.bytes;
+  Show(entries_.size(), bytes() + traits.bytes);
 }
 
 void PendingJobs::RemoveFromLane(const Entry& entry) {
@@ -117,7 +117,6 @@ void PendingJobs::Remove(Entry& entry, double cost) {
   Identity& identity = *flow.identity;
   RemoveFromLane(entry);
   deadlines_.erase({traits.deadline, entry.number});
-  bytes_ -= traits.bytes;
   // Nodes are used again: this must not need memory.
   auto turn = turns_.extract(TurnOf(identity));
   auto flow_turn = identity.turns.extract(TurnOf(flow));
@@ -137,6 +136,13 @@ void PendingJobs::Remove(Entry& entry, double cost) {
     turns_.insert(std::move(turn));
   }
   entries_.erase(job);
+  Show(entries_.size(), bytes() - traits.bytes);
+}
+
+void PendingJobs::Show(size_t size, uint64_t bytes) {
+  // One thread at a time changes them, so nothing needs to be added in one step.
+  size_.store(size, std::memory_order_relaxed);
+  bytes_.store(bytes, std::memory_order_relaxed);
 }
 
 bool PendingJobs::Remove(const Job& job) {

@@ -7,6 +7,7 @@
 #define OPSERVE_SERVER_BATCH_PENDING_JOBS_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -26,9 +27,9 @@
 
 namespace opserve {
 
-// Not thread-safe. Owns no job. Its memory is bounded by the jobs that it holds: clients and lanes
-// without any are forgotten. All but Select, SelectFirst, RemoveExpired and RemoveAll cost
-// O(log jobs) per job.
+// Not thread-safe, but for size and bytes. Owns no job. Its memory is bounded by the jobs that it
+// holds: clients and lanes without any are forgotten. All but Select, SelectFirst, RemoveExpired
+// and RemoveAll cost O(log jobs) per job.
 class PendingJobs {
   struct Entry;
   // Jobs by their numbers, which ascend with arrival.
@@ -88,10 +89,11 @@ class PendingJobs {
   PendingJobs(const PendingJobs&) = delete;
   PendingJobs& operator=(const PendingJobs&) = delete;
 
-  size_t size() const { return entries_.size(); }
+  // May be called by any thread at any time.
+  size_t size() const { return size_.load(std::memory_order_relaxed); }
   bool empty() const { return entries_.empty(); }
-  // Bytes of the inputs and outputs of all jobs.
-  uint64_t bytes() const { return bytes_; }
+  // Bytes of the inputs and outputs of all jobs. May be called by any thread at any time.
+  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   // kNever: no job has one.
   Clock::TimePoint earliest_deadline() const;
 
@@ -176,10 +178,14 @@ class PendingJobs {
   // Charges what `cost` is to the flow and its identity.
   void Remove(Entry& entry, double cost);
   void RemoveFromLane(const Entry& entry);
+  // Makes that known to all threads.
+  void Show(size_t size, uint64_t bytes);
 
   const BatchLimits& limits_;
   uint64_t next_number_ = 0;
-  uint64_t bytes_ = 0;
+  // Of `entries_`.
+  std::atomic<size_t> size_ = 0;
+  std::atomic<uint64_t> bytes_ = 0;
   absl::node_hash_map<const Job*, Entry> entries_;
   // By what is proven, for each priority.
   std::array<absl::node_hash_map<std::string, Identity>, kPriorityCount> identities_;

@@ -25,10 +25,10 @@ Clock::Duration FromNanoseconds(double nanoseconds) {
   return Clock::Duration(static_cast<Clock::Duration::rep>(std::clamp(nanoseconds, 0.0, kMost)));
 }
 
-LaneKey Merged(LaneKey lane) {
-  lane.attributes = {};
-  return lane;
-}
+constexpr LaneKey kCopyLikeLane = {.op = OpId::ELEMENT_WISE_ROUND,
+                                   .lane_type = DataType::kFloat32,
+                                   .output_type = DataType::kFloat32,
+                                   .is_packed = true};
 
 double WeightOf(double bytes) { return 1 / (1 + bytes / kLightBytes); }
 
@@ -78,17 +78,31 @@ void CostLine::Fit() {
   fixed_ns_ = std::max(mean_y - per_byte_ns_ * mean_x, 0.0);
 }
 
+CostModel::LaneBits CostModel::BitsOf(const LaneKey& lane) {
+  static_assert(sizeof(OpId) == 2 && sizeof(DataType) == 1);
+  LaneBits bits = static_cast<LaneBits>(lane.op);
+  bits = bits << 8 | static_cast<LaneBits>(lane.lane_type);
+  bits = bits << 8 | static_cast<LaneBits>(lane.output_type);
+  bits = bits << 1 | static_cast<LaneBits>(lane.is_packed);
+  bits = bits << 1 | static_cast<LaneBits>(lane.scale_bias.has_value());
+  bits = bits << 1 | static_cast<LaneBits>(lane.fused_activation.has_value());
+  return bits << 16 | static_cast<LaneBits>(lane.fused_activation.value_or(FusedActivation()).op);
+}
+
 void CostModel::Observe(const LaneKey& lane, uint64_t bytes, Clock::Duration took) {
   const auto x = static_cast<double>(bytes);
   const auto y = static_cast<double>(took.count());
   MutexLock lock(mutex_);
-  lanes_[Merged(lane)].ObserveSame(x, y);
+  const LaneBits bits = BitsOf(lane);
+  CostLine& line = lanes_[bits];
+  line.ObserveSame(x, y);
+  if (bits == BitsOf(kCopyLikeLane)) copy_per_byte_ns_ = line.per_byte_ns();
   any_.Observe(x, y);
 }
 
 std::optional<Clock::Duration> CostModel::Estimate(const LaneKey& lane, uint64_t bytes) const {
   MutexLock lock(mutex_);
-  const auto found = lanes_.find(Merged(lane));
+  const auto found = lanes_.find(BitsOf(lane));
   if (found == lanes_.end()) return std::nullopt;
   return FromNanoseconds(TimeOf(found->second, 1, bytes));
 }
@@ -101,6 +115,10 @@ std::optional<Clock::Duration> CostModel::EstimateLike(const LaneKey& lane, uint
     if (lanes_.empty()) return std::nullopt;
   }
   return EstimateAny(1, bytes);
+}
+
+Clock::Duration CostModel::EstimateCopy(uint64_t bytes) const {
+  return FromNanoseconds(copy_per_byte_ns_ * static_cast<double>(bytes));
 }
 
 Clock::Duration CostModel::EstimateAny(size_t runs, uint64_t bytes) const {
@@ -134,6 +152,7 @@ void CostModel::Clear() {
   lanes_.clear();
   any_ = {};
   step_.reset();
+  copy_per_byte_ns_ = 0;
 }
 
 }  // namespace opserve

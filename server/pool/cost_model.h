@@ -5,6 +5,7 @@
 #ifndef OPSERVE_SERVER_POOL_COST_MODEL_H_
 #define OPSERVE_SERVER_POOL_COST_MODEL_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -44,8 +45,9 @@ class CostLine {
   double per_byte_ns_ = 0;
 };
 
-// The costs of one device. A batch counts as one run of all its bytes. Attributes do not tell lanes
-// apart here: kernels are bound by memory, and clients must not be able to make lanes without end.
+// The costs of one device. A batch counts as one run of all its bytes. Attributes and other
+// constants do not tell lanes apart here: kernels are bound by memory, and clients must not be able
+// to make lanes without end.
 //
 // A sequence costs what a call with its inputs and results does, and for each further step what a
 // step does that finds its inputs on the device. Thread-safe.
@@ -62,7 +64,11 @@ class CostModel {
   // The same, by what other lanes take if this one has never been observed; nullopt if none has.
   std::optional<Clock::Duration> EstimateLike(const LaneKey& lane, uint64_t bytes) const;
 
-  // The same of a sequence; where none has been observed, its steps cost what calls do.
+  // Expected time of reading and writing `bytes` bytes in all: what they take in rounding, which is
+  // bound by memory, but for what each run takes; 0 if that has never been observed. Takes no lock.
+  Clock::Duration EstimateCopy(uint64_t bytes) const;
+
+  // The same as Estimate of a sequence; where none has been observed, its steps cost what calls do.
   std::optional<Clock::Duration> EstimateSequence(const SequenceSize& size) const;
 
   // Expected time of `runs` runs of `bytes` bytes together, of whatever lanes; 0 if nothing has
@@ -73,11 +79,17 @@ class CostModel {
   void Clear();
 
  private:
+  // What tells lanes apart here, in bits: every request has its lane looked up for each device.
+  using LaneBits = uint64_t;
+  static LaneBits BitsOf(const LaneKey& lane);
+
   mutable Mutex mutex_;
-  absl::flat_hash_map<LaneKey, CostLine> lanes_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<LaneBits, CostLine> lanes_ ABSL_GUARDED_BY(mutex_);
   CostLine any_ ABSL_GUARDED_BY(mutex_);
   // Of a step within a sequence.
   std::optional<CostLine> step_ ABSL_GUARDED_BY(mutex_);
+  // Of rounding; written under the lock only.
+  std::atomic<double> copy_per_byte_ns_ = 0;
 };
 
 }  // namespace opserve

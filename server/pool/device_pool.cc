@@ -118,7 +118,7 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
       slots(std::make_unique<DeviceSlot>(
           DeviceSource{.profile = processor->profile(), .create = nullptr},
           ProcessorLimits(options.cpu_workers), options.health, shared)),
-      router(slots),
+      router(slots, clock_in),
       keeper(slots, router, clock_in, logger_in, options.calibration_bytes, [this] { OnIdle(); }),
       reads(router, [this] { OnIdle(); }),
       sampler(options.verify_rate),

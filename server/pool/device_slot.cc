@@ -17,6 +17,20 @@ size_t ExpectedRuns(const BatchQueue::Load& load, const BatchLimits& limits) {
   return static_cast<size_t>(std::max(by_requests, by_bytes));
 }
 
+bool SupportsAll(const KernelSupport& supported, bool is_gpu, const JobTraits& job) {
+  const auto supports = [&](OpId op, DataType lane, bool has_scale_bias) {
+    return supported.Has(op, lane) && !(is_gpu && has_scale_bias);
+  };
+  if (job.sequence == nullptr) {
+    return supports(job.lane.op, job.lane.lane_type, job.lane.scale_bias.has_value());
+  }
+  if (is_gpu && job.sequence->shows_nan_bits) return false;
+  const auto& steps = job.sequence->steps;
+  return std::all_of(steps.begin(), steps.end(), [&supports](const SequenceStep& step) {
+    return supports(step.call->op, step.call->lane_type, step.call->scale_bias.has_value());
+  });
+}
+
 // What `now` tells of the present, and what both have counted.
 TransferCounters Sum(const TransferCounters& past, const TransferCounters& now) {
   TransferCounters sum = now;
@@ -85,20 +99,6 @@ bool DeviceSlot::Supports(OpId op, DataType lane) const {
   return supported_.Has(op, lane);
 }
 
-bool DeviceSlot::SupportsAll(const JobTraits& job) const {
-  const auto supports = [this](OpId op, DataType lane, bool has_scale_bias) {
-    return Supports(op, lane) && !(is_gpu() && has_scale_bias);
-  };
-  if (job.sequence == nullptr) {
-    return supports(job.lane.op, job.lane.lane_type, job.lane.scale_bias.has_value());
-  }
-  if (is_gpu() && job.sequence->shows_nan_bits) return false;
-  const auto& steps = job.sequence->steps;
-  return std::all_of(steps.begin(), steps.end(), [&supports](const SequenceStep& step) {
-    return supports(step.call->op, step.call->lane_type, step.call->scale_bias.has_value());
-  });
-}
-
 std::optional<Clock::Duration> DeviceSlot::EstimateOf(const JobTraits& job) const {
   if (job.sequence != nullptr) return costs_.EstimateSequence(job.sequence->size);
   return costs_.EstimateLike(job.lane, job.bytes);
@@ -109,37 +109,43 @@ std::optional<Clock::Duration> DeviceSlot::KnownTimeOf(const JobTraits& job, uin
   return costs_.Estimate(job.lane, bytes);
 }
 
-void DeviceSlot::LearnTimeOf(const JobTraits& job, uint64_t bytes, Clock::Duration took) {
+void DeviceSlot::LearnTimeOf(const JobTraits& job, uint64_t bytes, Clock::Duration busy) {
   if (job.sequence != nullptr) {
-    costs_.ObserveSequence(job.sequence->size, took);
+    costs_.ObserveSequence(job.sequence->size, busy);
   } else {
-    costs_.Observe(job.lane, bytes, took);
+    costs_.Observe(job.lane, bytes, busy);
   }
 }
 
-bool DeviceSlot::CanRun(const JobTraits& job) const {
-  if (!SupportsAll(job)) return false;
-  MutexLock lock(mutex_);
-  return takes_jobs();
+Clock::Duration DeviceSlot::CarriageOf(uint64_t bytes) const {
+  // The processor reads and writes each, and the GPU has its turn at the same memory. A call counts
+  // with all that it reads and writes, and a batch is copied at once.
+  return costs_.EstimateCopy(3 * bytes);
 }
 
-Candidate DeviceSlot::CandidateFor(const JobTraits& job) const {
-  const Clock::TimePoint now = shared_.clock.Now();
+bool DeviceSlot::CanRun(const JobTraits& job) const {
+  MutexLock lock(mutex_);
+  return CanRunLocked(job);
+}
+
+bool DeviceSlot::CanRunLocked(const JobTraits& job) const {
+  return takes_jobs() && SupportsAll(supported_, is_gpu(), job);
+}
+
+Candidate DeviceSlot::CandidateFor(const JobTraits& job, Clock::TimePoint now) const {
   const BatchQueue::Load load = queue_.load();
   Candidate candidate;
   candidate.kind = source_.profile.kind;
   candidate.is_software = source_.profile.is_software;
   candidate.pending = load.pending;
   candidate.estimate = EstimateOf(job);
-  candidate.backlog = costs_.EstimateAny(ExpectedRuns(load, limits_), load.pending_bytes);
-  candidate.can_run = CanRun(job);
-  candidate.is_leased = load.lease != kNoLease && load.lease != job.lease;
-  {
-    MutexLock lock(mutex_);
-    candidate.backlog += active_.TimeLeft(now);
+  if (load.pending > 0) {
+    candidate.backlog = costs_.EstimateAny(ExpectedRuns(load, limits_), load.pending_bytes);
   }
-  // The processor's workers share its jobs; a GPU's threads only keep its one queue filled.
-  if (!is_gpu()) candidate.backlog /= std::max(limits_.max_in_flight, 1);
+  candidate.is_leased = load.lease != kNoLease && load.lease != job.lease;
+  MutexLock lock(mutex_);
+  candidate.can_run = CanRunLocked(job);
+  candidate.backlog += active_.TimeLeft(now);
   return candidate;
 }
 
@@ -149,9 +155,15 @@ uint64_t DeviceSlot::BeginRun(Clock::Duration expected) {
   return active_.Begin(now, expected);
 }
 
-void DeviceSlot::EndRun(uint64_t run) {
+Clock::Duration DeviceSlot::EndRun(uint64_t run) {
+  const Clock::TimePoint now = shared_.clock.Now();
   MutexLock lock(mutex_);
-  active_.End(run);
+  return active_.End(run, now);
+}
+
+int DeviceSlot::active_runs() const {
+  MutexLock lock(mutex_);
+  return static_cast<int>(active_.size());
 }
 
 void DeviceSlot::OnSuccess(const ComputeDevice& device) {

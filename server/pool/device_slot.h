@@ -75,26 +75,29 @@ class DeviceSlot {
   bool Serves(const ComputeDevice& device) const;
   // Whether the device has a kernel; as the last device told.
   bool Supports(OpId op, DataType lane) const;
-  // Whether it has kernels for all that the job consists of. No GPU has for a ScaleBias, nor for
-  // sequences that show the bits of computed NaNs, in which devices differ.
-  bool SupportsAll(const JobTraits& job) const;
-  // Expected time of the job alone; a lane that has not run takes as long as others do. nullopt if
-  // nothing is known.
+  // How long the job is expected to keep the device busy; a lane that has not run takes as long as
+  // others do. nullopt if nothing is known.
   std::optional<Clock::Duration> EstimateOf(const JobTraits& job) const;
   // The same of a run of jobs like this one, of `bytes` bytes together; nullopt if its lane has
   // never run.
   std::optional<Clock::Duration> KnownTimeOf(const JobTraits& job, uint64_t bytes) const;
-  // Such a run kept the device busy for `took`.
-  void LearnTimeOf(const JobTraits& job, uint64_t bytes, Clock::Duration took);
-  // Whether it takes jobs, and has kernels for all of this one.
+  // Such a run kept the device busy for `busy`.
+  void LearnTimeOf(const JobTraits& job, uint64_t bytes, Clock::Duration busy);
+  // How long the processor, whose slot this is, is expected to be busy with bringing so many bytes
+  // to a GPU or back; 0 if nothing is known.
+  Clock::Duration CarriageOf(uint64_t bytes) const;
+  // Whether it takes jobs, and has kernels for all of this one. No GPU has for a ScaleBias, nor for
+  // sequences that show the bits of computed NaNs, in which devices differ.
   bool CanRun(const JobTraits& job) const;
   // What placing a job needs to know.
-  Candidate CandidateFor(const JobTraits& job) const;
+  Candidate CandidateFor(const JobTraits& job, Clock::TimePoint now) const;
 
-  // Keeps account of what the device works on. `expected`: time that the run is expected to take.
-  // Returns what EndRun takes.
+  // Keeps account of what the device works on. `expected`: how long the run is expected to keep it
+  // busy. Returns what EndRun takes, which returns how long it did if all runs shared the device.
   uint64_t BeginRun(Clock::Duration expected);
-  void EndRun(uint64_t run);
+  Clock::Duration EndRun(uint64_t run);
+  // Runs that it works on now.
+  int active_runs() const;
 
   // A run on `device` succeeded.
   void OnSuccess(const ComputeDevice& device);
@@ -149,6 +152,7 @@ class DeviceSlot {
   bool takes_jobs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return health_.takes_jobs() && !set_aside_;
   }
+  bool CanRunLocked(const JobTraits& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogState(const DeviceHealth& health, Clock::TimePoint now);
 
   const DeviceSource source_;

@@ -20,10 +20,26 @@ bool IsBetter(const Candidate& candidate, const Candidate& best) {
   return candidate.pending < best.pending;
 }
 
+bool IsClearlyLess(Clock::Duration less, Clock::Duration more) {
+  return static_cast<double>(less.count()) * kMargin < static_cast<double>(more.count());
+}
+
+// How long the processor is busy with the job if it runs on the GPU.
+Clock::Duration Carriage(const Candidate& gpu) { return std::min(gpu.carriage, *gpu.estimate); }
+
+// A job that keeps the processor busy for as long on its way to a GPU and back as it would there
+// relieves nobody, however many jobs the processor has: it would make all of them later.
 bool BeatsProcessor(const Candidate& gpu, const Candidate& cpu) {
   if (!gpu.estimate || !cpu.estimate) return false;
-  return static_cast<double>(Completion(gpu).count()) * kMargin <
-         static_cast<double>(Completion(cpu).count());
+  const Clock::Duration carriage = Carriage(gpu);
+  // The processor has its part in what waits for the GPU, too: about what it has in this job.
+  Clock::Duration on_processor = Completion(cpu);
+  if (carriage > Clock::Duration::zero()) {
+    const double part =
+        static_cast<double>(carriage.count()) / static_cast<double>(gpu.estimate->count());
+    on_processor += std::chrono::duration_cast<Clock::Duration>(gpu.backlog * part);
+  }
+  return IsClearlyLess(Completion(gpu), on_processor) && IsClearlyLess(carriage, *cpu.estimate);
 }
 
 // Whether `auto` may give the job to it at all.
@@ -63,9 +79,10 @@ std::optional<Probe> ProbeOf(std::span<const Candidate> candidates, size_t chose
   for (size_t i = 0; i < candidates.size(); ++i) {
     const size_t position = (turn + i) % candidates.size();
     if (position == chosen || !SuitsAuto(candidates[position])) continue;
+    const Candidate& other = candidates[position];
     const Clock::Duration best = Completion(candidates[chosen]);
     const auto least = std::chrono::duration_cast<Clock::Duration>(best * (kMargin - 1));
-    return Probe{position, std::max(Completion(candidates[position]) - best, least)};
+    return Probe{position, std::max({Completion(other) - best, least, Carriage(other)})};
   }
   return std::nullopt;
 }

@@ -29,8 +29,11 @@ struct Candidate {
   Clock::Duration backlog{};
   // Jobs that wait for it.
   size_t pending = 0;
-  // Expected time of this job alone; nullopt if the device has never run its lane.
+  // How long this job is expected to keep the device busy; nullopt if it has never run its lane.
   std::optional<Clock::Duration> estimate;
+  // How long it keeps the processor busy if it runs on this GPU, because its bytes have to be
+  // copied to where the GPU reads them, and its result from where it was written.
+  Clock::Duration carriage{};
 };
 
 // Picks a position in `candidates`, whose first is the processor.
@@ -39,19 +42,21 @@ struct Candidate {
 //          not known of one of two, the one with fewer jobs waiting. Leased ones only where there
 //          are no others. The processor if none can
 //   kAuto  the same among hardware GPUs that are not leased, if it is expected to finish clearly
-//          before the processor; otherwise, and where either expectation is missing, the processor
+//          before the processor, and to keep the processor busy for clearly less time than the job
+//          itself would; otherwise, and where either expectation is missing, the processor
 size_t Choose(std::span<const Candidate> candidates, Placement placement);
 
 // Where a job may go to see how long it takes there.
 struct Probe {
   size_t position = 0;
-  // How much later than where it was to go it is expected to be done.
+  // How much later than where it was to go it is expected to be done, or how much longer others
+  // are held up by it.
   Clock::Duration loss{};
 };
 
 // Of the devices that `auto` may use, but for `chosen`, the one whose turn it is as `turn` counts
 // up; nullopt if there is no other. Expectations err: even where it is expected to be done earlier
-// there, it loses as much as a GPU must be better by. Pure.
+// there, it loses as much as a GPU must be better by, and what it keeps the processor from. Pure.
 std::optional<Probe> ProbeOf(std::span<const Candidate> candidates, size_t chosen, uint64_t turn);
 
 // When the job is expected to be done on `candidate`, from now; it must have an estimate.

@@ -12,13 +12,13 @@
 namespace opserve {
 
 // Costs are learnt from runs alone, so a device that was slow once would never be tried again. Each
-// request saves a hundredth of the time that it is expected to take; what has been saved since the
-// last try pays for the time that the next one is expected to lose. So tries are the rarer the more
-// they cost, and together cost a hundredth at most. Thread-safe.
+// request saves a hundredth of the time that it is expected to keep its device busy; what has been
+// saved since the last try pays for the time that the next one is expected to lose. So tries are
+// the rarer the more they cost, and together cost a hundredth at most. Thread-safe.
 class ProbeBudget {
  public:
-  // A request is expected to be done after `expected`, and `loss` later on another device. Whether
-  // it is to try that: then all that was saved is spent.
+  // A request is expected to keep its device busy for `expected`, and to lose `loss` on another
+  // one. Whether it is to try that: then all that was saved is spent.
   bool Spend(Clock::Duration expected, Clock::Duration loss);
 
  private:

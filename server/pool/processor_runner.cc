@@ -38,9 +38,11 @@ bool ProcessorRunner::IsShort(const JobTraits& traits) const {
   if (!traits.home.empty()) return false;
   // The queue refuses what is late.
   if (traits.deadline <= parts_.clock.Now()) return false;
-  return traits.bytes <= kFewBytes ||
-         slot_.KnownTimeOf(traits, traits.bytes).value_or(Clock::Duration::zero()) <=
-             kLongestInline;
+  if (traits.bytes <= kFewBytes) return true;
+  const Clock::Duration alone =
+      slot_.KnownTimeOf(traits, traits.bytes).value_or(Clock::Duration::zero());
+  // It will share the processor with those that run.
+  return alone * (slot_.active_runs() + 1) <= kLongestInline;
 }
 
 void ProcessorRunner::Run(Job& job) {
@@ -82,13 +84,14 @@ bool ProcessorRunner::IsMeasured(const JobTraits& traits) const {
 absl::Status ProcessorRunner::RunMeasured(const JobTraits& traits, const DeviceCall& call,
                                           Timing& timing) {
   absl::Status status;
+  Clock::Duration busy{};
   {
     const uint64_t run =
         slot_.BeginRun(slot_.KnownTimeOf(traits, traits.bytes).value_or(Clock::Duration::zero()));
-    const absl::Cleanup end_run = [this, run] { slot_.EndRun(run); };
+    const absl::Cleanup end_run = [&] { busy = slot_.EndRun(run); };
     status = TimedRun(call, timing);
   }
-  if (status.ok()) slot_.LearnTimeOf(traits, traits.bytes, timing.ran);
+  if (status.ok()) slot_.LearnTimeOf(traits, traits.bytes, busy);
   return status;
 }
 

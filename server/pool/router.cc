@@ -25,7 +25,8 @@ constexpr int kProbeReserve = 4;
 
 }  // namespace
 
-Router::Router(const Slots& slots) : slots_(slots), out_of_memory_(OutOfMemoryError()) {}
+Router::Router(const Slots& slots, const Clock& clock)
+    : slots_(slots), clock_(clock), out_of_memory_(OutOfMemoryError()) {}
 
 bool Router::has_hardware_gpu() const {
   const std::vector<DeviceSlot*>& slots = slots_.get();
@@ -53,7 +54,7 @@ size_t Router::ChooseForAuto(std::span<const Candidate> candidates, const JobTra
   // What it takes there may be far from what is expected, and no request is to be late by it.
   const Clock::Duration left = traits.deadline - traits.accepted;
   if (Completion(candidates[probe->position]) > left / kProbeReserve) return best;
-  if (!probe_budget_.Spend(Completion(candidates[best]), probe->loss)) return best;
+  if (!probe_budget_.Spend(*candidates[best].estimate, probe->loss)) return best;
   ++probes_;
   return probe->position;
 }
@@ -84,8 +85,11 @@ DeviceSlot& Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* exce
   if (traits.placement == Placement::kGpu ||
       (traits.placement == Placement::kAuto && has_hardware_gpu())) {
     absl::InlinedVector<Candidate, 8> candidates;
+    const Clock::TimePoint now = clock_.Now();
+    const Clock::Duration carriage = processor().CarriageOf(traits.bytes);
     for (const DeviceSlot* const slot : slots) {
-      Candidate& candidate = candidates.emplace_back(slot->CandidateFor(traits));
+      Candidate& candidate = candidates.emplace_back(slot->CandidateFor(traits, now));
+      if (slot->is_gpu()) candidate.carriage = carriage;
       // A job that has failed somewhere has waited enough.
       if (slot == except || (except != nullptr && candidate.is_leased)) candidate.can_run = false;
     }

@@ -21,8 +21,8 @@ namespace opserve {
 // Thread-safe. A job changes devices at most twice; its last stop is the processor.
 class Router {
  public:
-  // `slots` must outlive the router.
-  explicit Router(const Slots& slots);
+  // Both must outlive the router.
+  Router(const Slots& slots, const Clock& clock);
 
   // The device that suits a new job best: that of its lease, or else its home, if it has one that
   // can run it, and may run elsewhere than on the processor.
@@ -63,6 +63,7 @@ class Router {
   size_t ChooseForAuto(std::span<const Candidate> candidates, const JobTraits& traits);
 
   const Slots& slots_;
+  const Clock& clock_;
   // Jobs that asked for a GPU where there are several.
   std::atomic<uint64_t> gpu_placements_ = 0;
   ProbeBudget probe_budget_;

@@ -15,30 +15,43 @@ namespace {
 constexpr std::chrono::minutes kLongestLoad{1};
 
 // For twice the time of a row, and longer where no call ends within it.
-double PlacedCallsPerSecond(const BenchContext& context, DevicePool& pool, uint64_t bytes,
-                            int clients, Placement placement) {
+LoadFigures PlacedFigures(const BenchContext& context, DevicePool& pool, uint64_t bytes,
+                          int clients, Placement placement) {
   const auto warm_up =
       std::chrono::milliseconds(static_cast<int64_t>(context.options().seconds * 1000) + 1);
-  double rate = 0;
-  for (auto duration = 2 * warm_up; rate == 0 && duration < kLongestLoad; duration *= 2) {
-    rate = RunLoad(pool, {.call = CallOfBytes(kOneBenchCase, bytes),
-                          .clients = clients,
-                          .placement = placement,
-                          .warm_up = warm_up,
-                          .duration = duration})
-               .calls_per_s;
+  LoadFigures figures;
+  for (auto duration = 2 * warm_up; figures.calls_per_s == 0 && duration < kLongestLoad;
+       duration *= 2) {
+    figures = RunLoad(pool, {.call = CallOfBytes(kOneBenchCase, bytes),
+                             .clients = clients,
+                             .placement = placement,
+                             .warm_up = warm_up,
+                             .duration = duration});
   }
-  return rate;
+  return figures;
+}
+
+// Of the calls per second those that the GPU answered.
+double CallsPerSecondOnGpu(const DevicePool& pool, const LoadFigures& figures) {
+  uint64_t all = 0;
+  uint64_t on_gpu = 0;
+  for (const auto& [device, answers] : figures.devices) {
+    all += answers;
+    if (pool.Find(device)->kind == DeviceKind::kGpu) on_gpu += answers;
+  }
+  if (all == 0) return 0;
+  return figures.calls_per_s * static_cast<double>(on_gpu) / static_cast<double>(all);
 }
 
 void MeasurePlacementOf(const BenchContext& context, DevicePool& pool, uint64_t bytes, int clients,
                         SectionResult& result) {
-  const auto rate = [&](Placement placement) {
-    return PlacedCallsPerSecond(context, pool, bytes, clients, placement);
+  const auto run = [&](Placement placement) {
+    return PlacedFigures(context, pool, bytes, clients, placement);
   };
-  const double cpu = rate(Placement::kCpu);
-  const double gpu = rate(Placement::kGpu);
-  const double automatic = rate(Placement::kAuto);
+  const double cpu = run(Placement::kCpu).calls_per_s;
+  const double gpu = run(Placement::kGpu).calls_per_s;
+  const LoadFigures placed = run(Placement::kAuto);
+  const double automatic = placed.calls_per_s;
   const std::string suffix = absl::StrCat(", ", clients, clients == 1 ? " client" : " clients");
   result.rows.push_back({.name = "GPU" + suffix,
                          .bytes = bytes,
@@ -53,6 +66,12 @@ void MeasurePlacementOf(const BenchContext& context, DevicePool& pool, uint64_t 
                          .ceiling = std::max(cpu, gpu),
                          .against = gpu > cpu ? "forced: GPU" : "forced: CPU",
                          .goal = {Goal::Kind::kAtLeast, 0.95}});
+  result.rows.push_back({.name = "auto on GPU" + suffix,
+                         .bytes = bytes,
+                         .unit = "1/s",
+                         .value = CallsPerSecondOnGpu(pool, placed),
+                         .ceiling = automatic,
+                         .against = "auto"});
 }
 
 }  // namespace

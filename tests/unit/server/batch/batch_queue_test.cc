@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <map>
 #include <string>
 #include <utility>
@@ -36,6 +37,35 @@ TEST_F(BatchQueueTest, TakesJobsOfAClientInOrderOfArrival) {
   EXPECT_THAT(queue.TryTake(), ElementsAre(&first));
   EXPECT_THAT(queue.TryTake(), ElementsAre(&second));
   EXPECT_THAT(queue.TryTake(), IsEmpty());
+}
+
+// Looks at the load of a queue when the queue asks for the time, with its lock held.
+class LoadReader final : public Clock {
+ public:
+  TimePoint Now() const override {
+    if (queue != nullptr && !look.valid()) {
+      look = std::async(std::launch::async, [this] { return queue->load().pending; });
+      is_told = look.wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+    }
+    return {};
+  }
+
+  const BatchQueue* queue = nullptr;
+  mutable std::future<size_t> look;
+  mutable bool is_told = false;
+};
+
+// All requests look at it before they are placed.
+TEST(BatchQueueLoadTest, IsToldWhileTheQueueIsInUse) {
+  LoadReader clock;
+  BatchQueue queue(clock, Singly());
+  FakeJob job({});
+  clock.queue = &queue;
+  ASSERT_TRUE(queue.Enqueue(job));
+  EXPECT_TRUE(clock.is_told);
+  EXPECT_EQ(clock.look.get(), 0u);
+  EXPECT_EQ(queue.load().pending, 1u);
+  EXPECT_THAT(queue.TryTake(), ElementsAre(&job));
 }
 
 TEST_F(BatchQueueTest, TellsItsLoad) {

@@ -69,6 +69,38 @@ TEST(CostModelTest, LearnsBothCoefficients) {
   EXPECT_NEAR(static_cast<double>(model.EstimateAny(3, 1000).count()), 301'000, 3000);
 }
 
+TEST(CostModelTest, ConstantsShareALane) {
+  CostModel model;
+  LaneKey scaled = kLane;
+  scaled.scale_bias = ScaleBias{.scale = 1, .bias = 2};
+  scaled.fused_activation = FusedActivation{.op = OpId::ELEMENT_WISE_ABS};
+  model.Observe(scaled, 1000, TimeOf(1000));
+  LaneKey other = scaled;
+  other.scale_bias->scale = 3;
+  other.fused_activation->attributes[0] = 7;
+  EXPECT_EQ(model.Estimate(other, 1000), model.Estimate(scaled, 1000));
+  other.fused_activation->op = OpId::ELEMENT_WISE_ROUND;
+  EXPECT_EQ(model.Estimate(other, 1000), std::nullopt);
+  EXPECT_EQ(model.Estimate(kLane, 1000), std::nullopt);
+}
+
+TEST(CostModelTest, CopiesTakeWhatBytesTakeInRounding) {
+  const LaneKey round = {.op = OpId::ELEMENT_WISE_ROUND,
+                         .lane_type = DataType::kFloat32,
+                         .output_type = DataType::kFloat32,
+                         .is_packed = true};
+  LaneKey other = round;
+  other.is_packed = false;
+  CostModel model;
+  for (const uint64_t bytes : {4096, 1 << 20}) model.Observe(other, bytes, TimeOf(bytes, 3));
+  EXPECT_EQ(model.EstimateCopy(1 << 20), Clock::Duration::zero());
+  for (const uint64_t bytes : {4096, 1 << 20}) model.Observe(round, bytes, TimeOf(bytes));
+  const auto want = static_cast<double>((TimeOf(3 << 20) - TimeOf(0)).count());
+  EXPECT_NEAR(static_cast<double>(model.EstimateCopy(3 << 20).count()), want, want / 100);
+  model.Clear();
+  EXPECT_EQ(model.EstimateCopy(1 << 20), Clock::Duration::zero());
+}
+
 TEST(CostModelTest, FollowsADeviceThatBecomesSlower) {
   CostModel model;
   for (int i = 0; i < 50; ++i) {

@@ -106,6 +106,32 @@ TEST_F(PoolInlineTest, JobsThatTakeLongGoToTheQueue) {
   }
 }
 
+// One that is short alone is not beside others.
+TEST_F(PoolInlineTest, JobsThatWouldShareTheProcessorGoToTheQueueSooner) {
+  const SampleSpec large = {
+      .op = OpId::ELEMENT_WISE_ROUND, .lane = DataType::kFloat32, .count = 10'000};
+  Start(InlineOptions());
+  PoolJob known(Placement::kCpu, 1, large);
+  PoolJob beside(Placement::kCpu, 2, large);
+  PoolJob queued(Placement::kCpu, 3, large, [](JobTraits& traits) { traits.bytes = 2 << 20; });
+  int ends_at_once = -1;
+  cpu_->OnRun([&](auto) {
+    ran_in_ = std::this_thread::get_id();
+    clock_.Advance(microseconds(200));
+    // In the only worker, once.
+    if (known.ends() == 0 || ends_at_once != -1) return;
+    ends_at_once = 0;
+    ASSERT_TRUE(pool_->Submit(beside));
+    ends_at_once = beside.ends();
+  });
+  ASSERT_TRUE(pool_->Submit(known));
+  EXPECT_TRUE(ran_here());
+  ASSERT_TRUE(pool_->Submit(queued));
+  ExpectAnswered(queued, kCpuName);
+  ExpectAnswered(beside, kCpuName);
+  EXPECT_EQ(ends_at_once, 0);
+}
+
 TEST_F(PoolInlineTest, GpusRunNothingInline) {
   Start(InlineOptions());
   PoolJob job(Placement::kGpu, 1);

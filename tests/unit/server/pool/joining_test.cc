@@ -136,7 +136,7 @@ class KeeperStopTest : public PoolTest {
   Slots slots_{
       std::make_unique<DeviceSlot>(DeviceSource{.profile = CpuProfile(), .create = nullptr},
                                    BatchLimits(), HealthOptions(), shared_)};
-  Router router_{slots_};
+  Router router_{slots_, clock_};
   DeviceKeeper keeper_{slots_, router_, clock_, logger_, 1 << 20, [] {}};
 };
 

@@ -30,8 +30,10 @@ struct Machine {
 };
 std::ostream& operator<<(std::ostream& os, const Machine& machine) { return os << machine.name; }
 
-constexpr LaneKey kRoundLane = {
-    .op = OpId::ELEMENT_WISE_ROUND, .lane_type = DataType::kFloat32, .is_packed = true};
+constexpr LaneKey kRoundLane = {.op = OpId::ELEMENT_WISE_ROUND,
+                                .lane_type = DataType::kFloat32,
+                                .output_type = DataType::kFloat32,
+                                .is_packed = true};
 
 constexpr ModelSpeeds kTwoCores = {.latency = microseconds(1), .memory = 20};
 
@@ -87,8 +89,9 @@ class PlacementRegretTest : public ::testing::TestWithParam<Machine> {
   double RegretOf(const Work& work, int load) {
     cpu_.expected = cpu_.taken = gpu_.expected = gpu_.taken = {};
     for (int i = 0; i < load; ++i) {
-      const std::vector<Candidate> candidates = {cpu_.AsCandidate(DeviceKind::kCpu, work),
-                                                 gpu_.AsCandidate(DeviceKind::kGpu, work)};
+      std::vector<Candidate> candidates = {cpu_.AsCandidate(DeviceKind::kCpu, work),
+                                           gpu_.AsCandidate(DeviceKind::kGpu, work)};
+      candidates[1].carriage = cpu_.costs.EstimateCopy(6 * work.bytes);
       (Choose(candidates, Placement::kAuto) == 0 ? cpu_ : gpu_).Give(work);
     }
     const Clock::Duration best =

@@ -28,6 +28,11 @@ Candidate Gpu(int backlog_us, std::optional<int> estimate_us, size_t pending = 0
   return gpu;
 }
 
+Candidate Carried(Candidate gpu, int carriage_us) {
+  gpu.carriage = microseconds(carriage_us);
+  return gpu;
+}
+
 Candidate Software(Candidate gpu) {
   gpu.is_software = true;
   return gpu;
@@ -99,6 +104,14 @@ TEST(ProbeOfTest, LosesSomethingWhateverIsExpected) {
   EXPECT_EQ(probe->loss, microseconds(25));
 }
 
+// Others wait for a processor that copies for one that is tried elsewhere.
+TEST(ProbeOfTest, LosesWhatItKeepsTheProcessorFrom) {
+  const std::optional<Probe> probe =
+      ProbeOf(std::vector{Cpu(60, 40), Carried(Gpu(0, 90), 80)}, 0, 0);
+  ASSERT_TRUE(probe);
+  EXPECT_EQ(probe->loss, microseconds(80));
+}
+
 TEST(ProbeOfTest, IsNoneWhereThereIsNoOther) {
   EXPECT_FALSE(ProbeOf(std::vector{Cpu(0, 100)}, 0, 3));
   EXPECT_FALSE(ProbeOf(std::vector{Cpu(0, 100), Gpu(0, std::nullopt)}, 0, 3));
@@ -133,6 +146,21 @@ const Case kCases[] = {
     {"auto_gpu_slower", {Cpu(0, 100), Gpu(0, 1000)}, Placement::kAuto, 0},
     {"auto_busy_cpu", {Cpu(5000, 100), Gpu(0, 1000)}, Placement::kAuto, 1},
     {"auto_busy_gpu", {Cpu(0, 1000), Gpu(5000, 100)}, Placement::kAuto, 0},
+    {"auto_busy_cpu_relieved", {Cpu(5000, 100), Carried(Gpu(0, 1000), 79)}, Placement::kAuto, 1},
+    {"auto_busy_cpu_not_relieved",
+     {Cpu(5000, 100), Carried(Gpu(0, 1000), 80)},
+     Placement::kAuto,
+     0},
+    // Of the 4000 us that wait for the GPU half are the processor's.
+    {"auto_busy_gpu_keeps_the_processor_busy",
+     {Cpu(3200, 100), Carried(Gpu(4000, 40), 20)},
+     Placement::kAuto,
+     1},
+    {"auto_carriage_is_part_of_the_run",
+     {Cpu(0, 100), Carried(Gpu(0, 79), 500)},
+     Placement::kAuto,
+     1},
+    {"gpu_whatever_the_carriage", {Cpu(0, 1), Carried(Gpu(0, 9), 9)}, Placement::kGpu, 1},
     {"auto_never_software", {Cpu(0, 1000), Software(Gpu(0, 1))}, Placement::kAuto, 0},
     {"auto_hardware_beside_software",
      {Cpu(0, 1000), Software(Gpu(0, 1)), Gpu(0, 100)},
