@@ -35,7 +35,8 @@ UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 UNSANITIZED_TESTS := ^cli_completion_test$$|^gpu_exhaustive_test$$|^gpu_conformance_test_[1-3]$$
 # The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
 # gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
-UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^install_test$$|^gpu_conformance_test_
+# Proofs are not compiled for it: what runs calls on a device at the same time is tested otherwise.
+UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^install_test$$|^gpu_conformance_test_|^prove_|^device_proof_test$$
 # The sanitizer guesses how glibc laid out the thread-local data of a library loaded at run time, here by
 # its address alone, and LeakSanitizer ends where the guess is wrong. Without it, it reads none of them.
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0
@@ -218,7 +219,7 @@ format: ## Format all C++ sources
 	@git ls-files -z '*.h' '*.cc' | xargs -0 clang-format-14 -i
 
 .PHONY: prove
-prove: packages ## Compare elementary functions of all FLOAT32 with MPFR (ARGS='--gpu ELEMENT_WISE_EXP')
+prove: packages ## Compare elementary functions of all FLOAT32 with MPFR (ARGS='--gpu ELEMENT_WISE_EXP'), or a GPU with the processor (ARGS=--device)
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/prove
 	@$(RELEASE)/bin/prove $(ARGS)

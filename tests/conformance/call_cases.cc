@@ -15,12 +15,6 @@
 namespace opserve::testing {
 namespace {
 
-uint64_t ReadBits(const std::byte* from, size_t size) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, from, size);
-  return bits;
-}
-
 // Zero, special values, numbers of moderate size, any bits.
 uint64_t MakeValue(DataType type, std::mt19937_64& random) {
   const uint64_t dice = random();
@@ -51,9 +45,9 @@ std::vector<uint32_t> Permuted(const std::vector<uint32_t>& sizes, uint32_t rota
 }
 
 // The first element of a tensor like `output` that is not right; empty if there is none.
-template <class IsRight>
+template <class Predicate>
 std::string FirstDifference(const TensorDesc& output, const std::byte* expected,
-                            const std::byte* actual, const IsRight& is_right) {
+                            const std::byte* actual, const Predicate& is_right) {
   const size_t size = SizeOf(output.data_type);
   for (size_t at = 0; at + size <= *ExactSizeInBytes(output); at += size) {
     const uint64_t want = ReadBits(expected + at, size);
@@ -180,12 +174,21 @@ std::vector<std::byte> ReferenceOutput(const Invocation& call,
   return output;
 }
 
-std::string Difference(const Invocation& call, const std::byte* expected, const std::byte* actual) {
+uint64_t ReadBits(const std::byte* from, size_t size) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, from, size);
+  return bits;
+}
+
+bool IsRight(const Invocation& call, uint64_t expected, uint64_t actual) {
   const DataType type = call.output.data_type;
-  return FirstDifference(call.output, expected, actual, [&](uint64_t want, uint64_t have) {
-    if (call.keeps_nan_bits() || !IsNan(type, want)) return have == want;
-    return IsNan(type, have) && !IsSignallingNan(type, have);
-  });
+  if (call.keeps_nan_bits() || !IsNan(type, expected)) return actual == expected;
+  return IsNan(type, actual) && !IsSignallingNan(type, actual);
+}
+
+std::string Difference(const Invocation& call, const std::byte* expected, const std::byte* actual) {
+  return FirstDifference(call.output, expected, actual,
+                         [&](uint64_t want, uint64_t have) { return IsRight(call, want, have); });
 }
 
 std::string DifferenceOfRuns(const TensorDesc& output, const std::byte* expected,

@@ -82,8 +82,14 @@ std::vector<const std::byte*> PointersTo(const std::vector<GuardedInput>& inputs
 std::vector<std::byte> ReferenceOutput(const Invocation& call,
                                        const std::vector<const std::byte*>& inputs);
 
-// Empty if `actual` is what the reference says: the same bits, or a quiet NaN for a NaN where the
-// operator computes. Otherwise tells the first difference.
+// The bits of an element of `size` bytes.
+uint64_t ReadBits(const std::byte* from, size_t size);
+
+// Whether the bits of an element of a result are those `expected`, or a quiet NaN for a NaN where
+// the operator computes.
+bool IsRight(const Invocation& call, uint64_t expected, uint64_t actual);
+
+// Empty if all of `actual` is right. Otherwise tells the first difference.
 std::string Difference(const Invocation& call, const std::byte* expected, const std::byte* actual);
 
 // Empty if two runs gave tensors like `output` that are equal, but for which NaN is where one was

@@ -63,7 +63,8 @@ void CloseOpenElements(const Invocation& call, std::vector<GuardedInput>& inputs
     return body(first.Get(i), last.Get(i), call.attributes).is_open;
   };
   for (size_t i = 0; i < first.count(); ++i) {
-    if (is_open(i)) first.SetOne(i);
+    if (!is_open(i)) continue;
+    first.SetOne(i);
     if (is_open(i)) first.SetTwo(i);
   }
 }

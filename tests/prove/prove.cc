@@ -1,5 +1,6 @@
 // Proves elementary functions: every FLOAT32 there is, on a target of each class, rounded once; or
-// as GPU kernels compute them, by the text of these.
+// as GPU kernels compute them, by the text of these. And all operators of one input as an adapter
+// computes them (tests/prove/adapter_proof.h).
 //
 // Kernels are compared with the reference, which computes in another way. Where the two differ, and
 // in blocks where a kernel could not decide an element by itself, MPFR says what is right.
@@ -14,10 +15,13 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -30,6 +34,7 @@
 #include "tests/conformance/exact_values.h"
 #include "tests/conformance/gpu_text.h"
 #include "tests/conformance/targets.h"
+#include "tests/prove/adapter_proof.h"
 
 namespace opserve::testing {
 namespace {
@@ -156,38 +161,105 @@ bool Prove(OpId op, const std::vector<int64_t>& targets, uint64_t stride) {
   return proof.wrong() == 0;
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app("Compares elementary functions of all FLOAT32 with MPFR.");
+enum ExitCode { kProven = 0, kWrong = 1, kBadUsage = 2, kNoHardware = 3 };
+
+constexpr char kHelp[] =
+    "Compares elementary functions of all FLOAT32 with MPFR: as the processor computes them, or\n"
+    "by the text of GPU kernels. With --device or --adapter, compares GPU kernels of operators\n"
+    "of one input, as they run, with the processor's kernels, for all FLOAT16 and FLOAT32.\n"
+    "\n"
+    "Exit codes: 0 nothing is wrong; 1 something is, or failed; 2 the command line is wrong;\n"
+    "3 there is no such adapter as --device needs, or none at all.";
+
+struct CommandLine {
   std::vector<std::string> names;
-  uint64_t stride = 1;
-  bool of_gpu = false;
-  app.add_option("OPERATOR", names, "Which to prove; all where none is named");
-  app.add_option("--stride", stride, "Takes one input of so many")
+  bool of_text = false;
+  bool of_hardware = false;
+  std::optional<int> adapter;
+  AdapterProofOptions options;
+
+  bool of_adapter() const { return of_hardware || adapter.has_value(); }
+};
+
+void AddOptions(CLI::App& app, CommandLine& line) {
+  app.add_option("OPERATOR", line.names, "Which to prove; all where none is named");
+  app.add_option("--stride", line.options.stride, "Takes one FLOAT32 of so many")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 20));
-  app.add_flag("--gpu", of_gpu,
-               "Proves the text of GPU kernels, which takes some ten times as long");
-  CLI11_PARSE(app, argc, argv);
+  CLI::Option* const text = app.add_flag(
+      "--gpu", line.of_text,
+      "Proves the text of GPU kernels, which takes some ten times as long as the processor's");
+  app.add_flag("--device", line.of_hardware,
+               "Proves GPU kernels as the first hardware adapter runs them")
+      ->excludes(text);
+  app.add_option("--adapter", line.adapter,
+                 "Proves them on the adapter at this position, which may be a software adapter")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 20).description(""))
+      ->excludes(text);
+  app.add_flag("--usual", line.options.is_usual,
+               "With adapters: takes attributes at their usual values alone, and each mode");
+}
+
+std::vector<OpId> CandidatesOf(const CommandLine& line) {
+  if (line.of_adapter()) return OperatorsOfAdapters();
+  std::vector<OpId> ops = ProvableOperators();
+  std::erase_if(ops, [&line](OpId op) {
+    return line.of_text && GpuBodyOf(op, DataType::kFloat32) == nullptr;
+  });
+  return ops;
+}
+
+// The operators to prove; none where a name is none of theirs.
+std::vector<OpId> OperatorsOf(const CommandLine& line) {
+  std::vector<OpId> candidates = CandidatesOf(line);
+  if (line.names.empty()) return candidates;
   std::vector<OpId> ops;
-  for (const OpId op : ProvableOperators()) {
-    if (of_gpu && GpuBodyOf(op, DataType::kFloat32) == nullptr) continue;
-    const bool is_named = std::find(names.begin(), names.end(), TraitsOf(op).name) != names.end();
-    if (names.empty() || is_named) ops.push_back(op);
+  for (const std::string& name : line.names) {
+    const auto found = std::find_if(candidates.begin(), candidates.end(),
+                                    [&name](OpId op) { return TraitsOf(op).name == name; });
+    if (found == candidates.end()) {
+      absl::FPrintF(stderr, "prove: no such operator: %s; there are:\n%s\n", name,
+                    absl::StrJoin(candidates, "\n", [](std::string* out, OpId op) {
+                      absl::StrAppend(out, TraitsOf(op).name);
+                    }));
+      return {};
+    }
+    ops.push_back(*found);
   }
-  if (!names.empty() && ops.size() != names.size()) {
-    std::fprintf(stderr, "prove: no such operator; there are:\n%s\n",
-                 absl::StrJoin(ProvableOperators(), "\n", [](std::string* out, OpId op) {
-                   absl::StrAppend(out, TraitsOf(op).name);
-                 }).c_str());
-    return 2;
-  }
-  const std::vector<int64_t> targets = of_gpu ? std::vector<int64_t>() : TargetClasses();
-  absl::PrintF("targets: %s%s\n", of_gpu ? "GPU" : "",
+  return ops;
+}
+
+int ProveAdapter(const CommandLine& line, const std::vector<OpId>& ops) {
+  const absl::StatusOr<ProvenAdapter> adapter = FindAdapter(line.adapter);
+  if (adapter.ok()) return ProveOnAdapter(*adapter, ops, line.options) ? kProven : kWrong;
+  absl::FPrintF(stderr, "prove: %s\n", adapter.status().message());
+  if (absl::IsNotFound(adapter.status())) return kNoHardware;
+  return absl::IsOutOfRange(adapter.status()) ? kBadUsage : kWrong;
+}
+
+int ProveFunctions(const CommandLine& line, const std::vector<OpId>& ops) {
+  const std::vector<int64_t> targets = line.of_text ? std::vector<int64_t>() : TargetClasses();
+  absl::PrintF("targets: %s%s\n", line.of_text ? "GPU" : "",
                absl::StrJoin(targets, ", ", [](std::string* out, int64_t target) {
                  out->append(TargetName(target));
                }));
   bool good = true;
-  for (const OpId op : ops) good = Prove(op, targets, stride) && good;
-  return good ? 0 : 1;
+  for (const OpId op : ops) good = Prove(op, targets, line.options.stride) && good;
+  return good ? kProven : kWrong;
+}
+
+int Main(int argc, char** argv) {
+  CommandLine line;
+  CLI::App app(kHelp);
+  AddOptions(app, line);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kProven : kBadUsage;
+  }
+  const std::vector<OpId> ops = OperatorsOf(line);
+  if (ops.empty()) return kBadUsage;
+  return line.of_adapter() ? ProveAdapter(line, ops) : ProveFunctions(line, ops);
 }
 
 }  // namespace
