@@ -18,10 +18,11 @@ inline constexpr uint32_t kThreadsPerGroup = 256;
 // Most inputs of operators that have kernels. The plan of a strided one comes behind them.
 inline constexpr int kMaxKernelInputs = 3;
 
-// How a kernel walks its tensors.
+// How a kernel walks its tensors: block by block, which is a word of the output, or an element of
+// 64 bits.
 enum class LayoutClass : uint8_t {
-  kPacked,   // all tensors packed: blocks of 16 bytes
-  kStrided,  // any plan: one word of the output after the other
+  kPacked,   // all tensors packed
+  kStrided,  // any plan
 };
 
 // "packed" or "strided".
@@ -43,30 +44,45 @@ struct KernelKey {
   }
 };
 
-// Whether kernels of the family of `op` round what they compute. Most bodies there are long.
-constexpr bool HasArithmetic(const OpTraits& op) {
-  return op.family == OpFamily::kArithmetic || op.family == OpFamily::kActivation ||
-         op.family == OpFamily::kElementary;
-}
-
-// Elements that one thread of a packed kernel computes at a time: 16 bytes of the widest tensor,
-// and at least one whole word of the output. Of arithmetic one word.
-constexpr uint32_t ElementsPerBlock(const OpTraits& op, DataType lane, DataType output) {
-  const auto out = static_cast<uint32_t>(SizeOf(output));
-  uint32_t widest = out;
-  for (int i = 0; i < op.input_count(); ++i) {
-    const auto size = static_cast<uint32_t>(SizeOf(op.InputType(i, lane)));
-    widest = size > widest ? size : widest;
-  }
-  const uint32_t elements = HasArithmetic(op) ? 1 : 16 / widest;
-  return elements * out < 4 ? 4 / out : elements;
-}
-
-// Elements of the output's address range that one thread of a strided kernel writes at a time: a
-// word, or one element of 64 bits.
-constexpr uint32_t SlotsPerWord(DataType output) {
+// Elements of a block.
+constexpr uint32_t ElementsPerBlock(DataType output) {
   const auto out = static_cast<uint32_t>(SizeOf(output));
   return out < 4 ? 4 / out : 1;
+}
+
+// Whether the kernels of `op` have more to compute than to move. Families that round do, as a rule:
+// their float arithmetic is made of integers. So do divisions. What only compares does not.
+constexpr bool HasLongBody(const OpTraits& op) {
+  switch (op.id) {
+    case OpId::ELEMENT_WISE_MODULUS_FLOOR:
+    case OpId::ELEMENT_WISE_MODULUS_TRUNCATE:
+      return true;
+    case OpId::ACTIVATION_IDENTITY:
+    case OpId::ACTIVATION_RELU:
+    case OpId::ACTIVATION_RELU_GRAD:
+    case OpId::ACTIVATION_THRESHOLDED_RELU:
+      return false;
+    default:
+      return op.family == OpFamily::kArithmetic || op.family == OpFamily::kActivation ||
+             op.family == OpFamily::kElementary;
+  }
+}
+
+// Blocks that one thread of a kernel reads before it writes the first of them. Where memory is the
+// limit, as many as have so many bytes of the widest tensor: what is on its way for all threads
+// together is then what the memory can move in the time that a word takes. Others, whose code would
+// grow by it, take one at a time.
+inline uint32_t BlocksPerStep(const KernelKey& key) {
+  constexpr uint32_t kStepBytes = 16;
+  const OpTraits& op = TraitsOf(key.op);
+  if (key.layout == LayoutClass::kStrided || HasLongBody(op)) return 1;
+  auto widest = static_cast<uint32_t>(SizeOf(key.output));
+  for (int i = 0; i < op.input_count(); ++i) {
+    const auto size = static_cast<uint32_t>(SizeOf(op.InputType(i, key.lane)));
+    widest = size > widest ? size : widest;
+  }
+  const uint32_t block_bytes = ElementsPerBlock(key.output) * widest;
+  return block_bytes < kStepBytes ? kStepBytes / block_bytes : 1;
 }
 
 }  // namespace opserve::hlsl

@@ -125,74 +125,92 @@ std::string Pack(const Tensor& output, const std::vector<std::string>& elements)
                       ")");
 }
 
-// Names of words 4 * i to 4 * i + 3 of a tensor of a block: x0.x, x0.y, ...
-std::string WordName(const Tensor& tensor, size_t word) {
-  return absl::StrCat(absl::string_view(&tensor.letter, 1), word / 4, ".",
+// A block as the text names it.
+struct Block {
+  std::string number;  // the variable that has its number
+  std::string suffix;  // of the names of its words
+};
+
+// The block `index` of those that a thread reads together.
+Block BlockOfStep(uint32_t index) {
+  if (index == 0) return {"block", ""};
+  return {absl::StrCat("block", index), absl::StrCat("_", index)};
+}
+
+// The variable that has words 4 * i to 4 * i + 3 of a tensor of a block.
+std::string VectorName(const Tensor& tensor, const Block& block, size_t i) {
+  return absl::StrCat(absl::string_view(&tensor.letter, 1), i, block.suffix);
+}
+
+// One of its words: x0.x, x0.y, ...
+std::string WordName(const Tensor& tensor, const Block& block, size_t word) {
+  return absl::StrCat(VectorName(tensor, block, word / 4), ".",
                       absl::string_view("xyzw").substr(word % 4, 1));
 }
 
 // The suffix of a load or store of `words` words: none, 2, 3 or 4.
 std::string Width(size_t words) { return words == 1 ? "" : absl::StrCat(words); }
 
-// Reads what one block has of `input`.
-std::string LoadBlock(const Tensor& input, size_t index, size_t elements) {
-  const size_t bytes = elements * input.size();
-  const absl::string_view letter(&input.letter, 1);
+uint32_t ElementsPerBlock(const Kernel& kernel) {
+  return hlsl::ElementsPerBlock(kernel.output.type);
+}
+
+// Reads what one block has of input `index`.
+std::string LoadInput(const Kernel& kernel, size_t index, const Block& block) {
+  const Tensor& input = kernel.inputs[index];
+  const size_t bytes = ElementsPerBlock(kernel) * input.size();
   if (bytes < 4) {
-    return absl::StrCat("    const uint ", letter, "0 = Input", index, ".Load(block * ", bytes,
-                        " & ~3u) >> (block * ", bytes, " & 3) * 8;\n");
+    return absl::StrCat("    const uint ", VectorName(input, block, 0), " = Input", index, ".Load(",
+                        block.number, " * ", bytes, " & ~3u) >> (", block.number, " * ", bytes,
+                        " & 3) * 8;\n");
   }
   std::string text;
   for (size_t word = 0; word < bytes / 4; word += 4) {
     const size_t count = std::min<size_t>(4, bytes / 4 - word);
-    absl::StrAppend(&text, "    const uint", Width(count), " ", letter, word / 4, " = Input", index,
-                    ".Load", Width(count), "(block * ", bytes,
+    absl::StrAppend(&text, "    const uint", Width(count), " ", VectorName(input, block, word / 4),
+                    " = Input", index, ".Load", Width(count), "(", block.number, " * ", bytes,
                     word == 0 ? "" : absl::StrCat(" + ", word * 4), ");\n");
   }
   return text;
 }
 
-// Element `index` of what LoadBlock read.
-std::string ElementOfBlock(const Tensor& input, size_t index) {
+// Reads one block.
+std::string LoadBlock(const Kernel& kernel, const Block& block) {
+  std::string text;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    absl::StrAppend(&text, LoadInput(kernel, i, block));
+  }
+  return text;
+}
+
+// Element `index` of what LoadInput read.
+std::string ElementOfBlock(const Tensor& input, const Block& block, size_t index) {
   const size_t at = index * input.size();
-  std::string words = WordName(input, at / 4);
+  std::string words = WordName(input, block, at / 4);
   if (input.size() == 8) {
-    words = absl::StrCat("uint2(", words, ", ", WordName(input, at / 4 + 1), ")");
+    words = absl::StrCat("uint2(", words, ", ", WordName(input, block, at / 4 + 1), ")");
   }
   return Extract(input, words, absl::StrCat(at % 4 * 8));
 }
 
-std::string CallOfBlock(const Kernel& kernel, size_t index) {
+std::string CallOfBlock(const Kernel& kernel, const Block& block, size_t index) {
   return absl::StrCat("Element(",
                       absl::StrJoin(kernel.inputs, ", ",
-                                    [index](std::string* out, const Tensor& input) {
-                                      absl::StrAppend(out, ElementOfBlock(input, index));
+                                    [&block, index](std::string* out, const Tensor& input) {
+                                      absl::StrAppend(out, ElementOfBlock(input, block, index));
                                     }),
                       ")");
 }
 
-std::string StoreBlock(const Kernel& kernel, size_t elements) {
-  const size_t bytes = elements * kernel.output.size();
-  const size_t per_item = std::max<size_t>(1, 4 / kernel.output.size());
-  const size_t items_per_store = std::min<size_t>(16, bytes) / (per_item * kernel.output.size());
-  std::string text;
-  size_t element = 0;
-  for (size_t at = 0; at < bytes; at += 16) {
-    std::vector<std::string> items;
-    for (size_t item = 0; item < items_per_store; ++item) {
-      std::vector<std::string> packed;
-      for (size_t i = 0; i < per_item; ++i) packed.push_back(CallOfBlock(kernel, element++));
-      items.push_back(Pack(kernel.output, packed));
-    }
-    const size_t words = std::min<size_t>(16, bytes) / 4;
-    const std::string value =
-        items.size() == 1
-            ? items[0]
-            : absl::StrCat("uint", words, "(\n        ", absl::StrJoin(items, ",\n        "), ")");
-    absl::StrAppend(&text, "    Output.Store", Width(words), "(block * ", bytes,
-                    at == 0 ? "" : absl::StrCat(" + ", at), ", ", value, ");\n");
+// Computes a block that has been read, and writes it.
+std::string StoreBlock(const Kernel& kernel, const Block& block) {
+  std::vector<std::string> elements;
+  for (size_t i = 0; i < ElementsPerBlock(kernel); ++i) {
+    elements.push_back(CallOfBlock(kernel, block, i));
   }
-  return text;
+  const size_t bytes = elements.size() * kernel.output.size();
+  return absl::StrCat("    Output.Store", Width(bytes / 4), "(", block.number, " * ", bytes, ", ",
+                      Pack(kernel.output, elements), ");\n");
 }
 
 // A thread that left an element open marks the submission with its number, which no other one has
@@ -201,23 +219,46 @@ absl::string_view MarkOpen(const Kernel& kernel) {
   return LeavesOpen(kernel.op.id) ? "  if (is_open) Open.Store(0, open_mark);\n" : "";
 }
 
-// The loop over the blocks of a thread around `body`.
-std::string Main(const Kernel& kernel, absl::string_view body) {
+// The text of main around `loops`.
+std::string Main(const Kernel& kernel, absl::string_view loops) {
   return absl::StrCat("[numthreads(", kThreadsPerGroup,
                       ", 1, 1)]\n"
-                      "void main(uint3 id : SV_DispatchThreadID) {\n"
-                      "  for (uint block = id.x; block < block_count; block += thread_count) {\n",
-                      body, "  }\n", MarkOpen(kernel), "}\n");
+                      "void main(uint3 id : SV_DispatchThreadID) {\n",
+                      loops, MarkOpen(kernel), "}\n");
 }
 
-// Of arithmetic, a block is one word of each tensor. The body, which may be long, is in the text
-// once.
-std::string StoreArithmetic(const Kernel& kernel) {
-  if (kernel.output.size() >= 4) return StoreBlock(kernel, 1);
+// The loop over the blocks of a thread around `body`.
+std::string LoopOverBlocks(absl::string_view body) {
+  return absl::StrCat("  for (uint block = id.x; block < block_count; block += thread_count) {\n",
+                      body, "  }\n");
+}
+
+// The loops of a packed kernel that is bound by memory. Neighbouring threads read and write
+// neighbouring words, and the blocks of a thread lie thread_count apart. As long as there are
+// enough of them it reads several before it writes the first.
+std::string LoopsOverSteps(const Kernel& kernel, uint32_t step) {
+  std::string text =
+      absl::StrCat("  uint block = id.x;\n  for (; block + ", step - 1,
+                   " * thread_count < block_count; block += ", step, " * thread_count) {\n");
+  for (uint32_t i = 1; i < step; ++i) {
+    absl::StrAppend(&text, "    const uint ", BlockOfStep(i).number, " = ",
+                    BlockOfStep(i - 1).number, " + thread_count;\n");
+  }
+  for (uint32_t i = 0; i < step; ++i) absl::StrAppend(&text, LoadBlock(kernel, BlockOfStep(i)));
+  for (uint32_t i = 0; i < step; ++i) absl::StrAppend(&text, StoreBlock(kernel, BlockOfStep(i)));
+  const Block block = BlockOfStep(0);
+  return absl::StrCat(text, "  }\n  for (; block < block_count; block += thread_count) {\n",
+                      LoadBlock(kernel, block), StoreBlock(kernel, block), "  }\n");
+}
+
+// The body, which is long, is in the text once.
+std::string StoreLongBlock(const Kernel& kernel, const Block& block) {
+  if (kernel.output.size() >= 4) return StoreBlock(kernel, block);
   const size_t bits = kernel.output.size() * 8;
   std::vector<std::string> operands;
   for (const Tensor& input : kernel.inputs) {
-    operands.push_back(Extract(input, WordName(input, 0), absl::StrCat("i * ", input.size() * 8)));
+    operands.push_back(
+        Extract(input, WordName(input, block, 0), absl::StrCat("i * ", input.size() * 8)));
   }
   return absl::StrCat(
       "    uint word = 0;\n"
@@ -228,13 +269,13 @@ std::string StoreArithmetic(const Kernel& kernel) {
 }
 
 std::string PackedMain(const Kernel& kernel) {
-  const uint32_t elements = ElementsPerBlock(kernel.op, kernel.key.lane, kernel.key.output);
-  std::string body;
-  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
-    absl::StrAppend(&body, LoadBlock(kernel.inputs[i], i, elements));
-  }
-  return Main(kernel, absl::StrCat(body, HasArithmetic(kernel.op) ? StoreArithmetic(kernel)
-                                                                  : StoreBlock(kernel, elements)));
+  const uint32_t step = BlocksPerStep(kernel.key);
+  if (step > 1) return Main(kernel, LoopsOverSteps(kernel, step));
+  const Block block = BlockOfStep(0);
+  return Main(kernel,
+              LoopOverBlocks(absl::StrCat(LoadBlock(kernel, block),
+                                          HasLongBody(kernel.op) ? StoreLongBlock(kernel, block)
+                                                                 : StoreBlock(kernel, block))));
 }
 
 // The element of `input` at the offset that a strided kernel has found.
@@ -307,9 +348,10 @@ std::string SlotFunction(const Kernel& kernel) {
 std::string StridedMain(const Kernel& kernel) {
   const size_t bits = kernel.output.size() * 8;
   if (bits >= 32) {
-    return absl::StrCat(SlotFunction(kernel),
-                        Main(kernel, bits == 64 ? "    Output.Store2(block * 8, Slot(block));\n"
-                                                : "    Output.Store(block * 4, Slot(block));\n"));
+    return absl::StrCat(
+        SlotFunction(kernel),
+        Main(kernel, LoopOverBlocks(bits == 64 ? "    Output.Store2(block * 8, Slot(block));\n"
+                                               : "    Output.Store(block * 4, Slot(block));\n")));
   }
   const size_t count = 32 / bits;
   return absl::StrCat(SlotFunction(kernel), "[numthreads(", kThreadsPerGroup,

@@ -11,6 +11,10 @@
 //   u0         the output, raw (root UAV)
 //   u1         a word that gets the mark where an element is left open, raw; only kernels that
 //              LeavesOpen (kernels/hlsl/expressions.h) tells of (root UAV)
+//
+// Thread i takes block i, then block i + thread count, and so on; of packed kernels that memory
+// bounds, BlocksPerStep (kernels/hlsl/kernel_key.h) of these at a time, and what is left one by
+// one. Any thread count is right.
 
 #ifndef OPSERVE_KERNELS_HLSL_RENDER_H_
 #define OPSERVE_KERNELS_HLSL_RENDER_H_

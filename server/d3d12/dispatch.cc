@@ -52,7 +52,7 @@ class PackedArithmetic {
   explicit PackedArithmetic(const Invocation& call)
       : call_(call),
         op_(TraitsOf(call.op)),
-        per_block_(hlsl::ElementsPerBlock(op_, call.lane_type, call.output.data_type)) {
+        per_block_(hlsl::ElementsPerBlock(call.output.data_type)) {
     for (int i = 0; i < op_.input_count(); ++i) {
       while (InputBytes(i, blocks_per_word_) % kWordBytes != 0) blocks_per_word_ *= 2;
     }
@@ -100,7 +100,7 @@ uint64_t StridedResultBytes(const Invocation& call, bool is_dense) {
 
 // Bytes that a thread of a strided kernel writes at a time.
 uint64_t StridedBlockBytes(const Invocation& call) {
-  return hlsl::SlotsPerWord(call.output.data_type) * SizeOf(call.output.data_type);
+  return hlsl::ElementsPerBlock(call.output.data_type) * SizeOf(call.output.data_type);
 }
 
 Extent StridedExtent(const Invocation& call) {

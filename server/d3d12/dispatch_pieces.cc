@@ -6,7 +6,7 @@ namespace opserve::d3d12 {
 namespace {
 
 // Direct3D allows so many groups in a dispatch. Where there is more work, each thread takes several
-// blocks.
+// steps.
 constexpr uint64_t kMaxGroups = 65535;
 
 // Pieces begin at multiples of so many blocks: of whatever size blocks are, their bytes are then
@@ -14,14 +14,16 @@ constexpr uint64_t kMaxGroups = 65535;
 constexpr uint64_t kUnit = kTensorAlignment;
 static_assert(kUnit % hlsl::kThreadsPerGroup == 0, "no group has threads of two pieces");
 
-uint64_t GroupsOf(uint64_t blocks) {
-  return (blocks + hlsl::kThreadsPerGroup - 1) / hlsl::kThreadsPerGroup;
+uint64_t GroupsOf(uint64_t threads) {
+  return (threads + hlsl::kThreadsPerGroup - 1) / hlsl::kThreadsPerGroup;
 }
 
 // Blocks 0 to `blocks` of whatever the descriptors point to.
-DispatchPiece FirstBlocks(uint64_t blocks) {
+DispatchPiece FirstBlocks(const hlsl::KernelKey& kernel, uint64_t blocks) {
+  const uint64_t per_step = hlsl::BlocksPerStep(kernel);
+  const uint64_t steps = (blocks + per_step - 1) / per_step;
   DispatchPiece piece;
-  piece.group_count = static_cast<uint32_t>(std::min(GroupsOf(blocks), kMaxGroups));
+  piece.group_count = static_cast<uint32_t>(std::min(GroupsOf(steps), kMaxGroups));
   piece.block_count = static_cast<uint32_t>(blocks);
   piece.thread_count = piece.group_count * hlsl::kThreadsPerGroup;
   piece.computed_blocks = blocks;
@@ -31,8 +33,8 @@ DispatchPiece FirstBlocks(uint64_t blocks) {
 // `blocks` blocks of a packed kernel from `first` on.
 DispatchPiece PackedPiece(const hlsl::KernelKey& kernel, uint64_t first, uint64_t blocks) {
   const OpTraits& op = TraitsOf(kernel.op);
-  const uint64_t elements = first * hlsl::ElementsPerBlock(op, kernel.lane, kernel.output);
-  DispatchPiece piece = FirstBlocks(blocks);
+  const uint64_t elements = first * hlsl::ElementsPerBlock(kernel.output);
+  DispatchPiece piece = FirstBlocks(kernel, blocks);
   for (int i = 0; i < op.input_count(); ++i) {
     piece.inputs[i] = elements * SizeOf(op.InputType(i, kernel.lane));
   }
@@ -41,8 +43,8 @@ DispatchPiece PackedPiece(const hlsl::KernelKey& kernel, uint64_t first, uint64_
 }
 
 // `blocks` blocks of a strided kernel from `first` on, which are no more than those before them.
-DispatchPiece StridedPiece(uint64_t first, uint64_t blocks) {
-  if (first == 0) return FirstBlocks(blocks);
+DispatchPiece StridedPiece(const hlsl::KernelKey& kernel, uint64_t first, uint64_t blocks) {
+  if (first == 0) return FirstBlocks(kernel, blocks);
   DispatchPiece piece;
   piece.group_count = static_cast<uint32_t>(GroupsOf(blocks));
   // Of three steps the third one is beyond the end.
@@ -60,7 +62,7 @@ uint64_t WholeUnits(uint64_t blocks) { return blocks / kUnit * kUnit; }
 std::vector<DispatchPiece> PiecesOf(const hlsl::KernelKey& kernel, const Dispatch& dispatch) {
   const bool is_packed = kernel.layout == hlsl::LayoutClass::kPacked;
   const uint64_t most = std::max(dispatch.most_blocks, kLeastPieceBlocks);
-  if (dispatch.block_count <= most) return {FirstBlocks(dispatch.block_count)};
+  if (dispatch.block_count <= most) return {FirstBlocks(kernel, dispatch.block_count)};
   std::vector<DispatchPiece> pieces;
   for (uint64_t first = 0; first < dispatch.block_count;) {
     const bool computes_twice = !is_packed && first > 0;
@@ -68,7 +70,8 @@ std::vector<DispatchPiece> PiecesOf(const hlsl::KernelKey& kernel, const Dispatc
                               ? std::min(WholeUnits(most / 2), kMaxGroups * hlsl::kThreadsPerGroup)
                               : WholeUnits(most);
     const uint64_t blocks = std::min<uint64_t>(room, dispatch.block_count - first);
-    pieces.push_back(is_packed ? PackedPiece(kernel, first, blocks) : StridedPiece(first, blocks));
+    pieces.push_back(is_packed ? PackedPiece(kernel, first, blocks)
+                               : StridedPiece(kernel, first, blocks));
     first += blocks;
   }
   return pieces;

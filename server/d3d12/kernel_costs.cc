@@ -32,17 +32,16 @@ double GuessedNanosecondsPerBlock(const KernelVariant& variant) {
   const hlsl::KernelKey& key = variant.kernel;
   const OpTraits& op = TraitsOf(key.op);
   const bool is_packed = key.layout == hlsl::LayoutClass::kPacked;
-  const uint32_t slots = hlsl::SlotsPerWord(key.output);
-  const uint32_t elements = is_packed ? hlsl::ElementsPerBlock(op, key.lane, key.output) : slots;
+  const uint32_t elements = hlsl::ElementsPerBlock(key.output);
   auto bytes = static_cast<double>(elements * SizeOf(key.output));
   for (int i = 0; i < op.input_count(); ++i) {
     const auto size = static_cast<double>(SizeOf(op.InputType(i, key.lane)));
     bytes += elements * (is_packed ? size : kCacheLineBytes);
   }
-  // The text may have the body once for all elements of a word.
-  const auto code = static_cast<double>(hlsl::FindBlob(key)->code_bytes);
+  // The text may have the body once for all elements of a block, or each block of a step by itself.
+  const auto code = static_cast<double>(hlsl::FindBlob(key)->code_bytes) / hlsl::BlocksPerStep(key);
   const double instructions =
-      slots * (code / kBytesPerInstruction + variant.loop_count * kInstructionsPerLoop);
+      elements * (code / kBytesPerInstruction + variant.loop_count * kInstructionsPerLoop);
   return instructions / kInstructionsPerNanosecond + bytes / kBytesPerNanosecond;
 }
 

@@ -103,7 +103,7 @@ class Model {
     const d3d12::Offsets& at = layout_.places[k].at;
     const d3d12::Offsets& bound = layout_.dispatches[is_strided_ ? k : 0].bound;
     const uint64_t first = (at.output - bound.output) / SizeOf(first_.output.data_type);
-    const uint64_t unit = hlsl::ElementsPerBlock(op_, first_.lane_type, first_.output.data_type);
+    const uint64_t unit = hlsl::ElementsPerBlock(first_.output.data_type);
     Expect(is_strided_ ? first == 0 : first % unit == 0, "call begins within a block", at.output);
     Expect(at.output == bound.output + first * SizeOf(first_.output.data_type),
            "output is elsewhere", at.output);
@@ -154,8 +154,9 @@ class Model {
     }
     Expect(piece_->output % d3d12::kTensorAlignment == 0, "output of a piece is not aligned",
            piece_->output);
-    Expect(uint64_t{piece_->block_count} + piece_->thread_count < uint64_t{1} << 32,
-           "block numbers wrap", piece_->block_count);
+    const uint64_t step = uint64_t{hlsl::BlocksPerStep(layout_.kernel)} * piece_->thread_count;
+    Expect(piece_->block_count + step < uint64_t{1} << 32, "block numbers wrap",
+           piece_->block_count);
     Expect(piece_->group_count > 0 && piece_->group_count <= 65535 && piece_->thread_count > 0,
            "threads of a piece", piece_->thread_count);
     Expect(piece_->computed_blocks <= std::max(dispatch_->most_blocks, d3d12::kLeastPieceBlocks),
@@ -221,8 +222,7 @@ class Model {
   }
 
   void PackedBlock(uint32_t block) {
-    const uint32_t elements =
-        hlsl::ElementsPerBlock(op_, first_.lane_type, first_.output.data_type);
+    const uint32_t elements = hlsl::ElementsPerBlock(first_.output.data_type);
     for (int i = 0; i < input_count(); ++i) {
       const auto bytes = static_cast<uint32_t>(elements * SizeOf(first_.inputs[i].data_type));
       Read(i, block * bytes, bytes);
@@ -246,7 +246,7 @@ class Model {
   }
 
   void StridedBlock(uint32_t block) {
-    const uint32_t slots = hlsl::SlotsPerWord(first_.output.data_type);
+    const uint32_t slots = hlsl::ElementsPerBlock(first_.output.data_type);
     for (uint32_t slot = 0; slot < slots; ++slot) StridedSlot(block * slots + slot);
     const auto bytes = static_cast<uint32_t>(slots * SizeOf(first_.output.data_type));
     Write(block * bytes, bytes);

@@ -25,7 +25,7 @@ namespace {
 
 using d3d12::D3D12Device;
 
-// Around words, blocks of 16 bytes, thread groups; and none a multiple of the other.
+// Around words, thread groups; and none a multiple of the other.
 constexpr uint32_t kSizes[] = {1, 5000, 2, 3,  257, 4,  5,  7,   1025,
                                8, 9,    1, 15, 16,  17, 33, 255, 256};
 

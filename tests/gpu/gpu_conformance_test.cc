@@ -23,7 +23,7 @@
 namespace opserve::testing {
 namespace {
 
-// Around words, blocks of 16 bytes, thread groups, and more than one group.
+// Around words, thread groups, and what a group takes in one step; and more than one group.
 constexpr uint32_t kSizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 255, 256, 257, 1025, 5000};
 // Enough where only what is computed is new, and not where it lies.
 constexpr uint32_t kFewSizes[] = {7, 258};
@@ -118,7 +118,7 @@ TEST_P(GpuLayoutTest, InterleavedOutput) {
   }
 }
 
-// Several MiB: every thread takes more than one block on the packed path.
+// Several MiB: many groups.
 TEST_P(GpuLayoutTest, LargeTensors) {
   const uint32_t bytes = 9u << 20;
   const auto count = bytes / static_cast<uint32_t>(SizeOf(cell().lane)) + 3;

@@ -25,12 +25,12 @@ const DeviceOptions kSmallestPieces = {.longest_dispatch = std::chrono::nanoseco
 
 class GpuPiecesConformanceTest : public GpuTest, public ::testing::WithParamInterface<Cell> {};
 
-// 16 elements of 8 bits make a block, and 512 blocks a piece.
+// 4 elements of 8 bits make a block, and 512 blocks a piece.
 TEST_P(GpuPiecesConformanceTest, AllLayouts) {
   const std::unique_ptr<D3D12Device> device = MakeDevice(kSmallestPieces);
   ASSERT_NE(device, nullptr);
   std::mt19937_64 random(1);
-  for (const Layout& layout : LayoutsOf(30001)) {
+  for (const Layout& layout : LayoutsOf(8001)) {
     SCOPED_TRACE(layout.name);
     const std::shared_ptr<const Invocation> call = MakeCall(GetParam(), 0, layout);
     ASSERT_NE(call, nullptr);
@@ -53,14 +53,14 @@ class GpuPiecesTest : public GpuTest {
   }
 };
 
-// 8 elements make a packed block, 2 a strided one. Strided pieces but the first one compute half of
+// 2 elements make a block. Strided pieces but the first one compute half of
 // their blocks for the second time.
 TEST_F(GpuPiecesTest, PiecesAreAsLongAsTheyMayBe) {
   const std::unique_ptr<D3D12Device> device = MakeDevice(kSmallestPieces);
   ASSERT_NE(device, nullptr);
-  EXPECT_EQ(CommandsOf(*device, MakeExample(8 * 512, 1)), 1);
-  EXPECT_EQ(CommandsOf(*device, MakeExample(8 * 512 + 1, 1)), 2);
-  EXPECT_EQ(CommandsOf(*device, MakeExample(8 * 5000, 1)), 10);
+  EXPECT_EQ(CommandsOf(*device, MakeExample(2 * 512, 1)), 1);
+  EXPECT_EQ(CommandsOf(*device, MakeExample(2 * 512 + 1, 1)), 2);
+  EXPECT_EQ(CommandsOf(*device, MakeExample(2 * 5000, 1)), 10);
   const Example strided = MakeStridedExample(3000, 1);
   const uint64_t blocks = (strided.call->output_bytes + 3) / 4;
   ASSERT_GT(blocks, 1024u);
@@ -90,7 +90,7 @@ TEST_F(GpuPiecesTest, CostsAreLearnt) {
   };
   const std::unique_ptr<D3D12Device> device = MakeDevice({.now = seconds});
   ASSERT_NE(device, nullptr);
-  const Example example = MakeExample(8 * 100000, 1);
+  const Example example = MakeExample(2 * 100000, 1);
   EXPECT_EQ(CommandsOf(*device, example), 1);
   // 50 ms of it are 5000 blocks, of which 4864 make whole groups.
   EXPECT_EQ(CommandsOf(*device, example), 21);

@@ -32,7 +32,7 @@ using ::testing::AnyOf;
 constexpr uint32_t kMi = uint32_t{1} << 20;
 constexpr std::byte kUnwritten{0x5A};
 
-// Around words, blocks of 16 bytes, thread groups.
+// Around words and thread groups.
 constexpr uint32_t kSizes[] = {1, 5000, 2, 3, 257, 4, 5, 7, 1025, 8, 9, 15, 16, 17, 33, 255, 256};
 
 class GpuDirectConformanceTest : public GpuTest, public ::testing::WithParamInterface<Cell> {

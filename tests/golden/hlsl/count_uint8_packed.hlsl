@@ -18,12 +18,22 @@ uint Element(uint x) { return (OnesOf(x)); }
 
 [numthreads(256, 1, 1)]
 void main(uint3 id : SV_DispatchThreadID) {
-  for (uint block = id.x; block < block_count; block += thread_count) {
-    const uint x0 = Input0.Load(block * 4);
-    Output.Store4(block * 16, uint4(
-        Element(Uint8(x0.x, 0)),
-        Element(Uint8(x0.x, 8)),
-        Element(Uint8(x0.x, 16)),
-        Element(Uint8(x0.x, 24))));
+  uint block = id.x;
+  for (; block + 3 * thread_count < block_count; block += 4 * thread_count) {
+    const uint block1 = block + thread_count;
+    const uint block2 = block1 + thread_count;
+    const uint block3 = block2 + thread_count;
+    const uint x0 = Input0.Load(block * 1 & ~3u) >> (block * 1 & 3) * 8;
+    const uint x0_1 = Input0.Load(block1 * 1 & ~3u) >> (block1 * 1 & 3) * 8;
+    const uint x0_2 = Input0.Load(block2 * 1 & ~3u) >> (block2 * 1 & 3) * 8;
+    const uint x0_3 = Input0.Load(block3 * 1 & ~3u) >> (block3 * 1 & 3) * 8;
+    Output.Store(block * 4, Element(Uint8(x0.x, 0)));
+    Output.Store(block1 * 4, Element(Uint8(x0_1.x, 0)));
+    Output.Store(block2 * 4, Element(Uint8(x0_2.x, 0)));
+    Output.Store(block3 * 4, Element(Uint8(x0_3.x, 0)));
+  }
+  for (; block < block_count; block += thread_count) {
+    const uint x0 = Input0.Load(block * 1 & ~3u) >> (block * 1 & 3) * 8;
+    Output.Store(block * 4, Element(Uint8(x0.x, 0)));
   }
 }

@@ -20,10 +20,16 @@ uint2 Element(uint2 x) { return (GreaterOf(SCALAR(1), LesserOf(x, SCALAR(2)))); 
 
 [numthreads(256, 1, 1)]
 void main(uint3 id : SV_DispatchThreadID) {
-  for (uint block = id.x; block < block_count; block += thread_count) {
-    const uint4 x0 = Input0.Load4(block * 16);
-    Output.Store4(block * 16, uint4(
-        Element(uint2(x0.x, x0.y)),
-        Element(uint2(x0.z, x0.w))));
+  uint block = id.x;
+  for (; block + 1 * thread_count < block_count; block += 2 * thread_count) {
+    const uint block1 = block + thread_count;
+    const uint2 x0 = Input0.Load2(block * 8);
+    const uint2 x0_1 = Input0.Load2(block1 * 8);
+    Output.Store2(block * 8, Element(uint2(x0.x, x0.y)));
+    Output.Store2(block1 * 8, Element(uint2(x0_1.x, x0_1.y)));
+  }
+  for (; block < block_count; block += thread_count) {
+    const uint2 x0 = Input0.Load2(block * 8);
+    Output.Store2(block * 8, Element(uint2(x0.x, x0.y)));
   }
 }

@@ -20,12 +20,22 @@ uint2 Element(bool c, uint2 x, uint2 y) { return (c ? x : y); }
 
 [numthreads(256, 1, 1)]
 void main(uint3 id : SV_DispatchThreadID) {
-  for (uint block = id.x; block < block_count; block += thread_count) {
-    const uint c0 = Input0.Load(block * 2 & ~3u) >> (block * 2 & 3) * 8;
-    const uint4 x0 = Input1.Load4(block * 16);
-    const uint4 y0 = Input2.Load4(block * 16);
-    Output.Store4(block * 16, uint4(
-        Element(Uint8(c0.x, 0) != 0, uint2(x0.x, x0.y), uint2(y0.x, y0.y)),
-        Element(Uint8(c0.x, 8) != 0, uint2(x0.z, x0.w), uint2(y0.z, y0.w))));
+  uint block = id.x;
+  for (; block + 1 * thread_count < block_count; block += 2 * thread_count) {
+    const uint block1 = block + thread_count;
+    const uint c0 = Input0.Load(block * 1 & ~3u) >> (block * 1 & 3) * 8;
+    const uint2 x0 = Input1.Load2(block * 8);
+    const uint2 y0 = Input2.Load2(block * 8);
+    const uint c0_1 = Input0.Load(block1 * 1 & ~3u) >> (block1 * 1 & 3) * 8;
+    const uint2 x0_1 = Input1.Load2(block1 * 8);
+    const uint2 y0_1 = Input2.Load2(block1 * 8);
+    Output.Store2(block * 8, Element(Uint8(c0.x, 0) != 0, uint2(x0.x, x0.y), uint2(y0.x, y0.y)));
+    Output.Store2(block1 * 8, Element(Uint8(c0_1.x, 0) != 0, uint2(x0_1.x, x0_1.y), uint2(y0_1.x, y0_1.y)));
+  }
+  for (; block < block_count; block += thread_count) {
+    const uint c0 = Input0.Load(block * 1 & ~3u) >> (block * 1 & 3) * 8;
+    const uint2 x0 = Input1.Load2(block * 8);
+    const uint2 y0 = Input2.Load2(block * 8);
+    Output.Store2(block * 8, Element(Uint8(c0.x, 0) != 0, uint2(x0.x, x0.y), uint2(y0.x, y0.y)));
   }
 }

@@ -18,16 +18,27 @@ uint Element(uint x) { return (Clipped(x, p[0], p[1])); }
 
 [numthreads(256, 1, 1)]
 void main(uint3 id : SV_DispatchThreadID) {
-  for (uint block = id.x; block < block_count; block += thread_count) {
-    const uint4 x0 = Input0.Load4(block * 16);
-    Output.Store4(block * 16, uint4(
-        Pack16(Element(Int16(x0.x, 0)),
-          Element(Int16(x0.x, 16))),
-        Pack16(Element(Int16(x0.y, 0)),
-          Element(Int16(x0.y, 16))),
-        Pack16(Element(Int16(x0.z, 0)),
-          Element(Int16(x0.z, 16))),
-        Pack16(Element(Int16(x0.w, 0)),
-          Element(Int16(x0.w, 16)))));
+  uint block = id.x;
+  for (; block + 3 * thread_count < block_count; block += 4 * thread_count) {
+    const uint block1 = block + thread_count;
+    const uint block2 = block1 + thread_count;
+    const uint block3 = block2 + thread_count;
+    const uint x0 = Input0.Load(block * 4);
+    const uint x0_1 = Input0.Load(block1 * 4);
+    const uint x0_2 = Input0.Load(block2 * 4);
+    const uint x0_3 = Input0.Load(block3 * 4);
+    Output.Store(block * 4, Pack16(Element(Int16(x0.x, 0)),
+          Element(Int16(x0.x, 16))));
+    Output.Store(block1 * 4, Pack16(Element(Int16(x0_1.x, 0)),
+          Element(Int16(x0_1.x, 16))));
+    Output.Store(block2 * 4, Pack16(Element(Int16(x0_2.x, 0)),
+          Element(Int16(x0_2.x, 16))));
+    Output.Store(block3 * 4, Pack16(Element(Int16(x0_3.x, 0)),
+          Element(Int16(x0_3.x, 16))));
+  }
+  for (; block < block_count; block += thread_count) {
+    const uint x0 = Input0.Load(block * 4);
+    Output.Store(block * 4, Pack16(Element(Int16(x0.x, 0)),
+          Element(Int16(x0.x, 16))));
   }
 }

@@ -115,14 +115,27 @@ TEST(RenderTest, LongBodiesArePartOfKernelsThatCallThem) {
   EXPECT_EQ(bodies_of(OpId::ACTIVATION_ELU), "(arithmetic)(elementary)(open)");
 }
 
-// The body of arithmetic is long: it is called once, whatever the number of elements in a word.
-TEST(RenderTest, ArithmeticIsCalledOnce) {
-  for (const DataType type : {DataType::kFloat16, DataType::kFloat32}) {
-    for (const LayoutClass layout : {LayoutClass::kPacked, LayoutClass::kStrided}) {
-      const std::string text = RenderKernel({OpId::ELEMENT_WISE_EXP, type, type, 0, layout}, {});
-      // Its definition and one call.
-      EXPECT_EQ(std::vector<std::string>(absl::StrSplit(text, "Element(")).size(), 3u) << text;
-    }
+// A long body is called once, whatever the number of elements in a word.
+TEST(RenderTest, LongBodiesAreCalledOnce) {
+  for (const KernelKey& key : AllKernelKeys()) {
+    if (!HasLongBody(TraitsOf(key.op))) continue;
+    const std::string text = RenderKernel(key, {});
+    // Its definition and one call.
+    EXPECT_EQ(std::vector<std::string>(absl::StrSplit(text, "Element(")).size(), 3u) << text;
+  }
+}
+
+// Of a step, all blocks are read before one is written.
+TEST(RenderTest, StepsReadFirst) {
+  for (const KernelKey& key : AllKernelKeys()) {
+    const std::string text = RenderKernel(key, {});
+    const std::vector<std::string> loops = absl::StrSplit(text, "  for (");
+    const uint32_t step = BlocksPerStep(key);
+    if (step == 1) continue;
+    ASSERT_EQ(loops.size(), 3u) << text;
+    EXPECT_LT(loops[1].rfind("Input"), loops[1].find("Output")) << text;
+    const std::vector<std::string> stores = absl::StrSplit(loops[1], "Output.Store");
+    EXPECT_EQ(stores.size() - 1, step) << text;
   }
 }
 

@@ -65,7 +65,7 @@ std::vector<Cell> CellsOfEachSignature() {
   std::erase_if(cells, [&seen](const Cell& cell) {
     const bool has_numbers = !cell.op->attributes.empty() && !cell.op->has_mode();
     return !seen.insert({std::string(cell.op->shape.operands), SizeOf(cell.lane),
-                         SizeOf(cell.output), hlsl::HasArithmetic(*cell.op), has_numbers})
+                         SizeOf(cell.output), hlsl::HasLongBody(*cell.op), has_numbers})
                 .second;
   });
   return cells;
@@ -100,8 +100,7 @@ size_t CheckPieces(const Invocations& invocations, uint64_t most_blocks) {
 TEST(DispatchTest, PiecesStayInBounds) {
   for (const Cell& cell : CellsOfEachSignature()) {
     size_t most = 0;
-    // 16 elements of 8 bits make a block.
-    for (const Layout& layout : LayoutsOf(20001)) {
+    for (const Layout& layout : LayoutsOf(6001)) {
       SCOPED_TRACE(cell.name() + ", " + layout.name);
       const std::shared_ptr<const Invocation> call = MakeCall(cell, 0, layout);
       ASSERT_NE(call, nullptr);
@@ -232,7 +231,7 @@ TEST(DispatchTest, CallsHavePlacesOfTheirOwn) {
   }
   CopyAll(std::exchange(copies, {}));
 
-  // Two elements per block: each call begins with a whole word of conditions.
+  // Each call begins with a whole word of conditions.
   const uint8_t* condition = reinterpret_cast<const uint8_t*>(upload.data());
   EXPECT_THAT(std::span(condition, 10), ElementsAre(1, 1, 1, 0, 2, 0, 0, 0, 3, 3));
   ASSERT_EQ(layout->dispatches.size(), 1u);
@@ -251,10 +250,29 @@ TEST(DispatchTest, PackedCallsShareADispatch) {
   const auto packed = LayOutAll(Invocations(300, MakeCall(cell, 0, Packed(5))));
   ASSERT_TRUE(packed.ok());
   EXPECT_EQ(packed->dispatches.size(), 1u);
-  EXPECT_EQ(packed->dispatches[0].block_count, 600u);
+  EXPECT_EQ(packed->dispatches[0].block_count, 1500u);
   const auto strided = LayOutAll(Invocations(300, MakeCall(cell, 0, LayoutsOf(5)[1])));
   ASSERT_TRUE(strided.ok());
   EXPECT_EQ(strided->dispatches.size(), 300u);
+}
+
+// Threads of kernels that are bound by memory take several blocks each, from few blocks on.
+TEST(DispatchTest, ThreadsAreThoseOfOneStep) {
+  const auto groups_of = [](const char* name, DataType lane, uint32_t elements) {
+    const auto layout = LayOutAll({MakeCall({FindOperator(name), lane}, 0, Packed(elements))});
+    const std::vector<DispatchPiece> pieces = PiecesOf(layout->kernel, layout->dispatches[0]);
+    EXPECT_EQ(pieces.size(), 1u);
+    EXPECT_EQ(pieces[0].thread_count, pieces[0].group_count * hlsl::kThreadsPerGroup);
+    return pieces[0].group_count;
+  };
+  EXPECT_EQ(groups_of("ELEMENT_WISE_ROUND", DataType::kFloat32, 1), 1u);
+  EXPECT_EQ(groups_of("ELEMENT_WISE_ROUND", DataType::kFloat32, 1024), 1u);
+  EXPECT_EQ(groups_of("ELEMENT_WISE_ROUND", DataType::kFloat32, 1025), 2u);
+  EXPECT_EQ(groups_of("ELEMENT_WISE_ROUND", DataType::kFloat16, 10240), 5u);
+  EXPECT_EQ(groups_of("ELEMENT_WISE_IDENTITY", DataType::kFloat64, 10240), 20u);
+  EXPECT_EQ(groups_of("ELEMENT_WISE_MODULUS_FLOOR", DataType::kFloat32, 10240), 40u);
+  EXPECT_EQ(groups_of("ELEMENT_WISE_ADD", DataType::kFloat32, 10240), 40u);
+  EXPECT_EQ(groups_of("ELEMENT_WISE_ROUND", DataType::kFloat32, 1u << 28), 65535u);
 }
 
 TEST(DispatchTest, LanesAreNotMixed) {

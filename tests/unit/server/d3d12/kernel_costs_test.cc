@@ -42,7 +42,7 @@ uint32_t MostBlocks(const hlsl::KernelKey& kernel) {
   for (int i = 0; i < op.input_count(); ++i) {
     widest = std::max<uint64_t>(widest, SizeOf(op.InputType(i, kernel.lane)));
   }
-  const uint32_t elements = hlsl::ElementsPerBlock(op, kernel.lane, kernel.output);
+  const uint32_t elements = hlsl::ElementsPerBlock(kernel.output);
   return static_cast<uint32_t>(kMaxKernelBytes / (widest * elements));
 }
 
