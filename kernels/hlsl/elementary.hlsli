@@ -217,14 +217,15 @@ uint Sigmoid(uint x) {
 
 // ------------------------------------------------------------------ Error function
 
-// erf(c), c in quarters.
-static const uint2 kErrorFunction[17] = {
-    uint2(0x00000000, 0x00000000), uint2(0xcb582241, 0x46bd5388), uint2(0xc76e915f, 0x853f7ae0),
-    uint2(0xe872fb63, 0xb60e4bac), uint2(0x08445637, 0xd7bb3d3a), uint2(0x55f00406, 0xec432ecc),
-    uint2(0x9bd6fd8f, 0xf752aab8), uint2(0xc6ab698b, 0xfc9683bf), uint2(0x3caf1997, 0xfecd70a1),
-    uint2(0x18cda1f1, 0xffa023b0), uint2(0x64df5362, 0xffe5547a), uint2(0x229ecb35, 0xfff967d8),
-    uint2(0x09afcbdd, 0xfffe8d62), uint2(0xb3f2abc4, 0xffffb7cf), uint2(0x6ab2f394, 0xfffff388),
-    uint2(0x8b8f1b0c, 0xfffffe17), uint2(0xc88bb10b, 0xffffffbd)};
+// 1 - erf(c), c in quarters. Not erf(c) itself, of which a word looks like a signalling NaN: tables
+// get to drivers as floats, and NVIDIA's makes such NaNs quiet.
+static const uint2 kErrorComplement[17] = {
+    uint2(0x00000000, 0x00000000), uint2(0x34a7ddbf, 0xb942ac77), uint2(0x38916ea1, 0x7ac0851f),
+    uint2(0x178d049d, 0x49f1b453), uint2(0xf7bba9c9, 0x2844c2c5), uint2(0xaa0ffbfa, 0x13bcd133),
+    uint2(0x64290271, 0x08ad5547), uint2(0x39549675, 0x03697c40), uint2(0xc350e669, 0x01328f5e),
+    uint2(0xe7325e0f, 0x005fdc4f), uint2(0x9b20ac9e, 0x001aab85), uint2(0xdd6134cb, 0x00069827),
+    uint2(0xf6503423, 0x0001729d), uint2(0x4c0d543c, 0x00004830), uint2(0x954d0c6c, 0x00000c77),
+    uint2(0x7470e4f4, 0x000001e8), uint2(0x37744ef5, 0x00000042)};
 
 // e^(-c^2) / sqrt(pi), half of the slope of erf at c.
 static const uint2 kHalfSlope[17] = {
@@ -289,7 +290,7 @@ uint Erf(uint x) {
   step.sign = is_below ? 1 : 0;
   if (quarter == 0) step = magnitude;
   const Number slope = Scaled(NumberOfFraction(kHalfSlope[quarter]), 1);
-  Number center_value = NumberOfFraction(kErrorFunction[quarter]);
+  Number center_value = NumberOfFraction(WideDifference(0, kErrorComplement[quarter]));
   if (quarter == 0) center_value = ConstantOf(-FAR_EXPONENT, 0, 0);
   Number result = Sum(center_value, LongProduct(LongProduct(slope, step), series));
   result.sign = number.sign;

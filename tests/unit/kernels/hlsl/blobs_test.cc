@@ -48,6 +48,24 @@ TEST(BlobsTest, AreContainers) {
   }
 }
 
+// Constants get to drivers as floats, whatever they stand for, and some drivers make signalling NaNs
+// quiet, which changes a bit. Nothing else in a kernel's code looks like one.
+TEST(BlobsTest, HaveNoSignallingNans) {
+  constexpr uint32_t kInfinity = 0x7f800000;
+  constexpr uint32_t kQuiet = 0x00400000;
+  constexpr uint32_t kSign = 0x80000000;
+  for (const Blob& blob : AllBlobs()) {
+    const std::vector<std::byte> code = CodeOf(blob);
+    for (size_t at = 0; at + sizeof(uint32_t) <= code.size(); at += sizeof(uint32_t)) {
+      uint32_t word = 0;
+      std::memcpy(&word, code.data() + at, sizeof(word));
+      const bool is_nan = (word & ~kSign) > kInfinity;
+      EXPECT_FALSE(is_nan && (word & kQuiet) == 0)
+          << Describe(blob.key) << " has " << std::hex << word << " at " << at;
+    }
+  }
+}
+
 TEST(BlobsTest, TakeLittleRoom) {
   std::map<const std::byte*, size_t> sizes;
   for (const Blob& blob : AllBlobs()) sizes[blob.packed.data()] = blob.packed.size();
