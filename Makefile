@@ -37,6 +37,8 @@ UNSANITIZED_TESTS := ^cli_completion_test$$|^gpu_exhaustive_test$$|^gpu_conforma
 # gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
 # Proofs are not compiled for it: what runs calls on a device at the same time is tested otherwise.
 UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^install_test$$|^gpu_conformance_test_|^prove_|^device_proof_test$$
+# Long computations of a single thread, which has nobody to race with.
+UNTHREADED_SUITES := AllWidths/*:DispatchTest.*:FreeRangesTest.*:KernelCostsTest.*:*/PlacementRegretTest.*:PlanTest.*:ValidateTest.*
 # The sanitizer guesses how glibc laid out the thread-local data of a library loaded at run time, here by
 # its address alone, and LeakSanitizer ends where the guess is wrong. Without it, it reads none of them.
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0
@@ -263,7 +265,7 @@ asan: clang ## Run the tests, slow ones excepted, under AddressSanitizer and UBS
 tsan: packages ## Run the unit, integration and GPU tests under ThreadSanitizer
 	@$(MAKE) build/tsan/build.ninja
 	@ninja -C build/tsan -j $(JOBS) $(SANITIZED_TARGETS)
-	@GTEST_FILTER='-AllWidths/*' ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
+	@GTEST_FILTER='-$(UNTHREADED_SUITES)' ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
 	  -L 'unit|integration|gpu' -LE '$(UNSANITIZED_LABELS)' -E '$(UNTHREADED_TESTS)' $(ARGS)
 
 .PHONY: fuzz
