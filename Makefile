@@ -33,10 +33,14 @@ UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # What these compute is looked at, and nothing else that others do not do: the values of GPU kernels, of
 # which a quarter is run, and shells' completion.
 UNSANITIZED_TESTS := ^cli_completion_test$$|^gpu_exhaustive_test$$|^gpu_conformance_test_[1-3]$$
+# Of the seeds of a model, those of two digits: ten others are enough to look at memory.
+UNSANITIZED_SUITES := */BatchQueueModelTest.*/??
 # The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
 # gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
 # Proofs are not compiled for it: what runs calls on a device at the same time is tested otherwise.
 UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^install_test$$|^gpu_conformance_test_|^prove_|^device_proof_test$$
+# Long computations of a single thread, which has nobody to race with.
+UNTHREADED_SUITES := AllWidths/*:*/BatchQueueModelTest.*:DispatchTest.*:FreeRangesTest.*:KernelCostsTest.*:*/PlacementRegretTest.*:PlanTest.*:ValidateTest.*
 # The sanitizer guesses how glibc laid out the thread-local data of a library loaded at run time, here by
 # its address alone, and LeakSanitizer ends where the guess is wrong. Without it, it reads none of them.
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0
@@ -256,14 +260,14 @@ clang: packages ## Build all with Clang, its thread-safety analysis and sanitize
 
 .PHONY: asan
 asan: clang ## Run the tests, slow ones excepted, under AddressSanitizer and UBSan
-	@ctest --test-dir build/clang --output-on-failure --parallel $(JOBS) \
+	@GTEST_FILTER='-$(UNSANITIZED_SUITES)' ctest --test-dir build/clang --output-on-failure --parallel $(JOBS) \
 	  -L 'unit|conformance|integration|gpu' -LE '$(UNSANITIZED_LABELS)' -E '$(UNSANITIZED_TESTS)' $(ARGS)
 
 .PHONY: tsan
 tsan: packages ## Run the unit, integration and GPU tests under ThreadSanitizer
 	@$(MAKE) build/tsan/build.ninja
 	@ninja -C build/tsan -j $(JOBS) $(SANITIZED_TARGETS)
-	@GTEST_FILTER='-AllWidths/*' ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
+	@GTEST_FILTER='-$(UNTHREADED_SUITES)' ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
 	  -L 'unit|integration|gpu' -LE '$(UNSANITIZED_LABELS)' -E '$(UNTHREADED_TESTS)' $(ARGS)
 
 .PHONY: fuzz

@@ -64,6 +64,7 @@ check_tidy() {
   # The generated headers must exist; nothing else needs to be compiled.
   ninja -C build/lint proto/all tests/bench/wire/echo.pb.h >/dev/null
   deploy/run-clang-tidy.py --jobs "$jobs" build/lint "${files[@]}" || failed+=(clang-tidy)
+  tests/deploy/own_code_test.py build/lint || failed+=("plugin of clang-tidy")
 }
 
 check_format

@@ -40,7 +40,8 @@ declare -A packages_of=(
   [test]="groff-base libgmock-dev libgtest-dev libmpfr-dev openssl prometheus python3 python3-h2 python3-matplotlib python3-numpy zsh
     libvkd3d1 libvulkan1 mesa-vulkan-drivers vulkan-validationlayers"
   [peers]="chromium chromium-driver docker-compose haproxy iproute2 nginx prometheus python3-venv"
-  [lint]="clang-format-14 clang-tidy-14 shellcheck"
+  # The headers are for the plugin of clang-tidy.
+  [lint]="clang-format-14 clang-tidy-14 libclang-14-dev llvm-14-dev shellcheck"
   [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
   [bundle]="binutils dpkg-dev libvkd3d1 libvulkan1 patchelf"
   [bench]="python3 python3-matplotlib python3-venv"
