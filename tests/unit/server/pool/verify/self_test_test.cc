@@ -69,8 +69,8 @@ TEST(SelfTestTest, FindsEveryWrongResult) {
   }
 }
 
-// Kernels have tables of functions by quarters up to 4. A driver that changes one entry is found out,
-// whichever it is.
+// Kernels have tables of functions by quarters up to 4. A driver that changes one entry is found
+// out, whichever it is.
 TEST(SelfTestTest, ReadsTheWholeOfTables) {
   constexpr int kQuarters = 17;
   std::array<std::set<int>, 2> quarters;
@@ -97,7 +97,7 @@ TEST(SelfTestTest, SaysWhatIsWrong) {
       TestLanes(bad.device, {{{OpId::ELEMENT_WISE_IF, DataType::kFloat64}}});
   EXPECT_THAT(std::string(outcome.status.message()),
               AllOf(HasSubstr("ELEMENT_WISE_IF in FLOAT64, setting 0, padded"),
-                    HasSubstr("element 172 is 0x"), HasSubstr(" instead of 0x")));
+                    HasSubstr("element 1276 is 0x"), HasSubstr(" instead of 0x")));
 }
 
 TEST(SelfTestTest, SkipsWhatTheDeviceDoesNotSupport) {
