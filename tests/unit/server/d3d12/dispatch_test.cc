@@ -270,7 +270,7 @@ TEST(DispatchTest, ThreadsAreThoseOfOneStep) {
   EXPECT_EQ(groups_of("ELEMENT_WISE_ROUND", DataType::kFloat32, 1025), 2u);
   EXPECT_EQ(groups_of("ELEMENT_WISE_ROUND", DataType::kFloat16, 10240), 5u);
   EXPECT_EQ(groups_of("ELEMENT_WISE_IDENTITY", DataType::kFloat64, 10240), 20u);
-  EXPECT_EQ(groups_of("ELEMENT_WISE_MODULUS_FLOOR", DataType::kFloat32, 10240), 40u);
+  EXPECT_EQ(groups_of("ELEMENT_WISE_EXP", DataType::kFloat32, 10240), 40u);
   EXPECT_EQ(groups_of("ELEMENT_WISE_ADD", DataType::kFloat32, 10240), 40u);
   EXPECT_EQ(groups_of("ELEMENT_WISE_ROUND", DataType::kFloat32, 1u << 28), 65535u);
 }
