@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "server/device/cpu/cpu_device.h"
 #include "tests/conformance/gpu_text.h"
 #include "tests/gpu/test_device.h"
@@ -136,6 +138,9 @@ TEST(DeviceProofTest, WhatIsOpenOnTheDeviceAloneFails) {
   const DeviceProof proof =
       ProveOnDevice(device, Float32Cell("ACTIVATION_ELU"), 0, kStrideToOpenInput);
   EXPECT_TRUE(absl::IsOutOfRange(proof.status)) << proof.status;
+  EXPECT_TRUE(
+      absl::StrContains(proof.status.message(), absl::StrCat(absl::Hex(kStrideToOpenInput))))
+      << proof.status;
   EXPECT_FALSE(proof.is_good());
 }
 

@@ -137,15 +137,15 @@ VkResult QueueWaitIdle(VkQueue queue) {
   return NoteLoss(device, "vkQueueWaitIdle", queue_wait_idle(queue));
 }
 
-// What the fence says once it has ended, or after kAwake. Other threads that have something to do
-// go first.
-VkResult AskForAWhile(VkDevice device, VkFence fence) {
+// Asks for kAwake before it sleeps. Other threads that have something to do go first.
+VkResult WaitForFence(VkDevice device, VkFence fence, VkBool32 all, uint64_t timeout) {
   const auto end = std::chrono::steady_clock::now() + kAwake;
-  for (;;) {
-    const VkResult result = NoteLoss(device, "vkGetFenceStatus", get_fence_status(device, fence));
-    if (result != VK_NOT_READY || std::chrono::steady_clock::now() >= end) return result;
+  while (std::chrono::steady_clock::now() < end) {
+    const VkResult result = wait_for_fences(device, 1, &fence, all, 0);
+    if (result != VK_TIMEOUT) return result;
     std::this_thread::yield();
   }
+  return wait_for_fences(device, 1, &fence, all, timeout);
 }
 
 // What libvkd3d's thread waits with, for any of its fences, before it asks each of them. It hears
@@ -154,10 +154,8 @@ VkResult AskForAWhile(VkDevice device, VkFence fence) {
 VkResult WaitForFences(VkDevice device, uint32_t /*count*/, const VkFence* fences, VkBool32 all,
                        uint64_t timeout) {
   may_ask_fences = true;
-  VkResult result = AskForAWhile(device, fences[0]);
-  if (result == VK_NOT_READY) {
-    result = NoteLoss(device, "vkWaitForFences", wait_for_fences(device, 1, fences, all, timeout));
-  }
+  const VkResult result =
+      NoteLoss(device, "vkWaitForFences", WaitForFence(device, fences[0], all, timeout));
   if (result >= 0) return result;
   if (result == VK_ERROR_DEVICE_LOST) return VK_SUCCESS;
   // Short of memory, which passes. libvkd3d begins again at once.
