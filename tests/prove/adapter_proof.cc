@@ -10,6 +10,7 @@
 #include "kernels/attribute_settings.h"
 #include "server/d3d12/d3d12_device.h"
 #include "tests/gpu/cells.h"
+#include "tests/gpu/test_device.h"
 #include "tests/prove/device_proof.h"
 
 namespace opserve::testing {
@@ -49,7 +50,9 @@ bool ProveCase(ComputeDevice& device, const Cell& cell, int setting, uint64_t st
 }  // namespace
 
 absl::StatusOr<ProvenAdapter> FindAdapter(std::optional<int> wanted) {
-  const absl::StatusOr<std::shared_ptr<const d3d12::Runtime>> runtime = d3d12::Runtime::Load();
+  // It stays until the process ends: what drivers leave behind is theirs as long as they are
+  // loaded.
+  const auto& runtime = TestRuntime();
   if (!runtime.ok()) return runtime.status();
   const std::vector<d3d12::AdapterInfo>& adapters = (*runtime)->adapters();
   if (adapters.empty()) return absl::NotFoundError("There is no adapter.");
