@@ -22,16 +22,14 @@ class ActiveRuns {
  public:
   // A run begins that is expected to keep the device busy for `expected`. Returns what End takes.
   uint64_t Begin(Clock::TimePoint now, Clock::Duration expected) {
-    attained_ = AttainedAt(now);
-    latest_ = std::max(latest_, now);
+    Advance(now);
     runs_.push_back({next_, attained_, expected});
     return next_++;
   }
 
   // It is over. Returns how long it kept the device busy: its parts of the time since it began.
   Clock::Duration End(uint64_t id, Clock::TimePoint now) {
-    attained_ = AttainedAt(now);
-    latest_ = std::max(latest_, now);
+    Advance(now);
     const auto run =
         std::find_if(runs_.begin(), runs_.end(), [id](const Run& other) { return other.id == id; });
     const Clock::Duration busy = attained_ - run->start;
@@ -66,6 +64,12 @@ class ActiveRuns {
     const auto runs = static_cast<Clock::Duration::rep>(runs_.size());
     // Rounded to the nearest, or much would be lost where events follow each other closely.
     return attained_ + Clock::Duration(((now - latest_).count() + runs / 2) / runs);
+  }
+
+  // Before the runs become others.
+  void Advance(Clock::TimePoint now) {
+    attained_ = AttainedAt(now);
+    latest_ = std::max(latest_, now);
   }
 
   std::vector<Run> runs_;

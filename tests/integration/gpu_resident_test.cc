@@ -153,7 +153,7 @@ TEST_F(GpuResidentTest, TensorsAreEvictedToTheHost) {
   const std::string expected = CreateFloats(ones);
   for (int round = 0; round < 2; ++round) {
     for (size_t i = 0; i < tensors.size(); ++i) {
-      EXPECT_EQ(Modulus(tensors[i], one, result, v1::DEVICE_PREFERENCE_GPU), kGpu);
+      EXPECT_EQ(Modulus(tensors[i], one, result), kGpu);
       Modulus(tensors[i], one, expected, v1::DEVICE_PREFERENCE_CPU);
       EXPECT_EQ(Values(result), Values(expected));
       EXPECT_EQ(Values(tensors[i]), values[i]);
