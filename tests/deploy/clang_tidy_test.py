@@ -1,18 +1,13 @@
 #!/usr/bin/python3
 """That deploy/run-clang-tidy.py looks at every source once, and finds what is in sources that it puts together."""
 
-import importlib.util
 import json
 import pathlib
 import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("run_clang_tidy", ROOT / "deploy" / "run-clang-tidy.py")
-tidy = importlib.util.module_from_spec(SPEC)
-sys.modules[SPEC.name] = tidy
-SPEC.loader.exec_module(tidy)
+from tidy_script import tidy
 
 # In the place of clang-tidy: complains of every line with "bad", as one that cannot be compiled where a
 # file includes two with "clash".

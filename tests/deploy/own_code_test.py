@@ -6,7 +6,6 @@
 deploy/lint.sh calls it, once deploy/run-clang-tidy.py has compiled the plugin into BUILD.
 """
 
-import importlib.util
 import pathlib
 import re
 import subprocess
@@ -14,11 +13,7 @@ import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("run_clang_tidy", ROOT / "deploy" / "run-clang-tidy.py")
-tidy = importlib.util.module_from_spec(SPEC)
-sys.modules[SPEC.name] = tidy
-SPEC.loader.exec_module(tidy)
+from tidy_script import tidy
 
 # A header of the system, in which nothing may be found.
 LIBRARY = """
