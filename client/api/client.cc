@@ -204,7 +204,11 @@ absl::StatusOr<std::unique_ptr<ExecuteStream>> Client::OpenStream(const StreamOp
 }
 
 absl::StatusOr<ResidentTensorList> Client::ListTensors(const CallOptions& options) {
-  return client_internal::ListTensors(*impl_, options);
+  return impl_->Run(client_internal::ListTensors(*impl_, options));
+}
+
+Call<ResidentTensorList> Client::StartListTensors(const CallOptions& options) {
+  return impl_->Start(client_internal::ListTensors(*impl_, options));
 }
 
 absl::StatusOr<SharedRegion> Client::CreateRegion(uint64_t bytes, const CallOptions& options) {
@@ -214,16 +218,30 @@ absl::StatusOr<SharedRegion> Client::CreateRegion(uint64_t bytes, const CallOpti
 absl::StatusOr<Catalogue> Client::ListOperators(absl::string_view name,
                                                 absl::string_view feature_level,
                                                 const CallOptions& options) {
-  return impl_->ListOperators(name, feature_level, options);
+  return impl_->Run(impl_->ListOperators(name, feature_level, options));
+}
+
+Call<Catalogue> Client::StartListOperators(absl::string_view name, absl::string_view feature_level,
+                                           const CallOptions& options) {
+  return impl_->Start(impl_->ListOperators(name, feature_level, options));
 }
 
 absl::StatusOr<ServerInfo> Client::GetServerInfo(const CallOptions& options) {
-  return impl_->GetServerInfo(options);
+  return impl_->Run(impl_->GetServerInfo(options));
+}
+
+Call<ServerInfo> Client::StartGetServerInfo(const CallOptions& options) {
+  return impl_->Start(impl_->GetServerInfo(options));
 }
 
 absl::StatusOr<std::vector<SelfTestReport>> Client::SelfTestDevices(absl::string_view name,
                                                                     const CallOptions& options) {
-  return impl_->SelfTestDevices(name, options);
+  return impl_->Run(impl_->SelfTestDevices(name, options));
+}
+
+Call<std::vector<SelfTestReport>> Client::StartSelfTestDevices(absl::string_view name,
+                                                               const CallOptions& options) {
+  return impl_->Start(impl_->SelfTestDevices(name, options));
 }
 
 std::unique_ptr<DeviceLease> Client::LeaseDevice(const DeviceLeaseOptions& lease) {
@@ -233,34 +251,65 @@ std::unique_ptr<DeviceLease> Client::LeaseDevice(const DeviceLeaseOptions& lease
 
 absl::StatusOr<absl::Duration> Client::RenewLease(absl::string_view id, absl::Duration time,
                                                   const CallOptions& options) {
-  return client_internal::RenewLease(*impl_, id, time, options);
+  return impl_->Run(client_internal::RenewLease(*impl_, id, time, options));
+}
+
+Call<absl::Duration> Client::StartRenewLease(absl::string_view id, absl::Duration time,
+                                             const CallOptions& options) {
+  return impl_->Start(client_internal::RenewLease(*impl_, id, time, options));
 }
 
 absl::StatusOr<std::vector<DeviceLeaseInfo>> Client::ListLeases(const CallOptions& options) {
-  return client_internal::ListLeases(*impl_, options);
+  return impl_->Run(client_internal::ListLeases(*impl_, options));
+}
+
+Call<std::vector<DeviceLeaseInfo>> Client::StartListLeases(const CallOptions& options) {
+  return impl_->Start(client_internal::ListLeases(*impl_, options));
 }
 
 absl::Status Client::EndLease(uint64_t number, const CallOptions& options) {
-  return client_internal::EndLease(*impl_, number, options);
+  return impl_->Run(client_internal::EndLease(*impl_, number, options));
+}
+
+Call<void> Client::StartEndLease(uint64_t number, const CallOptions& options) {
+  return impl_->Start(client_internal::EndLease(*impl_, number, options));
 }
 
 absl::Status Client::SetDeviceAside(absl::string_view device, absl::string_view reason,
                                     const CallOptions& options) {
-  return client_internal::SetDeviceAside(*impl_, device, reason, options);
+  return impl_->Run(client_internal::SetDeviceAside(*impl_, device, reason, options));
+}
+
+Call<void> Client::StartSetDeviceAside(absl::string_view device, absl::string_view reason,
+                                       const CallOptions& options) {
+  return impl_->Start(client_internal::SetDeviceAside(*impl_, device, reason, options));
 }
 
 absl::Status Client::DrainDevice(absl::string_view device, absl::string_view reason,
                                  const CallOptions& options) {
-  return client_internal::DrainDevice(*impl_, device, reason, options);
+  return impl_->Run(client_internal::DrainDevice(*impl_, device, reason, options));
+}
+
+Call<void> Client::StartDrainDevice(absl::string_view device, absl::string_view reason,
+                                    const CallOptions& options) {
+  return impl_->Start(client_internal::DrainDevice(*impl_, device, reason, options));
 }
 
 absl::Status Client::ResumeDevice(absl::string_view device, const CallOptions& options) {
-  return client_internal::ResumeDevice(*impl_, device, options);
+  return impl_->Run(client_internal::ResumeDevice(*impl_, device, options));
+}
+
+Call<void> Client::StartResumeDevice(absl::string_view device, const CallOptions& options) {
+  return impl_->Start(client_internal::ResumeDevice(*impl_, device, options));
 }
 
 absl::StatusOr<HealthStatus> Client::CheckHealth(absl::string_view service,
                                                  const CallOptions& options) {
-  return impl_->CheckHealth(service, options);
+  return impl_->Run(impl_->CheckHealth(service, options));
+}
+
+Call<HealthStatus> Client::StartCheckHealth(absl::string_view service, const CallOptions& options) {
+  return impl_->Start(impl_->CheckHealth(service, options));
 }
 
 }  // namespace opserve

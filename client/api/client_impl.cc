@@ -90,25 +90,8 @@ Answer ClientImpl::Invoke(const char* method, const OutgoingMessage& request, Re
   }
 }
 
-absl::Status ClientImpl::Invoke(const char* method, const google::protobuf::Message& request,
-                                RetryState& retries, google::protobuf::Message& response,
-                                std::string host) {
-  OutgoingMessage message = {request.SerializeAsString()};
-  message.host = std::move(host);
-  const Answer answer = Invoke(method, message, retries);
-  return answer.status.ok() ? Parse(answer.message, response) : answer.status;
-}
-
-absl::Status ClientImpl::Invoke(const char* method, const google::protobuf::Message& request,
-                                const CallOptions& options, google::protobuf::Message& response) {
-  RetryState retries = StartRetries(options);
-  return Invoke(method, request, retries, response);
-}
-
-absl::Status ClientImpl::InvokeOnOne(const char* method, const google::protobuf::Message& request,
-                                     const CallOptions& options,
-                                     google::protobuf::Message& response) {
-  if (!transport_->HasSeveralHosts()) return Invoke(method, request, options, response);
+absl::Status ClientImpl::CheckOneHost() const {
+  if (!transport_->HasSeveralHosts()) return absl::OkStatus();
   return MakeClientError(absl::StatusCode::kFailedPrecondition,
                          "the call is about a single host, and the target may have several; "
                          "connect to the address of that one alone",
@@ -233,33 +216,35 @@ absl::StatusOr<std::shared_ptr<StreamCore>> ClientImpl::OpenStream(const StreamO
   return stream;
 }
 
-absl::StatusOr<Catalogue> ClientImpl::ListOperators(absl::string_view name,
-                                                    absl::string_view feature_level,
-                                                    const CallOptions& options) {
+Operation<Catalogue> ClientImpl::ListOperators(absl::string_view name,
+                                               absl::string_view feature_level,
+                                               const CallOptions& options) {
   v1::ListOperatorsRequest request;
   request.set_name(std::string(name));
   request.set_feature_level(std::string(feature_level));
-  v1::ListOperatorsResponse response;
-  const absl::Status status = Invoke(kListOperators, request, options, response);
-  if (!status.ok()) return status;
-  return DecodeCatalogue(response);
+  return Ask<v1::ListOperatorsResponse>(kListOperators, request, options, DecodeCatalogue);
 }
 
-absl::StatusOr<ServerInfo> ClientImpl::GetServerInfo(const CallOptions& options) {
-  v1::GetServerInfoResponse response;
-  const absl::Status status = Invoke(kGetServerInfo, v1::GetServerInfoRequest(), options, response);
-  if (!status.ok()) return status;
-  return DecodeServerInfo(response);
+Operation<ServerInfo> ClientImpl::GetServerInfo(const CallOptions& options) {
+  return Ask<v1::GetServerInfoResponse>(kGetServerInfo, v1::GetServerInfoRequest(), options,
+                                        DecodeServerInfo);
 }
 
-absl::StatusOr<std::vector<SelfTestReport>> ClientImpl::SelfTestDevices(
-    absl::string_view name, const CallOptions& options) {
+Operation<std::vector<SelfTestReport>> ClientImpl::SelfTestDevices(absl::string_view name,
+                                                                   const CallOptions& options) {
   v1::SelfTestDevicesRequest request;
   request.set_device(std::string(name));
-  v1::SelfTestDevicesResponse response;
-  const absl::Status status = InvokeOnOne(kSelfTestDevices, request, options, response);
-  if (!status.ok()) return status;
-  return DecodeSelfTests(response);
+  return AskOne<v1::SelfTestDevicesResponse>(kSelfTestDevices, request, options, DecodeSelfTests);
+}
+
+Operation<HealthStatus> ClientImpl::CheckHealth(absl::string_view service,
+                                                const CallOptions& options) {
+  HealthRequest request;
+  request.set_value(std::string(service));
+  return Ask<HealthResponse>(kCheckHealth, request, options, [](const HealthResponse& response) {
+    const bool is_known = response.value() == 1 || response.value() == 2;
+    return is_known ? static_cast<HealthStatus>(response.value()) : HealthStatus::kUnknown;
+  });
 }
 
 absl::StatusOr<SharedRegion> ClientImpl::CreateRegion(uint64_t bytes, const CallOptions& options) {
@@ -269,12 +254,11 @@ absl::StatusOr<SharedRegion> ClientImpl::CreateRegion(uint64_t bytes, const Call
   }
   RetryState retries = StartRetries(options);
   const auto find_socket = [&]() -> absl::StatusOr<SharedMemoryInfo> {
-    v1::GetServerInfoResponse response;
-    absl::Status status =
-        Invoke(kGetServerInfo, v1::GetServerInfoRequest(), retries, response, host);
-    if (!status.ok()) return status;
-    std::optional<SharedMemoryInfo> info = DecodeServerInfo(response).shared_memory;
-    if (info) return *std::move(info);
+    OutgoingMessage request;
+    request.host = host;
+    absl::StatusOr<ServerInfo> info = ReadServerInfo(Invoke(kGetServerInfo, request, retries));
+    if (!info.ok()) return info.status();
+    if (info->shared_memory) return *std::move(info->shared_memory);
     return absl::FailedPreconditionError("the server shares no memory with other programs");
   };
   absl::StatusOr<SharedRegion> region =
@@ -283,17 +267,6 @@ absl::StatusOr<SharedRegion> ClientImpl::CreateRegion(uint64_t bytes, const Call
   absl::Status learnt = LearnHost(region->range(0, 0).id(), retries.route().host);
   if (!learnt.ok()) return learnt;
   return region;
-}
-
-absl::StatusOr<HealthStatus> ClientImpl::CheckHealth(absl::string_view service,
-                                                     const CallOptions& options) {
-  HealthRequest request;
-  request.set_value(std::string(service));
-  HealthResponse response;
-  const absl::Status status = Invoke(kCheckHealth, request, options, response);
-  if (!status.ok()) return status;
-  const bool is_known = response.value() == 1 || response.value() == 2;
-  return is_known ? static_cast<HealthStatus>(response.value()) : HealthStatus::kUnknown;
 }
 
 }  // namespace opserve::client_internal

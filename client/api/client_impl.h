@@ -10,8 +10,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "client/api/operation.h"
 #include "client/api/staging.h"
@@ -23,6 +26,7 @@
 #include "client/wire/wire.h"
 #include "google/protobuf/message.h"
 #include "opserve/client.h"
+#include "opserve/place.h"
 #include "proto/base/host_buffers.h"
 #include "proto/base/mutex.h"
 
@@ -73,28 +77,51 @@ class ClientImpl {
   std::unique_ptr<RawStream> OpenRawStream(const char* method, Route& route) {
     return transport_->OpenStream(method, absl::InfiniteDuration(), /*host=*/{}, route);
   }
-  absl::StatusOr<Catalogue> ListOperators(absl::string_view name, absl::string_view feature_level,
-                                          const CallOptions& options);
-  absl::StatusOr<ServerInfo> GetServerInfo(const CallOptions& options);
-  absl::StatusOr<std::vector<SelfTestReport>> SelfTestDevices(absl::string_view name,
-                                                              const CallOptions& options);
+  Operation<Catalogue> ListOperators(absl::string_view name, absl::string_view feature_level,
+                                     const CallOptions& options);
+  Operation<ServerInfo> GetServerInfo(const CallOptions& options);
+  Operation<std::vector<SelfTestReport>> SelfTestDevices(absl::string_view name,
+                                                         const CallOptions& options);
+  Operation<HealthStatus> CheckHealth(absl::string_view service, const CallOptions& options);
   absl::StatusOr<SharedRegion> CreateRegion(uint64_t bytes, const CallOptions& options);
-  absl::StatusOr<HealthStatus> CheckHealth(absl::string_view service, const CallOptions& options);
 
   // What calls of all kinds are made of.
 
   RetryState StartRetries(const CallOptions& options, bool is_idempotent = true);
   // Makes attempts on this thread until one succeeds or a failure is final.
   Answer Invoke(const char* method, const OutgoingMessage& request, RetryState& retries);
-  // The same for methods without payloads. DATA_LOSS where the response is no such message.
-  absl::Status Invoke(const char* method, const google::protobuf::Message& request,
-                      RetryState& retries, google::protobuf::Message& response,
-                      std::string host = {});
-  absl::Status Invoke(const char* method, const google::protobuf::Message& request,
-                      const CallOptions& options, google::protobuf::Message& response);
+  // A call of one message without payloads, which ends with what `wanted` makes of the answer.
+  // DATA_LOSS where that is no Response. It is about `id`, where that is not empty: its host
+  // answers.
+  template <class Response, class Wanted>
+  auto Ask(const char* method, const google::protobuf::Message& request, const CallOptions& options,
+           Wanted wanted, absl::string_view id = {}) {
+    using T = std::invoke_result_t<Wanted, const Response&>;
+    const auto read = [wanted = std::move(wanted)](Answer& answer) -> Next<T> {
+      if (!answer.status.ok()) return answer.status;
+      Response response;
+      absl::Status parsed = Parse(answer.message, response);
+      if (!parsed.ok()) return parsed;
+      if constexpr (std::is_void_v<T>) {
+        wanted(response);
+        return absl::OkStatus();
+      } else {
+        return wanted(response);
+      }
+    };
+    OutgoingMessage message = {request.SerializeAsString()};
+    message.host = std::string(HostOf(id));
+    return Operation<T>{StartRetries(options), Step<T>{method, std::move(message), read}};
+  }
   // The same for what is about a single host. ONE_HOST_NEEDED where there may be several.
-  absl::Status InvokeOnOne(const char* method, const google::protobuf::Message& request,
-                           const CallOptions& options, google::protobuf::Message& response);
+  template <class Response, class Wanted>
+  auto AskOne(const char* method, const google::protobuf::Message& request,
+              const CallOptions& options, Wanted wanted) {
+    auto operation = Ask<Response>(method, request, options, std::move(wanted));
+    absl::Status one = CheckOneHost();
+    if (!one.ok()) operation.next = std::move(one);
+    return operation;
+  }
   // Takes note of where something is that host number `number` of the transport has given this id.
   // HOST_NOT_ADVERTISED where nobody could find it again.
   absl::Status LearnHost(absl::string_view id, size_t number);
@@ -135,6 +162,8 @@ class ClientImpl {
     Answer answer = {};
   };
 
+  // ONE_HOST_NEEDED where there may be several hosts.
+  absl::Status CheckOneHost() const;
   // Time to wait after a failed attempt, or nullopt where the failure is final; then `status` also
   // has what other hosts said.
   std::optional<absl::Duration> OnFailure(RetryState& retries, absl::Status& status);

@@ -19,13 +19,12 @@ constexpr char kResumeDevice[] = "/opserve.v1.AdminService/ResumeDevice";
 
 // A method that takes a device out of service, and says why.
 template <class Request, class Response>
-absl::Status TakeOutOfService(ClientImpl& client, const char* method, absl::string_view device,
-                              absl::string_view reason, const CallOptions& options) {
+Operation<void> TakeOutOfService(ClientImpl& client, const char* method, absl::string_view device,
+                                 absl::string_view reason, const CallOptions& options) {
   Request request;
   request.set_device(std::string(device));
   request.set_reason(std::string(reason));
-  Response response;
-  return client.InvokeOnOne(method, request, options, response);
+  return client.AskOne<Response>(method, request, options, [](const Response&) {});
 }
 
 }  // namespace
@@ -41,53 +40,47 @@ std::shared_ptr<LeaseCore> LeaseDevice(ClientImpl& client, const DeviceLeaseOpti
   return core;
 }
 
-absl::StatusOr<absl::Duration> RenewLease(ClientImpl& client, absl::string_view id,
-                                          absl::Duration time, const CallOptions& options) {
+Operation<absl::Duration> RenewLease(ClientImpl& client, absl::string_view id, absl::Duration time,
+                                     const CallOptions& options) {
   v1::RenewLeaseRequest request;
   request.set_device_lease(std::string(id));
   request.set_time_s(LeaseSeconds(time));
-  v1::RenewLeaseResponse response;
-  RetryState retries = client.StartRetries(options);
-  const absl::Status status =
-      client.Invoke(kRenewLease, request, retries, response, std::string(HostOf(id)));
-  if (!status.ok()) return status;
-  return absl::Milliseconds(response.left_ms());
+  return client.Ask<v1::RenewLeaseResponse>(
+      kRenewLease, request, options,
+      [](const v1::RenewLeaseResponse& response) { return absl::Milliseconds(response.left_ms()); },
+      id);
 }
 
-absl::StatusOr<std::vector<DeviceLeaseInfo>> ListLeases(ClientImpl& client,
-                                                        const CallOptions& options) {
-  v1::ListLeasesResponse response;
-  const absl::Status status =
-      client.InvokeOnOne(kListLeases, v1::ListLeasesRequest(), options, response);
-  if (!status.ok()) return status;
-  return DecodeLeases(response);
+Operation<std::vector<DeviceLeaseInfo>> ListLeases(ClientImpl& client, const CallOptions& options) {
+  return client.AskOne<v1::ListLeasesResponse>(kListLeases, v1::ListLeasesRequest(), options,
+                                               DecodeLeases);
 }
 
-absl::Status EndLease(ClientImpl& client, uint64_t number, const CallOptions& options) {
+Operation<void> EndLease(ClientImpl& client, uint64_t number, const CallOptions& options) {
   v1::EndLeaseRequest request;
   request.set_number(number);
-  v1::EndLeaseResponse response;
-  return client.InvokeOnOne(kEndLease, request, options, response);
+  return client.AskOne<v1::EndLeaseResponse>(kEndLease, request, options,
+                                             [](const v1::EndLeaseResponse&) {});
 }
 
-absl::Status SetDeviceAside(ClientImpl& client, absl::string_view device, absl::string_view reason,
-                            const CallOptions& options) {
+Operation<void> SetDeviceAside(ClientImpl& client, absl::string_view device,
+                               absl::string_view reason, const CallOptions& options) {
   return TakeOutOfService<v1::SetDeviceAsideRequest, v1::SetDeviceAsideResponse>(
       client, kSetDeviceAside, device, reason, options);
 }
 
-absl::Status DrainDevice(ClientImpl& client, absl::string_view device, absl::string_view reason,
-                         const CallOptions& options) {
+Operation<void> DrainDevice(ClientImpl& client, absl::string_view device, absl::string_view reason,
+                            const CallOptions& options) {
   return TakeOutOfService<v1::DrainDeviceRequest, v1::DrainDeviceResponse>(client, kDrainDevice,
                                                                            device, reason, options);
 }
 
-absl::Status ResumeDevice(ClientImpl& client, absl::string_view device,
-                          const CallOptions& options) {
+Operation<void> ResumeDevice(ClientImpl& client, absl::string_view device,
+                             const CallOptions& options) {
   v1::ResumeDeviceRequest request;
   request.set_device(std::string(device));
-  v1::ResumeDeviceResponse response;
-  return client.InvokeOnOne(kResumeDevice, request, options, response);
+  return client.AskOne<v1::ResumeDeviceResponse>(kResumeDevice, request, options,
+                                                 [](const v1::ResumeDeviceResponse&) {});
 }
 
 }  // namespace opserve::client_internal

@@ -10,8 +10,6 @@
 #include <memory>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/api/client_impl.h"
@@ -22,16 +20,16 @@ namespace opserve::client_internal {
 
 // A lease that has been asked for.
 std::shared_ptr<LeaseCore> LeaseDevice(ClientImpl& client, const DeviceLeaseOptions& lease);
-absl::StatusOr<absl::Duration> RenewLease(ClientImpl& client, absl::string_view id,
-                                          absl::Duration time, const CallOptions& options);
-absl::StatusOr<std::vector<DeviceLeaseInfo>> ListLeases(ClientImpl& client,
-                                                        const CallOptions& options);
-absl::Status EndLease(ClientImpl& client, uint64_t number, const CallOptions& options);
-absl::Status SetDeviceAside(ClientImpl& client, absl::string_view device, absl::string_view reason,
+Operation<absl::Duration> RenewLease(ClientImpl& client, absl::string_view id, absl::Duration time,
+                                     const CallOptions& options);
+Operation<std::vector<DeviceLeaseInfo>> ListLeases(ClientImpl& client, const CallOptions& options);
+Operation<void> EndLease(ClientImpl& client, uint64_t number, const CallOptions& options);
+Operation<void> SetDeviceAside(ClientImpl& client, absl::string_view device,
+                               absl::string_view reason, const CallOptions& options);
+Operation<void> DrainDevice(ClientImpl& client, absl::string_view device, absl::string_view reason,
                             const CallOptions& options);
-absl::Status DrainDevice(ClientImpl& client, absl::string_view device, absl::string_view reason,
-                         const CallOptions& options);
-absl::Status ResumeDevice(ClientImpl& client, absl::string_view device, const CallOptions& options);
+Operation<void> ResumeDevice(ClientImpl& client, absl::string_view device,
+                             const CallOptions& options);
 
 }  // namespace opserve::client_internal
 

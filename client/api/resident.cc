@@ -173,20 +173,21 @@ Request RequestFor(const std::vector<TensorHandle>& tensors) {
   return request;
 }
 
-// A message without payloads about tensors of one host, and what of its answer, a Response, is
-// wanted.
-template <class Response, class T, class Request>
-Operation<T> Ask(ClientImpl& client, const char* method, const Request& request,
-                 const CallOptions& options, T (*wanted)(const Response&)) {
-  const std::string first = request.tensors().empty() ? "" : request.tensors(0);
-  return {client.StartRetries(options),
-          Step<T>{method, MessageAbout(first, request), [wanted](Answer& answer) -> Next<T> {
-                    if (!answer.status.ok()) return answer.status;
-                    Response response;
-                    absl::Status parsed = Parse(answer.message, response);
-                    if (!parsed.ok()) return parsed;
-                    return wanted(response);
-                  }}};
+// The id that says to which host a message about tensors of one host goes.
+absl::string_view FirstOf(const std::vector<TensorHandle>& tensors) {
+  return tensors.empty() ? absl::string_view() : tensors.front().id;
+}
+
+ResidentTensorList DecodeTensors(const v1::ListTensorsResponse& response) {
+  ResidentTensorList list;
+  for (const v1::ResidentTensorInfo& tensor : response.tensors()) {
+    list.tensors.push_back({TensorHandle{tensor.tensor()}, DecodeSpec(tensor.desc()),
+                            tensor.bytes(), tensor.label(), absl::Seconds(tensor.ttl_s()),
+                            tensor.device()});
+  }
+  list.bytes = response.bytes();
+  list.max_bytes = response.max_bytes();
+  return list;
 }
 
 // Gives up a tensor that could not be filled. Where that fails too, or the deadline has passed, its
@@ -286,32 +287,23 @@ Operation<absl::Duration> RenewTensors(ClientImpl& client, const std::vector<Ten
                                        absl::Duration ttl, const CallOptions& options) {
   auto request = RequestFor<v1::RenewTensorsRequest>(tensors);
   request.set_ttl_s(SecondsOf(ttl));
-  return Ask<v1::RenewTensorsResponse, absl::Duration>(
-      client, kRenew, request, options,
-      [](const v1::RenewTensorsResponse& response) { return absl::Seconds(response.ttl_s()); });
+  return client.Ask<v1::RenewTensorsResponse>(
+      kRenew, request, options,
+      [](const v1::RenewTensorsResponse& response) { return absl::Seconds(response.ttl_s()); },
+      FirstOf(tensors));
 }
 
 Operation<uint32_t> DeleteTensors(ClientImpl& client, const std::vector<TensorHandle>& tensors,
                                   const CallOptions& options) {
-  return Ask<v1::DeleteTensorsResponse, uint32_t>(
-      client, kDelete, RequestFor<v1::DeleteTensorsRequest>(tensors), options,
-      [](const v1::DeleteTensorsResponse& response) { return response.deleted(); });
+  return client.Ask<v1::DeleteTensorsResponse>(
+      kDelete, RequestFor<v1::DeleteTensorsRequest>(tensors), options,
+      [](const v1::DeleteTensorsResponse& response) { return response.deleted(); },
+      FirstOf(tensors));
 }
 
-absl::StatusOr<ResidentTensorList> ListTensors(ClientImpl& client, const CallOptions& options) {
-  v1::ListTensorsResponse response;
-  const absl::Status status =
-      client.InvokeOnOne(kList, v1::ListTensorsRequest(), options, response);
-  if (!status.ok()) return status;
-  ResidentTensorList list;
-  for (const v1::ResidentTensorInfo& tensor : response.tensors()) {
-    list.tensors.push_back({TensorHandle{tensor.tensor()}, DecodeSpec(tensor.desc()),
-                            tensor.bytes(), tensor.label(), absl::Seconds(tensor.ttl_s()),
-                            tensor.device()});
-  }
-  list.bytes = response.bytes();
-  list.max_bytes = response.max_bytes();
-  return list;
+Operation<ResidentTensorList> ListTensors(ClientImpl& client, const CallOptions& options) {
+  return client.AskOne<v1::ListTensorsResponse>(kList, v1::ListTensorsRequest(), options,
+                                                DecodeTensors);
 }
 
 }  // namespace opserve::client_internal

@@ -36,7 +36,7 @@ Operation<absl::Duration> RenewTensors(ClientImpl& client, const std::vector<Ten
 Operation<uint32_t> DeleteTensors(ClientImpl& client, const std::vector<TensorHandle>& tensors,
                                   const CallOptions& options);
 
-absl::StatusOr<ResidentTensorList> ListTensors(ClientImpl& client, const CallOptions& options);
+Operation<ResidentTensorList> ListTensors(ClientImpl& client, const CallOptions& options);
 
 }  // namespace opserve::client_internal
 

@@ -360,7 +360,8 @@ TEST_F(ClientHostsTest, CallsAboutOneHostAreNotMadeOfAny) {
   for (const absl::Status& status :
        {client->ListTensors().status(), client->ListLeases().status(), client->EndLease(1),
         client->SetDeviceAside("cpu", "why"), client->DrainDevice("cpu", "why"),
-        client->ResumeDevice("cpu"), client->SelfTestDevices("").status()}) {
+        client->ResumeDevice("cpu"), client->SelfTestDevices("").status(),
+        client->StartListTensors().Wait().status(), client->StartEndLease(1).Wait()}) {
     EXPECT_EQ(GetErrorReason(status), kOneHostNeeded) << status;
   }
   EXPECT_TRUE(client->GetServerInfo().ok());

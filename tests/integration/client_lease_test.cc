@@ -105,6 +105,45 @@ TEST_F(ClientLeaseTest, TellsWhyThereIsNone) {
   EXPECT_TRUE(absl::IsNotFound(given_up->Renew().status()));
 }
 
+TEST_F(ClientLeaseTest, CallsAboutLeasesAndDevicesCanBeStarted) {
+  StartWithGpu();
+  const auto lease = client_->LeaseDevice();
+  const absl::StatusOr<DeviceGrant> grant = lease->grant().Wait();
+  ASSERT_TRUE(grant.ok()) << grant.status();
+  const auto renewed = client_->StartRenewLease(grant->id, absl::Seconds(50)).Wait();
+  ASSERT_TRUE(renewed.ok()) << renewed.status();
+  EXPECT_GT(*renewed, absl::Seconds(40));
+  const auto leases = client_->StartListLeases().Wait();
+  ASSERT_TRUE(leases.ok()) << leases.status();
+  ASSERT_THAT(*leases, SizeIs(1));
+  EXPECT_TRUE(client_->StartEndLease(leases->front().number).Wait().ok());
+  EXPECT_TRUE(absl::IsNotFound(client_->StartEndLease(leases->front().number).Wait()));
+
+  EXPECT_TRUE(client_->StartSetDeviceAside("null/0", "a cable").Wait().ok());
+  EXPECT_EQ(InfoOfGpu().state_reason, "a cable");
+  const auto reports = client_->StartSelfTestDevices("null/9").Wait();
+  EXPECT_TRUE(absl::IsNotFound(reports.status()));
+  EXPECT_TRUE(client_->StartResumeDevice("null/0").Wait().ok());
+  ASSERT_TRUE(WaitUntil([this] { return InfoOfGpu().state == DeviceInfo::State::kReady; }));
+}
+
+TEST_F(ClientLeaseTest, TheWaitForADrainedDeviceCanBeCancelled) {
+  StartWithGpu();
+  const std::shared_ptr<NullScript> script = gpu_.script();
+  script->CloseGate();
+  OperatorCall call = Round(ViewOf(values_));
+  call.device = DevicePreference::kGpu;
+  const Call<Tensor> running = client_->StartExecute(call);
+  script->WaitForBlocked(1);
+  const Call<void> drain = client_->StartDrainDevice("null/0", "a fan");
+  EXPECT_TRUE(WaitUntil([this] { return InfoOfGpu().state_reason == "a fan"; }));
+  drain.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(drain.Wait()));
+  script->OpenGate();
+  EXPECT_TRUE(running.Wait().ok());
+  EXPECT_EQ(InfoOfGpu().state_reason, "a fan");
+}
+
 TEST_F(ClientLeaseTest, IsTakenFromTheEnvironment) {
   StartWithGpu();
   const auto lease = client_->LeaseDevice();

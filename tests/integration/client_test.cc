@@ -24,6 +24,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // A server on a free port, and a client of it.
@@ -295,6 +296,24 @@ TEST_F(ClientTest, CatalogueInfoAndHealth) {
   EXPECT_EQ(*client_->CheckHealth(), HealthStatus::kServing);
   EXPECT_EQ(*client_->CheckHealth("opserve.v1.OperatorService"), HealthStatus::kServing);
   EXPECT_EQ(client_->CheckHealth("no.such.Service").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(ClientTest, WhatTheServerTellsOfItselfCanBeAskedWithoutWaiting) {
+  const Call<Catalogue> operators = client_->StartListOperators("ELEMENT_WISE_IF", "3_0");
+  const Call<ServerInfo> info = client_->StartGetServerInfo();
+  const Call<HealthStatus> health = client_->StartCheckHealth();
+  const Call<std::vector<SelfTestReport>> self_tests = client_->StartSelfTestDevices();
+  const Call<ResidentTensorList> tensors = client_->StartListTensors();
+  ASSERT_TRUE(operators.Wait().ok()) << operators.Wait().status();
+  EXPECT_THAT(operators.Wait()->operators, SizeIs(1));
+  ASSERT_TRUE(info.Wait().ok()) << info.Wait().status();
+  EXPECT_EQ(info.Wait()->feature_level, "6_4");
+  EXPECT_EQ(*health.Wait(), HealthStatus::kServing);
+  EXPECT_THAT(*self_tests.Wait(), IsEmpty()) << "there is no GPU";
+  ASSERT_TRUE(tensors.Wait().ok()) << tensors.Wait().status();
+  EXPECT_THAT(tensors.Wait()->tensors, IsEmpty());
+  EXPECT_EQ(client_->StartListOperators("NONE").Wait().status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST_F(ClientTest, UnixSockets) {

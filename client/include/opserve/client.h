@@ -133,7 +133,8 @@ class Client {
   // The Start... functions start a call and return its handle, see call_handle.h: it waits for the
   // call, cancels it, or runs a callback at its end. The memory behind tensors must stay valid and
   // unchanged until the call is over; other arguments need not. All else is as with the functions
-  // without Start.
+  // without Start. Whatever asks the server has one, but for CreateRegion, which works on memory of
+  // this machine, and Compare, which is Execute and, on this thread, CompareTensors.
   Call<Tensor> StartExecute(const OperatorCall& call, const CallOptions& options = {});
   Call<TensorSpec> StartExecuteInto(const OperatorCall& call, std::span<std::byte> output,
                                     const CallOptions& options = {});
@@ -157,6 +158,26 @@ class Client {
                                          const CallOptions& options = {});
   Call<uint32_t> StartDeleteTensors(const std::vector<TensorHandle>& tensors,
                                     const CallOptions& options = {});
+  Call<ResidentTensorList> StartListTensors(const CallOptions& options = {});
+  Call<Catalogue> StartListOperators(absl::string_view name = "",
+                                     absl::string_view feature_level = "",
+                                     const CallOptions& options = {});
+  Call<ServerInfo> StartGetServerInfo(const CallOptions& options = {});
+  Call<std::vector<SelfTestReport>> StartSelfTestDevices(absl::string_view name = "",
+                                                         const CallOptions& options = {});
+  Call<absl::Duration> StartRenewLease(absl::string_view id,
+                                       absl::Duration time = absl::ZeroDuration(),
+                                       const CallOptions& options = {});
+  Call<std::vector<DeviceLeaseInfo>> StartListLeases(const CallOptions& options = {});
+  Call<void> StartEndLease(uint64_t number, const CallOptions& options = {});
+  Call<void> StartSetDeviceAside(absl::string_view device, absl::string_view reason,
+                                 const CallOptions& options = {});
+  // Cancelling it ends the wait; the GPU may be set aside all the same.
+  Call<void> StartDrainDevice(absl::string_view device, absl::string_view reason,
+                              const CallOptions& options = {});
+  Call<void> StartResumeDevice(absl::string_view device, const CallOptions& options = {});
+  Call<HealthStatus> StartCheckHealth(absl::string_view service = "",
+                                      const CallOptions& options = {});
 
   // StartExecute, with `done` at its end: it runs exactly once, on a thread of the client or, where
   // the call is over already, on this one; it must not block.

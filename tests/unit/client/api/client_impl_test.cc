@@ -133,9 +133,9 @@ TEST(ClientImplTest, AContradictoryResponseIsDataLoss) {
 TEST(ClientImplTest, OtherMethodsRefuseWhatIsNoMessage) {
   Fixture f({});
   f.transport->answer = "\x0a\x02\xc3\x28";
-  EXPECT_TRUE(absl::IsDataLoss(f.impl->ListOperators("", "", {}).status()));
-  EXPECT_TRUE(absl::IsDataLoss(f.impl->GetServerInfo({}).status()));
-  EXPECT_TRUE(absl::IsDataLoss(f.impl->SelfTestDevices("", {}).status()));
+  EXPECT_TRUE(absl::IsDataLoss(f.impl->Run(f.impl->ListOperators("", "", {})).status()));
+  EXPECT_TRUE(absl::IsDataLoss(f.impl->Run(f.impl->GetServerInfo({})).status()));
+  EXPECT_TRUE(absl::IsDataLoss(f.impl->Run(f.impl->SelfTestDevices("", {})).status()));
 }
 
 TEST(ClientImplTest, ResultsAreAlignedAndTheirMemoryIsUsedAgain) {
@@ -188,14 +188,15 @@ TEST(ClientImplTest, TheCallersMemoryIsWrittenOnlyWhereTheCallSucceeds) {
 
 TEST(ClientImplTest, OtherCallsRetryToo) {
   Fixture f({kGone});
-  EXPECT_EQ(f.impl->GetServerInfo({})->version, "1.2.3");
+  EXPECT_EQ(f.impl->Run(f.impl->GetServerInfo({}))->version, "1.2.3");
   Fixture g({kGone});
-  EXPECT_EQ(g.impl->ListOperators("ROUND", "", {})->operators[0].name, "ROUND");
+  EXPECT_EQ(g.impl->Run(g.impl->ListOperators("ROUND", "", {}))->operators[0].name, "ROUND");
   Fixture h({kGone});
-  EXPECT_EQ(*h.impl->CheckHealth("", {}), HealthStatus::kServing);
+  EXPECT_EQ(*h.impl->Run(h.impl->CheckHealth("", {})), HealthStatus::kServing);
   Fixture i({absl::InvalidArgumentError("no")});
-  EXPECT_EQ(i.impl->SelfTestDevices("gpu", {}).status(), absl::InvalidArgumentError("no"));
-  EXPECT_EQ(i.impl->SelfTestDevices("gpu", {})->front().device, "gpu");
+  EXPECT_EQ(i.impl->Run(i.impl->SelfTestDevices("gpu", {})).status(),
+            absl::InvalidArgumentError("no"));
+  EXPECT_EQ(i.impl->Run(i.impl->SelfTestDevices("gpu", {}))->front().device, "gpu");
 }
 
 TEST(ClientImplTest, AStreamIsOpenedAsItsOptionsSay) {

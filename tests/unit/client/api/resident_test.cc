@@ -283,7 +283,7 @@ TEST_F(ResidentTest, ListsRenewsAndDeletes) {
     response.set_max_bytes(100);
     return response.SerializeAsString();
   };
-  const auto list = ListTensors(client(), {});
+  const auto list = client().Run(ListTensors(client(), {}));
   ASSERT_TRUE(list.ok()) << list.status();
   ASSERT_EQ(list->tensors.size(), 1u);
   EXPECT_EQ(list->tensors[0].handle, TensorHandle{"t"});
