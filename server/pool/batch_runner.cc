@@ -55,10 +55,23 @@ bool BatchRunner::TestBeforeUse(ComputeDevice& device, std::span<Entry> entries)
   return false;
 }
 
+void BatchRunner::BeginTest() {
+  MutexLock lock(mutex_);
+  while (is_testing_) test_ended_.Wait(mutex_);
+  is_testing_ = true;
+}
+
+void BatchRunner::EndTest() {
+  MutexLock lock(mutex_);
+  is_testing_ = false;
+  test_ended_.NotifyOne();
+}
+
 // ABORTED where the device has stopped serving before its turn.
 SelfTestOutcome BatchRunner::TestUntested(ComputeDevice& device,
                                           std::span<const KernelLane> lanes) {
-  MutexLock lock(testing_);
+  BeginTest();
+  const absl::Cleanup end_test = [this] { EndTest(); };
   if (!slot_.Serves(device)) {
     return {.status = absl::AbortedError("The device does not serve any more.")};
   }

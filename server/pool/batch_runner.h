@@ -72,6 +72,10 @@ class BatchRunner {
   // one did not pass: then the jobs are out of our hands.
   bool TestBeforeUse(ComputeDevice& device, std::span<Entry> entries);
   SelfTestOutcome TestUntested(ComputeDevice& device, std::span<const KernelLane> lanes);
+  // What is between them is done by one thread at a time, so that no two test the same kernels. No
+  // lock is held meanwhile: devices have their own.
+  void BeginTest();
+  void EndTest();
   std::vector<Entry> Prepare(Batch& batch);
   // Chooses the results that are compared, before anything runs: those are read back, and their
   // inputs are in the host's memory.
@@ -99,8 +103,9 @@ class BatchRunner {
   const Parts parts_;
   DeviceSlot& slot_;
   BusyTime busy_time_;
-  // Held while kernels are tested, so that no two threads test the same ones.
-  Mutex testing_;
+  Mutex mutex_;
+  CondVar test_ended_;
+  bool is_testing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace opserve

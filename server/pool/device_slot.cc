@@ -250,10 +250,12 @@ absl::StatusOr<std::unique_ptr<ComputeDevice>> DeviceSlot::Create() {
 void DeviceSlot::Install(std::shared_ptr<ComputeDevice> device,
                          std::span<const KernelLane> tested) {
   KernelSupport supported(*device);
+  // Without the lock, because the device has one.
+  const TransferCounters transfers = device->transfers();
   {
     MutexLock lock(mutex_);
     feature_level_ = device->profile().feature_level;
-    transfers_ = device->transfers();
+    transfers_ = transfers;
     device_ = std::move(device);
     supported_ = std::move(supported);
     tested_ = {tested.begin(), tested.end()};

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/mutex.h"
 #include "tests/bench/kernel_call.h"
 
 namespace opserve::bench {
@@ -15,15 +14,16 @@ namespace {
 
 // What the clients of a load share.
 struct Shared {
-  Shared(DevicePool& pool_in, const Load& load_in) : pool(pool_in), load(load_in) {}
+  Shared(DevicePool& pool_in, const Load& load_in)
+      : pool(pool_in), load(load_in), running(load_in.clients) {}
 
   DevicePool& pool;
   const Load& load;
   std::atomic<bool> measuring = false;
   std::atomic<bool> stopping = false;
-  std::mutex mutex;
-  std::condition_variable all_done;
-  int running = 0;
+  Mutex mutex;
+  CondVar all_done;
+  int running ABSL_GUARDED_BY(mutex);
 };
 
 // One client: a job that asks again as soon as it is answered. Its figures are its own, because it
@@ -73,9 +73,9 @@ class Client final : public Job {
   void AskAgain() { shared_.stopping ? Stop() : Ask(); }
 
   void Stop() {
-    const std::lock_guard<std::mutex> lock(shared_.mutex);
+    const MutexLock lock(shared_.mutex);
     --shared_.running;
-    shared_.all_done.notify_all();
+    shared_.all_done.NotifyAll();
   }
 
   Shared& shared_;
@@ -98,7 +98,6 @@ LoadFigures RunLoad(DevicePool& pool, const Load& load) {
   Shared shared{pool, load};
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < load.clients; ++i) clients.push_back(std::make_unique<Client>(shared, i));
-  shared.running = load.clients;
   for (const auto& client : clients) client->Ask();
   std::this_thread::sleep_for(load.warm_up);
   const Clock::TimePoint start = SteadyClock().Now();
@@ -108,8 +107,8 @@ LoadFigures RunLoad(DevicePool& pool, const Load& load) {
   const double seconds = Microseconds(SteadyClock().Now() - start) * 1e-6;
   shared.stopping = true;
   {
-    std::unique_lock<std::mutex> lock(shared.mutex);
-    shared.all_done.wait(lock, [&] { return shared.running == 0; });
+    const MutexLock lock(shared.mutex);
+    while (shared.running > 0) shared.all_done.Wait(shared.mutex);
   }
 
   LoadFigures figures;

@@ -3,7 +3,6 @@
 #include <grpcpp/server_builder.h>
 
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -13,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "opserve/client.h"
 #include "opserve/v1/operator_service.grpc.pb.h"
+#include "proto/base/mutex.h"
 
 namespace opserve {
 namespace {
@@ -61,22 +61,22 @@ class ScriptedServer final : public v1::OperatorService::Service {
 
   // The names that clients sent with their last call; what the last call was for.
   std::vector<std::string> last_names() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return last_names_;
   }
   v1::ExecuteRequest last_request() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return last_request_;
   }
   std::string last_self_test() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return last_self_test_;
   }
 
  private:
   grpc::Status Execute(grpc::ServerContext* context, const v1::ExecuteRequest* request,
                        v1::ExecuteResponse* response) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     KeepNames(*context);
     last_request_ = *request;
     *response->mutable_output() = request->inputs(0);
@@ -90,7 +90,7 @@ class ScriptedServer final : public v1::OperatorService::Service {
   }
   grpc::Status GetServerInfo(grpc::ServerContext* context, const v1::GetServerInfoRequest*,
                              v1::GetServerInfoResponse* response) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     KeepNames(*context);
     *response = info_;
     return grpc::Status::OK;
@@ -98,7 +98,7 @@ class ScriptedServer final : public v1::OperatorService::Service {
   grpc::Status SelfTestDevices(grpc::ServerContext* context,
                                const v1::SelfTestDevicesRequest* request,
                                v1::SelfTestDevicesResponse* response) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     KeepNames(*context);
     last_self_test_ = request->device();
     if (request->device() == "busy") return {grpc::StatusCode::RESOURCE_EXHAUSTED, "busy"};
@@ -110,7 +110,7 @@ class ScriptedServer final : public v1::OperatorService::Service {
     return grpc::Status::OK;
   }
 
-  void KeepNames(const grpc::ServerContext& context) {
+  void KeepNames(const grpc::ServerContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     last_names_.clear();
     const auto [first, last] = context.client_metadata().equal_range("opserve-client");
     for (auto it = first; it != last; ++it) {
@@ -121,10 +121,10 @@ class ScriptedServer final : public v1::OperatorService::Service {
   std::string address_;
   v1::GetServerInfoResponse info_;
   v1::SelfTestDevicesResponse self_tests_;
-  mutable std::mutex mutex_;
-  std::vector<std::string> last_names_;  // guarded by mutex_, like those below
-  v1::ExecuteRequest last_request_;
-  std::string last_self_test_;
+  mutable Mutex mutex_;
+  std::vector<std::string> last_names_ ABSL_GUARDED_BY(mutex_);
+  v1::ExecuteRequest last_request_ ABSL_GUARDED_BY(mutex_);
+  std::string last_self_test_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<grpc::Server> server_;  // stops first
 };
 

@@ -6,11 +6,11 @@
 #include <cstring>
 #include <fstream>
 #include <future>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "proto/base/mutex.h"
 #include "tests/integration/device_lease_fixture.h"
 #include "tests/integration/http_page.h"
 
@@ -28,7 +28,7 @@ class RunNotes {
  public:
   void Watch(NullScript& script) {
     script.OnRun([this](std::span<const DeviceCall> calls) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (const DeviceCall& call : calls) {
         float value = 0;
         std::memcpy(&value, call.inputs[0].data(), sizeof value);
@@ -37,13 +37,13 @@ class RunNotes {
     });
   }
   std::vector<float> values() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return values_;
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<float> values_;
+  Mutex mutex_;
+  std::vector<float> values_ ABSL_GUARDED_BY(mutex_);
 };
 
 TEST_F(DeviceLeaseTest, OnlyRequestsWithTheLeaseRunOnTheDevice) {

@@ -6,13 +6,13 @@
 #include <atomic>
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/base/mutex.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/test_server.h"
 
@@ -102,7 +102,7 @@ TEST(DrainTest, LosesNothingUnderLoad) {
   const std::string address = server.server().addresses().front();
   std::atomic<int> answered{0};
   std::atomic<bool> refused{false};
-  std::mutex mutex;
+  Mutex mutex;
   std::map<std::string, int> unexpected;
   std::vector<std::thread> clients;
   for (int i = 0; i < kClients; ++i) {
@@ -118,7 +118,7 @@ TEST(DrainTest, LosesNothingUnderLoad) {
           continue;
         }
         if (status.error_code() != grpc::StatusCode::UNAVAILABLE) {
-          const std::lock_guard<std::mutex> lock(mutex);
+          const MutexLock lock(mutex);
           ++unexpected[std::to_string(status.error_code()) + ": " + status.error_message()];
         }
         refused = true;
@@ -145,7 +145,7 @@ TEST(DrainTest, CallsInALoopSeeNothingButUnavailable) {
   const std::vector<std::string> addresses = server.server().addresses();
   std::atomic<int> answered{0};
   std::atomic<bool> is_over{false};
-  std::mutex mutex;
+  Mutex mutex;
   std::map<std::string, int> unexpected;
   std::vector<std::thread> clients;
   for (int i = 0; i < kClients; ++i) {
@@ -162,7 +162,7 @@ TEST(DrainTest, CallsInALoopSeeNothingButUnavailable) {
         if (status.ok()) {
           ++answered;
         } else if (status.error_code() != grpc::StatusCode::UNAVAILABLE) {
-          const std::lock_guard<std::mutex> lock(mutex);
+          const MutexLock lock(mutex);
           ++unexpected[std::to_string(status.error_code()) + ": " + status.error_message()];
         }
       }

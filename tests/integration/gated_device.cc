@@ -2,14 +2,16 @@
 
 #include <chrono>
 
+#include "proto/base/mutex.h"
+
 namespace opserve::testing {
 
 absl::Status GatedDevice::Run(std::span<const DeviceCall> calls) {
   {
-    std::unique_lock<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ++held_;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return !passing_ || *passing_ > 0; });
+    changed_.NotifyAll();
+    while (passing_ && *passing_ == 0) changed_.Wait(mutex_);
     if (passing_) --*passing_;
     --held_;
     ++runs_;
@@ -18,23 +20,27 @@ absl::Status GatedDevice::Run(std::span<const DeviceCall> calls) {
 }
 
 void GatedDevice::Close(int passing) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   passing_ = passing;
 }
 
 void GatedDevice::Open() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   passing_ = std::nullopt;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 bool GatedDevice::WaitForHeld(int count) const {
-  std::unique_lock<std::mutex> lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::minutes(1), [&] { return held_ >= count; });
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  const MutexLock lock(mutex_);
+  while (held_ < count) {
+    if (!changed_.WaitUntil(mutex_, limit)) return held_ >= count;
+  }
+  return true;
 }
 
 int GatedDevice::runs() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return runs_;
 }
 

@@ -5,13 +5,12 @@
 #ifndef OPSERVE_TESTS_INTEGRATION_GATED_DEVICE_H_
 #define OPSERVE_TESTS_INTEGRATION_GATED_DEVICE_H_
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "proto/base/mutex.h"
 #include "server/device/cpu/cpu_device.h"
 
 namespace opserve::testing {
@@ -41,12 +40,12 @@ class GatedDevice final : public ComputeDevice {
  private:
   CpuDevice cpu_{1};
   DeviceProfile profile_ = cpu_.profile();
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
   // How many more calls pass while the gate is closed; nullopt: it is open.
-  std::optional<int> passing_;
-  mutable int held_ = 0;
-  mutable int runs_ = 0;
+  std::optional<int> passing_ ABSL_GUARDED_BY(mutex_);
+  int held_ ABSL_GUARDED_BY(mutex_) = 0;
+  int runs_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // The device as a server takes it; the test keeps it, for longer than the server.

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "proto/base/mutex.h"
 #include "server/base/small_file.h"
 #include "tests/integration/raw_calls.h"
 #include "tests/integration/server_process.h"
@@ -70,8 +70,14 @@ class Load {
   void WaitAnswered(size_t count) {
     while (answered_count_ < count && !ended_) std::this_thread::yield();
   }
-  const std::set<std::string>& answered() const { return answered_; }
-  const std::set<grpc::StatusCode>& errors() const { return errors_; }
+  std::set<std::string> answered() {
+    const MutexLock lock(mutex_);
+    return answered_;
+  }
+  std::set<grpc::StatusCode> errors() {
+    const MutexLock lock(mutex_);
+    return errors_;
+  }
 
  private:
   void Run(const std::string& address, int client) {
@@ -82,7 +88,7 @@ class Load {
       grpc::ClientContext context;
       v1::ExecuteResponse response;
       const grpc::Status status = stub->Execute(&context, request, &response);
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       if (status.ok()) {
         answered_.insert(response.request_id());
         ++answered_count_;
@@ -94,9 +100,9 @@ class Load {
     }
   }
 
-  std::mutex mutex_;
-  std::set<std::string> answered_;
-  std::set<grpc::StatusCode> errors_;
+  Mutex mutex_;
+  std::set<std::string> answered_ ABSL_GUARDED_BY(mutex_);
+  std::set<grpc::StatusCode> errors_ ABSL_GUARDED_BY(mutex_);
   std::atomic<size_t> answered_count_{0};
   std::atomic<bool> ended_{false};
   std::vector<std::thread> threads_;

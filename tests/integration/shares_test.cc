@@ -6,13 +6,13 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/base/mutex.h"
 #include "server/base/small_file.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/test_server.h"
@@ -32,21 +32,21 @@ class OrderedDevice final : public ComputeDevice {
   bool Supports(OpId op, DataType type) const override { return gated_.Supports(op, type); }
   absl::Status Run(std::span<const DeviceCall> calls) override {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       for (const DeviceCall& call : calls) order_.push_back(call.invocation->output_bytes);
     }
     return gated_.Run(calls);
   }
 
   std::vector<uint64_t> order() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return order_;
   }
 
  private:
   GatedDevice& gated_;
-  mutable std::mutex mutex_;
-  std::vector<uint64_t> order_;
+  mutable Mutex mutex_;
+  std::vector<uint64_t> order_ ABSL_GUARDED_BY(mutex_);
 };
 
 class SharesTest : public ::testing::Test {

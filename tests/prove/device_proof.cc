@@ -4,12 +4,12 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/cpu_executor.h"
+#include "proto/base/mutex.h"
 #include "tests/conformance/buffers.h"
 #include "tests/conformance/open_elements.h"
 #include "tests/gpu/test_device.h"
@@ -61,6 +61,7 @@ class DeviceProver {
       threads.emplace_back([this] { Work(); });
     }
     for (std::thread& thread : threads) thread.join();
+    const MutexLock lock(mutex_);
     return std::move(proof_);
   }
 
@@ -146,7 +147,7 @@ class DeviceProver {
       open += std::memcmp(elements.input + at, closed[0].data() + at, input_size_) == 0 ? 0 : 1;
     }
     std::memcpy(elements.input, closed[0].data(), closed[0].size());
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     proof_.open += open;
   }
 
@@ -166,7 +167,7 @@ class DeviceProver {
         Keep({ReadBits(elements.input + i * input_size_, input_size_), have, want}, found);
       }
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     proof_.inputs += found.inputs;
     proof_.wrong += found.wrong;
     for (const WrongElement& element : found.first_wrong) Keep(element, proof_);
@@ -179,7 +180,7 @@ class DeviceProver {
   // Ends the proof; the first reason stays.
   void Fail(const absl::Status& status) {
     has_failed_ = true;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     proof_.status.Update(status);
   }
 
@@ -193,8 +194,8 @@ class DeviceProver {
   const uint64_t count_;
   std::atomic<uint64_t> next_ = 0;
   std::atomic<bool> has_failed_ = false;
-  std::mutex mutex_;
-  DeviceProof proof_;
+  Mutex mutex_;
+  DeviceProof proof_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

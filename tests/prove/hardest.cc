@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <iterator>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
@@ -27,6 +26,7 @@
 #include "absl/strings/str_join.h"
 #include "client/inputs/hard_inputs.h"
 #include "kernels/reference_ops.h"
+#include "proto/base/mutex.h"
 #include "server/pool/verify/float_format.h"
 #include "tests/conformance/exact_values.h"
 #include "tests/prove/approximation.h"
@@ -141,7 +141,8 @@ class Search {
     Merge(more);
   }
 
-  std::vector<uint32_t> Hardest() const {
+  std::vector<uint32_t> Hardest() {
+    const MutexLock lock(merging_);
     std::vector<Candidate> all;
     for (const auto& candidates : nearest_.of_exponent()) {
       const std::vector<Candidate> exact = NearestExactly(candidates);
@@ -192,7 +193,7 @@ class Search {
   }
 
   void Merge(const Nearest& nearest) {
-    const std::lock_guard lock(merging_);
+    const MutexLock lock(merging_);
     for (const auto& candidates : nearest.of_exponent()) {
       for (const Candidate& candidate : candidates) nearest_.Add(candidate);
     }
@@ -260,8 +261,8 @@ class Search {
   const uint64_t count_;
   const uint64_t stride_;
   std::atomic<uint64_t> next_ = 0;
-  std::mutex merging_;
-  Nearest nearest_;
+  Mutex merging_;
+  Nearest nearest_ ABSL_GUARDED_BY(merging_);
 };
 
 constexpr char kHeader[] =

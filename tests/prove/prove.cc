@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -30,6 +29,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/slow/decisions.h"
 #include "kernels/reference.h"
+#include "proto/base/mutex.h"
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/exact_values.h"
 #include "tests/conformance/gpu_text.h"
@@ -131,7 +131,7 @@ class Proof {
       const auto exact = static_cast<float>(ExactResult(op_, {{x[i], 0}, {}}));
       if (IsSame(exact, actual[i])) continue;
       if (wrong_.fetch_add(1) < 10) {
-        const std::lock_guard lock(printing_);
+        const MutexLock lock(printing_);
         std::printf("  %a gives %a, not %a\n", x[i], actual[i], exact);
       }
     }
@@ -146,7 +146,7 @@ class Proof {
   std::atomic<uint64_t> inputs_ = 0;
   std::atomic<uint64_t> asked_ = 0;
   std::atomic<uint64_t> wrong_ = 0;
-  std::mutex printing_;
+  Mutex printing_;
 };
 
 // Returns whether nothing was wrong.

@@ -3,9 +3,9 @@
 #include <array>
 #include <atomic>
 #include <deque>
-#include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/mutex.h"
 #include "tests/bench/d3d12/bench_cases.h"
 #include "tests/bench/d3d12/sections.h"
 
@@ -31,11 +31,11 @@ class ConcurrentBatches {
   void Run(int thread) {
     const absl::Status status = device_.Run(batches_[static_cast<size_t>(thread)].calls);
     if (status.ok()) return;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     status_.Update(status);
   }
   absl::Status status() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return status_;
   }
   // Bytes that one batch reads and writes.
@@ -52,8 +52,8 @@ class ConcurrentBatches {
 
   d3d12::D3D12Device& device_;
   std::array<Batch, kMostInFlight> batches_;
-  std::mutex mutex_;
-  absl::Status status_;
+  Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -1,9 +1,8 @@
 // Section "submissions": what a submission costs that does nothing.
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
+#include "proto/base/mutex.h"
 #include "tests/bench/d3d12/bench_cases.h"
 #include "tests/bench/d3d12/sections.h"
 #include "tests/bench/statistics.h"
@@ -25,31 +24,31 @@ class HandOver {
   // There and back.
   void Run() {
     Set(Turn::kOther);
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return turn_ == Turn::kOwn; });
+    const MutexLock lock(mutex_);
+    while (turn_ != Turn::kOwn) changed_.Wait(mutex_);
   }
 
  private:
   enum class Turn { kOwn, kOther, kEnd };
 
   void Set(Turn turn) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     turn_ = turn;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   void Answer() {
-    std::unique_lock<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [this] { return turn_ != Turn::kOwn; });
+      while (turn_ == Turn::kOwn) changed_.Wait(mutex_);
       if (turn_ == Turn::kEnd) return;
       turn_ = Turn::kOwn;
-      changed_.notify_all();
+      changed_.NotifyAll();
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Turn turn_ = Turn::kOwn;
+  Mutex mutex_;
+  CondVar changed_;
+  Turn turn_ ABSL_GUARDED_BY(mutex_) = Turn::kOwn;
   std::thread other_;
 };
 

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "client/cli/latency_histogram.h"
 #include "nlohmann/json.hpp"
 #include "opserve/client.h"
+#include "proto/base/mutex.h"
 
 namespace opserve::shared_bench {
 namespace {
@@ -49,7 +49,7 @@ class Tally {
   void Count(SteadyClock::time_point began, const absl::Status& status, bool is_right) {
     const auto now = SteadyClock::now();
     if (began < begin_ || now > end_) return;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (status.ok()) {
       ++(is_right ? right_ : wrong_);
       latency_.Record(static_cast<uint64_t>((now - began).count()));
@@ -62,7 +62,7 @@ class Tally {
   }
 
   nlohmann::json ToJson() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return {{"right", right_},
             {"wrong", wrong_},
             {"refused", refused_},
@@ -83,14 +83,14 @@ class Tally {
 
   const SteadyClock::time_point begin_;
   const SteadyClock::time_point end_;
-  mutable std::mutex mutex_;
-  uint64_t right_ = 0;
-  uint64_t wrong_ = 0;
-  uint64_t refused_ = 0;
-  uint64_t refused_without_delay_ = 0;
-  uint64_t failed_ = 0;
-  std::string first_failure_;
-  cli::LatencyHistogram latency_;
+  mutable Mutex mutex_;
+  uint64_t right_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t wrong_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t refused_without_delay_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string first_failure_ ABSL_GUARDED_BY(mutex_);
+  cli::LatencyHistogram latency_ ABSL_GUARDED_BY(mutex_);
 };
 
 // A tensor to round towards zero, and what has to come back.

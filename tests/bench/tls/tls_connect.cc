@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "nlohmann/json.hpp"
 #include "proto/base/first_connection.h"
+#include "proto/base/mutex.h"
 #include "tests/bench/wire/calls.h"
 #include "tests/bench/wire/credentials.h"
 #include "tests/bench/wire/meter.h"
@@ -75,6 +75,7 @@ class ConnectLoad {
     std::vector<std::thread> threads;
     for (int i = 0; i < options_.threads; ++i) threads.emplace_back([this] { Work(); });
     for (std::thread& thread : threads) thread.join();
+    const MutexLock lock(mutex_);
     if (!status_.ok()) return status_;
     return meter_.result();
   }
@@ -85,7 +86,7 @@ class ConnectLoad {
       const SteadyClock::time_point began = SteadyClock::now();
       const absl::Status status = ConnectAndCall(options_, credentials_, *call_);
       const SteadyClock::time_point ended = SteadyClock::now();
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       status_.Update(status);
       if (!status.ok() || !meter_.Done(began, ended)) is_over_ = true;
     }
@@ -96,9 +97,9 @@ class ConnectLoad {
   const Payload payload_{64};
   const std::unique_ptr<RawUnaryCall> call_ = MakeExecute(payload_);
   std::atomic<bool> is_over_{false};
-  std::mutex mutex_;
-  Meter meter_;
-  absl::Status status_;
+  Mutex mutex_;
+  Meter meter_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
 int RunTlsConnect(int argc, char** argv) {

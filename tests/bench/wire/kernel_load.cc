@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "kernels/cpu/cpu_executor.h"
+#include "proto/base/mutex.h"
 #include "tests/bench/kernel_call.h"
 
 namespace opserve::wire_bench {
@@ -54,7 +54,7 @@ class KernelLoad {
       const SteadyClock::time_point began = SteadyClock::now();
       executor_.Run(*call_, inputs, outputs_[slot].data());
       const SteadyClock::time_point ended = SteadyClock::now();
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!meter.Done(began, ended)) return;
     }
   }
@@ -64,7 +64,7 @@ class KernelLoad {
   const CpuExecutor executor_;
   bench::Buffer input_;
   std::vector<bench::Buffer> outputs_;
-  std::mutex mutex_;  // of the meter
+  Mutex mutex_;  // of the meter
 };
 
 double CallsPerSecond(const Measurement& measurement) {

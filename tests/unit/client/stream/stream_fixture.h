@@ -9,7 +9,6 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +18,7 @@
 #include "client/stream/stream_core.h"
 #include "gtest/gtest.h"
 #include "opserve/v1/operator_service.pb.h"
+#include "proto/base/mutex.h"
 #include "tests/unit/client/wire/messages.h"
 
 namespace opserve::testing {
@@ -27,36 +27,42 @@ namespace opserve::testing {
 class ManualClock final : public client_internal::ClientClock {
  public:
   absl::Time Now() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return now_;
   }
   void SleepFor(absl::Duration) override { ADD_FAILURE() << "a stream sleeps"; }
   void RunAfter(absl::Duration delay, std::function<void()> action) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     pending_.emplace(now_ + delay, std::move(action));
   }
 
   void Advance(absl::Duration duration) {
-    std::unique_lock lock(mutex_);
-    now_ += duration;
-    while (!pending_.empty() && pending_.begin()->first <= now_) {
-      const std::function<void()> action = std::move(pending_.begin()->second);
-      pending_.erase(pending_.begin());
-      lock.unlock();
-      action();
-      lock.lock();
+    {
+      const MutexLock lock(mutex_);
+      now_ += duration;
     }
+    while (const std::function<void()> action = TakeDue()) action();
   }
 
   size_t pending() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return pending_.size();
   }
 
  private:
-  mutable std::mutex mutex_;  // guards all that follows
-  absl::Time now_ = absl::UnixEpoch();
-  std::multimap<absl::Time, std::function<void()>> pending_;
+  // What is due first; nothing where nothing is due.
+  std::function<void()> TakeDue() {
+    const MutexLock lock(mutex_);
+    const auto first = pending_.begin();
+    if (first == pending_.end() || first->first > now_) return nullptr;
+    std::function<void()> action = std::move(first->second);
+    pending_.erase(first);
+    return action;
+  }
+
+  mutable Mutex mutex_;
+  absl::Time now_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch();
+  std::multimap<absl::Time, std::function<void()>> pending_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The server's side of a stream. Its user may Finish it on another thread.
@@ -64,7 +70,7 @@ class ScriptedStream final : public client_internal::RawStream {
  public:
   void Start(std::shared_ptr<Observer> observer) override { observer_ = std::move(observer); }
   void Write(grpc::ByteBuffer message) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     EXPECT_FALSE(is_writing_) << "the message before is still being written";
     EXPECT_FALSE(messages_ended_);
     is_writing_ = true;
@@ -85,7 +91,7 @@ class ScriptedStream final : public client_internal::RawStream {
   }
   // The same without its end: what it has borrowed stays so.
   std::optional<v1::ExecuteStreamRequest> Peek() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!is_writing_) return std::nullopt;
     v1::ExecuteStreamRequest message;
     EXPECT_TRUE(message.ParseFromString(BytesOf(sending_)));
@@ -94,7 +100,7 @@ class ScriptedStream final : public client_internal::RawStream {
   // Ends the write. `keeps` its memory until Release.
   void Proceed(bool keeps = false) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (keeps) kept_.push_back(sending_);
       sending_.Clear();
       is_writing_ = false;
@@ -102,8 +108,12 @@ class ScriptedStream final : public client_internal::RawStream {
     observer_->OnWritten();
   }
   void Release() {
-    kept_.clear();
-    sending_.Clear();
+    // Without the lock: who lent the memory may write the next message.
+    std::vector<grpc::ByteBuffer> kept;
+    grpc::ByteBuffer sending;
+    const MutexLock lock(mutex_);
+    kept.swap(kept_);
+    sending.Swap(&sending_);
   }
 
   void Send(const std::string& bytes) {
@@ -126,14 +136,14 @@ class ScriptedStream final : public client_internal::RawStream {
 
  private:
   std::shared_ptr<Observer> observer_;
-  std::vector<grpc::ByteBuffer> kept_;
   std::promise<void> half_closed_;
   int reclaimed_ = 0;
   std::atomic<bool> is_cancelled_ = false;
   std::atomic<bool> messages_ended_ = false;
-  std::mutex mutex_;  // guards all that follows
-  grpc::ByteBuffer sending_;
-  bool is_writing_ = false;
+  Mutex mutex_;
+  std::vector<grpc::ByteBuffer> kept_ ABSL_GUARDED_BY(mutex_);
+  grpc::ByteBuffer sending_ ABSL_GUARDED_BY(mutex_);
+  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // What a callback was told.
