@@ -76,7 +76,8 @@ absl::Status MakeRetryableError(ErrorReason reason, absl::string_view message,
 
 absl::Status OutOfMemoryError() {
   return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
-                            "There is not enough memory for the request.", kRetryWithoutMemory);
+                            "Memory or a thread for the request could not be had.",
+                            kRetryWithoutMemory);
 }
 
 absl::Status RequestTooLargeError(absl::string_view method, uint64_t bytes, uint64_t limit) {
@@ -96,9 +97,7 @@ absl::Status ErrorOfException() {
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::resource_unavailable_try_again ||
         error.code() == std::errc::not_enough_memory) {
-      return MakeRetryableError(ErrorReason::OUT_OF_MEMORY,
-                                "The system refuses what the request needs, such as a thread.",
-                                kRetryWithoutMemory);
+      return OutOfMemoryError();
     }
     return InternalError(error.what());
   } catch (const std::exception& error) {

@@ -72,9 +72,7 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
 
 template <class Work>
 absl::Status RequestJob<Work>::FindLease(absl::string_view id, JobTraits& traits) const {
-  if (parts_.leases == nullptr) {
-    return MakeError(ErrorReason::DEVICE_LEASES_OFF, "This server leases no devices.");
-  }
+  if (parts_.leases == nullptr) return LeasesOffError();
   const absl::StatusOr<uint64_t> lease = parts_.leases->Find(id, reply_.caller().identity());
   if (!lease.ok()) return lease.status();
   traits.lease = *lease;

@@ -39,6 +39,10 @@ int64_t Milliseconds(Clock::Duration time) {
 
 }  // namespace
 
+absl::Status LeasesOffError() {
+  return MakeError(ErrorReason::DEVICE_LEASES_OFF, "This server leases no devices.");
+}
+
 DeviceLeases::DeviceLeases(const DeviceLeaseLimits& limits, const Clock& clock, Logger& logger)
     : limits_(limits),
       clock_(clock),
@@ -197,7 +201,7 @@ absl::Status DeviceLeases::Refuse(LeaseTable::Refusal refusal) const {
 absl::StatusOr<uint64_t> DeviceLeases::Ask(LeaseRequest request,
                                            std::shared_ptr<LeaseListener> listener) {
   if (!limits_.is_on) {
-    return MakeError(ErrorReason::DEVICE_LEASES_OFF, "This server leases no devices.");
+    return LeasesOffError();
   }
   LeaseTable::Refusal refusal{};
   std::optional<uint64_t> number;

@@ -52,6 +52,9 @@ struct DeviceLeaseView {
   Clock::Duration left{};
 };
 
+// DEVICE_LEASES_OFF.
+absl::Status LeasesOffError();
+
 // Thread-safe, but for Start and Stop. Listeners are called with no lock held.
 class DeviceLeases {
  public:
