@@ -71,7 +71,7 @@ float Gelu(float x) {
 // the second term of their series decides.
 constexpr Wide kNearZero = 0x1p-17;
 
-// Of (x, y), where y is the input called A.
+// The angle of (x, y), where y is the input called A.
 template <class TElement>
 float ArctanYx(float y, float x) {
   const Wide quotient = Wide{y} / Wide{x};

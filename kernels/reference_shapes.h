@@ -87,7 +87,7 @@ void WithType(DataType type, const Function& run) {
 class Attributes {
  public:
   explicit Attributes(const AttributeValues& bits) : bits_(bits) {}
-  // Of a FLOAT.
+  // An attribute that is a FLOAT.
   float operator[](size_t i) const { return std::bit_cast<float>(static_cast<uint32_t>(bits_[i])); }
   Scalar scalar(size_t i) const { return {bits_[i]}; }
 

@@ -18,7 +18,7 @@
 
 namespace opserve::reference {
 
-// Of a row with a finite maximum and no NaN.
+// The sum of a row with a finite maximum and no NaN.
 struct SoftmaxRowSum {
   Wide maximum = 0;
   Wide maxima = 0;  // how many elements are the maximum

@@ -16,7 +16,7 @@ namespace opserve {
 // Names bytes that never change: no other bytes ever have the same id. So a device may keep a copy
 // of them, and need not look at them again.
 using ContentId = uint64_t;
-// Of bytes without a name, which may be others the next time.
+// The id of bytes without a name, which may be others the next time.
 inline constexpr ContentId kNoContent = 0;
 
 class TensorBytes;

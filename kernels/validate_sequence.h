@@ -45,7 +45,7 @@ struct SequenceRequest {
 };
 
 struct SequenceLimits {
-  // Of each tensor, results that are no outputs included.
+  // They hold for each tensor, results that are no outputs included.
   ValidationLimits tensors = {};
   // Most steps.
   size_t max_steps = 64;

@@ -40,7 +40,7 @@ struct ComparedResult {
 // All results of one call.
 struct ComparisonReport {
   std::string operator_name;
-  // Of the right result.
+  // Type and layout of the right result.
   TensorSpec spec = {};
   ExecutionInfo info = {};
   absl::Duration round_trip = absl::ZeroDuration();

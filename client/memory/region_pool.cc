@@ -75,7 +75,7 @@ class PooledRegion::Shelf {
   const uint64_t max_bytes_;
   Mutex mutex_;
   std::list<SharedRegion> idle_ ABSL_GUARDED_BY(mutex_);  // the one used last in front
-  // Of idle regions, those on loan, and those that are being made.
+  // The bytes and the number of regions that are idle, on loan, or being made.
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -33,7 +33,7 @@ absl::string_view HostAndPort(absl::string_view target) {
   return target;
 }
 
-// Of another scheme of gRPC, which knows what follows it.
+// Whether the target has another scheme, of which gRPC knows what follows it.
 bool IsOfOtherScheme(absl::string_view target) {
   return !IsSocketFile(target) && absl::StrContains(target, "://") &&
          !absl::StartsWith(target, "dns://");

@@ -30,7 +30,7 @@ class OutgoingPieces {
                  uint64_t offered_from = UINT64_MAX);
 
   uint64_t id() const { return id_; }
-  // Of all payloads.
+  // The size of all payloads.
   uint64_t bytes() const { return bytes_; }
   // Whether it is one message.
   bool is_whole() const { return is_whole_; }

@@ -51,7 +51,7 @@ class BoundKernel {
   std::array<Stages, kMaxInputs> inputs_ = {};
   size_t input_count_ = 0;
   size_t output_size_ = 0;
-  // Of a ScaleBias.
+  // The numbers of a ScaleBias.
   AttributeValues scale_and_bias_ = {};
   // Where it has a FusedActivation: what computes that of the kernel's results.
   FlatKernel activation_ = nullptr;

@@ -60,7 +60,7 @@ uint64_t TotalBytes(const Invocation& call, const std::array<size_t, kMaxTensors
 
 // What a group of several steps reads and writes.
 struct GroupBytes {
-  // Of all steps.
+  // The bytes that all steps move.
   uint64_t moved = 0;
   // Of these, what is not in blocks. A tensor counts once for each step that uses it.
   uint64_t in_memory = 0;

@@ -42,7 +42,7 @@ class PieceWalk {
     size_t element_size = 0;
     // Never empty where the input is present.
     std::vector<Piece> pieces;
-    // Of each piece, the number of bytes before it.
+    // How many bytes come before each piece.
     std::vector<uint64_t> starts;
   };
   class Cursor;

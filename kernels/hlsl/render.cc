@@ -66,7 +66,7 @@ std::string LaneMacros(const Kernel& kernel) {
   if (lane == DataType::kFloat32) absl::StrAppend(&text, "#define MANTISSA_BITS 23\n");
   if (lane == DataType::kFloat16) absl::StrAppend(&text, "#define MANTISSA_BITS 10\n");
   if (HasScalars(kernel.op)) {
-    // Of FLOAT16 as the FLOAT32 that it is.
+    // A FLOAT16 is given as the FLOAT32 that it is.
     absl::StrAppend(&text, "#define SCALAR(i) ",
                     lane == DataType::kFloat16 ? "Narrowed(p[i])"
                     : SizeOf(lane) == 8        ? "uint2(p[i], p_high[i])"

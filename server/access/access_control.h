@@ -120,7 +120,7 @@ class AccessControl {
   Published<TokenLookup> tokens_;
   // Goes up after each change of these two.
   std::atomic<uint64_t> version_ = 0;
-  // Of the thread that reads files.
+  // Used by the thread that reads files alone.
   WatchedFiles policy_files_;
   WatchedFiles tokens_files_;
 };

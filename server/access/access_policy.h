@@ -38,7 +38,7 @@ class CallerPattern {
   CallerPattern() = default;
 
   Kind kind_ = Kind::kToken;
-  // Of the name.
+  // What the name must match.
   std::string glob_;
   // nullopt: every user.
   std::optional<UserId> uid_;

@@ -25,7 +25,7 @@ std::string MakeToken();
 // What is known of a token.
 struct TokenEntry {
   std::string name;
-  // Of the whole token.
+  // The hash of the whole token.
   Sha256Digest hash = {};
   // From then on it is of no use.
   absl::Time expires = absl::InfiniteFuture();

@@ -25,7 +25,7 @@ struct DurationHistogram {
       25'000'000,    50'000'000,    100'000'000,   250'000'000,   500'000'000,
       1'000'000'000, 2'500'000'000, 5'000'000'000, 10'000'000'000};
 
-  // Of each bucket alone.
+  // How many durations are in each bucket alone.
   std::array<std::atomic<uint64_t>, kBounds.size() + 1> counts = {};
   std::atomic<uint64_t> sum_ns = 0;
 

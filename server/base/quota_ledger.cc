@@ -21,7 +21,7 @@ struct QuotaCharge::Account {
   size_t charges = 0;
   // Its group, by the name in the books, which lives as long as the account; nullptr: none.
   std::pair<const std::string, GroupAccount>* group = nullptr;
-  // Of the group, as it was last told; nullopt: none.
+  // The limit of the group, as it was last told; nullopt: none.
   std::optional<uint64_t> group_limit;
   // Under which the account is found; lives as long as it.
   const std::string* holder = nullptr;

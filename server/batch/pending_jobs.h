@@ -183,7 +183,7 @@ class PendingJobs {
 
   const BatchLimits& limits_;
   uint64_t next_number_ = 0;
-  // Of `entries_`.
+  // How many `entries_` there are, and the bytes of them all.
   std::atomic<size_t> size_ = 0;
   std::atomic<uint64_t> bytes_ = 0;
   absl::node_hash_map<const Job*, Entry> entries_;

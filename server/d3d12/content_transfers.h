@@ -19,7 +19,7 @@
 
 namespace opserve::d3d12 {
 
-// Of the buffer of inputs.
+// A range of bytes in the buffer of inputs.
 struct ByteRange {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -35,7 +35,7 @@ class ContentTransfers {
 
   // Bytes of a buffer of the submission, and the copy of them.
   struct CopiedRange {
-    // Of the buffers of results.
+    // Which of the buffers of results it is in.
     uint32_t buffer = 0;
     uint64_t offset = 0;
     uint64_t bytes = 0;

@@ -61,7 +61,7 @@ inline constexpr std::chrono::nanoseconds kSoftwareTimePerByte{1000};
 
 // What is submitted to a device and not waited for.
 struct PendingWork {
-  // Of all buffers that it works on.
+  // The size of all buffers that it works on.
   uint64_t bytes = 0;
   // What its kernels are expected to take.
   std::chrono::nanoseconds expected{0};

@@ -41,7 +41,7 @@ struct SubmissionMemory {
   std::vector<BufferPool<Buffer>::Lease> outputs = {};
   // The word that kernels mark, of submissions with one that may leave elements open.
   BufferPool<Buffer>::Lease open = {};
-  // Of a submission that does nothing but read it back.
+  // The copy that a submission reads back which does nothing else.
   ContentCache<Buffer>::Share read = nullptr;
 };
 

@@ -49,7 +49,7 @@ class SubmissionStamp {
       : number_(number),
         upload_offset_(RoundUp(upload_bytes)),
         readback_offset_(RoundUp(readback_bytes)) {}
-  // Of no submission.
+  // A stamp that belongs to no submission.
   SubmissionStamp() = default;
 
   // Where the stamp is copied from and to, relative to the beginnings of the two memories.

@@ -108,7 +108,7 @@ class Submissions {
   bool WaitForAll();
 
   const KernelCosts& costs() const { return costs_; }
-  // Of the device's memory: what is taken, and what may be.
+  // How much of the device's memory is taken, and how much may be.
   uint64_t taken_bytes() const { return buffers_.total_bytes(); }
   uint64_t budget() const { return buffers_.budget(); }
   // What the copies of contents take, and how many went to make room.

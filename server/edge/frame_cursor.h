@@ -61,7 +61,7 @@ class FrameCursor {
 
   std::array<uint8_t, 9> header_ = {};
   size_t header_bytes_ = 0;
-  // Of the payload of the frame whose header came last.
+  // What is still to come of the payload of the frame whose header came last.
   uint32_t missing_bytes_ = 0;
 };
 

@@ -41,7 +41,7 @@ ReadTurns::Answer ReadTurns::OnRead(EdgeConnection& connection, uint64_t round,
   if (!is_shared && place.state_ == Place::State::kFree) return {};
   MutexLock lock(mutex_);
   now_ = now;
-  // Of no client, or of one that is not there any more.
+  // The place has no client, or one that is not there any more.
   if (place.client_ == nullptr) return {};
   Client& client = *place.client_;
   Answer answer;

@@ -89,7 +89,7 @@ class ReadTurns {
 
   Mutex mutex_;
   absl::flat_hash_map<std::string, std::unique_ptr<Client>> clients_ ABSL_GUARDED_BY(mutex_);
-  // Of the last call, for what needs no better time.
+  // When the last call came, for what needs no better time.
   Clock::TimePoint now_ ABSL_GUARDED_BY(mutex_) = Clock::TimePoint::min();
 };
 

@@ -65,7 +65,7 @@ struct ExecuteParts {
   // Where results and gathered payloads go.
   HostBufferPool& buffers;
   PlaceParts places;
-  // Of devices; nullptr: there are none.
+  // The leases of devices; nullptr: there are none.
   const DeviceLeases* leases = nullptr;
   // Gets the requests of streams when they have ended; nullptr: nobody wants to know. Unary calls
   // are reported by server/rpc/unary_call.h.
@@ -205,7 +205,7 @@ class RequestJob final : public Job {
   ReceivedMessage payloads_;
   InputPlaces inputs_;
   std::optional<DeviceCall> call_;
-  // Of all runs so far; absent before the first.
+  // What is known of all runs so far; absent before the first.
   std::optional<RunRecord> ran_;
   bool is_client_named_ = false;
   uint64_t held_bytes_ = 0;

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kRunsOfWindow = 4;
 // More open runs gain nothing, and each takes some memory beside its tensors.
 constexpr uint64_t kMostOpenRuns = 64;
-// Of a window, for what is sent ahead: it takes the place of runs.
+// What is sent ahead takes the place of runs: at most this part of a window.
 constexpr uint64_t kPartOfWindowAhead = 4;
 // Runs that are shorter than this part of what they may be cost more than they gain.
 constexpr uint64_t kLeastPartOfRun = 16;

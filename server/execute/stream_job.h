@@ -89,7 +89,7 @@ class StreamJob final : private ExecuteJob::Reply, private RequestSource {
   bool is_reported_ = false;
   // Whether it came with an offer.
   bool is_offered_ = false;
-  // Of all answers so far, with their headers.
+  // The size of all answers so far, with their headers.
   uint64_t bytes_out_ = 0;
   RunQueue run_queue_;
   ExecuteJob job_;

@@ -85,7 +85,7 @@ class JsonLine {
     char* end = end_;
     *end++ = std::exchange(separator_, ',');
     *end++ = '"';
-    // Of a size that is known, so this is no call.
+    // The size is known to the compiler, so this is no call.
     std::memcpy(end, name, kNameSize - 1);
     end += kNameSize - 1;
     *end++ = '"';

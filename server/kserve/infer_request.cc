@@ -356,7 +356,7 @@ class InferTranslation {
     settings_.contents.push_back(std::move(buffer));
   }
 
-  // Of the input that is being read.
+  // The type of the input that is being read.
   const std::string& input_type() const {
     return infer_.inputs(request_.inputs_size() - 1).datatype();
   }
@@ -394,7 +394,7 @@ class InferTranslation {
   v1::ExecuteRequest& request_;
   InferSettings& settings_;
   const OpTraits* const op_;
-  // Of the operator, once they are needed.
+  // The attributes of the operator, once they are needed.
   std::vector<AttributeTraits> attributes_;
   ViolationList violations_;
 };

@@ -105,7 +105,7 @@ class LeaseTable {
     // The device that it has, or that is being made free for it; empty: it waits for its turn.
     std::string device;
     bool is_held = false;
-    // Of a lease that is held, from here on.
+    // The name by which requests use it once it is held.
     std::string id;
     Clock::TimePoint asked = {};
     Clock::TimePoint granted = {};

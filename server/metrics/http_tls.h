@@ -82,7 +82,7 @@ class HttpTls {
 
   const HttpCertificateSource source_;
   Context context_{nullptr, &SSL_CTX_free};
-  // Of the certificates in the context; 0: there is none.
+  // The version of the certificates in the context; 0: there is none.
   uint64_t version_ = 0;
 };
 

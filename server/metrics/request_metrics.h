@@ -75,7 +75,7 @@ class RequestMetrics final : public RequestObserver {
   // A thread counts in one of these; the numbers of all belong together.
   struct alignas(128) Shard {
     OnDemand<Work> works[kWorks][kDevices];
-    // Of requests of streams.
+    // How long the payloads of requests of streams took to come.
     DurationHistogram receiving;
     std::array<Method, kMethods> methods = {};
     // The last is for errors without a reason.

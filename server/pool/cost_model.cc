@@ -32,7 +32,7 @@ constexpr LaneKey kCopyLikeLane = {.op = OpId::ELEMENT_WISE_ROUND,
 
 double WeightOf(double bytes) { return 1 / (1 + bytes / kLightBytes); }
 
-// Of so many runs of `bytes` bytes together.
+// The time of so many runs of `bytes` bytes together.
 double TimeOf(const CostLine& line, size_t runs, uint64_t bytes) {
   return line.fixed_ns() * static_cast<double>(runs) +
          line.per_byte_ns() * static_cast<double>(bytes);

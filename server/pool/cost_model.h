@@ -86,9 +86,9 @@ class CostModel {
   mutable Mutex mutex_;
   absl::flat_hash_map<LaneBits, CostLine> lanes_ ABSL_GUARDED_BY(mutex_);
   CostLine any_ ABSL_GUARDED_BY(mutex_);
-  // Of a step within a sequence.
+  // What a step within a sequence costs.
   std::optional<CostLine> step_ ABSL_GUARDED_BY(mutex_);
-  // Of rounding; written under the lock only.
+  // What a byte takes in rounding; written under the lock only.
   std::atomic<double> copy_per_byte_ns_ = 0;
 };
 

@@ -54,7 +54,7 @@ class DeviceKeeper {
   Logger& logger_;
   const uint64_t calibration_bytes_;
   const std::function<void()> on_idle_;
-  // Of the thread in Maintain.
+  // Used by the thread in Maintain alone.
   bool is_processor_calibrated_ = false;
   std::atomic<bool> is_stopped_{false};
   std::atomic<bool> is_testing_{false};

@@ -97,7 +97,7 @@ struct DevicePool::Impl {
 
   MaintenanceThread maintenance;
 
-  // Of the thread in Maintain, and of the destructor after it.
+  // Used by the thread in Maintain, and by the destructor after it.
   std::vector<std::unique_ptr<BatchRunner>> gpu_runners;
   std::vector<std::thread> gpu_threads;
 

@@ -134,7 +134,7 @@ class DeviceSlot {
   // Changes the counters.
   void Count(absl::FunctionRef<void(SlotCounters&)> change) { counters_.Change(change); }
   SlotCounters counters() const { return counters_.Get(); }
-  // Of all its devices, as of the last NoteTransfers.
+  // What all its devices had counted at the last NoteTransfers.
   TransferCounters transfers() const;
   // Takes note of what the device has counted, if it is the present one.
   void NoteTransfers(const ComputeDevice& device);
@@ -173,7 +173,7 @@ class DeviceSlot {
   absl::flat_hash_set<KernelLane> once_wrong_ ABSL_GUARDED_BY(mutex_);
   std::string feature_level_ ABSL_GUARDED_BY(mutex_);
   ActiveRuns active_ ABSL_GUARDED_BY(mutex_);
-  // Of the present device, and of those before it.
+  // What the present device has counted, and those before it.
   TransferCounters transfers_ ABSL_GUARDED_BY(mutex_);
   TransferCounters past_transfers_ ABSL_GUARDED_BY(mutex_);
 

@@ -59,7 +59,7 @@ class Router {
   DeviceSlot* HomeOf(const JobTraits& traits, const DeviceSlot* except);
   DeviceSlot& ChooseExcept(const JobTraits& traits, const DeviceSlot* except);
   size_t ChooseOf(std::span<const Candidate> candidates, const JobTraits& traits);
-  // Of a job that may run anywhere.
+  // Chooses for a job that may run anywhere.
   size_t ChooseForAuto(std::span<const Candidate> candidates, const JobTraits& traits);
 
   const Slots& slots_;

@@ -37,7 +37,7 @@ struct RequestRecord {
   OpId op = {};
   // The type that its kernel works in; kUnknown where that is not known, and for sequences.
   DataType type = DataType::kUnknown;
-  // Of the messages, without what HTTP/2 and gRPC add.
+  // The size of the messages, without what HTTP/2 and gRPC add.
   uint64_t bytes_in = 0;
   uint64_t bytes_out = 0;
   // When its last needed byte was there, by SteadyClock().

@@ -20,7 +20,7 @@
 namespace opserve {
 namespace {
 
-// Of a name, as much as fits into an error.
+// How much of a name an error quotes.
 constexpr size_t kMaxQuotedBytes = 64;
 
 absl::Status Refused(const std::string& name, absl::string_view before, absl::string_view after) {

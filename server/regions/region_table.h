@@ -43,7 +43,7 @@ struct RegionLimits {
 struct RegionOwner {
   // A number that no other connection has.
   uint64_t connection = 0;
-  // Of the process that connected.
+  // The user of the process that connected.
   UserId user = 0;
   // Most that all connections of the user may have, in place of RegionLimits; nullopt: that holds.
   std::optional<uint64_t> max_bytes_of_user = std::nullopt;

@@ -66,7 +66,7 @@ class TensorContent final : public UnreadBytes, public std::enable_shared_from_t
   // Where unread bytes come from; nullptr: they are here.
   std::shared_ptr<const ContentOrigin> origin() const;
 
-  // Of the bytes as they are now.
+  // Names the bytes as they are now.
   ContentId content() const override { return id_.load(std::memory_order_acquire); }
   // They are to be others: for whoever writes to them, under the lock of the tensor.
   void Renew() { id_.store(NewContentId(), std::memory_order_release); }
@@ -120,7 +120,7 @@ class TensorContent final : public UnreadBytes, public std::enable_shared_from_t
   std::atomic<bool> is_charged_{false};
   const uint64_t bytes_;
   std::atomic<ContentId> id_;
-  // Of unread contents, set before is_done.
+  // Unread contents have none before is_done is set.
   HostBuffer buffer_;
   // nullptr where the bytes were here from the beginning.
   const std::unique_ptr<Unread> unread_;

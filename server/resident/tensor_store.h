@@ -61,7 +61,7 @@ struct NewTensor {
   absl::string_view device = {};
   // 0: the default.
   std::chrono::seconds ttl{0};
-  // Of the content.
+  // The digest of the content.
   std::optional<Sha256Digest> digest = {};
   // Writes the content, as many bytes as `desc` needs. Empty: that of `digest` if the client has it
   // here already, or zeros.
@@ -182,7 +182,7 @@ class TensorStore {
     std::string name;
     // Those that are being created included.
     size_t tensors = 0;
-    // Of the identity, by its name; lives as long as the state.
+    // How many tensors the identity has, by its name; lives as long as the state.
     std::pair<const std::string, size_t>* of_identity = nullptr;
     std::map<uint64_t, Entry*> entries;  // by number
     absl::flat_hash_map<Sha256Digest, std::weak_ptr<TensorContent>> contents;
@@ -240,7 +240,7 @@ class TensorStore {
   absl::node_hash_map<std::string, size_t> identities_ ABSL_GUARDED_BY(mutex_);
   // Those that are being created included.
   size_t tensors_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of tensors by the device that they are placed on.
+  // The bytes of tensors by the device that they are placed on.
   absl::flat_hash_map<absl::string_view, uint64_t> device_bytes_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t visited_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -31,7 +31,7 @@ class CallSource final : public RequestSource {
  public:
   CallSource(const grpc::ServerContext& context, const Caller& caller)
       : context_(context), caller_(caller) {}
-  // Of those who were turned away, the other end of the connection.
+  // Who was turned away is called by the other end of the connection.
   std::string client() const override {
     return caller_.client().empty() ? IdentityOf(context_.peer()).Host() : caller_.client();
   }

@@ -285,7 +285,7 @@ struct Server::Impl {
   PeakWatch peak;                            // of saturation_watch
   std::unique_ptr<TaskThread> saturation_watch;
   std::unique_ptr<HttpListener> metrics_listener;
-  // Of file_thread once that is there.
+  // Used by file_thread alone, once that is there.
   WatchedFiles identity_files{{kCertificateReadEvent, kCertificateKeptEvent},
                               {options.tls_certificate, options.tls_key, options.tls_client_ca},
                               [this] { return identity->Reload(); },

@@ -37,9 +37,9 @@ struct ServiceParts {
   DevicePool& pool;
   DeviceLeases& leases;
   RequestValidator& validator;
-  // Of requests with tensors.
+  // Admits requests with tensors.
   Admission& admission;
-  // Of calls that are about the server itself, and of streams.
+  // These admit calls that are about the server itself, and streams.
   Admission& control;
   Admission& streams;
   Logger& logger;

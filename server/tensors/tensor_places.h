@@ -176,7 +176,7 @@ class OutputPlace {
 
   std::string field_;
   TensorShare share_;
-  // Of a resident tensor: where it is kept, and whose it is.
+  // Where a resident tensor is kept, and whose it is.
   TensorStore* tensors_ = nullptr;
   std::string client_;
   ContentId new_content_ = kNoContent;

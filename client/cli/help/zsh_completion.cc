@@ -52,7 +52,7 @@ std::string LeafFunction(const VerbHelp& verb) {
                       "}\n\n");
 }
 
-// Of a verb with verbs below it, which complete what follows them.
+// The function of a verb with verbs below it, which complete what follows them.
 std::string BranchFunction(const VerbHelp& verb) {
   std::string lines;
   for (const OptionHelp& option : verb.options) lines += OptionLines(option);

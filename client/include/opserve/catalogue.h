@@ -130,7 +130,7 @@ struct ServerLimits {
   absl::Duration max_lease;         // of a resident tensor
   uint32_t max_sequence_steps = 0;
   uint64_t max_stream_bytes = 0;  // of tensors that one stream has under way
-  // Of a GPU, renewals included; 0: they cannot be leased.
+  // The longest lease of a GPU, renewals included; 0: they cannot be leased.
   absl::Duration max_device_lease;
   uint32_t max_device_leases_per_client = 0;  // held and waited for
 };

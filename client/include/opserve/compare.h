@@ -116,7 +116,7 @@ struct Comparison {
   uint64_t infinity_disagreements = 0;
   // Elements with another sign, those of zeros included; no NaNs.
   uint64_t sign_disagreements = 0;
-  // Of these, -0 in the place of +0 or the reverse.
+  // How many of these have -0 in the place of +0 or the reverse.
   uint64_t zero_sign_disagreements = 0;
   // Index of the first of `different`.
   std::optional<uint64_t> first_different;

@@ -37,7 +37,7 @@ namespace opserve {
 // REGION_NOT_FOUND. Create another region then.
 class SharedRegion {
  public:
-  // Of Client::CreateRegion: `memory` is there as long as `id`.
+  // For Client::CreateRegion: `memory` is there as long as `id`.
   SharedRegion(std::shared_ptr<const std::string> id, std::span<std::byte> memory)
       : id_(std::move(id)), memory_(memory) {}
 

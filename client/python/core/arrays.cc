@@ -21,7 +21,7 @@ constexpr char kTypes[] =
     "float64, float32, float16, int64, int32, int16, int8, uint64, uint32, uint16, uint8 and bool, "
     "in the processor's byte order";
 
-// Of an element type: signed integers, unsigned ones, floats.
+// What kind of numbers a type holds: signed integers, unsigned ones, floats.
 enum class Family : uint8_t { kSigned, kUnsigned, kFloat };
 
 DataType TypeOf(Family family, size_t bytes) {
@@ -154,7 +154,7 @@ struct ResultMemory {
   Hold hold;
 };
 
-// Of Python's buffer protocol.
+// A function of Python's buffer protocol.
 int GiveBuffer(PyObject* self, Py_buffer* buffer, int flags) {
   const auto* const memory = nb::inst_ptr<ResultMemory>(self);
   return PyBuffer_FillInfo(buffer, self, memory->data, static_cast<Py_ssize_t>(memory->size),

@@ -25,7 +25,7 @@ namespace opserve::cpu::HWY_NAMESPACE {
 
 // ------------------------------------------------------------------ Whole exponents
 
-// Of integral lanes.
+// Lanes must hold whole numbers.
 template <DoubleTag D>
 HWY_INLINE hn::Mask<D> IsOdd(D d, hn::Vec<D> x) {
   const auto half = hn::Mul(x, hn::Set(d, 0.5));

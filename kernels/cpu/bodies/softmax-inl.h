@@ -360,7 +360,7 @@ class SoftmaxOfRow : public RowFunction<T> {
     return hn::Mul(ExpOfDifference(d, difference), hn::Set(d, reciprocal_));
   }
 
-  // Of one element, rounded to odd.
+  // The result of one element, rounded to odd.
   double Decided(double x) {
     const RowSum& parts = this->slow_sum();
     const slow::DoubleDouble sum = parts.maxima + parts.rest;
@@ -392,7 +392,7 @@ class LogSoftmaxOfRow : public RowFunction<T> {
     return hn::Sub(hn::Sub(x, hn::Set(d, this->maximum())), hn::Set(d, logarithm_));
   }
 
-  // Of one element, rounded to odd.
+  // The result of one element, rounded to odd.
   double Decided(double x) {
     const slow::DoubleDouble difference = this->Difference(x);
     // Most often next to a middle because x - M is one: then about any logarithm will do.

@@ -92,7 +92,7 @@ inline DoubleDouble Scaled(const DoubleDouble& x, int exponent) {
   return {std::ldexp(x.high, exponent), std::ldexp(x.low, exponent)};
 }
 
-// Of x >= 0; relative error below 2^-104.
+// The root of x >= 0; its relative error is below 2^-104.
 inline DoubleDouble SquareRoot(const DoubleDouble& x) {
   const double root = std::sqrt(x.high);
   if (root == 0) return root;

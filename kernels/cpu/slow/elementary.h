@@ -31,7 +31,7 @@ DoubleDouble Swish(double x, double s);
 
 // ------------------------------------------------------------------ logarithm.cc
 
-// Of x > 0.
+// ln(x) for x > 0.
 DoubleDouble Log(const DoubleDouble& x);
 // ln(1 + x) for x > -1.
 DoubleDouble Log1p(const DoubleDouble& x);

@@ -41,7 +41,7 @@ class Recomputation {
   // A result of the call, and the same computed again.
   struct Result {
     const Invocation* call;
-    // Of a sequence.
+    // Which step of a sequence gave it.
     uint32_t step;
     std::byte* actual;
     std::unique_ptr<std::byte[]> expected;

@@ -21,7 +21,7 @@ struct Shape {
   std::vector<uint32_t> sizes;
   std::vector<uint32_t> input_strides;
   std::vector<uint32_t> output_strides;
-  // Of tensors of one element.
+  // The sizes of tensors that have one element.
   std::vector<uint32_t> single_sizes = std::vector<uint32_t>(sizes.size(), 1);
 };
 
