@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a machine lets tests have of their own: a root, networks, a layer above its files.
+"""What a machine lets tests have of their own: a root, networks, a layer above its files, a systemd.
 
 As a program it prints the names of those that this one lets them have, one per line, as OPSERVE_REQUIRE takes them.
 """
@@ -21,6 +21,12 @@ KINDS = {
                 "mount -t tmpfs tmpfs /mnt && mkdir /mnt/upper /mnt/work /mnt/root && "
                 "mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root",
                 "cannot lay files over this machine's"),
+    # Control groups as its first process has them, on which systemd insists.
+    "systemd": (["--cgroup", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--uts", "--ipc"],
+                "test -x /lib/systemd/systemd && grep -qE '^[^ ]+ /sys/fs/cgroup[^ ]* cgroup2? ' /proc/mounts && "
+                "mount -t tmpfs tmpfs /mnt && mkdir /mnt/groups && mount -t cgroup2 cgroup2 /mnt/groups && "
+                "mkdir /mnt/groups/probe && rmdir /mnt/groups/probe",
+                "cannot be ruled by a systemd of their own"),
 }
 LIMIT_S = 60
 
