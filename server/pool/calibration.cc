@@ -1,5 +1,6 @@
 #include "server/pool/calibration.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -53,8 +54,26 @@ absl::StatusOr<SampleCall> MakeSample(const KernelLane& lane, SampleLayout layou
                           random);
 }
 
-absl::Status WarmUp(ComputeDevice& device, const KernelLane& lane, const Clock& clock) {
-  const absl::StatusOr<SampleCall> sample = MakeSample(lane, SampleLayout::kPacked, kWarmUpBytes);
+// Runs `measure` with `bytes`, and with the less the less memory the device has. What it has no
+// memory for at all says nothing against it.
+absl::Status MeasureWhatFits(uint32_t bytes, absl::FunctionRef<absl::Status(uint32_t)> measure) {
+  absl::Status status = measure(bytes);
+  while (absl::IsResourceExhausted(status) && bytes > kSmallCalibrationBytes) {
+    bytes = std::max(bytes / 4, kSmallCalibrationBytes);
+    status = measure(bytes);
+  }
+  return absl::IsResourceExhausted(status) ? absl::OkStatus() : status;
+}
+
+// The same with the small size, and with `large_bytes`.
+absl::Status MeasureSizes(uint32_t large_bytes, absl::FunctionRef<absl::Status(uint32_t)> measure) {
+  absl::Status status = MeasureWhatFits(kSmallCalibrationBytes, measure);
+  return status.ok() ? MeasureWhatFits(large_bytes, measure) : status;
+}
+
+absl::Status WarmUp(ComputeDevice& device, const KernelLane& lane, const Clock& clock,
+                    uint32_t bytes) {
+  const absl::StatusOr<SampleCall> sample = MakeSample(lane, SampleLayout::kPacked, bytes);
   if (!sample.ok()) return sample.status();
   std::vector<std::byte> output(sample->invocation().output_bytes);
   const DeviceCall call = sample->CallInto(output.data());
@@ -66,21 +85,14 @@ absl::Status WarmUp(ComputeDevice& device, const KernelLane& lane, const Clock& 
   return status;
 }
 
-absl::Status MeasureLane(ComputeDevice& device, const KernelLane& lane, const Clock& clock,
-                         std::span<const uint32_t> sizes, CostModel& costs) {
-  for (SampleLayout layout : {SampleLayout::kPacked, SampleLayout::kPadded}) {
-    for (const uint32_t bytes : sizes) {
-      const absl::StatusOr<SampleCall> sample = MakeSample(lane, layout, bytes);
-      if (!sample.ok()) return sample.status();
-      std::vector<std::byte> output(sample->invocation().output_bytes);
-      absl::Status status =
-          Time(device, sample->CallInto(output.data()), clock, [&](Clock::Duration took) {
-            costs.Observe(LaneKeyOf(sample->invocation()), sample->bytes(), took);
-          });
-      if (!status.ok()) return status;
-    }
-  }
-  return absl::OkStatus();
+absl::Status MeasureLane(ComputeDevice& device, const KernelLane& lane, SampleLayout layout,
+                         const Clock& clock, uint32_t bytes, CostModel& costs) {
+  const absl::StatusOr<SampleCall> sample = MakeSample(lane, layout, bytes);
+  if (!sample.ok()) return sample.status();
+  std::vector<std::byte> output(sample->invocation().output_bytes);
+  return Time(device, sample->CallInto(output.data()), clock, [&](Clock::Duration took) {
+    costs.Observe(LaneKeyOf(sample->invocation()), sample->bytes(), took);
+  });
 }
 
 // A chain of roundings, each of the result of the one before.
@@ -102,38 +114,39 @@ std::shared_ptr<const SequenceInvocation> MakeChain(const KernelLane& lane, uint
 }
 
 absl::Status MeasureChain(ComputeDevice& device, const KernelLane& lane, const Clock& clock,
-                          std::span<const uint32_t> sizes, CostModel& costs) {
-  for (const uint32_t bytes : sizes) {
-    const std::shared_ptr<const SequenceInvocation> chain = MakeChain(lane, bytes);
-    if (chain == nullptr) return absl::InternalError("The chain of the calibration is not valid.");
-    const std::vector<std::byte> input(bytes);
-    std::vector<std::byte> output(chain->output_bytes(0));
-    SequenceCall sequence = {
-        .sequence = chain.get(), .inputs = {TensorBytes(input.data())}, .outputs = {output.data()}};
-    const DeviceCall call = {.sequence = &sequence};
-    absl::Status status = Time(device, call, clock, [&](Clock::Duration took) {
-      costs.ObserveSequence(chain->size, took);
-    });
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
+                          uint32_t bytes, CostModel& costs) {
+  const std::shared_ptr<const SequenceInvocation> chain = MakeChain(lane, bytes);
+  if (chain == nullptr) return absl::InternalError("The chain of the calibration is not valid.");
+  const std::vector<std::byte> input(bytes);
+  std::vector<std::byte> output(chain->output_bytes(0));
+  SequenceCall sequence = {
+      .sequence = chain.get(), .inputs = {TensorBytes(input.data())}, .outputs = {output.data()}};
+  const DeviceCall call = {.sequence = &sequence};
+  return Time(device, call, clock,
+              [&](Clock::Duration took) { costs.ObserveSequence(chain->size, took); });
 }
 
 }  // namespace
 
 absl::Status Calibrate(ComputeDevice& device, const Clock& clock, uint64_t large_bytes,
                        CostModel& costs) {
-  const uint32_t sizes[] = {kSmallCalibrationBytes, static_cast<uint32_t>(large_bytes)};
+  const auto large = static_cast<uint32_t>(large_bytes);
   const std::vector<KernelLane> lanes = RepresentativeLanesOf(device);
   if (lanes.empty()) return absl::OkStatus();
-  absl::Status status = WarmUp(device, lanes.front(), clock);
+  absl::Status status = MeasureWhatFits(
+      kWarmUpBytes, [&](uint32_t bytes) { return WarmUp(device, lanes.front(), clock, bytes); });
   for (const KernelLane& lane : lanes) {
-    if (!status.ok()) return status;
-    status = MeasureLane(device, lane, clock, sizes, costs);
+    for (SampleLayout layout : {SampleLayout::kPacked, SampleLayout::kPadded}) {
+      if (!status.ok()) return status;
+      status = MeasureSizes(large, [&](uint32_t bytes) {
+        return MeasureLane(device, lane, layout, clock, bytes, costs);
+      });
+    }
   }
   constexpr KernelLane kChainLane = {OpId::ELEMENT_WISE_ROUND, DataType::kFloat32};
   if (!status.ok() || !device.Supports(kChainLane.op, kChainLane.type)) return status;
-  return MeasureChain(device, kChainLane, clock, sizes, costs);
+  return MeasureSizes(
+      large, [&](uint32_t bytes) { return MeasureChain(device, kChainLane, clock, bytes, costs); });
 }
 
 }  // namespace opserve

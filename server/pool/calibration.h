@@ -21,7 +21,8 @@ inline constexpr uint32_t kSmallCalibrationBytes = uint32_t{64} << 10;
 // input: one shows the time per call, one that per byte. Runs a chain of steps, too, where the
 // device has kernels for it. Puts the times into `costs`, which then estimates other lanes, and
 // sequences, like them. Before that it has the device work until its clocks and its bus have had
-// time to speed up. `large_bytes`: at most a GiB. Fails with the first run that fails.
+// time to speed up. `large_bytes`: at most a GiB. What the device has no memory for is measured
+// with less, or not at all. Fails with the first other run that fails.
 absl::Status Calibrate(ComputeDevice& device, const Clock& clock, uint64_t large_bytes,
                        CostModel& costs);
 

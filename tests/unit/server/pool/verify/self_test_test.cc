@@ -1,7 +1,6 @@
 #include "server/pool/verify/self_test.h"
 
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -13,16 +12,12 @@
 #include "gtest/gtest.h"
 #include "kernels/attribute_settings.h"
 #include "kernels/op_table.h"
-#include "server/pool/calibration.h"
 #include "server/pool/verify/sample_call.h"
 #include "tests/testing/null_device.h"
-#include "tests/unit/server/base/simulated_clock.h"
 
 namespace opserve::testing {
 namespace {
 
-using std::chrono::microseconds;
-using std::chrono::nanoseconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -117,65 +112,6 @@ TEST(SelfTestTest, ARunThatFailsKeepsItsCode) {
 }
 
 // 50 us per run and a nanosecond per byte of output.
-TEST(CalibrationTest, LearnsTheCostsOfLanesThatStandForAll) {
-  SimulatedClock clock;
-  Device timed;
-  timed.script->OnRun([&clock](std::span<const DeviceCall> calls) {
-    // 10 us for each step, and a tenth of a nanosecond per byte of it.
-    if (const SequenceCall* const chain = calls[0].sequence; chain != nullptr) {
-      const auto steps = static_cast<int64_t>(chain->sequence->steps.size());
-      const auto bytes = static_cast<int64_t>(chain->sequence->output_bytes(0));
-      clock.Advance(microseconds(50) + nanoseconds(bytes) +
-                    (steps - 1) * (microseconds(10) + nanoseconds(2 * bytes / 10)));
-      return;
-    }
-    clock.Advance(microseconds(50) + nanoseconds(calls[0].invocation->output_bytes));
-  });
-  CostModel costs;
-  ASSERT_TRUE(Calibrate(timed.device, clock, 1 << 20, costs).ok());
-  std::mt19937_64 random;
-  for (const KernelLane& lane : RepresentativeLanesOf(timed.device)) {
-    for (const SampleLayout layout : {SampleLayout::kPacked, SampleLayout::kPadded}) {
-      const SampleSpec spec = {.op = lane.op, .lane = lane.type, .layout = layout};
-      const LaneKey key = LaneKeyOf(SampleCall::Make(spec, random)->invocation());
-      const std::optional<Clock::Duration> estimate = costs.Estimate(key, 0);
-      ASSERT_TRUE(estimate.has_value()) << TraitsOf(lane.op).name << " " << NameOf(lane.type);
-      EXPECT_NEAR(static_cast<double>(estimate->count()), 50'000, 500);
-      EXPECT_GT(costs.Estimate(key, 1 << 20), *estimate);
-    }
-  }
-  const LaneKey other = {.op = OpId::ELEMENT_WISE_ABS, .lane_type = DataType::kInt8};
-  EXPECT_EQ(costs.Estimate(other, 0), std::nullopt);
-  EXPECT_GT(costs.EstimateLike(other, 1 << 20), costs.EstimateLike(other, 0));
-  // What a further step costs is known by itself.
-  const SequenceSize two = {.edge_bytes = 2 << 20, .steps = 2, .step_bytes = 4 << 20};
-  const SequenceSize ten = {.edge_bytes = 2 << 20, .steps = 10, .step_bytes = 20 << 20};
-  const Clock::Duration further = *costs.EstimateSequence(ten) - *costs.EstimateSequence(two);
-  // The ends of a sequence are those of calls of all kinds, some of which have small results.
-  const double expected = 8 * (10'000 + 2 * (1 << 20) / 10.0);
-  EXPECT_NEAR(static_cast<double>(further.count()), expected, expected / 10);
-}
-
-// Simulated time may stand still.
-TEST(CalibrationTest, WarmsTheDeviceUpForAWhile) {
-  SimulatedClock clock;
-  Device timed;
-  CostModel costs;
-  ASSERT_TRUE(Calibrate(timed.device, clock, 1 << 20, costs).ok());
-  const uint64_t still = timed.script->run_count();
-  timed.script->OnRun([&clock](auto) { clock.Advance(std::chrono::milliseconds(10)); });
-  ASSERT_TRUE(Calibrate(timed.device, clock, 1 << 20, costs).ok());
-  EXPECT_EQ(still - (timed.script->run_count() - still), 200u - 10u);
-}
-
-TEST(CalibrationTest, EndsWithTheFirstFailure) {
-  SimulatedClock clock;
-  Device failing;
-  failing.script->LoseAtRun(10);
-  CostModel costs;
-  EXPECT_TRUE(absl::IsUnavailable(Calibrate(failing.device, clock, 1 << 20, costs)));
-  EXPECT_EQ(failing.script->run_count(), 10u);
-}
 
 }  // namespace
 }  // namespace opserve::testing
