@@ -8,9 +8,11 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <ios>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/attribute_settings.h"
@@ -140,6 +142,22 @@ TEST(GpuTextOpenTest, ElementsNextToAMiddleAreLeftOpen) {
   EXPECT_TRUE(elu(0x80000003, 0, attributes).is_open);
   EXPECT_FALSE(elu(0x80000004, 0, attributes).is_open);
   EXPECT_FALSE(elu(0xbf800000, 0, attributes).is_open);
+}
+
+// Proofs evaluate the text in many threads.
+TEST(GpuTextOpenTest, ThreadsLeaveElementsOpenEachForItself) {
+  const AttributeValues attributes = {std::bit_cast<uint32_t>(0.5f)};
+  const GpuBody elu = GpuBodyOf(OpId::ACTIVATION_ELU, DataType::kFloat32);
+  const auto count_open = [&](uint32_t x, int& open) {
+    for (int i = 0; i < 20'000; ++i) open += elu(x, 0, attributes).is_open ? 1 : 0;
+  };
+  int in_middle = 0;
+  int elsewhere = 0;
+  std::thread other(count_open, 0x80000004, std::ref(elsewhere));
+  count_open(0x80000003, in_middle);
+  other.join();
+  EXPECT_EQ(in_middle, 20'000);
+  EXPECT_EQ(elsewhere, 0);
 }
 
 }  // namespace
