@@ -37,11 +37,14 @@ ReadTurns::Connections ReadTurns::SetClient(EdgeConnection& connection, absl::st
 ReadTurns::Answer ReadTurns::OnRead(EdgeConnection& connection, uint64_t round,
                                     Clock::TimePoint now, absl::FunctionRef<bool()> has_bytes) {
   Place& place = connection.place;
-  const bool is_shared = IsShared(place.client_, now);
+  // The place has no client, or one that is not there any more.
+  const Client* const reader = place.client_;
+  if (reader == nullptr) return {};
+  const bool is_shared = IsShared(*reader, now);
   if (!is_shared && place.state_ == Place::State::kFree) return {};
   MutexLock lock(mutex_);
   now_ = now;
-  // The place has no client, or one that is not there any more.
+  // It may have left just now.
   if (place.client_ == nullptr) return {};
   Client& client = *place.client_;
   Answer answer;
@@ -91,10 +94,10 @@ ReadTurns::Connections ReadTurns::OnTick(Clock::TimePoint now) {
   return to_wake;
 }
 
-bool ReadTurns::IsShared(const Client* reader, Clock::TimePoint now) {
+bool ReadTurns::IsShared(const Client& reader, Clock::TimePoint now) {
   const Client* const last = last_client_.load(std::memory_order_relaxed);
-  if (last != reader) {
-    last_client_.store(reader, std::memory_order_relaxed);
+  if (last != &reader) {
+    last_client_.store(&reader, std::memory_order_relaxed);
     if (last != nullptr) last_change_.store(now, std::memory_order_relaxed);
   }
   const Clock::TimePoint change = last_change_.load(std::memory_order_relaxed);
@@ -123,7 +126,12 @@ ReadTurns::Connections ReadTurns::Remove(EdgeConnection& connection) {
   } else if (state == Place::State::kNext) {
     if (auto next = CallNext(*client); next != nullptr) to_wake.push_back(std::move(next));
   }
-  if (--client->connections == 0) clients_.erase(client->name);
+  if (--client->connections > 0) return to_wake;
+  // Whoever reads next takes no turns with one that has gone: it may be the same, connected anew or
+  // known by a better name.
+  const Client* gone = client;
+  last_client_.compare_exchange_strong(gone, nullptr, std::memory_order_relaxed);
+  clients_.erase(client->name);
   return to_wake;
 }
 

@@ -77,13 +77,14 @@ class ReadTurns {
   };
 
   // Whether another client was there lately.
-  bool IsShared(const Client* reader, Clock::TimePoint now);
+  bool IsShared(const Client& reader, Clock::TimePoint now);
   // It is the turn of the first that waits. Returns it, or nullptr.
   std::shared_ptr<EdgeConnection> CallNext(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The connection is one of no client any more.
   Connections Remove(EdgeConnection& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // The client that read last, which is not looked into, and when the one before was another.
+  // The client that read last, which is not looked into, and when the one before was another;
+  // nullptr: none did, or it has gone.
   std::atomic<const Client*> last_client_ = nullptr;
   std::atomic<Clock::TimePoint> last_change_ = Clock::TimePoint::min();
 

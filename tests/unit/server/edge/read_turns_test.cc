@@ -55,6 +55,27 @@ TEST_F(ReadTurnsTest, AClientAloneReadsAsItLikes) {
   }
 }
 
+TEST_F(ReadTurnsTest, AClientThatConnectsAnewIsAlone) {
+  Connection a = Connect("a");
+  EXPECT_TRUE(Read(a).may_read);
+  // There before the other has gone, so that it cannot have that one's place in memory.
+  const Connection b = Connect("b");
+  EXPECT_TRUE(turns_.Leave(*a).empty());
+  // gRPC finds that it has ended.
+  EXPECT_TRUE(Read(a).may_read);
+  EXPECT_TRUE(Read(b).may_read);
+  EXPECT_EQ(Read(b).most_bytes, SIZE_MAX);
+}
+
+TEST_F(ReadTurnsTest, AClientThatIsKnownByItsFirstCallIsAlone) {
+  const Connection other = Connect("token");
+  const Connection a = Connect("127.0.0.1");
+  EXPECT_TRUE(Read(a).may_read);
+  EXPECT_TRUE(turns_.SetClient(*a, "token").empty());
+  EXPECT_TRUE(Read(a).may_read);
+  EXPECT_EQ(Read(a).most_bytes, SIZE_MAX);
+}
+
 TEST_F(ReadTurnsTest, ConnectionsOfAClientReadOneAfterTheOther) {
   const Connection greedy[] = {Connect("greedy"), Connect("greedy"), Connect("greedy")};
   const Connection modest = Connect("modest");
