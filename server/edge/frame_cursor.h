@@ -32,13 +32,20 @@ class FrameCursor {
   // Takes what `bytes` begins with of a header; nullopt, with all taken, where that is not complete
   // yet. To be called while no payload is missing.
   std::optional<FrameHeader> TakeHeader(absl::string_view& bytes) {
-    const size_t count = std::min(header_.size() - header_bytes_, bytes.size());
-    std::copy_n(bytes.begin(), count, header_.begin() + header_bytes_);
-    header_bytes_ += count;
-    bytes.remove_prefix(count);
-    if (header_bytes_ < header_.size()) return std::nullopt;
-    header_bytes_ = 0;
-    const FrameHeader frame = Parse();
+    FrameHeader frame;
+    if (header_bytes_ == 0 && bytes.size() >= header_.size()) {
+      // Nearly all are in one piece.
+      frame = Parse(bytes.data());
+      bytes.remove_prefix(header_.size());
+    } else {
+      const size_t count = std::min(header_.size() - header_bytes_, bytes.size());
+      std::copy_n(bytes.begin(), count, header_.begin() + header_bytes_);
+      header_bytes_ += count;
+      bytes.remove_prefix(count);
+      if (header_bytes_ < header_.size()) return std::nullopt;
+      header_bytes_ = 0;
+      frame = Parse(header_.data());
+    }
     missing_bytes_ = frame.length;
     return frame;
   }
@@ -52,14 +59,15 @@ class FrameCursor {
   }
 
  private:
-  FrameHeader Parse() const {
-    return {uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2], header_[3],
-            header_[4],
-            (uint32_t{header_[5]} & 0x7f) << 24 | uint32_t{header_[6]} << 16 |
-                uint32_t{header_[7]} << 8 | header_[8]};
+  static FrameHeader Parse(const char* header) {
+    const auto byte = [header](size_t i) { return static_cast<uint8_t>(header[i]); };
+    return {uint32_t{byte(0)} << 16 | uint32_t{byte(1)} << 8 | byte(2), byte(3), byte(4),
+            (uint32_t{byte(5)} & 0x7f) << 24 | uint32_t{byte(6)} << 16 | uint32_t{byte(7)} << 8 |
+                byte(8)};
   }
 
-  std::array<uint8_t, 9> header_ = {};
+  // One of which a part is still to come, and how much of it is there.
+  std::array<char, 9> header_ = {};
   size_t header_bytes_ = 0;
   // What is still to come of the payload of the frame whose header came last.
   uint32_t missing_bytes_ = 0;

@@ -74,14 +74,17 @@ void FrameMeter::Stop() {
   waiting_.clear();
 }
 
-void FrameMeter::TakeSent(absl::string_view bytes, Clock::TimePoint now) {
+void FrameMeter::TakeSent(absl::FunctionRef<absl::string_view()> next_piece, Clock::TimePoint now) {
+  // An answer has several pieces, which are looked at together.
   MutexLock lock(mutex_);
   if (is_stopped_) return;
-  while (!bytes.empty()) {
-    sent_.TakePayload(bytes);
-    const std::optional<FrameHeader> frame = sent_.TakeHeader(bytes);
-    // gRPC sends one behind its answer where the client has not sent all.
-    if (frame && frame->type == kRstStream) OnServerEnd(frame->stream, now);
+  for (absl::string_view bytes = next_piece(); !bytes.empty(); bytes = next_piece()) {
+    while (!bytes.empty()) {
+      sent_.TakePayload(bytes);
+      const std::optional<FrameHeader> frame = sent_.TakeHeader(bytes);
+      // gRPC sends one behind its answer where the client has not sent all.
+      if (frame && frame->type == kRstStream) OnServerEnd(frame->stream, now);
+    }
   }
 }
 
@@ -178,7 +181,8 @@ void FrameMeter::OnPayload(absl::string_view piece, Clock::TimePoint now) {
   call.missing_bytes -= std::min<uint64_t>(call.missing_bytes, piece.size());
   if (call.missing_bytes > 0) return;
   if (receive_times_ != nullptr) receive_times_->Add(now - call.begun);
-  Forget(frame_.stream);
+  client_waiting_->End();
+  waiting_.erase(found);
   frames_.Give(kMessageGain);
   pings_.Give(1);
 }

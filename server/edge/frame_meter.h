@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "proto/base/mutex.h"
 #include "server/base/clock.h"
@@ -68,9 +69,9 @@ class FrameMeter {
   // gRPC, nor anything after them: the reason stays the same for ever.
   CloseReason Take(absl::string_view bytes, Clock::TimePoint now);
 
-  // The next bytes that the server sends. A call that it ends before the message came waits for
-  // none any more.
-  void TakeSent(absl::string_view bytes, Clock::TimePoint now);
+  // The next bytes that the server sends, as what next_piece() returns until that is empty. A call
+  // that it ends before the message came waits for none any more.
+  void TakeSent(absl::FunctionRef<absl::string_view()> next_piece, Clock::TimePoint now);
 
   // The same as Take without bytes: time has passed.
   CloseReason OnTick(Clock::TimePoint now) { return Take({}, now); }

@@ -14,18 +14,28 @@
 
 namespace opserve {
 
-// Calls show(piece) for the pieces of the first `bytes` bytes of the message, in their order, until
-// it returns false. Whether it never did.
-template <class Show>
-bool ForFront(const msghdr& message, size_t bytes, const Show& show) {
-  for (size_t i = 0; i < message.msg_iovlen && bytes > 0; ++i) {
-    const iovec& part = message.msg_iov[i];
-    const size_t count = std::min(part.iov_len, bytes);
-    if (!show(absl::string_view(static_cast<const char*>(part.iov_base), count))) return false;
-    bytes -= count;
+// Gives out the first `bytes` bytes of a message, piece by piece, in their order. The message must
+// outlive it. Not thread-safe.
+class MessageFront {
+ public:
+  MessageFront(const msghdr& message, size_t bytes) : message_(message), left_(bytes) {}
+
+  // The next piece; empty where there is none.
+  absl::string_view Next() {
+    while (left_ > 0 && next_ < message_.msg_iovlen) {
+      const iovec& part = message_.msg_iov[next_++];
+      const size_t count = std::min(part.iov_len, left_);
+      left_ -= count;
+      if (count > 0) return {static_cast<const char*>(part.iov_base), count};
+    }
+    return {};
   }
-  return true;
-}
+
+ private:
+  const msghdr& message_;
+  size_t left_;
+  size_t next_ = 0;
+};
 
 }  // namespace opserve
 

@@ -65,9 +65,11 @@ ssize_t ReceiveInTurn(ReceiveMessage* receive, EdgeConnection& connection, int f
 // Whether `bytes` bytes at the front of the message may go on to gRPC.
 bool MayPass(FrameMeter& meter, const msghdr& message, size_t bytes) {
   const Clock::TimePoint now = SteadyClock().Now();
-  return ForFront(message, bytes, [&meter, now](absl::string_view piece) {
-    return meter.Take(piece, now) == CloseReason::kNone;
-  });
+  MessageFront front(message, bytes);
+  for (absl::string_view piece = front.Next(); !piece.empty(); piece = front.Next()) {
+    if (meter.Take(piece, now) != CloseReason::kNone) return false;
+  }
+  return true;
 }
 
 // The TLS connection whose bytes this thread received last. gRPC decrypts them in the same thread

@@ -4,7 +4,9 @@
 #include <sys/socket.h>
 
 #include <cstddef>
+#include <utility>
 
+#include "absl/strings/string_view.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/message_front.h"
 #include "server/edge/next_function.h"
@@ -31,11 +33,8 @@ __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const msghdr* mes
   opserve::EdgeConnection* const connection = opserve::FindConnection(fd);
   const ssize_t count = next(fd, message, flags);
   if (connection == nullptr || connection->is_tls || count <= 0) return count;
-  const opserve::Clock::TimePoint now = opserve::SteadyClock().Now();
-  opserve::ForFront(*message, static_cast<size_t>(count), [&](absl::string_view piece) {
-    connection->meter.TakeSent(piece, now);
-    return true;
-  });
+  opserve::MessageFront front(*message, static_cast<size_t>(count));
+  connection->meter.TakeSent([&front] { return front.Next(); }, opserve::SteadyClock().Now());
   return count;
 }
 
@@ -46,7 +45,8 @@ __attribute__((visibility("default"))) int SSL_write(SSL* ssl, const void* buffe
   if (count <= 0) return count;
   opserve::EdgeConnection* const connection = opserve::KnownTlsConnection(ssl);
   if (connection == nullptr) return count;
-  connection->meter.TakeSent({static_cast<const char*>(buffer), static_cast<size_t>(count)},
+  absl::string_view sent(static_cast<const char*>(buffer), static_cast<size_t>(count));
+  connection->meter.TakeSent([&sent] { return std::exchange(sent, {}); },
                              opserve::SteadyClock().Now());
   return count;
 }

@@ -64,11 +64,18 @@ class FrameMeterTest : public ::testing::Test {
     std::string frames = HalfCall();
     return frames + FrameOf(type, stream_, payload, flags);
   }
-  // The server ends a call with an answer before its message is there.
-  void End(uint32_t stream) {
-    for (const char byte : FrameOf(kHeaders, stream, "status") + FrameOf(kReset, stream, "code")) {
-      meter_.TakeSent(absl::string_view(&byte, 1), now_);
-    }
+  // The server ends a call with an answer before its message is there. It sends pieces of so many
+  // bytes.
+  void End(uint32_t stream, size_t piece_bytes = 1) {
+    const std::string frames =
+        FrameOf(kHeaders, stream, "status") + FrameOf(kReset, stream, "code");
+    absl::string_view left = frames;
+    const auto next_piece = [&] {
+      const absl::string_view piece = left.substr(0, piece_bytes);
+      left.remove_prefix(piece.size());
+      return piece;
+    };
+    meter_.TakeSent(next_piece, now_);
   }
   // How many times `bytes` is taken at once, up to `most`.
   template <class Make>
@@ -129,12 +136,16 @@ TEST_F(FrameMeterTest, PingsWithoutCallsAreTooMuch) {
 }
 
 TEST_F(FrameMeterTest, BytesMayComeInAnyPieces) {
-  std::string bytes = Call(300);
-  bytes += HalfCall();
-  bytes += FrameOf(kPing, 0, "12345678");
-  bytes += Call(0);
-  for (const char byte : bytes) EXPECT_EQ(Take(std::string(1, byte)), CloseReason::kNone);
-  EXPECT_EQ(waiting_->count(), 1);
+  for (size_t piece_bytes = 1; piece_bytes <= 20; ++piece_bytes) {
+    std::string bytes = Call(300);
+    bytes += HalfCall();
+    bytes += FrameOf(kPing, 0, "12345678");
+    bytes += Call(0);
+    for (size_t at = 0; at < bytes.size(); at += piece_bytes) {
+      EXPECT_EQ(Take(bytes.substr(at, piece_bytes)), CloseReason::kNone);
+    }
+    EXPECT_EQ(waiting_->count(), piece_bytes);
+  }
 }
 
 // From the headers to the last byte of the first message, and no more of the call.
@@ -295,7 +306,7 @@ TEST_F(FrameMeterTest, CallsThatSendNothingAreForgivenToAPoint) {
 
 TEST_F(FrameMeterTest, CallsThatTheServerEndsWaitNoMore) {
   for (int i = 0; i < 10; ++i) Take(HalfCallAnd(kData, MessageOf(100).substr(0, 50)));
-  for (uint32_t call = 0; call < 9; ++call) End(3 + 2 * call);
+  for (uint32_t call = 0; call < 9; ++call) End(3 + 2 * call, 1 + 4 * call);
   EXPECT_EQ(waiting_->count(), 1);
   // What its client still sent, not knowing, changes nothing.
   Take(FrameOf(kData, 3, std::string(55, 'x'), kEndStream));
