@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/inputs/hard_inputs.h"
 #include "kernels/attribute_settings.h"
 #include "kernels/reference_ops.h"
 #include "tests/conformance/call_cases.h"
@@ -127,6 +128,18 @@ TEST_P(GpuTextTest, FunctionsOfOneNumberLeaveNothingOpen) {
   std::mt19937_64 random(20261128);
   const auto x = Elements(DataType::kFloat32, 8000, random);
   Check(DataType::kFloat32, 0, x, x);
+  EXPECT_EQ(open(), 0);
+}
+
+// Of each range of such a function, those next to the middle of two elements.
+TEST_P(GpuTextTest, HardestInputsAreRoundedOnce) {
+  if (op().input_count() > 1 || !op().attributes.empty()) return;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    const HardInputs* const hard = FindHardInputs(op().name, type);
+    ASSERT_NE(hard, nullptr);
+    const std::vector<uint32_t> x = WithBothSigns(*hard);
+    Check(type, 0, x, x);
+  }
   EXPECT_EQ(open(), 0);
 }
 

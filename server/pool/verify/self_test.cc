@@ -26,8 +26,10 @@ constexpr uint32_t kBatchCounts[] = {1, 5, 67, 3, 258};
 constexpr std::byte kUnwritten{0xA5};
 
 std::string Describe(const SampleSpec& spec) {
-  return absl::StrCat(TraitsOf(spec.op).name, " in ", NameOf(spec.lane), ", setting ", spec.setting,
-                      ", ", NameOf(spec.layout));
+  const bool has_number = spec.number != DataType::kUnknown;
+  return absl::StrCat(TraitsOf(spec.op).name, " in ", NameOf(spec.lane), has_number ? " of " : "",
+                      has_number ? NameOf(spec.number) : "", ", setting ", spec.setting, ", ",
+                      NameOf(spec.layout));
 }
 
 class Test {
@@ -55,12 +57,24 @@ class Test {
     const DataTypeSet outputs = op.OutputTypes(lane);
     for (DataType output : kAllDataTypes) {
       if (!outputs.contains(output)) continue;
-      // No GPU takes calls with a ScaleBias.
+      // No GPU takes calls with a ScaleBias or a FusedActivation.
       for (int setting = 0; setting < PlainSettingCount(op); ++setting) {
         absl::Status status =
-            TestKernel({.op = op.id, .lane = lane, .output = output, .setting = setting});
+            TestNumberTypes({.op = op.id, .lane = lane, .output = output, .setting = setting});
         if (!status.ok()) return status;
       }
+    }
+    return absl::OkStatus();
+  }
+
+  // Kernels read numbers as the call says: as each type that they may have.
+  absl::Status TestNumberTypes(SampleSpec spec) {
+    const DataTypeSet types = NumberTypesOf(TraitsOf(spec.op));
+    if (types.empty()) return TestKernel(spec);
+    for (const DataType type : kAllDataTypes) {
+      if (!types.contains(type)) continue;
+      spec.number = type;
+      if (absl::Status status = TestKernel(spec); !status.ok()) return status;
     }
     return absl::OkStatus();
   }

@@ -1,5 +1,6 @@
 #include "server/pool/verify/self_test.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -21,13 +22,15 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// What is tested of the operator table: (operator, type, type of the output, setting).
+// What is tested of the operator table: (operator, type, type of the output, setting, type of
+// numbers).
 int KernelCount() {
   int count = 0;
   for (const OpTraits& op : OpTable()) {
     for (DataType lane : kAllDataTypes) {
       if (!op.lane_types().contains(lane)) continue;
-      count += op.OutputTypes(lane).size() * PlainSettingCount(op);
+      count += op.OutputTypes(lane).size() * PlainSettingCount(op) *
+               std::max(NumberTypesOf(op).size(), 1);
     }
   }
   return count;
