@@ -46,10 +46,8 @@ bool Agree(DataType type, const std::byte* a, const std::byte* b, uint64_t bytes
   return true;
 }
 
-// No kernel computes rows, or what comes before and after the operator itself.
-bool MayHaveKernel(const Invocation& call) {
-  return !call.plan.row_begin && !call.scale_bias && !call.fused_activation;
-}
+// No kernel computes rows.
+bool MayHaveKernel(const Invocation& call) { return !call.plan.row_begin; }
 
 }  // namespace
 

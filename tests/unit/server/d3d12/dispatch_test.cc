@@ -19,16 +19,20 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "kernels/hlsl/kernel_key.h"
 #include "server/d3d12/dispatch_pieces.h"
 #include "server/d3d12/host_copy.h"
+#include "server/device/lane_key.h"
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/dispatch_model.h"
+#include "tests/conformance/quantization_cases.h"
 
 namespace opserve::d3d12 {
 namespace {
 
 using opserve::testing::AllCells;
+using opserve::testing::AllQuantizedTypes;
 using opserve::testing::CanBePacked;
 using opserve::testing::Cell;
 using opserve::testing::FirstOutOfBounds;
@@ -37,6 +41,7 @@ using opserve::testing::LayoutsOf;
 using opserve::testing::MakeCall;
 using opserve::testing::PackableCells;
 using opserve::testing::Packed;
+using opserve::testing::QuantizationCall;
 using ::testing::ElementsAre;
 
 constexpr uint64_t kNoLimit = uint64_t{1} << 40;
@@ -146,6 +151,37 @@ TEST(DispatchTest, RandomLayoutsStayInBounds) {
     CheckBounds({MakeCall(cells[random() % cells.size()], 0, RandomLayout(random))});
     if (::testing::Test::HasFailure()) return;
   }
+}
+
+// Kernels are told the types of numbers, and read something where one is absent.
+TEST(DispatchTest, NumbersOfEveryTypeStayInBounds) {
+  for (const auto& [op, types] : AllQuantizedTypes()) {
+    for (const std::vector<uint32_t>& sizes : {std::vector<uint32_t>{1}, {259}, {3, 70}}) {
+      for (const bool is_per_tensor : {false, true}) {
+        SCOPED_TRACE(types.ToString());
+        const auto call = QuantizationCall(op, types, sizes, is_per_tensor);
+        ASSERT_NE(call, nullptr);
+        CheckBounds({call});
+        const auto layout = LayOutAll({call});
+        ASSERT_TRUE(layout.ok());
+        for (size_t i = 0; i < types.inputs.size(); ++i) {
+          EXPECT_EQ(layout->dispatches[0].input_types[i], types.inputs[i]);
+        }
+      }
+    }
+  }
+}
+
+TEST(DispatchTest, CallsWithOtherTypesOfNumbersAreOfOtherLanes) {
+  std::set<std::pair<OpId, std::vector<DataType>>> kinds;
+  absl::flat_hash_set<LaneKey> lanes;
+  for (const auto& [op, types] : AllQuantizedTypes()) {
+    std::vector<DataType> kind = types.inputs;
+    kind.push_back(types.output);
+    kinds.insert({op, kind});
+    lanes.insert(LaneKeyOf(*QuantizationCall(op, types, {3, 70}, true)));
+  }
+  EXPECT_EQ(lanes.size(), kinds.size());
 }
 
 // Batches of 1 to 40 calls of any sizes.
