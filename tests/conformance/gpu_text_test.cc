@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <ios>
@@ -18,6 +20,7 @@
 #include "client/inputs/hard_inputs.h"
 #include "kernels/attribute_settings.h"
 #include "kernels/reference_ops.h"
+#include "server/pool/verify/sample_values.h"
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/exact_values.h"
 #include "tests/conformance/special_values.h"
@@ -120,6 +123,34 @@ TEST_P(GpuTextTest, Float16IsRoundedOnceOrLeftOpen) {
     Check(DataType::kFloat16, setting, x, x);
   }
   EXPECT_LT(open(), elements() / 20);
+}
+
+// A device's self-test takes them where hard values are left open.
+TEST_P(GpuTextTest, UsualValuesOfOneSignAreNotLeftOpen) {
+  std::mt19937_64 random(20261129);
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    const GpuBody body = GpuBodyOf(GetParam(), type);
+    for (int setting = 0; setting < PlainSettingCount(op()); ++setting) {
+      const auto call = MakeCall({&op(), type, type}, setting, Packed(1));
+      ASSERT_NE(call, nullptr);
+      const auto count = [&](SampleValues values) {
+        std::vector<std::byte> x(4096 * SizeOf(type));
+        std::vector<std::byte> y(x.size());
+        FillWithSamples(type, values, random, x);
+        FillWithSamples(type, values, random, y);
+        int open = 0;
+        for (size_t at = 0; at < x.size(); at += SizeOf(type)) {
+          const auto bits = [&](const std::vector<std::byte>& elements) {
+            return static_cast<uint32_t>(ReadBits(elements.data() + at, SizeOf(type)));
+          };
+          open += body(bits(x), bits(y), call->attributes).is_open ? 1 : 0;
+        }
+        return open;
+      };
+      EXPECT_EQ(std::min(count(SampleValues::kUsual), count(SampleValues::kUsualNegative)), 0)
+          << NameOf(type) << ", setting " << setting;
+    }
+  }
 }
 
 // Of one number there are few enough that all digits needed are known.

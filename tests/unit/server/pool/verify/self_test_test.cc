@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "kernels/attribute_settings.h"
 #include "kernels/op_table.h"
+#include "server/device/lane_key.h"
 #include "server/pool/verify/sample_call.h"
 #include "tests/testing/null_device.h"
 
@@ -49,6 +50,20 @@ TEST(SelfTestTest, AGoodDevicePasses) {
   EXPECT_EQ(outcome.cases, 8 * KernelCount());
   EXPECT_EQ(good.script->runs().at(1), 3u * static_cast<unsigned>(KernelCount()));
   EXPECT_EQ(good.script->runs().at(5), static_cast<unsigned>(KernelCount()));
+}
+
+// Devices run no others.
+TEST(SelfTestTest, CallsThatRunTogetherAreOfOneLane) {
+  Device device;
+  int mixed = 0;
+  device.script->OnRun([&mixed](std::span<const DeviceCall> calls) {
+    for (const DeviceCall& call : calls) {
+      const bool is_same = LaneKeyOf(*call.invocation) == LaneKeyOf(*calls[0].invocation);
+      mixed += is_same ? 0 : 1;
+    }
+  });
+  EXPECT_TRUE(TestDevice(device.device).status.ok());
+  EXPECT_EQ(mixed, 0);
 }
 
 // Whichever result is wrong, the test finds it and stops there.
