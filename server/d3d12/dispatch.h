@@ -49,7 +49,7 @@ struct Dispatch {
   // Root constants that the kernel reads.
   uint32_t loop_count = 0;
   AttributeValues attributes = {};
-  // Of each input; kUnknown where it is absent. Kernels read those of numbers.
+  // The type of each input, kUnknown where it is absent. Kernels read those of numbers.
   std::array<DataType, hlsl::kMaxKernelInputs> input_types = {};
   // Where its root descriptors point to.
   Offsets bound;

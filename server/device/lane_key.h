@@ -25,7 +25,7 @@ struct LaneKey {
   AttributeValues attributes = {};
   std::optional<ScaleBias> scale_bias = {};
   std::optional<FusedActivation> fused_activation = {};
-  // Of each input that holds numbers of a type of its own: which one. kUnknown of others.
+  // The types of the inputs that hold numbers of types of their own; kUnknown for others.
   std::array<DataType, kMaxInputs> number_types = {};
   // A sequence: a number that no other one has, so that each runs by itself. 0: one operator.
   uint64_t sequence = 0;

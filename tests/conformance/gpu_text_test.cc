@@ -162,7 +162,7 @@ TEST_P(GpuTextTest, FunctionsOfOneNumberLeaveNothingOpen) {
   EXPECT_EQ(open(), 0);
 }
 
-// Of each range of such a function, those next to the middle of two elements.
+// Those inputs of each range whose results are next to the middle of two elements.
 TEST_P(GpuTextTest, HardestInputsAreRoundedOnce) {
   if (op().input_count() > 1 || !op().attributes.empty()) return;
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {

@@ -33,7 +33,7 @@ struct SampleSpec {
   DataType lane = DataType::kUnknown;
   // kUnknown: what validation makes of a request that does not tell.
   DataType output = DataType::kUnknown;
-  // Of the first input of a type of its own, one of NumberTypesOf(); kUnknown: what
+  // That of the first input of a type of its own, one of NumberTypesOf(); kUnknown: what
   // OpTraits::InputType() tells.
   DataType number = DataType::kUnknown;
   // Of the attributes: kernels/attribute_settings.h.
