@@ -32,8 +32,8 @@ enum RootParameter : UINT {
 };
 // Number of 32-bit values of kRootConstants: three numbers of the dispatch, the mark of the
 // submission, the low halves of the attributes of the call, their high halves, and the types of
-// numbers.
-inline constexpr UINT kRootConstantCount = 14;
+// numbers; and what fills the last four, as kernels declare whole vectors.
+inline constexpr UINT kRootConstantCount = 16;
 inline constexpr UINT kFirstAttribute = 4;
 inline constexpr UINT kFirstHighAttribute = 8;
 inline constexpr UINT kFirstNumberTypes = 12;
