@@ -98,7 +98,6 @@ std::vector<AttributeView> FusedAttributes(int setting) {
 }  // namespace
 
 int PlainSettingCount(const OpTraits& op) {
-  if (op.takes_fused_activation) return 1 + FusableCount();
   if (op.has_mode()) return op.mode_count();
   if (op.axes_attribute() >= 0) return kAxesCount;
   return NumberCount(op) > 0 ? kPairCount : 1;
@@ -106,7 +105,8 @@ int PlainSettingCount(const OpTraits& op) {
 
 int SettingCount(const OpTraits& op, DataType lane) {
   const bool can_scale = op.takes_scale_bias && SizeOf(lane) < 8;
-  return PlainSettingCount(op) + (can_scale ? kScaleBiasCount - 1 : 0);
+  return PlainSettingCount(op) + (can_scale ? kScaleBiasCount - 1 : 0) +
+         (op.takes_fused_activation ? FusableCount() : 0);
 }
 
 std::vector<AttributeView> AttributesOfSetting(const OpTraits& op, DataType lane, int setting) {

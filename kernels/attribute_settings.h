@@ -14,10 +14,11 @@
 namespace opserve {
 
 // The number of settings of the operator for elements of `lane`; 1 where it has neither attributes
-// nor a ScaleBias. Numbers 0 to mode_count() - 1 are usual ones, of that mode.
+// nor a ScaleBias nor a FusedActivation. Numbers 0 to mode_count() - 1 are usual ones, of that
+// mode.
 int SettingCount(const OpTraits& op, DataType lane);
 
-// The number of settings without a ScaleBias, which come first.
+// The number of settings with neither a ScaleBias nor a FusedActivation, which come first.
 int PlainSettingCount(const OpTraits& op);
 
 // Setting number `setting`, below SettingCount(), for elements of `lane`.

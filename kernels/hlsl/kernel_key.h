@@ -5,7 +5,9 @@
 #ifndef OPSERVE_KERNELS_HLSL_KERNEL_KEY_H_
 #define OPSERVE_KERNELS_HLSL_KERNEL_KEY_H_
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "kernels/op_table.h"
@@ -15,8 +17,25 @@ namespace opserve::hlsl {
 // Threads of a thread group of every kernel.
 inline constexpr uint32_t kThreadsPerGroup = 256;
 
-// Most inputs of operators that have kernels. The plan of a strided one comes behind them.
-inline constexpr int kMaxKernelInputs = 3;
+// Most inputs of operators that have kernels.
+inline constexpr int kMaxKernelInputs = 8;
+
+// Most of them whose elements have places of their own: others have a single element.
+inline constexpr int kMaxStridedInputs = 3;
+
+// The register of the plan of a strided kernel, and that of input `i`: the plan comes behind the
+// third one.
+inline constexpr int kPlanRegister = 3;
+constexpr int InputRegister(int i) { return i < kPlanRegister ? i : i + 1; }
+
+// Where in a row of the plan, and in a kernel's offsets, the stride of input `i` is; nullopt where
+// it is 0 because the input has a single element.
+constexpr std::optional<int> StridePosition(const OpTraits& op, int i) {
+  if (op.inputs[i].is_single) return std::nullopt;
+  int position = 0;
+  for (int before = 0; before < i; ++before) position += op.inputs[before].is_single ? 0 : 1;
+  return position;
+}
 
 // How a kernel walks its tensors: block by block, which is a word of the output, or an element of
 // 64 bits.
@@ -44,6 +63,24 @@ struct KernelKey {
   }
 };
 
+// The types of the inputs that are numbers of types of their own (OpShape::is_number), as kernels
+// read them: a byte of the first or second word for each, 0 where it is no such number or absent.
+// kernels/hlsl/quantization.hlsli says what the bits mean.
+constexpr std::array<uint32_t, 2> NumberTypesOf(
+    const OpTraits& op, const std::array<DataType, kMaxKernelInputs>& types) {
+  std::array<uint32_t, 2> words = {};
+  for (int i = 0; i < op.input_count(); ++i) {
+    const DataType type = types[i];
+    if (!op.shape.is_number(i) || type == DataType::kUnknown) continue;
+    const bool is_signed =
+        type == DataType::kInt8 || type == DataType::kInt16 || type == DataType::kInt32;
+    const uint32_t bits =
+        static_cast<uint32_t>(SizeOf(type)) | (is_signed ? 8 : 0) | (IsFloat(type) ? 16 : 0);
+    words[i / 4] |= bits << i % 4 * 8;
+  }
+  return words;
+}
+
 // Elements of a block.
 constexpr uint32_t ElementsPerBlock(DataType output) {
   const auto out = static_cast<uint32_t>(SizeOf(output));
@@ -62,7 +99,7 @@ constexpr bool HasLongBody(const OpTraits& op) {
       return false;
     default:
       return op.family == OpFamily::kArithmetic || op.family == OpFamily::kActivation ||
-             op.family == OpFamily::kElementary;
+             op.family == OpFamily::kElementary || op.family == OpFamily::kQuantization;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
+#include <optional>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -25,9 +26,13 @@ struct Tensor {
   char letter;
   DataType type;
   bool is_condition = false;
+  // Whether the call tells the type, and elements are computed with as Numbers.
+  bool is_number = false;
   size_t size() const { return SizeOf(type); }
   // HLSL's type of one element.
-  absl::string_view value_type() const { return size() == 8 ? "uint2" : "uint"; }
+  absl::string_view value_type() const {
+    return is_number ? "Number" : size() == 8 ? "uint2" : "uint";
+  }
 };
 
 struct Kernel {
@@ -45,8 +50,8 @@ Kernel KernelOf(const KernelKey& key) {
   };
   Kernel kernel{op, key, {}, {'z', as_seen(key.output)}};
   for (int i = 0; i < op.input_count(); ++i) {
-    kernel.inputs.push_back(
-        {op.shape.operands[i], as_seen(op.InputType(i, key.lane)), op.shape.is_condition(i)});
+    kernel.inputs.push_back({op.shape.operands[i], as_seen(op.InputType(i, key.lane)),
+                             op.shape.is_condition(i), op.shape.is_number(i)});
   }
   return kernel;
 }
@@ -60,7 +65,8 @@ bool HasScalars(const OpTraits& op) {
 
 // Macros that the bodies look at.
 std::string LaneMacros(const Kernel& kernel) {
-  const DataType lane = kernel.inputs[kernel.op.lane_tensor()].type;
+  const DataType lane =
+      kernel.op.shape.is_bitwise ? UnsignedOfSameSize(kernel.key.lane) : kernel.key.lane;
   std::string text = absl::StrCat("#define LANE_BITS ", SizeOf(lane) * 8, "\n",
                                   "#define LANE_IS_SIGNED ", IsSigned(lane) ? 1 : 0, "\n");
   if (lane == DataType::kFloat32) absl::StrAppend(&text, "#define MANTISSA_BITS 23\n");
@@ -76,6 +82,8 @@ std::string LaneMacros(const Kernel& kernel) {
   return absl::StrCat(text, "#define kMode ", kernel.key.mode, "\n\n");
 }
 
+bool HasNumbers(const OpTraits& op) { return op.shape.number_input() < op.input_count(); }
+
 std::string Bindings(const Kernel& kernel) {
   std::string text =
       "cbuffer Constants : register(b0) {\n"
@@ -84,16 +92,33 @@ std::string Bindings(const Kernel& kernel) {
       "  uint loop_count;\n"
       "  uint open_mark;\n"
       "  uint4 p;\n";
-  absl::StrAppend(&text, HasScalars(kernel.op) ? "  uint4 p_high;\n};\n" : "};\n");
-  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
-    absl::StrAppend(&text, "ByteAddressBuffer Input", i, " : register(t", i, ");\n");
+  const bool has_numbers = HasNumbers(kernel.op);
+  if (HasScalars(kernel.op) || has_numbers) absl::StrAppend(&text, "  uint4 p_high;\n");
+  absl::StrAppend(&text, has_numbers ? "  uint2 number_types;\n};\n" : "};\n");
+  for (int i = 0; i < kernel.op.input_count(); ++i) {
+    absl::StrAppend(&text, "ByteAddressBuffer Input", i, " : register(t", InputRegister(i), ");\n");
   }
   if (kernel.key.layout == LayoutClass::kStrided) {
-    absl::StrAppend(&text, "ByteAddressBuffer Plan : register(t", kMaxKernelInputs, ");\n");
+    absl::StrAppend(&text, "ByteAddressBuffer Plan : register(t", kPlanRegister, ");\n");
   }
   absl::StrAppend(&text, "RWByteAddressBuffer Output : register(u0);\n");
   return absl::StrCat(
       text, LeavesOpen(kernel.op.id) ? "RWByteAddressBuffer Open : register(u1);\n\n" : "\n");
+}
+
+// A function for each input that holds numbers, which reads one of them.
+std::string NumberFunctions(const Kernel& kernel) {
+  std::string text;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    if (!kernel.inputs[i].is_number) continue;
+    absl::StrAppend(&text, "Number Number", i, "(uint place) {\n  const uint type = number_types.",
+                    i < 4 ? "x" : "y", " >> ", i % 4 * 8,
+                    " & 0xff;\n"
+                    "  const uint byte = place * BytesOf(type);\n"
+                    "  return TypedNumber(Input",
+                    i, ".Load(byte & ~3u) >> (byte & 3) * 8, type);\n}\n\n");
+  }
+  return text;
 }
 
 // A function that computes one element from its operands.
@@ -116,6 +141,11 @@ std::string Extract(const Tensor& tensor, absl::string_view words, absl::string_
                          ", ", shift, ")");
   }
   return tensor.is_condition ? absl::StrCat(value, " != 0") : value;
+}
+
+// The number of input `index` that is so many elements behind its first one.
+std::string NumberAt(size_t index, absl::string_view elements) {
+  return absl::StrCat("Number", index, "(", elements, ")");
 }
 
 // The word that holds the given elements of the output.
@@ -155,9 +185,10 @@ uint32_t ElementsPerBlock(const Kernel& kernel) {
   return hlsl::ElementsPerBlock(kernel.output.type);
 }
 
-// Reads what one block has of input `index`.
+// Reads what one block has of input `index`; not numbers, which are read one by one.
 std::string LoadInput(const Kernel& kernel, size_t index, const Block& block) {
   const Tensor& input = kernel.inputs[index];
+  if (input.is_number) return "";
   const size_t bytes = ElementsPerBlock(kernel) * input.size();
   if (bytes < 4) {
     return absl::StrCat("    const uint ", VectorName(input, block, 0), " = Input", index, ".Load(",
@@ -193,13 +224,15 @@ std::string ElementOfBlock(const Tensor& input, const Block& block, size_t index
   return Extract(input, words, absl::StrCat(at % 4 * 8));
 }
 
+// A call of the body for element `index` of a block.
 std::string CallOfBlock(const Kernel& kernel, const Block& block, size_t index) {
-  return absl::StrCat("Element(",
-                      absl::StrJoin(kernel.inputs, ", ",
-                                    [&block, index](std::string* out, const Tensor& input) {
-                                      absl::StrAppend(out, ElementOfBlock(input, block, index));
-                                    }),
-                      ")");
+  std::vector<std::string> operands;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    const Tensor& input = kernel.inputs[i];
+    operands.push_back(input.is_number ? NumberAt(i, block.number)
+                                       : ElementOfBlock(input, block, index));
+  }
+  return absl::StrCat("Element(", absl::StrJoin(operands, ", "), ")");
 }
 
 // Computes a block that has been read, and writes it.
@@ -256,9 +289,12 @@ std::string StoreLongBlock(const Kernel& kernel, const Block& block) {
   if (kernel.output.size() >= 4) return StoreBlock(kernel, block);
   const size_t bits = kernel.output.size() * 8;
   std::vector<std::string> operands;
-  for (const Tensor& input : kernel.inputs) {
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    const Tensor& input = kernel.inputs[i];
     operands.push_back(
-        Extract(input, WordName(input, block, 0), absl::StrCat("i * ", input.size() * 8)));
+        input.is_number
+            ? NumberAt(i, absl::StrCat(block.number, " * ", 32 / bits, " + i"))
+            : Extract(input, WordName(input, block, 0), absl::StrCat("i * ", input.size() * 8)));
   }
   return absl::StrCat(
       "    uint word = 0;\n"
@@ -278,10 +314,14 @@ std::string PackedMain(const Kernel& kernel) {
                                                                  : StoreBlock(kernel, block))));
 }
 
-// The element of `input` at the offset that a strided kernel has found.
-std::string ElementAtOffset(const Tensor& input, size_t index) {
-  const absl::string_view component = absl::string_view("xyz").substr(index, 1);
-  const std::string byte = absl::StrCat("offset.", component, " * ", input.size());
+// The element of input `index` at the offset that a strided kernel has found.
+std::string ElementAtOffset(const Kernel& kernel, int index) {
+  const Tensor& input = kernel.inputs[static_cast<size_t>(index)];
+  const std::optional<int> position = StridePosition(kernel.op, index);
+  const std::string offset =
+      position ? absl::StrCat("offset.", absl::string_view("xyz").substr(*position, 1)) : "0";
+  if (input.is_number) return NumberAt(static_cast<size_t>(index), offset);
+  const std::string byte = absl::StrCat(offset, " * ", input.size());
   if (input.size() == 8) return absl::StrCat("Input", index, ".Load2(", byte, ")");
   if (input.size() == 4) return absl::StrCat("Input", index, ".Load(", byte, ")");
   return Extract(input, absl::StrCat("Input", index, ".Load(", byte, " & ~3u)"),
@@ -324,8 +364,8 @@ std::string ValueOfSlot(const Kernel& kernel, const std::vector<std::string>& op
 // A loop of the plan has 32 bytes: size, stride of the output, strides of the inputs.
 std::string SlotFunction(const Kernel& kernel) {
   std::vector<std::string> operands;
-  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
-    operands.push_back(ElementAtOffset(kernel.inputs[i], i));
+  for (int i = 0; i < kernel.op.input_count(); ++i) {
+    operands.push_back(ElementAtOffset(kernel, i));
   }
   return absl::StrCat(kernel.output.value_type(),
                       " Slot(uint rest) {\n"
@@ -417,21 +457,28 @@ std::vector<KernelKey> AllKernelKeys() {
 std::string RenderKernel(const KernelKey& key, const Bodies& bodies) {
   const Kernel kernel = KernelOf(key);
   const absl::string_view expression = ExpressionOf(key.op);
-  // Each file builds upon those before it.
+  // Each file builds upon some of those before it.
   const bool has_open = LeavesOpen(key.op);
-  const bool has_elementary = has_open || Calls(expression, bodies.elementary);
-  const bool has_arithmetic = has_elementary || Calls(expression, bodies.arithmetic);
+  const bool has_distribution = Calls(expression, bodies.normal_distribution);
+  const bool has_quantization = Calls(expression, bodies.quantization);
+  const bool has_elementary = has_open || has_distribution || Calls(expression, bodies.elementary);
+  const bool has_arithmetic =
+      has_elementary || has_quantization || Calls(expression, bodies.arithmetic);
   return absl::StrCat(
       LaneMacros(kernel), bodies.common, has_arithmetic ? bodies.arithmetic : "",
-      has_elementary ? bodies.elementary : "", has_open ? bodies.open : "", Bindings(kernel),
-      ElementFunction(kernel),
+      has_quantization ? bodies.quantization : "", has_elementary ? bodies.elementary : "",
+      has_distribution ? bodies.normal_distribution : "", has_open ? bodies.open : "",
+      Bindings(kernel), NumberFunctions(kernel), ElementFunction(kernel),
       key.layout == LayoutClass::kPacked ? PackedMain(kernel) : StridedMain(kernel));
 }
 
 Bodies ReadBodies(const std::string& folder) {
   return {ReadFiles(folder, {"/elements.hlsli", "/moves.hlsli", "/logic.hlsli", "/selection.hlsli",
                              "/rounding.hlsli"}),
-          ReadFiles(folder, {"/arithmetic.hlsli"}), ReadFiles(folder, {"/elementary.hlsli"}),
+          ReadFiles(folder, {"/arithmetic.hlsli"}),
+          ReadFiles(folder, {"/quantization.hlsli"}),
+          ReadFiles(folder, {"/elementary.hlsli"}),
+          ReadFiles(folder, {"/normal_distribution.hlsli"}),
           ReadFiles(folder, {"/open.hlsli"})};
 }
 

@@ -4,9 +4,10 @@
 // tool that builds the blobs and by tests; the server needs only kernels/hlsl/blobs.h.
 //
 // A kernel binds:
-//   b0         block count, thread count, loop count, the mark of open submissions, and the
-//              attributes of the call, as in AttributeValues (root constants)
-//   t0, t1, .. the inputs, raw (root SRVs)
+//   b0         block count, thread count, loop count, the mark of open submissions, the attributes
+//              of the call, as in AttributeValues, and the types of numbers, as in NumberTypesOf
+//              (kernels/hlsl/kernel_key.h) (root constants)
+//   t0, t1, .. the inputs, raw (root SRVs); which one is where InputRegister tells
 //   t3         the plan, raw; strided kernels only (root SRV)
 //   u0         the output, raw (root UAV)
 //   u1         a word that gets the mark where an element is left open, raw; only kernels that
@@ -30,15 +31,18 @@ namespace opserve::hlsl {
 std::vector<KernelKey> AllKernelKeys();
 
 // The text of the *.hlsli files. Kernels have what their row's HLSL column calls, and the files
-// before it.
+// that it builds upon, which are before it.
 struct Bodies {
-  std::string common;      // part of every kernel
-  std::string arithmetic;  // numbers of 64 bits, and what needs no more
-  std::string elementary;  // elementary functions
-  std::string open;        // what may leave elements open
+  std::string common;               // part of every kernel
+  std::string arithmetic;           // numbers of 64 bits, and what needs no more
+  std::string quantization;         // numbers of types that the call tells, and quantisation
+  std::string elementary;           // elementary functions
+  std::string normal_distribution;  // that function, with a table that others do without
+  std::string open;                 // what may leave elements open
 
   bool empty() const {
-    return common.empty() || arithmetic.empty() || elementary.empty() || open.empty();
+    return common.empty() || arithmetic.empty() || quantization.empty() || elementary.empty() ||
+           normal_distribution.empty() || open.empty();
   }
 };
 

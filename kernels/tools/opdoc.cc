@@ -28,8 +28,16 @@ std::string GpuTypes(const OpTraits& op) {
   for (const hlsl::Blob& blob : hlsl::AllBlobs()) {
     if (blob.key.op == op.id) types = types | DataTypeSet{blob.key.lane};
   }
-  if (types.empty()) return "none; it runs on the processor";
-  return types == op.lane_types() ? "all types" : types.ToString();
+  if (types.empty()) {
+    return absl::StrCat("none", op.shape.is_row ? ", as kernels compute elements and no rows" : "",
+                        "; it runs on the processor");
+  }
+  const absl::string_view before_and_after = op.takes_scale_bias         ? "ScaleBias"
+                                             : op.takes_fused_activation ? kFusedActivation
+                                                                         : "";
+  return absl::StrCat(types == op.lane_types() ? "all types" : types.ToString(),
+                      before_and_after.empty() ? "" : "; with a `", before_and_after,
+                      before_and_after.empty() ? "" : "` it runs on the processor");
 }
 
 // The names of the tensors for which `counts` holds.

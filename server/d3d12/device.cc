@@ -24,8 +24,8 @@ absl::StatusOr<ComPtr<ID3D12RootSignature>> CreateRootSignature(const Runtime::I
   parameters[kRootConstants].ParameterType = D3D12_ROOT_PARAMETER_TYPE_32BIT_CONSTANTS;
   parameters[kRootConstants].Constants.Num32BitValues = kRootConstantCount;
   // t0 to t2 are the inputs, t3 is the plan.
-  for (UINT i = kRootInputs; i <= kRootPlan; ++i) {
-    parameters[i] = RootDescriptor(D3D12_ROOT_PARAMETER_TYPE_SRV, i - kRootInputs);
+  for (UINT i = kRootFirstResource; i < kRootOutput; ++i) {
+    parameters[i] = RootDescriptor(D3D12_ROOT_PARAMETER_TYPE_SRV, i - kRootFirstResource);
   }
   parameters[kRootOutput] = RootDescriptor(D3D12_ROOT_PARAMETER_TYPE_UAV, 0);
   parameters[kRootOpen] = RootDescriptor(D3D12_ROOT_PARAMETER_TYPE_UAV, 1);

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/hlsl/kernel_key.h"
 #include "proto/base/mutex.h"
 #include "server/d3d12/runtime/api.h"
 #include "server/d3d12/runtime/memory_report.h"
@@ -23,17 +24,24 @@ namespace opserve::d3d12 {
 // Parameters of the root signature; kernels/hlsl/render.h says what is bound to them.
 enum RootParameter : UINT {
   kRootConstants = 0,
-  kRootInputs = 1,  // and one more per further input
-  kRootPlan = kRootInputs + 3,
-  kRootOutput = kRootPlan + 1,
+  kRootFirstResource = 1,  // that of register t0, and one more per further register
+  kRootPlan = kRootFirstResource + hlsl::kPlanRegister,
+  kRootOutput = kRootFirstResource + hlsl::kMaxKernelInputs + 1,
   kRootOpen = kRootOutput + 1,
   kRootParameterCount = kRootOpen + 1,
 };
 // Number of 32-bit values of kRootConstants: three numbers of the dispatch, the mark of the
-// submission, the low halves of the attributes of the call, and their high halves.
-inline constexpr UINT kRootConstantCount = 12;
+// submission, the low halves of the attributes of the call, their high halves, and the types of
+// numbers; and what fills the last four, as kernels declare whole vectors.
+inline constexpr UINT kRootConstantCount = 16;
 inline constexpr UINT kFirstAttribute = 4;
 inline constexpr UINT kFirstHighAttribute = 8;
+inline constexpr UINT kFirstNumberTypes = 12;
+
+// The parameter of input `i`.
+constexpr UINT RootInput(int i) {
+  return kRootFirstResource + static_cast<UINT>(hlsl::InputRegister(i));
+}
 
 // What a buffer is for.
 enum class BufferKind { kUpload, kReadback, kDefault };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "server/device/lane_key.h"
@@ -112,6 +113,14 @@ Extent StridedExtent(const Invocation& call) {
   return extent;
 }
 
+// What of a call its kernel is told by root constants.
+void TellKernel(const Invocation& call, Dispatch& dispatch) {
+  dispatch.attributes = call.attributes;
+  for (size_t i = 0; i < dispatch.input_types.size(); ++i) {
+    dispatch.input_types[i] = call.inputs[i].data_type;
+  }
+}
+
 void LayOutPacked(std::span<const DeviceCall> calls, BatchLayout& layout) {
   const PackedArithmetic packed(*calls[0].invocation);
   uint64_t blocks = 0;
@@ -136,7 +145,7 @@ void LayOutPacked(std::span<const DeviceCall> calls, BatchLayout& layout) {
     place.result_bytes = call.invocation->output_bytes;
     first_block += packed.BlocksOf(*call.invocation);
   }
-  dispatch.attributes = calls[0].invocation->attributes;
+  TellKernel(*calls[0].invocation, dispatch);
   dispatch.block_count = static_cast<uint32_t>(blocks);
 }
 
@@ -156,7 +165,7 @@ void AddStrided(const Invocation& call, BatchLayout& layout) {
   layout.input_buffer_bytes += extent.inputs;
   layout.output_buffer_bytes = bound.output + extent.outputs;
   dispatch.loop_count = static_cast<uint32_t>(call.plan.loop_count);
-  dispatch.attributes = call.attributes;
+  TellKernel(call, dispatch);
   dispatch.block_count = static_cast<uint32_t>(extent.outputs / StridedBlockBytes(call));
 }
 
@@ -165,6 +174,9 @@ absl::Status CheckCalls(std::span<const DeviceCall> calls, uint64_t limit) {
   const Invocation& first = *calls[0].invocation;
   const LaneKey lane = LaneKeyOf(first);
   if (first.scale_bias) return absl::UnimplementedError("GPU kernels take no ScaleBias.");
+  if (first.fused_activation) {
+    return absl::UnimplementedError("GPU kernels take no FusedActivation.");
+  }
   if (TraitsOf(first.op).input_count() > hlsl::kMaxKernelInputs) {
     return absl::UnimplementedError(
         absl::StrCat("GPU kernels take at most ", hlsl::kMaxKernelInputs, " inputs."));
@@ -217,15 +229,16 @@ absl::StatusOr<BatchLayout> LayOut(std::span<const DeviceCall> calls, uint64_t m
 void WritePlan(const Invocation& invocation, const CallPlace& place, std::byte* to) {
   const Plan& plan = invocation.plan;
   const auto output = OutputStrides(plan, place.is_dense);
-  const size_t inputs = OutputIndex(plan);
+  const OpTraits& op = TraitsOf(invocation.op);
   for (int l = 0; l < kMaxDimensionCount; ++l) {
     // Size, stride of the output, strides of up to three inputs, padding.
     std::array<uint32_t, 8> row = {};
     if (l < plan.loop_count) {
       row[0] = static_cast<uint32_t>(plan.sizes[l]);
       row[1] = static_cast<uint32_t>(output[l]);
-      for (size_t i = 0; i < inputs; ++i) {
-        row[2 + i] = static_cast<uint32_t>(plan.strides[i][l]);
+      for (int i = 0; i < op.input_count(); ++i) {
+        const std::optional<int> position = hlsl::StridePosition(op, i);
+        if (position) row[2 + *position] = static_cast<uint32_t>(plan.strides[i][l]);
       }
     }
     std::memcpy(to + l * sizeof(row), row.data(), sizeof(row));

@@ -49,6 +49,8 @@ struct Dispatch {
   // Root constants that the kernel reads.
   uint32_t loop_count = 0;
   AttributeValues attributes = {};
+  // The type of each input, kUnknown where it is absent. Kernels read those of numbers.
+  std::array<DataType, hlsl::kMaxKernelInputs> input_types = {};
   // Where its root descriptors point to.
   Offsets bound;
 };
@@ -81,10 +83,10 @@ struct BatchLayout {
 };
 
 // Lays out `calls`, at least one, all of one lane; their buffers are not looked at. UNIMPLEMENTED
-// if they have a ScaleBias, which no kernel takes, or if one of them alone would need a buffer of
-// more than `max_buffer_bytes` or kMaxKernelBytes,
-// RESOURCE_EXHAUSTED if only all of them together do, INTERNAL if their lanes differ. Thread-safe,
-// like all functions here.
+// if they have a ScaleBias or a FusedActivation, which no kernel takes, or if one of them alone
+// would need a buffer of more than `max_buffer_bytes` or kMaxKernelBytes, RESOURCE_EXHAUSTED if
+// only all of them together do, INTERNAL if their lanes differ. Thread-safe, like all functions
+// here.
 absl::StatusOr<BatchLayout> LayOut(std::span<const DeviceCall> calls, uint64_t max_buffer_bytes);
 
 // Writes the kPlanBytes bytes of the plan of a strided call.

@@ -31,12 +31,12 @@ DispatchPiece FirstBlocks(const hlsl::KernelKey& kernel, uint64_t blocks) {
 }
 
 // `blocks` blocks of a packed kernel from `first` on.
-DispatchPiece PackedPiece(const hlsl::KernelKey& kernel, uint64_t first, uint64_t blocks) {
-  const OpTraits& op = TraitsOf(kernel.op);
+DispatchPiece PackedPiece(const hlsl::KernelKey& kernel, const Dispatch& dispatch, uint64_t first,
+                          uint64_t blocks) {
   const uint64_t elements = first * hlsl::ElementsPerBlock(kernel.output);
   DispatchPiece piece = FirstBlocks(kernel, blocks);
-  for (int i = 0; i < op.input_count(); ++i) {
-    piece.inputs[i] = elements * SizeOf(op.InputType(i, kernel.lane));
+  for (size_t i = 0; i < piece.inputs.size(); ++i) {
+    piece.inputs[i] = elements * SizeOf(dispatch.input_types[i]);
   }
   piece.output = elements * SizeOf(kernel.output);
   return piece;
@@ -70,7 +70,7 @@ std::vector<DispatchPiece> PiecesOf(const hlsl::KernelKey& kernel, const Dispatc
                               ? std::min(WholeUnits(most / 2), kMaxGroups * hlsl::kThreadsPerGroup)
                               : WholeUnits(most);
     const uint64_t blocks = std::min<uint64_t>(room, dispatch.block_count - first);
-    pieces.push_back(is_packed ? PackedPiece(kernel, first, blocks)
+    pieces.push_back(is_packed ? PackedPiece(kernel, dispatch, first, blocks)
                                : StridedPiece(kernel, first, blocks));
     first += blocks;
   }

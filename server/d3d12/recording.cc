@@ -68,15 +68,18 @@ void RecordPiece(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
   std::array<uint32_t, kRootConstantCount> constants = {piece.block_count, piece.thread_count,
                                                         dispatch.loop_count, memory.stamp.mark()};
   static_assert(kFirstAttribute + kMaxAttributes == kFirstHighAttribute);
-  static_assert(kFirstHighAttribute + kMaxAttributes == kRootConstantCount);
+  static_assert(kFirstHighAttribute + kMaxAttributes == kFirstNumberTypes);
   for (size_t i = 0; i < dispatch.attributes.size(); ++i) {
     constants[kFirstAttribute + i] = static_cast<uint32_t>(dispatch.attributes[i]);
     constants[kFirstHighAttribute + i] = static_cast<uint32_t>(dispatch.attributes[i] >> 32);
   }
+  const OpTraits& op = TraitsOf(kernel.op);
+  const auto number_types = hlsl::NumberTypesOf(op, dispatch.input_types);
+  static_assert(kFirstNumberTypes + number_types.size() <= kRootConstantCount);
+  std::copy(number_types.begin(), number_types.end(), &constants[kFirstNumberTypes]);
   list.SetComputeRoot32BitConstants(kRootConstants, kRootConstantCount, constants.data(), 0);
-  for (int i = 0; i < TraitsOf(kernel.op).input_count(); ++i) {
-    list.SetComputeRootShaderResourceView(kRootInputs + static_cast<UINT>(i),
-                                          addresses.inputs[i] + piece.inputs[i]);
+  for (int i = 0; i < op.input_count(); ++i) {
+    list.SetComputeRootShaderResourceView(RootInput(i), addresses.inputs[i] + piece.inputs[i]);
   }
   if (kernel.layout == hlsl::LayoutClass::kStrided) {
     list.SetComputeRootShaderResourceView(kRootPlan, addresses.plan);

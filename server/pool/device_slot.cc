@@ -18,17 +18,16 @@ size_t ExpectedRuns(const BatchQueue::Load& load, const BatchLimits& limits) {
 }
 
 bool SupportsAll(const KernelSupport& supported, bool is_gpu, const JobTraits& job) {
-  const auto supports = [&](OpId op, DataType lane, bool has_scale_bias) {
-    return supported.Has(op, lane) && !(is_gpu && has_scale_bias);
+  // GPUs compute nothing before and after the operator itself. `call`: a lane or an invocation.
+  const auto supports = [&](const auto& call) {
+    return supported.Has(call.op, call.lane_type) &&
+           !(is_gpu && (call.scale_bias || call.fused_activation));
   };
-  if (job.sequence == nullptr) {
-    return supports(job.lane.op, job.lane.lane_type, job.lane.scale_bias.has_value());
-  }
+  if (job.sequence == nullptr) return supports(job.lane);
   if (is_gpu && job.sequence->shows_nan_bits) return false;
   const auto& steps = job.sequence->steps;
-  return std::all_of(steps.begin(), steps.end(), [&supports](const SequenceStep& step) {
-    return supports(step.call->op, step.call->lane_type, step.call->scale_bias.has_value());
-  });
+  return std::all_of(steps.begin(), steps.end(),
+                     [&supports](const SequenceStep& step) { return supports(*step.call); });
 }
 
 // What `now` tells of the present, and what both have counted.

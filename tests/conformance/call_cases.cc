@@ -86,18 +86,14 @@ std::vector<Cell> AllCells() {
   return cells;
 }
 
-std::vector<Cell> PackableCells() {
-  std::vector<Cell> cells = AllCells();
-  std::erase_if(cells, [](const Cell& cell) {
-    return std::any_of(cell.op->inputs.begin(), cell.op->inputs.end(),
-                       [](const TensorTraits& input) { return input.is_single; });
-  });
-  return cells;
+bool CanBePacked(const OpTraits& op) {
+  return std::none_of(op.inputs.begin(), op.inputs.end(),
+                      [](const TensorTraits& input) { return input.is_single; });
 }
 
-std::vector<Cell> CellsWithInputs(int most) {
+std::vector<Cell> PackableCells() {
   std::vector<Cell> cells = AllCells();
-  std::erase_if(cells, [most](const Cell& cell) { return cell.op->input_count() > most; });
+  std::erase_if(cells, [](const Cell& cell) { return !CanBePacked(*cell.op); });
   return cells;
 }
 

@@ -40,11 +40,11 @@ void PrintTo(const Cell& cell, std::ostream* out);
 // All cells of the operator table whose elements are computed each by itself.
 std::vector<Cell> AllCells();
 
-// Those whose calls can be packed: no input has a single element for all of the others.
-std::vector<Cell> PackableCells();
+// Whether calls of the operator can be packed: no input has a single element for all of the others.
+bool CanBePacked(const OpTraits& op);
 
-// Those with at most `most` inputs.
-std::vector<Cell> CellsWithInputs(int most);
+// Those of operators whose calls can be packed.
+std::vector<Cell> PackableCells();
 
 // The sizes of input `i` of an operator where other tensors have `sizes`.
 std::vector<uint32_t> SizesOfInput(const OpTraits& op, int i, const std::vector<uint32_t>& sizes);

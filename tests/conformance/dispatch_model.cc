@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,7 @@ using hlsl::LayoutClass;
 struct PlanRow {
   uint32_t size;
   uint32_t output;
-  std::array<uint32_t, hlsl::kMaxKernelInputs> inputs;
+  std::array<uint32_t, hlsl::kMaxStridedInputs> inputs;
   std::array<uint32_t, 3> padding;
 };
 static_assert(sizeof(PlanRow) * kMaxDimensionCount == d3d12::kPlanBytes);
@@ -254,19 +255,21 @@ class Model {
 
   void StridedSlot(uint32_t rest) {
     bool is_gap = false;
-    std::array<uint32_t, hlsl::kMaxKernelInputs> offsets = {};
+    std::array<uint32_t, hlsl::kMaxStridedInputs> offsets = {};
     for (const PlanRow& row : plan_) {
       Expect(row.output != 0, "division by zero in the plan", rest);
       if (row.output == 0) return;
       const uint32_t index = rest / row.output;
       rest -= index * row.output;
       is_gap = is_gap || index >= row.size;
-      for (int i = 0; i < hlsl::kMaxKernelInputs; ++i) offsets[i] += index * row.inputs[i];
+      for (size_t i = 0; i < offsets.size(); ++i) offsets[i] += index * row.inputs[i];
     }
     if (is_gap || rest != 0) return;
     for (int i = 0; i < input_count(); ++i) {
       const auto size = static_cast<uint32_t>(SizeOf(first_.inputs[i].data_type));
-      Read(i, offsets[i] * size, size);
+      const std::optional<int> position = hlsl::StridePosition(op_, i);
+      // What is absent is read, too, at its first word.
+      Read(i, (position ? offsets[*position] : 0) * size, std::max(size, 1u));
     }
   }
 

@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <ios>
@@ -15,8 +17,10 @@
 #include <thread>
 #include <vector>
 
+#include "client/inputs/hard_inputs.h"
 #include "kernels/attribute_settings.h"
 #include "kernels/reference_ops.h"
+#include "server/pool/verify/sample_values.h"
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/exact_values.h"
 #include "tests/conformance/special_values.h"
@@ -121,12 +125,52 @@ TEST_P(GpuTextTest, Float16IsRoundedOnceOrLeftOpen) {
   EXPECT_LT(open(), elements() / 20);
 }
 
+// A device's self-test takes them where hard values are left open.
+TEST_P(GpuTextTest, UsualValuesOfOneSignAreNotLeftOpen) {
+  std::mt19937_64 random(20261129);
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    const GpuBody body = GpuBodyOf(GetParam(), type);
+    for (int setting = 0; setting < PlainSettingCount(op()); ++setting) {
+      const auto call = MakeCall({&op(), type, type}, setting, Packed(1));
+      ASSERT_NE(call, nullptr);
+      const auto count = [&](SampleValues values) {
+        std::vector<std::byte> x(4096 * SizeOf(type));
+        std::vector<std::byte> y(x.size());
+        FillWithSamples(type, values, random, x);
+        FillWithSamples(type, values, random, y);
+        int open = 0;
+        for (size_t at = 0; at < x.size(); at += SizeOf(type)) {
+          const auto bits = [&](const std::vector<std::byte>& elements) {
+            return static_cast<uint32_t>(ReadBits(elements.data() + at, SizeOf(type)));
+          };
+          open += body(bits(x), bits(y), call->attributes).is_open ? 1 : 0;
+        }
+        return open;
+      };
+      EXPECT_EQ(std::min(count(SampleValues::kUsual), count(SampleValues::kUsualNegative)), 0)
+          << NameOf(type) << ", setting " << setting;
+    }
+  }
+}
+
 // Of one number there are few enough that all digits needed are known.
 TEST_P(GpuTextTest, FunctionsOfOneNumberLeaveNothingOpen) {
   if (op().input_count() > 1 || !op().attributes.empty()) return;
   std::mt19937_64 random(20261128);
   const auto x = Elements(DataType::kFloat32, 8000, random);
   Check(DataType::kFloat32, 0, x, x);
+  EXPECT_EQ(open(), 0);
+}
+
+// Those inputs of each range whose results are next to the middle of two elements.
+TEST_P(GpuTextTest, HardestInputsAreRoundedOnce) {
+  if (op().input_count() > 1 || !op().attributes.empty()) return;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    const HardInputs* const hard = FindHardInputs(op().name, type);
+    ASSERT_NE(hard, nullptr);
+    const std::vector<uint32_t> x = WithBothSigns(*hard);
+    Check(type, 0, x, x);
+  }
   EXPECT_EQ(open(), 0);
 }
 

@@ -25,9 +25,8 @@ from required import skip_without  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
 
 CALL_LIMIT_S = 60
-# They run on the processor wherever they are asked for.
-WITHOUT_GPU_KERNEL = ("ACTIVATION_SOFTMAX1", "ELEMENT_WISE_QUANTIZE_LINEAR",
-                      "ELEMENT_WISE_DEQUANTIZE_LINEAR")
+# It runs on the processor wherever it is asked for.
+WITHOUT_GPU_KERNEL = ("ACTIVATION_SOFTMAX1",)
 
 
 @dataclasses.dataclass

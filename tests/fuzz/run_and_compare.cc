@@ -46,13 +46,8 @@ bool Agree(DataType type, const std::byte* a, const std::byte* b, uint64_t bytes
   return true;
 }
 
-// No kernel computes rows, has so many inputs, or one that may be absent.
-bool MayHaveKernel(const Invocation& call) {
-  const int input_count = TraitsOf(call.op).input_count();
-  if (call.plan.row_begin || input_count > hlsl::kMaxKernelInputs) return false;
-  return std::all_of(call.payload_index.begin(), call.payload_index.begin() + input_count,
-                     [](int index) { return index >= 0; });
-}
+// No kernel computes rows.
+bool MayHaveKernel(const Invocation& call) { return !call.plan.row_begin; }
 
 }  // namespace
 

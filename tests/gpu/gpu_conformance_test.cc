@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -74,6 +75,8 @@ TEST_P(GpuConformanceTest, AllLayouts) {
 
 // Every special value in the lane input, with every special value in the last input; and strided.
 TEST_P(GpuConformanceTest, AllSettings) {
+  // gpu_quantization_test.cc has those without.
+  if (cell().op->lane_tensor() == cell().op->input_count()) return;
   const std::vector<uint64_t>& special = SpecialValues(cell().lane);
   const auto count = static_cast<uint32_t>(special.size() * special.size());
   const size_t size = SizeOf(cell().lane);
@@ -118,10 +121,14 @@ TEST_P(GpuLayoutTest, InterleavedOutput) {
   }
 }
 
-// Several MiB: many groups.
+// Several MiB of the widest tensor: many groups.
 TEST_P(GpuLayoutTest, LargeTensors) {
   const uint32_t bytes = 9u << 20;
-  const auto count = bytes / static_cast<uint32_t>(SizeOf(cell().lane)) + 3;
+  size_t widest = SizeOf(cell().lane);
+  for (int i = 0; i < cell().op->input_count(); ++i) {
+    widest = std::max(widest, SizeOf(cell().op->InputType(i, cell().lane)));
+  }
+  const uint32_t count = bytes / static_cast<uint32_t>(widest) + 3;
   for (const Layout& layout : {Packed(count), LayoutsOf(count / 8)[5]}) {
     const std::shared_ptr<const Invocation> call = MakeCall(cell(), 0, layout);
     ASSERT_NE(call, nullptr);
@@ -156,6 +163,20 @@ TEST_F(GpuTest, OpenElementsAreTold) {
       EXPECT_EQ(absl::IsOutOfRange(status), value == kOpen) << layout.name << ": " << status;
       EXPECT_EQ(status.ok(), value == kDecided) << layout.name << ": " << status;
     }
+  }
+}
+
+TEST_F(GpuTest, TakesNoFusedActivation) {
+  const Cell cell = {FindOperator("ELEMENT_WISE_ADD1"), DataType::kFloat32, DataType::kFloat32};
+  for (const int setting : {0, PlainSettingCount(*cell.op)}) {
+    const std::shared_ptr<const Invocation> call = MakeCall(cell, setting, Packed(3));
+    ASSERT_NE(call, nullptr);
+    ASSERT_EQ(call->fused_activation.has_value(), setting > 0);
+    std::mt19937_64 random(1);
+    const std::vector<GuardedInput> inputs = MakeInputs(*call, random);
+    SentinelOutput output(call->output_bytes, 0);
+    const absl::Status status = RunOne(device(), *call, PointersTo(inputs), output.data());
+    EXPECT_EQ(absl::IsUnimplemented(status), setting > 0) << status;
   }
 }
 

@@ -40,13 +40,27 @@ uint64_t BytesOf(const TensorDescView& view) {
   return elements.value_or(0) * size;
 }
 
+// The type of input `i`: those that go with the first number have its type, or FLOAT32 where that
+// is an integer which counts as one.
+DataType TypeOfInput(const OpTraits& op, int i, const SampleSpec& spec) {
+  const int first = op.shape.number_input();
+  if (spec.number == DataType::kUnknown) return op.InputType(i, spec.lane);
+  if (i == first) return spec.number;
+  for (const TypeGroup& group : op.same_data_type) {
+    if (!group.has_input(first) || !group.has_input(i)) continue;
+    const bool is_float32 = group.integers_count_as_float32 && !IsFloat(spec.number);
+    return is_float32 ? DataType::kFloat32 : spec.number;
+  }
+  return op.InputType(i, spec.lane);
+}
+
 ValidationResult ValidateSpec(const SampleSpec& spec) {
   const OpTraits& op = TraitsOf(spec.op);
   const Shape shape = ShapeOf(spec.layout, spec.count);
   OperatorRequest request;
   request.operator_name = op.name;
   for (int i = 0; i < op.input_count(); ++i) {
-    const int type = static_cast<int>(op.InputType(i, spec.lane));
+    const int type = static_cast<int>(TypeOfInput(op, i, spec));
     if (op.inputs[i].is_single) {
       request.inputs.push_back({{}, type, shape.single_sizes, {}});
     } else {
@@ -65,6 +79,14 @@ ValidationResult ValidateSpec(const SampleSpec& spec) {
 absl::string_view NameOf(SampleLayout layout) {
   constexpr std::array<absl::string_view, 3> kNames = {"packed", "padded", "transposed"};
   return kNames[static_cast<size_t>(layout)];
+}
+
+DataTypeSet NumberTypesOf(const OpTraits& op) {
+  DataTypeSet types;
+  const int number = op.shape.number_input();
+  if (number == op.input_count()) return types;
+  for (const SupportRow& row : op.support) types = types | row.types[number];
+  return types;
 }
 
 absl::StatusOr<SampleCall> SampleCall::Make(const SampleSpec& spec, std::mt19937_64& random) {

@@ -33,6 +33,9 @@ struct SampleSpec {
   DataType lane = DataType::kUnknown;
   // kUnknown: what validation makes of a request that does not tell.
   DataType output = DataType::kUnknown;
+  // That of the first input of a type of its own, one of NumberTypesOf(); kUnknown: what
+  // OpTraits::InputType() tells.
+  DataType number = DataType::kUnknown;
   // Of the attributes: kernels/attribute_settings.h.
   int setting = 0;
   SampleLayout layout = SampleLayout::kPacked;
@@ -40,6 +43,9 @@ struct SampleSpec {
   uint32_t count = 1;
   SampleValues values = SampleValues::kHard;
 };
+
+// The types that the first input of `op` of a type of its own may have; empty without one.
+DataTypeSet NumberTypesOf(const OpTraits& op);
 
 // A validated call with its input bytes. Immutable and safe to use from any thread.
 class SampleCall {

@@ -54,6 +54,10 @@ uint64_t UsualValue(DataType type, uint64_t dice) {
   return format.one() + dice % (uint64_t{4} << format.mantissa_bits);
 }
 
+uint64_t NegativeOf(DataType type, uint64_t value) {
+  return IsFloat(type) ? value | FormatOf(type).sign() : ~value + 1;
+}
+
 // A float of 2^-8 to 2^9 with either sign: where functions bend and read their tables. Of any bits
 // most are far from there.
 uint64_t MiddleFloat(const FloatFormat& format, uint64_t dice) {
@@ -85,8 +89,10 @@ void FillWithSamples(DataType type, SampleValues values, std::mt19937_64& random
   for (; at + size <= block.size(); at += size) {
     const uint64_t dice = random();
     const uint64_t bits = random();
-    const uint64_t value = values == SampleValues::kUsual ? UsualValue(type, dice)
-                                                          : HardValue(type, special, dice, bits);
+    const uint64_t value = values == SampleValues::kHard ? HardValue(type, special, dice, bits)
+                           : values == SampleValues::kUsual
+                               ? UsualValue(type, dice)
+                               : NegativeOf(type, UsualValue(type, dice));
     // Little endian, like all payloads.
     std::memcpy(block.data() + at, &value, size);
   }

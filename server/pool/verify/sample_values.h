@@ -16,8 +16,9 @@
 namespace opserve {
 
 enum class SampleValues : uint8_t {
-  kHard,   // zeros, infinities, NaNs, denormals, limits, any bits, and floats near 1, mixed
-  kUsual,  // small numbers, as data has them
+  kHard,           // zeros, infinities, NaNs, denormals, limits, any bits, and floats near 1, mixed
+  kUsual,          // small numbers, as data has them
+  kUsualNegative,  // those with their signs changed
 };
 
 // Values that a device may well get wrong, in the low bits of each entry.

@@ -20,14 +20,17 @@ namespace {
 // kernels' tables is read: a driver may change one of them.
 constexpr uint32_t kPackedCount = 4099;
 constexpr uint32_t kStridedCount = 1031;
-constexpr uint32_t kBatchCounts[] = {1, 5, 67, 3, 258};
+// No single element: where scales have one, such a call is packed, and others are not.
+constexpr uint32_t kBatchCounts[] = {2, 5, 67, 3, 258};
 
 // Not zero, so that bytes that were never written show.
 constexpr std::byte kUnwritten{0xA5};
 
 std::string Describe(const SampleSpec& spec) {
-  return absl::StrCat(TraitsOf(spec.op).name, " in ", NameOf(spec.lane), ", setting ", spec.setting,
-                      ", ", NameOf(spec.layout));
+  const bool has_number = spec.number != DataType::kUnknown;
+  return absl::StrCat(TraitsOf(spec.op).name, " in ", NameOf(spec.lane), has_number ? " of " : "",
+                      has_number ? NameOf(spec.number) : "", ", setting ", spec.setting, ", ",
+                      NameOf(spec.layout));
 }
 
 class Test {
@@ -55,12 +58,24 @@ class Test {
     const DataTypeSet outputs = op.OutputTypes(lane);
     for (DataType output : kAllDataTypes) {
       if (!outputs.contains(output)) continue;
-      // No GPU takes calls with a ScaleBias.
+      // No GPU takes calls with a ScaleBias or a FusedActivation.
       for (int setting = 0; setting < PlainSettingCount(op); ++setting) {
         absl::Status status =
-            TestKernel({.op = op.id, .lane = lane, .output = output, .setting = setting});
+            TestNumberTypes({.op = op.id, .lane = lane, .output = output, .setting = setting});
         if (!status.ok()) return status;
       }
+    }
+    return absl::OkStatus();
+  }
+
+  // Kernels read numbers as the call says: as each type that they may have.
+  absl::Status TestNumberTypes(SampleSpec spec) {
+    const DataTypeSet types = NumberTypesOf(TraitsOf(spec.op));
+    if (types.empty()) return TestKernel(spec);
+    for (const DataType type : kAllDataTypes) {
+      if (!types.contains(type)) continue;
+      spec.number = type;
+      if (absl::Status status = TestKernel(spec); !status.ok()) return status;
     }
     return absl::OkStatus();
   }
@@ -78,12 +93,17 @@ class Test {
   }
 
   // Runs calls of `counts` elements together. Where hard values leave some of them open, usual ones
-  // must not.
+  // must not; or, as functions of positive ones may be linear, with results that are the middle of
+  // two elements, those below zero.
   absl::Status TestCalls(SampleSpec spec, std::span<const uint32_t> counts) {
-    absl::Status status = TestValues(spec, counts);
-    if (!absl::IsOutOfRange(status)) return status;
-    spec.values = SampleValues::kUsual;
-    return TestValues(spec, counts);
+    absl::Status status;
+    for (const SampleValues values :
+         {SampleValues::kHard, SampleValues::kUsual, SampleValues::kUsualNegative}) {
+      spec.values = values;
+      status = TestValues(spec, counts);
+      if (!absl::IsOutOfRange(status)) break;
+    }
+    return status;
   }
 
   absl::Status TestValues(SampleSpec spec, std::span<const uint32_t> counts) {

@@ -90,8 +90,8 @@ void BoundCall::RecordPiece(ID3D12GraphicsCommandList& list,
   list.SetComputeRoot32BitConstants(d3d12::kRootConstants, d3d12::kRootConstantCount,
                                     constants.data(), 0);
   const D3D12_GPU_VIRTUAL_ADDRESS inputs = inputs_->GetGPUVirtualAddress();
-  for (UINT i = 0; i < buffers_.inputs.size(); ++i) {
-    list.SetComputeRootShaderResourceView(d3d12::kRootInputs + i,
+  for (size_t i = 0; i < buffers_.inputs.size(); ++i) {
+    list.SetComputeRootShaderResourceView(d3d12::RootInput(static_cast<int>(i)),
                                           inputs + whole.bound.inputs[i] + piece.inputs[i]);
   }
   if (kernel().layout == hlsl::LayoutClass::kStrided) {

@@ -46,15 +46,32 @@ const Representative kRepresentatives[] = {
      {OpId::ELEMENT_WISE_CLIP1, DataType::kUint64, DataType::kUint64, 0, LayoutClass::kPacked}},
     {"select_float64_packed",
      {OpId::ELEMENT_WISE_IF, DataType::kFloat64, DataType::kFloat64, 0, LayoutClass::kPacked}},
+    {"numbers_float32_packed",
+     {OpId::ELEMENT_WISE_DEQUANTIZE_LINEAR, DataType::kFloat32, DataType::kFloat32, 0,
+      LayoutClass::kPacked}},
+    {"numbers_uint8_packed",
+     {OpId::ELEMENT_WISE_QUANTIZE_LINEAR, DataType::kUint8, DataType::kUint8, 0,
+      LayoutClass::kPacked}},
+    {"single_numbers_int8_strided",
+     {OpId::ELEMENT_WISE_QUANTIZED_LINEAR_ADD, DataType::kInt8, DataType::kInt8, 0,
+      LayoutClass::kStrided}},
 };
+
+// What stands for the text of the files.
+const Bodies kNamesOfBodies = {
+    "// (bodies)\n\n",
+    "// (arithmetic)\n\n",
+    "// (quantization)\nuint Quantize(\nuint Dequantize(\nuint AddQuantized(\n\n",
+    "// (elementary)\n\n",
+    "// (normal distribution)\n\n",
+    "// (open)\n\n"};
 
 class RenderGoldenTest : public ::testing::TestWithParam<Representative> {};
 
 // OPSERVE_UPDATE_GOLDENS=1 writes the goldens instead.
 TEST_P(RenderGoldenTest, TextIsAsBefore) {
   const std::string path = std::string(OPSERVE_GOLDENS) + "/hlsl/" + GetParam().golden + ".hlsl";
-  const std::string text = RenderKernel(GetParam().key, {"// (bodies)\n\n", "// (arithmetic)\n\n",
-                                                         "// (elementary)\n\n", "// (open)\n\n"});
+  const std::string text = RenderKernel(GetParam().key, kNamesOfBodies);
   if (std::getenv("OPSERVE_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path, std::ios::binary) << text;
     GTEST_SKIP() << "wrote " << path;
@@ -99,11 +116,16 @@ TEST(RenderTest, ModesDiffer) {
 TEST(RenderTest, LongBodiesArePartOfKernelsThatCallThem) {
   const auto bodies_of = [](OpId op) {
     const KernelKey key = {op, DataType::kFloat32, DataType::kFloat32, 0, LayoutClass::kPacked};
-    const Bodies bodies = {"", "(arithmetic)\nuint Added(uint x, uint y)\n",
-                           "(elementary)\nuint Exp(uint x)\n", "(open)\n"};
+    const Bodies bodies = {"",
+                           "(arithmetic)\nuint Added(uint x, uint y)\n",
+                           "(quantization)\nuint Dequantize(Number v)\n",
+                           "(elementary)\nuint Exp(uint x)\n",
+                           "(normal distribution)\nuint Gelu(uint x)\n",
+                           "(open)\n"};
     const std::string text = RenderKernel(key, bodies);
     std::string found;
-    for (const char* const name : {"(arithmetic)", "(elementary)", "(open)"}) {
+    for (const char* const name :
+         {"(arithmetic)", "(quantization)", "(elementary)", "(normal distribution)", "(open)"}) {
       if (text.find(name) != std::string::npos) found += name;
     }
     return found;
@@ -113,6 +135,8 @@ TEST(RenderTest, LongBodiesArePartOfKernelsThatCallThem) {
   EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_ADD), "(arithmetic)");
   EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_EXP), "(arithmetic)(elementary)");
   EXPECT_EQ(bodies_of(OpId::ACTIVATION_ELU), "(arithmetic)(elementary)(open)");
+  EXPECT_EQ(bodies_of(OpId::ACTIVATION_GELU), "(arithmetic)(elementary)(normal distribution)");
+  EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_DEQUANTIZE_LINEAR), "(arithmetic)(quantization)");
 }
 
 // A long body is called once, whatever the number of elements in a word.

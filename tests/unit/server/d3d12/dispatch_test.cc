@@ -19,22 +19,29 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "kernels/hlsl/kernel_key.h"
 #include "server/d3d12/dispatch_pieces.h"
 #include "server/d3d12/host_copy.h"
+#include "server/device/lane_key.h"
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/dispatch_model.h"
+#include "tests/conformance/quantization_cases.h"
 
 namespace opserve::d3d12 {
 namespace {
 
+using opserve::testing::AllCells;
+using opserve::testing::AllQuantizedTypes;
+using opserve::testing::CanBePacked;
 using opserve::testing::Cell;
-using opserve::testing::CellsWithInputs;
 using opserve::testing::FirstOutOfBounds;
 using opserve::testing::Layout;
 using opserve::testing::LayoutsOf;
 using opserve::testing::MakeCall;
+using opserve::testing::PackableCells;
 using opserve::testing::Packed;
+using opserve::testing::QuantizationCall;
 using ::testing::ElementsAre;
 
 constexpr uint64_t kNoLimit = uint64_t{1} << 40;
@@ -61,7 +68,7 @@ void CheckBounds(const Invocations& invocations) {
 // Cells of which no two have the same signature and widths: that is all that layouts depend on.
 std::vector<Cell> CellsOfEachSignature() {
   std::set<std::tuple<std::string, size_t, size_t, bool, bool>> seen;
-  std::vector<Cell> cells = CellsWithInputs(hlsl::kMaxKernelInputs);
+  std::vector<Cell> cells = AllCells();
   std::erase_if(cells, [&seen](const Cell& cell) {
     const bool has_numbers = !cell.op->attributes.empty() && !cell.op->has_mode();
     return !seen.insert({std::string(cell.op->shape.operands), SizeOf(cell.lane),
@@ -139,11 +146,42 @@ Layout RandomLayout(std::mt19937_64& random) {
 
 TEST(DispatchTest, RandomLayoutsStayInBounds) {
   std::mt19937_64 random(1);
-  const std::vector<Cell> cells = CellsWithInputs(hlsl::kMaxKernelInputs);
+  const std::vector<Cell> cells = AllCells();
   for (int i = 0; i < 3000; ++i) {
     CheckBounds({MakeCall(cells[random() % cells.size()], 0, RandomLayout(random))});
     if (::testing::Test::HasFailure()) return;
   }
+}
+
+// Kernels are told the types of numbers, and read something where one is absent.
+TEST(DispatchTest, NumbersOfEveryTypeStayInBounds) {
+  for (const auto& [op, types] : AllQuantizedTypes()) {
+    for (const std::vector<uint32_t>& sizes : {std::vector<uint32_t>{1}, {259}, {3, 70}}) {
+      for (const bool is_per_tensor : {false, true}) {
+        SCOPED_TRACE(types.ToString());
+        const auto call = QuantizationCall(op, types, sizes, is_per_tensor);
+        ASSERT_NE(call, nullptr);
+        CheckBounds({call});
+        const auto layout = LayOutAll({call});
+        ASSERT_TRUE(layout.ok());
+        for (size_t i = 0; i < types.inputs.size(); ++i) {
+          EXPECT_EQ(layout->dispatches[0].input_types[i], types.inputs[i]);
+        }
+      }
+    }
+  }
+}
+
+TEST(DispatchTest, CallsWithOtherTypesOfNumbersAreOfOtherLanes) {
+  std::set<std::pair<OpId, std::vector<DataType>>> kinds;
+  absl::flat_hash_set<LaneKey> lanes;
+  for (const auto& [op, types] : AllQuantizedTypes()) {
+    std::vector<DataType> kind = types.inputs;
+    kind.push_back(types.output);
+    kinds.insert({op, kind});
+    lanes.insert(LaneKeyOf(*QuantizationCall(op, types, {3, 70}, true)));
+  }
+  EXPECT_EQ(lanes.size(), kinds.size());
 }
 
 // Batches of 1 to 40 calls of any sizes.
@@ -153,6 +191,7 @@ TEST(DispatchTest, BatchesStayInBounds) {
     for (int i = 0; i < 8; ++i) {
       SCOPED_TRACE(cell.name() + ", batch " + std::to_string(i));
       const bool is_packed = i % 2 == 0;
+      if (is_packed && !CanBePacked(*cell.op)) continue;
       Invocations batch;
       for (size_t count = 1 + random() % 40; batch.size() < count;) {
         const auto size = static_cast<uint32_t>(1 + random() % (i % 4 < 2 ? 20 : 2000));
@@ -178,7 +217,7 @@ TEST(DispatchTest, NoTwoCallsShareAWord) {
     }
   };
   std::mt19937_64 random(3);
-  for (const Cell& cell : CellsWithInputs(hlsl::kMaxKernelInputs)) {
+  for (const Cell& cell : PackableCells()) {
     SCOPED_TRACE(cell.name());
     Invocations batch;
     while (batch.size() < 20) {

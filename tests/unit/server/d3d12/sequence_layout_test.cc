@@ -70,7 +70,6 @@ TEST(SequenceLayoutTest, RandomSequences) {
     const auto sequence =
         testing::MakeRandomSequence({.max_steps = 20,
                                      .elements = 1 + static_cast<uint32_t>(random() % 3000),
-                                     .cells = testing::CellsWithInputs(hlsl::kMaxKernelInputs),
                                      .scale_biases = false},
                                     random);
     ASSERT_NE(sequence, nullptr);

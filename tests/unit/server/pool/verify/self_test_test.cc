@@ -1,5 +1,6 @@
 #include "server/pool/verify/self_test.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "kernels/attribute_settings.h"
 #include "kernels/op_table.h"
+#include "server/device/lane_key.h"
 #include "server/pool/verify/sample_call.h"
 #include "tests/testing/null_device.h"
 
@@ -21,13 +23,15 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// What is tested of the operator table: (operator, type, type of the output, setting).
+// What is tested of the operator table: (operator, type, type of the output, setting, type of
+// numbers).
 int KernelCount() {
   int count = 0;
   for (const OpTraits& op : OpTable()) {
     for (DataType lane : kAllDataTypes) {
       if (!op.lane_types().contains(lane)) continue;
-      count += op.OutputTypes(lane).size() * PlainSettingCount(op);
+      count += op.OutputTypes(lane).size() * PlainSettingCount(op) *
+               std::max(NumberTypesOf(op).size(), 1);
     }
   }
   return count;
@@ -46,6 +50,20 @@ TEST(SelfTestTest, AGoodDevicePasses) {
   EXPECT_EQ(outcome.cases, 8 * KernelCount());
   EXPECT_EQ(good.script->runs().at(1), 3u * static_cast<unsigned>(KernelCount()));
   EXPECT_EQ(good.script->runs().at(5), static_cast<unsigned>(KernelCount()));
+}
+
+// Devices run no others.
+TEST(SelfTestTest, CallsThatRunTogetherAreOfOneLane) {
+  Device device;
+  int mixed = 0;
+  device.script->OnRun([&mixed](std::span<const DeviceCall> calls) {
+    for (const DeviceCall& call : calls) {
+      const bool is_same = LaneKeyOf(*call.invocation) == LaneKeyOf(*calls[0].invocation);
+      mixed += is_same ? 0 : 1;
+    }
+  });
+  EXPECT_TRUE(TestDevice(device.device).status.ok());
+  EXPECT_EQ(mixed, 0);
 }
 
 // Whichever result is wrong, the test finds it and stops there.
