@@ -252,12 +252,12 @@ absl::string_view MarkOpen(const Kernel& kernel) {
   return LeavesOpen(kernel.op.id) ? "  if (is_open) Open.Store(0, open_mark);\n" : "";
 }
 
-// The text of main around `loops`.
-std::string Main(const Kernel& kernel, absl::string_view loops) {
+// The text of main around `loops`, with further parameters.
+std::string Main(const Kernel& kernel, absl::string_view loops, absl::string_view parameters = "") {
   return absl::StrCat("[numthreads(", kThreadsPerGroup,
                       ", 1, 1)]\n"
-                      "void main(uint3 id : SV_DispatchThreadID) {\n",
-                      loops, MarkOpen(kernel), "}\n");
+                      "void main(uint3 id : SV_DispatchThreadID",
+                      parameters, ") {\n", loops, MarkOpen(kernel), "}\n");
 }
 
 // The loop over the blocks of a thread around `body`.
@@ -284,6 +284,99 @@ std::string LoopsOverSteps(const Kernel& kernel, uint32_t step) {
                       LoadBlock(kernel, block), StoreBlock(kernel, block), "  }\n");
 }
 
+// Bytes of input `index` in a block.
+size_t BlockBytes(const Kernel& kernel, size_t index) {
+  return ElementsPerBlock(kernel) * kernel.inputs[index].size();
+}
+
+// Whether threads have less than a word of input `index` in a block, and whole words in `step`
+// blocks.
+bool IsNarrow(const Kernel& kernel, size_t index, uint32_t step) {
+  const size_t bytes = BlockBytes(kernel, index);
+  return bytes < 4 && bytes * step % 4 == 0;
+}
+
+bool HasNarrowInput(const Kernel& kernel, uint32_t step) {
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    if (IsNarrow(kernel, i, step)) return true;
+  }
+  return false;
+}
+
+// "shared_c", the words of a narrow input that the threads of a group read for each other.
+std::string SharedName(const Tensor& tensor) {
+  return absl::StrCat("shared_", absl::string_view(&tensor.letter, 1));
+}
+
+std::string SharedWords(const Kernel& kernel, uint32_t step) {
+  std::string text;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    if (!IsNarrow(kernel, i, step)) continue;
+    absl::StrAppend(&text, "groupshared uint ", SharedName(kernel.inputs[i]), "[",
+                    kThreadsPerGroup * step * BlockBytes(kernel, i) / 4, "];\n");
+  }
+  return text;
+}
+
+// Reads the words of a narrow input that are this thread's to read.
+std::string ShareInput(const Kernel& kernel, size_t index, uint32_t step) {
+  std::string text;
+  const size_t bytes = BlockBytes(kernel, index);
+  for (size_t word = 0; word < step * bytes / 4; ++word) {
+    const std::string place = absl::StrCat("thread + ", word * kThreadsPerGroup);
+    absl::StrAppend(&text, "      ", SharedName(kernel.inputs[index]), "[", place, "] = Input",
+                    index, ".Load(first * ", bytes, " + (", place, ") * 4);\n");
+  }
+  return text;
+}
+
+// What block `i` of a step has of a narrow input.
+std::string LoadShared(const Kernel& kernel, size_t index, uint32_t i) {
+  const Tensor& input = kernel.inputs[index];
+  const Block block = BlockOfStep(i);
+  const size_t bytes = BlockBytes(kernel, index);
+  return absl::StrCat("    const uint ", VectorName(input, block, 0), " = ", SharedName(input),
+                      "[(thread + ", i * kThreadsPerGroup, ") * ", bytes, " / 4] >> (",
+                      block.number, " * ", bytes, " & 3) * 8;\n");
+}
+
+// The steps of a kernel with narrow inputs. Neighbouring threads would all read a word of these,
+// and so many reads are what limits the kernel; so one of them reads it for the group. The blocks
+// of a group lie side by side, and those of a thread as far apart as the group has threads.
+std::string LoopOverSharedSteps(const Kernel& kernel, uint32_t step) {
+  std::string reads;
+  std::string shared;
+  std::string stores;
+  for (size_t input = 0; input < kernel.inputs.size(); ++input) {
+    if (IsNarrow(kernel, input, step)) reads += ShareInput(kernel, input, step);
+  }
+  for (uint32_t i = 0; i < step; ++i) {
+    const Block block = BlockOfStep(i);
+    if (i > 0) {
+      absl::StrAppend(&reads, "    const uint ", block.number, " = block + ", i * kThreadsPerGroup,
+                      ";\n");
+    }
+    for (size_t input = 0; input < kernel.inputs.size(); ++input) {
+      const bool is_narrow = IsNarrow(kernel, input, step);
+      (is_narrow ? shared : reads) +=
+          is_narrow ? LoadShared(kernel, input, i) : LoadInput(kernel, input, block);
+    }
+    stores += StoreBlock(kernel, block);
+  }
+  const Block block = BlockOfStep(0);
+  return absl::StrCat(
+      "  for (uint first = (id.x - thread) * ", step, "; first < block_count; first += ", step,
+      " * thread_count) {\n"
+      "    uint block = first + thread;\n"
+      "    if (first + ",
+      kThreadsPerGroup * step - 1,
+      " < block_count) {\n"
+      "    GroupMemoryBarrierWithGroupSync();\n",
+      reads, "    GroupMemoryBarrierWithGroupSync();\n", shared, stores,
+      "    } else {\n    for (; block < block_count; block += ", kThreadsPerGroup, ") {\n",
+      LoadBlock(kernel, block), StoreBlock(kernel, block), "    }\n    }\n  }\n");
+}
+
 // The body, which is long, is in the text once.
 std::string StoreLongBlock(const Kernel& kernel, const Block& block) {
   if (kernel.output.size() >= 4) return StoreBlock(kernel, block);
@@ -306,6 +399,10 @@ std::string StoreLongBlock(const Kernel& kernel, const Block& block) {
 
 std::string PackedMain(const Kernel& kernel) {
   const uint32_t step = BlocksPerStep(kernel.key);
+  if (step > 1 && HasNarrowInput(kernel, step)) {
+    return absl::StrCat(SharedWords(kernel, step), Main(kernel, LoopOverSharedSteps(kernel, step),
+                                                        ", uint thread : SV_GroupIndex"));
+  }
   if (step > 1) return Main(kernel, LoopsOverSteps(kernel, step));
   const Block block = BlockOfStep(0);
   return Main(kernel,

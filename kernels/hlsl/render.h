@@ -15,7 +15,9 @@
 //
 // Thread i takes block i, then block i + thread count, and so on; of packed kernels that memory
 // bounds, BlocksPerStep (kernels/hlsl/kernel_key.h) of these at a time, and what is left one by
-// one. Any thread count is right.
+// one. Any thread count is right. Where an input has less than a word in a block, a group takes
+// blocks that lie side by side, as many as its threads would have; there the thread count is that
+// of whole groups.
 
 #ifndef OPSERVE_KERNELS_HLSL_RENDER_H_
 #define OPSERVE_KERNELS_HLSL_RENDER_H_

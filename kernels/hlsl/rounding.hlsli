@@ -3,26 +3,35 @@
 
 #ifdef MANTISSA_BITS
 
-// By RoundingMode: 0 halves to even, 1 toward zero, 2 halves away from zero.
+// By RoundingMode: 0 halves to even, 1 toward zero, 2 halves away from zero. Without branches: a
+// group has elements for each of them.
+#if MANTISSA_BITS == 10
+// By float instructions, which are exact for each FLOAT16 and its integer, and faster than memory.
+// They may flush denormals, which are 0 when they are rounded, in each mode.
 uint RoundMagnitude(uint mode, uint x) {
-  if (x > INFINITY_BITS) return x | QUIET_NAN_BITS;
+  const float value = f16tof32(x);
+  const float rounded = mode == 0 ? round(value) : floor(value + (mode == 1 ? 0.0f : 0.5f));
+  return x > INFINITY_BITS ? x | QUIET_NAN_BITS : f32tof16(rounded);
+}
+#else
+uint RoundMagnitude(uint mode, uint x) {
   const uint exponent = x >> MANTISSA_BITS;
-  if (exponent >= EXPONENT_BIAS + MANTISSA_BITS) return x;  // integral, or infinite
-  if (exponent < EXPONENT_BIAS) {                           // below 1
-    const uint one = EXPONENT_BIAS << MANTISSA_BITS;
-    const uint half = one - IMPLICIT_BIT;
-    if (mode == 1 || x < half || (mode == 0 && x == half)) return 0;
-    return one;
-  }
-  const uint fraction_bits = EXPONENT_BIAS + MANTISSA_BITS - exponent;
-  const uint fraction_mask = (1u << fraction_bits) - 1;
+  const uint integral = EXPONENT_BIAS + MANTISSA_BITS;
+  const uint fraction_bits = integral - min(max(exponent, EXPONENT_BIAS), integral);
+  const uint unit = 1u << fraction_bits;
+  const uint fraction_mask = unit - 1;
   // A carry out of the mantissa is a carry into the exponent, which is what is wanted. The lowest
   // bit of the exponent of 1 is set, like the implicit bit it stands for.
-  const uint half = 1u << (fraction_bits - 1);
+  const uint half = unit >> 1;
   const uint is_odd = x >> fraction_bits & 1;
-  const uint up = mode == 0 ? half - 1 + is_odd : mode == 1 ? 0 : half;
-  return (x + up) & ~fraction_mask;
+  const uint up = mode == 0 ? (half - 1 + is_odd) & fraction_mask : mode == 1 ? 0 : half;
+  const uint one = EXPONENT_BIAS << MANTISSA_BITS;
+  const uint least_up = one - IMPLICIT_BIT + (mode == 0 ? 1 : 0);
+  const uint below_one = mode != 1 && x >= least_up ? one : 0;
+  const uint result = exponent < EXPONENT_BIAS ? below_one : (x + up) & ~fraction_mask;
+  return x > INFINITY_BITS ? x | QUIET_NAN_BITS : result;
 }
+#endif
 
 uint Round(uint mode, uint x) {
   return RoundMagnitude(mode, x & ~SIGN_BIT) | (x & SIGN_BIT);

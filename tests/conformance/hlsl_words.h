@@ -7,7 +7,11 @@
 #define OPSERVE_TESTS_CONFORMANCE_HLSL_WORDS_H_
 
 #include <bit>
+#include <cmath>
+#include <cstdint>
 #include <type_traits>
+
+#include "kernels/reference_ops.h"
 
 namespace opserve::testing::hlsl_words {
 
@@ -38,6 +42,13 @@ constexpr std::common_type_t<A, B> max(A a, B b) {
 constexpr int abs(int x) { return x < 0 ? -x : x; }
 
 constexpr uint asuint(float x) { return std::bit_cast<uint>(x); }
+
+// FLOAT16s in the low bits.
+inline float f16tof32(uint x) { return reference::ToFloat({static_cast<uint16_t>(x)}); }
+inline uint f32tof16(float x) { return reference::ToHalf(x).bits; }
+
+inline float round(float x) { return std::nearbyint(x); }
+inline float floor(float x) { return std::floor(x); }
 
 // The place of the highest bit that is set; all bits where there is none.
 constexpr uint firstbithigh(uint x) { return 31u - static_cast<uint>(std::countl_zero(x)); }

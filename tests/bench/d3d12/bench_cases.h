@@ -28,6 +28,8 @@ struct BenchCase {
 std::span<const BenchCase> AllBenchCases();
 // The operator that stands for all where one is enough: it reads and writes as many bytes.
 inline constexpr BenchCase kOneBenchCase = {OpId::ELEMENT_WISE_ROUND, DataType::kFloat32};
+// The operator that only copies.
+inline constexpr BenchCase kCopyShader = {OpId::ELEMENT_WISE_IDENTITY, DataType::kFloat32};
 
 // "ROUND FLOAT32".
 std::string NameOf(const BenchCase& each);

@@ -66,8 +66,17 @@ void BoundCall::EmptyRing() {
   d3d12::CopyAll(copies);
 }
 
-void BoundCall::RecordUpload(ID3D12GraphicsCommandList& list) const {
+void BoundCall::RecordCopyUp(ID3D12GraphicsCommandList& list) const {
   list.CopyBufferRegion(inputs_.Get(), 0, up_.buffer(), up_.offset(), layout_.input_buffer_bytes);
+}
+
+void BoundCall::RecordCopyDown(ID3D12GraphicsCommandList& list) const {
+  list.CopyBufferRegion(down_.buffer(), down_.offset(), output_.Get(), 0,
+                        layout_.output_buffer_bytes);
+}
+
+void BoundCall::RecordUpload(ID3D12GraphicsCommandList& list) const {
+  RecordCopyUp(list);
   RecordTransition(list, inputs_.Get(), D3D12_RESOURCE_STATE_COPY_DEST,
                    D3D12_RESOURCE_STATE_NON_PIXEL_SHADER_RESOURCE);
 }
@@ -82,37 +91,64 @@ void BoundCall::RecordKernelState(ID3D12GraphicsCommandList& list) const {
   list.SetPipelineState(pipeline_.Get());
 }
 
-void BoundCall::RecordPiece(ID3D12GraphicsCommandList& list,
-                            const d3d12::DispatchPiece& piece) const {
+BoundCall::Addresses BoundCall::OnDevice() const {
+  return {inputs_->GetGPUVirtualAddress(), output_->GetGPUVirtualAddress()};
+}
+
+BoundCall::Addresses BoundCall::InRings() const {
+  return {up_.buffer()->GetGPUVirtualAddress() + up_.offset(),
+          down_.buffer()->GetGPUVirtualAddress() + down_.offset()};
+}
+
+void BoundCall::Record(ID3D12GraphicsCommandList& list, const d3d12::DispatchPiece& piece,
+                       const Addresses& addresses) const {
   const d3d12::Dispatch& whole = dispatch();
   const std::array<uint32_t, d3d12::kRootConstantCount> constants = {
       piece.block_count, piece.thread_count, whole.loop_count};
   list.SetComputeRoot32BitConstants(d3d12::kRootConstants, d3d12::kRootConstantCount,
                                     constants.data(), 0);
-  const D3D12_GPU_VIRTUAL_ADDRESS inputs = inputs_->GetGPUVirtualAddress();
   for (size_t i = 0; i < buffers_.inputs.size(); ++i) {
-    list.SetComputeRootShaderResourceView(d3d12::RootInput(static_cast<int>(i)),
-                                          inputs + whole.bound.inputs[i] + piece.inputs[i]);
+    list.SetComputeRootShaderResourceView(
+        d3d12::RootInput(static_cast<int>(i)),
+        addresses.inputs + whole.bound.inputs[i] + piece.inputs[i]);
   }
   if (kernel().layout == hlsl::LayoutClass::kStrided) {
-    list.SetComputeRootShaderResourceView(d3d12::kRootPlan, inputs + whole.bound.plan);
+    list.SetComputeRootShaderResourceView(d3d12::kRootPlan, addresses.inputs + whole.bound.plan);
   }
-  list.SetComputeRootUnorderedAccessView(
-      d3d12::kRootOutput, output_->GetGPUVirtualAddress() + whole.bound.output + piece.output);
+  list.SetComputeRootUnorderedAccessView(d3d12::kRootOutput,
+                                         addresses.output + whole.bound.output + piece.output);
   list.Dispatch(piece.group_count, 1, 1);
 }
 
-void BoundCall::RecordKernel(ID3D12GraphicsCommandList& list) const {
+void BoundCall::Record(ID3D12GraphicsCommandList& list, const Addresses& addresses) const {
   for (const d3d12::DispatchPiece& piece : d3d12::PiecesOf(kernel(), dispatch())) {
-    RecordPiece(list, piece);
+    Record(list, piece, addresses);
   }
+}
+
+void BoundCall::RecordPiece(ID3D12GraphicsCommandList& list,
+                            const d3d12::DispatchPiece& piece) const {
+  Record(list, piece, OnDevice());
+}
+
+void BoundCall::RecordKernel(ID3D12GraphicsCommandList& list) const { Record(list, OnDevice()); }
+
+void BoundCall::RecordKernelFromRing(ID3D12GraphicsCommandList& list) const {
+  Record(list, {InRings().inputs, OnDevice().output});
+}
+
+void BoundCall::RecordKernelIntoRing(ID3D12GraphicsCommandList& list) const {
+  Record(list, {OnDevice().inputs, InRings().output});
+}
+
+void BoundCall::RecordKernelBetweenRings(ID3D12GraphicsCommandList& list) const {
+  Record(list, InRings());
 }
 
 void BoundCall::RecordReadback(ID3D12GraphicsCommandList& list) const {
   RecordTransition(list, output_.Get(), D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
                    D3D12_RESOURCE_STATE_COPY_SOURCE);
-  list.CopyBufferRegion(down_.buffer(), down_.offset(), output_.Get(), 0,
-                        layout_.output_buffer_bytes);
+  RecordCopyDown(list);
 }
 
 }  // namespace opserve::bench

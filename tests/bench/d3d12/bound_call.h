@@ -36,6 +36,9 @@ class BoundCall {
   void FillRing();
   void EmptyRing();
 
+  // The inputs to the device, and the result back, with nothing around them.
+  void RecordCopyUp(ID3D12GraphicsCommandList& list) const;
+  void RecordCopyDown(ID3D12GraphicsCommandList& list) const;
   // The inputs to the device, and ready for kernels.
   void RecordUpload(ID3D12GraphicsCommandList& list) const;
   // In place of that, where they are there since before this list: makes them ready.
@@ -44,6 +47,10 @@ class BoundCall {
   void RecordKernelState(ID3D12GraphicsCommandList& list) const;
   void RecordPiece(ID3D12GraphicsCommandList& list, const d3d12::DispatchPiece& piece) const;
   void RecordKernel(ID3D12GraphicsCommandList& list) const;
+  // The same where it reads what is in the upload ring, or writes into the readback ring, itself.
+  void RecordKernelFromRing(ID3D12GraphicsCommandList& list) const;
+  void RecordKernelIntoRing(ID3D12GraphicsCommandList& list) const;
+  void RecordKernelBetweenRings(ID3D12GraphicsCommandList& list) const;
   // The result to the readback ring.
   void RecordReadback(ID3D12GraphicsCommandList& list) const;
 
@@ -51,6 +58,16 @@ class BoundCall {
   BoundCall(DeviceMeter& meter, std::shared_ptr<const Invocation> call)
       : meter_(meter), call_(std::move(call)), buffers_(*call_, Values::kUsual) {}
   absl::Status Initialize();
+  // Where a kernel finds its inputs, and where it writes.
+  struct Addresses {
+    D3D12_GPU_VIRTUAL_ADDRESS inputs = 0;
+    D3D12_GPU_VIRTUAL_ADDRESS output = 0;
+  };
+  Addresses OnDevice() const;
+  Addresses InRings() const;
+  void Record(ID3D12GraphicsCommandList& list, const d3d12::DispatchPiece& piece,
+              const Addresses& addresses) const;
+  void Record(ID3D12GraphicsCommandList& list, const Addresses& addresses) const;
   absl::Status MakePipeline();
   absl::Status MakeMemory();
 

@@ -12,7 +12,6 @@
 namespace opserve::bench {
 namespace {
 
-constexpr BenchCase kCopyShader = {OpId::ELEMENT_WISE_IDENTITY, DataType::kFloat32};
 // What kernels are to reach of the copy shader. Those with divisions have more to do than to move.
 constexpr Goal kKernelGoal = {Goal::Kind::kAtLeast, 0.9};
 

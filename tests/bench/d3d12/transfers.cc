@@ -8,40 +8,35 @@
 #include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/transfer_way.h"
 #include "tests/bench/d3d12/bench_cases.h"
+#include "tests/bench/d3d12/bound_call.h"
 #include "tests/bench/d3d12/repeated_work.h"
 #include "tests/bench/d3d12/sections.h"
 
 namespace opserve::bench {
 namespace {
 
-// Memory of both ends, for each direction, and a queue for those that go up.
+// The call that only copies, with its memory of both ends, and a queue for copies alone.
 struct TransferMemory {
-  std::unique_ptr<d3d12::Queue> up_queue;
-  d3d12::StagingRing::Lease up;
-  d3d12::StagingRing::Lease down;
-  d3d12::ComPtr<ID3D12Resource> to;
-  d3d12::ComPtr<ID3D12Resource> from;
+  std::unique_ptr<BoundCall> call;
+  std::unique_ptr<d3d12::Queue> copy_queue;
 };
 
 absl::Status MakeTransferMemory(DeviceMeter& meter, uint64_t bytes, TransferMemory& memory) {
+  absl::StatusOr<std::unique_ptr<BoundCall>> call =
+      BoundCall::Create(meter, CallOfBytes(kCopyShader, bytes));
+  if (!call.ok()) return call.status();
+  memory.call = *std::move(call);
   absl::StatusOr<std::unique_ptr<d3d12::Queue>> queue =
       d3d12::Queue::Create(meter.device(), D3D12_COMMAND_LIST_TYPE_COPY);
   if (!queue.ok()) return queue.status();
-  memory.up_queue = *std::move(queue);
-  absl::StatusOr<d3d12::StagingRing::Lease> lease = meter.upload().Acquire(bytes, kMeterTimeLimit);
-  if (!lease.ok()) return lease.status();
-  memory.up = *std::move(lease);
-  lease = meter.readback().Acquire(bytes, kMeterTimeLimit);
-  if (!lease.ok()) return lease.status();
-  memory.down = *std::move(lease);
-  OPSERVE_RETURN_IF_ERROR(meter.MakeBuffer(bytes, memory.to));
-  return meter.MakeBuffer(bytes, memory.from);
+  memory.copy_queue = *std::move(queue);
+  return absl::OkStatus();
 }
 
-// Copies up in one queue and down in another one, as often each.
-RepeatedWork BothAtOnce(DeviceMeter& meter, TransferMemory& memory, const Recorder& up,
-                        const Recorder& down) {
-  return [&meter, &memory, up, down](int repeats) -> absl::StatusOr<double> {
+// One in the queue for copies and one in the queue for kernels, as often each.
+RepeatedWork BothAtOnce(DeviceMeter& meter, TransferMemory& memory, const Recorder& copy,
+                        const Recorder& other) {
+  return [&meter, &memory, copy, other](int repeats) -> absl::StatusOr<double> {
     const auto recorded = [repeats](const Recorder& record) {
       return [repeats, &record](ID3D12GraphicsCommandList& list) {
         for (int i = 0; i < repeats; ++i) record(list);
@@ -49,25 +44,49 @@ RepeatedWork BothAtOnce(DeviceMeter& meter, TransferMemory& memory, const Record
     };
     const auto start = std::chrono::steady_clock::now();
     const absl::StatusOr<d3d12::Serial> first =
-        memory.up_queue->Submit(recorded(up), kMeterTimeLimit);
+        memory.copy_queue->Submit(recorded(copy), kMeterTimeLimit);
     if (!first.ok()) return first.status();
     const absl::StatusOr<d3d12::Serial> second =
-        meter.queue().Submit(recorded(down), kMeterTimeLimit);
+        meter.queue().Submit(recorded(other), kMeterTimeLimit);
     if (!second.ok()) return second.status();
-    OPSERVE_RETURN_IF_ERROR(memory.up_queue->timeline().Wait(*first, kMeterTimeLimit));
+    OPSERVE_RETURN_IF_ERROR(memory.copy_queue->timeline().Wait(*first, kMeterTimeLimit));
     OPSERVE_RETURN_IF_ERROR(meter.queue().timeline().Wait(*second, kMeterTimeLimit));
     return SecondsSince(start);
   };
 }
 
 // Seconds of memcpy: memory to memory, into the upload ring, out of the readback ring.
-std::vector<double> HostSeconds(const BenchContext& context, TransferMemory& memory,
-                                uint64_t bytes) {
+std::vector<double> HostSeconds(const BenchContext& context, BoundCall& call, uint64_t bytes) {
   const Buffer from(bytes);
   Buffer to(bytes);
   return context.Seconds({{[&](int) { std::memcpy(to.data(), from.data(), bytes); }},
-                          {[&](int) { std::memcpy(memory.up.data(), from.data(), bytes); }},
-                          {[&](int) { std::memcpy(to.data(), memory.down.data(), bytes); }}});
+                          {[&](int) { call.FillRing(); }},
+                          {[&](int) { call.EmptyRing(); }}});
+}
+
+// Seconds of each way over the bus.
+struct BusSeconds {
+  double up = 0;
+  double down = 0;
+  double both = 0;
+};
+
+absl::StatusOr<std::pair<BusSeconds, BusSeconds>> MeasureBus(DeviceMeter& meter,
+                                                             TransferMemory& memory,
+                                                             double seconds) {
+  const BoundCall& call = *memory.call;
+  const Recorder state = [&call](auto& list) { call.RecordKernelState(list); };
+  const Recorder up = [&call](auto& list) { call.RecordCopyUp(list); };
+  const Recorder down = [&call](auto& list) { call.RecordCopyDown(list); };
+  const absl::StatusOr<std::vector<double>> times = MeasureRepeated(
+      {WorkOf(meter, up), WorkOf(meter, down), BothAtOnce(meter, memory, up, down),
+       WorkOf(meter, state, [&call](auto& list) { call.RecordKernelFromRing(list); }),
+       WorkOf(meter, state, [&call](auto& list) { call.RecordKernelIntoRing(list); }),
+       WorkOf(meter, state, [&call](auto& list) { call.RecordKernelBetweenRings(list); })},
+      6 * seconds);
+  if (!times.ok()) return times.status();
+  const std::vector<double>& took = *times;
+  return std::pair(BusSeconds{took[0], took[1], took[2]}, BusSeconds{took[3], took[4], took[5]});
 }
 
 absl::Status MeasureTransfersOf(BenchContext& context, DeviceMeter& meter, uint64_t bytes,
@@ -75,36 +94,33 @@ absl::Status MeasureTransfersOf(BenchContext& context, DeviceMeter& meter, uint6
   TransferMemory memory;
   OPSERVE_RETURN_IF_ERROR(MakeTransferMemory(meter, bytes, memory));
   // First of all, so that the pages of the rings are in memory.
-  const std::vector<double> host = HostSeconds(context, memory, bytes);
-  const Recorder up = [&](ID3D12GraphicsCommandList& list) {
-    list.CopyBufferRegion(memory.to.Get(), 0, memory.up.buffer(), memory.up.offset(), bytes);
-  };
-  const Recorder down = [&](ID3D12GraphicsCommandList& list) {
-    list.CopyBufferRegion(memory.down.buffer(), memory.down.offset(), memory.from.Get(), 0, bytes);
-  };
-  const absl::StatusOr<std::vector<double>> device =
-      MeasureRepeated({WorkOf(meter, up), WorkOf(meter, down), BothAtOnce(meter, memory, up, down)},
-                      3 * context.options().seconds);
+  const std::vector<double> host = HostSeconds(context, *memory.call, bytes);
+  const auto device = MeasureBus(meter, memory, context.options().seconds);
   if (!device.ok()) return device.status();
-  const double size = static_cast<double>(bytes);
+  const auto& [copies, kernel] = *device;
   // It was at work a moment ago, so its speed is that of transfers.
   const std::optional<PciLink> link = context.Link();
   const bool has_link = link.has_value() && link->bytes_per_second > 0;
+  const double size = static_cast<double>(bytes);
   const double bus = has_link ? size / link->bytes_per_second : host[0];
   const std::string bus_name = has_link ? "PCIe link" : "memcpy";
   const auto add = [&](const char* name, double seconds, double ceiling, std::string against) {
     result.rows.push_back(RateRow(name, bytes, bytes, seconds, ceiling, std::move(against)));
   };
   add("memcpy into the ring", host[1], host[0], "memcpy");
-  add("up", (*device)[0], bus, bus_name);
-  add("down", (*device)[1], bus, bus_name);
+  add("memcpy out of the ring", host[2], host[0], "memcpy");
+  add("copies up", copies.up, bus, bus_name);
+  add("copies down", copies.down, bus, bus_name);
   // Alone, the slower direction bounds both.
-  add("both at once, each way", (*device)[2], std::max((*device)[0], (*device)[1]), "alone");
+  add("copies both ways, each way", copies.both, std::max(copies.up, copies.down), "alone");
+  add("a kernel's reads", kernel.up, bus, bus_name);
+  add("a kernel's writes", kernel.down, bus, bus_name);
+  add("a kernel's both, each way", kernel.both, std::max(kernel.up, kernel.down), "alone");
   if (has_link) {
-    add("both at once, each way", (*device)[2], bus, bus_name);
+    // Devices take the faster way.
+    add("both at once, each way", std::min(copies.both, kernel.both), bus, bus_name);
     result.rows.back().goal = {Goal::Kind::kAtLeast, 0.8};
   }
-  add("memcpy out of the ring", host[2], host[0], "memcpy");
   return absl::OkStatus();
 }
 
@@ -151,8 +167,9 @@ absl::Status MeasureTransfers(BenchContext& context, SectionResult& result) {
   const absl::StatusOr<DeviceMeter*> meter = context.Meter();
   if (!meter.ok()) return meter.status();
   result.notes.push_back(
-      "Both at once: up in a copy queue, down in the compute queue. 0.5 of one alone means that "
-      "they take turns.");
+      "Copies both ways: up in a copy queue, down in the compute queue. 0.5 of one alone means "
+      "that "
+      "they take turns. A kernel reads and writes the rings itself.");
   for (const uint64_t bytes : {kMiB, context.Sized(64, 8, 2) * kMiB}) {
     OPSERVE_RETURN_IF_ERROR(MeasureTransfersOf(context, **meter, bytes, result));
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "kernels/hlsl/source_hash.h"
 
@@ -149,8 +150,10 @@ TEST(RenderTest, LongBodiesAreCalledOnce) {
   }
 }
 
-// Of a step, all blocks are read before one is written.
+// Of a step, all blocks are read before one is written; what the threads of a group read for each
+// other lies between two barriers.
 TEST(RenderTest, StepsReadFirst) {
+  int shared = 0;
   for (const KernelKey& key : AllKernelKeys()) {
     const std::string text = RenderKernel(key, {});
     const std::vector<std::string> loops = absl::StrSplit(text, "  for (");
@@ -158,9 +161,19 @@ TEST(RenderTest, StepsReadFirst) {
     if (step == 1) continue;
     ASSERT_EQ(loops.size(), 3u) << text;
     EXPECT_LT(loops[1].rfind("Input"), loops[1].find("Output")) << text;
+    if (absl::StrContains(text, "groupshared")) {
+      ++shared;
+      const std::vector<std::string> parts =
+          absl::StrSplit(loops[1], "GroupMemoryBarrierWithGroupSync");
+      ASSERT_EQ(parts.size(), 3u) << text;
+      EXPECT_FALSE(absl::StrContains(parts[0], "shared_")) << text;
+      EXPECT_LT(parts[1].rfind("shared_"), parts[1].rfind("Input")) << text;
+      EXPECT_FALSE(absl::StrContains(parts[2], "Input")) << text;
+    }
     const std::vector<std::string> stores = absl::StrSplit(loops[1], "Output.Store");
     EXPECT_EQ(stores.size() - 1, step) << text;
   }
+  EXPECT_GT(shared, 0);
 }
 
 TEST(RenderTest, MissingBodiesAreEmpty) { EXPECT_TRUE(ReadBodies("/nonexistent").empty()); }
