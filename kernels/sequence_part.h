@@ -14,11 +14,11 @@
 
 namespace opserve {
 
-// Why a sequence of one output cannot be computed a few elements at a time, in words that go with
-// "because" and name the step; empty: it can. Then every step computes the same number of elements
-// in order (IsInOrder), each from the elements of its own place of earlier results, and each input
-// of the sequence either runs along in all steps that use it, or is repeated in all of them. What
-// follows is about such sequences.
+// Why a sequence cannot be computed a few elements at a time, in words that go with "because" and
+// name the step; empty: it can. Then every step computes the same number of elements in order
+// (IsInOrder), each from the elements of its own place of earlier results, and each input of the
+// sequence either runs along in all steps that use it, or is repeated in all of them. What follows
+// is about such sequences.
 std::string WhyNotInOrder(const SequenceInvocation& sequence);
 
 // An input of a step that is an input of the sequence and repeated over the elements of the step.
