@@ -34,7 +34,10 @@ class RunProgress {
 
   // Takes the payloads that are sent ahead of the runs, which all runs use. To be called before the
   // first run, where there are such payloads. Throws std::bad_alloc.
-  void TakeAhead(ReceivedMessage payloads, HostBufferPool& buffers);
+  void TakeAhead(ReceivedMessage payloads, HostBufferPool& buffers) {
+    ahead_ = std::move(payloads);
+    ahead_bytes_ = ahead_.Payloads(buffers);
+  }
   // Whether a payload was sent ahead, and its bytes.
   bool IsAhead(size_t payload) const { return division_.plan->element_bytes[payload] == 0; }
   const std::byte* Ahead(size_t payload) const { return ahead_bytes_[payload].data(); }

@@ -42,8 +42,8 @@ absl::StatusOr<Workload> SequenceWork::Validate(const InputPlaces& inputs, const
     if (!status.ok()) return status;
     if (const RunPlan* const plan = runs_.plan()) {
       return Workload{.lane = NewSequenceLane(),
-                      .sequence = &full_part_,
-                      .bytes = full_part_.total_bytes,
+                      .sequence = &part_,
+                      .bytes = part_.total_bytes,
                       .held_bytes = plan->held_bytes(),
                       .comes_in_runs = true};
     }
@@ -77,7 +77,7 @@ absl::Status SequenceWork::FindRuns(const InputPlaces& inputs, const SequenceHea
   if (runs_.plan() == nullptr) return absl::OkStatus();
   sequence_ = *std::move(sequence);
   repeated_ = RepeatedInputsOf(*sequence_);
-  full_part_ = PartOf(*sequence_, runs_.elements());
+  part_ = PartOf(*sequence_, runs_.elements());
   return absl::OkStatus();
 }
 
@@ -107,7 +107,8 @@ absl::string_view SequenceWork::home() const {
 // Results are computed beside their places, so inputs may be in the same memory.
 DeviceCall SequenceWork::MakeCall(std::vector<TensorBytes> inputs, const CallSetting& setting) {
   if (runs_.plan() != nullptr) {
-    BeginRun();
+    const uint64_t elements = runs_.elements();
+    if (part_.call(0).plan.element_count != elements) part_ = PartOf(*sequence_, elements);
     AddRepeatedInputs(inputs);
   }
   call_ = {.inputs = std::move(inputs)};
@@ -123,14 +124,6 @@ DeviceCall SequenceWork::MakeCall(std::vector<TensorBytes> inputs, const CallSet
   DeviceCall call;
   call.sequence = &call_;
   return call;
-}
-
-void SequenceWork::BeginRun() {
-  part_ = &full_part_;
-  const uint64_t elements = runs_.elements();
-  if (elements == runs_.plan()->run_elements) return;
-  last_part_ = PartOf(*sequence_, elements);
-  part_ = &last_part_;
 }
 
 void SequenceWork::AddRepeatedInputs(std::vector<TensorBytes>& inputs) const {

@@ -51,13 +51,13 @@ class SequenceWork {
   // Divides the request into runs, or finds out why that cannot be: there are none then.
   absl::Status FindRuns(const InputPlaces& inputs, const SequenceHeader& header,
                         const RunOffer& offer, const std::vector<Violation>& violations);
-  // Has the present run computed.
-  void BeginRun();
   // Adds the inputs that a run has beside its payloads: those that were sent ahead, for each step
   // that reads them from where it begins on.
   void AddRepeatedInputs(std::vector<TensorBytes>& inputs) const;
   // What is computed now.
-  const SequenceInvocation& sequence() const { return part_ != nullptr ? *part_ : *sequence_; }
+  const SequenceInvocation& sequence() const {
+    return runs_.plan() != nullptr ? part_ : *sequence_;
+  }
 
   const ExecuteParts& parts_;
   const Request& request_;
@@ -66,10 +66,8 @@ class SequenceWork {
   std::shared_ptr<const SequenceInvocation> sequence_;
   RunProgress runs_;
   std::vector<RepeatedInput> repeated_;
-  // The sequence on the elements of every run but a shorter last one, and that of the present run.
-  SequenceInvocation full_part_;
-  SequenceInvocation last_part_;
-  const SequenceInvocation* part_ = nullptr;
+  // The sequence on the elements of the present run.
+  SequenceInvocation part_;
   std::vector<HostBuffer> outputs_;
   SequenceCall call_;
 };

@@ -217,7 +217,7 @@ TEST_F(ClientStreamTest, SequencesAreComputedWhileTheirInputsAreSent) {
   ASSERT_TRUE(stream->Start(small).Wait().ok());
   const absl::StatusOr<Tensor> output = call.Wait();
   ASSERT_TRUE(output.ok()) << output.status();
-  EXPECT_EQ(output->spec().sizes, (Dimensions{kRows, kColumns}));
+  EXPECT_EQ(output->spec().sizes, (std::vector<uint32_t>{kRows, kColumns}));
   const auto values = *output->Elements<float>();
   ASSERT_EQ(values.size(), matrix.size());
   for (size_t i = 0; i < values.size(); ++i) {
