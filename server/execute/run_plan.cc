@@ -47,7 +47,7 @@ struct DividedWork {
   std::vector<DividedInput> inputs = {};
   // As EvenStretch.
   absl::FunctionRef<uint64_t(uint64_t most)> stretch;
-  // Of a run of so many elements.
+  // What a run of so many elements needs.
   absl::FunctionRef<uint64_t(uint64_t elements)> workspace_bytes;
 };
 
