@@ -1,7 +1,8 @@
 // File: kernels/sequence.h
 //
 // A validated sequence of operators: one call per step, where each step's inputs come from, and
-// which results are asked for. Made by ValidateSequence() only, immutable, shared between threads.
+// which results are asked for. Made by ValidateSequence(), or PartOf() of such a one; immutable,
+// shared between threads.
 
 #ifndef OPSERVE_KERNELS_SEQUENCE_H_
 #define OPSERVE_KERNELS_SEQUENCE_H_

@@ -7,8 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/nan_bits.h"
+
 namespace opserve {
 namespace {
+
+uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
+  uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
 
 // Memory of the workspace that is in use, by its first byte.
 class Workspace {
@@ -140,6 +147,17 @@ class Planner {
   SequencePlan plan_;
 };
 
+SequenceSize CostSizeOf(const SequenceInvocation& sequence) {
+  SequenceSize size = {.steps = sequence.steps.size()};
+  for (const uint64_t bytes : sequence.input_bytes) size.edge_bytes += bytes;
+  for (size_t i = 0; i < sequence.outputs.size(); ++i) size.edge_bytes += sequence.output_bytes(i);
+  for (const SequenceStep& step : sequence.steps) {
+    size.step_bytes += step.call->output_bytes;
+    for (const uint64_t bytes : step.call->input_bytes) size.step_bytes += bytes;
+  }
+  return size;
+}
+
 }  // namespace
 
 bool IsFlat(const Plan& plan) {
@@ -154,6 +172,22 @@ bool IsFlat(const Plan& plan) {
 SequencePlan MakeSequencePlan(std::span<const SequenceStep> steps,
                               std::span<const uint32_t> outputs) {
   return Planner(steps, outputs).Make();
+}
+
+void CompleteSequence(SequenceInvocation& sequence) {
+  sequence.plan = MakeSequencePlan(sequence.steps, sequence.outputs);
+  sequence.shows_nan_bits = ShowsNanBits(sequence.steps);
+  uint64_t inputs = 0;
+  for (const uint64_t bytes : sequence.input_bytes) inputs = SaturatingAdd(inputs, bytes);
+  sequence.total_bytes = inputs;
+  for (const SequenceStep& step : sequence.steps) {
+    sequence.total_bytes = SaturatingAdd(sequence.total_bytes, step.call->output_bytes);
+  }
+  sequence.size = CostSizeOf(sequence);
+  sequence.held_bytes = SaturatingAdd(inputs, sequence.plan.workspace_bytes);
+  for (size_t i = 0; i < sequence.outputs.size(); ++i) {
+    sequence.held_bytes = SaturatingAdd(sequence.held_bytes, sequence.output_bytes(i));
+  }
 }
 
 }  // namespace opserve

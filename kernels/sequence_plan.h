@@ -29,6 +29,10 @@ bool IsFlat(const Plan& plan);
 SequencePlan MakeSequencePlan(std::span<const SequenceStep> steps,
                               std::span<const uint32_t> outputs);
 
+// Fills in all that follows from the inputs, the steps and the outputs of `sequence`: its plan, and
+// how much work and memory it is.
+void CompleteSequence(SequenceInvocation& sequence);
+
 }  // namespace opserve
 
 #endif  // OPSERVE_KERNELS_SEQUENCE_PLAN_H_

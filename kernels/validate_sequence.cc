@@ -7,18 +7,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/nan_bits.h"
 #include "kernels/sequence_plan.h"
 #include "kernels/validate_tensor.h"
 #include "kernels/violations.h"
 
 namespace opserve {
 namespace {
-
-uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
-  uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
 
 // A validated descriptor as a view.
 TensorDescView ViewOf(const TensorDesc& desc) {
@@ -304,33 +298,8 @@ class SequenceValidation {
     }
     sequence->steps = std::move(steps_);
     sequence->outputs = std::move(outputs_);
-    sequence->plan = MakeSequencePlan(sequence->steps, sequence->outputs);
-    sequence->shows_nan_bits = ShowsNanBits(sequence->steps);
-    uint64_t inputs = 0;
-    for (const uint64_t bytes : sequence->input_bytes) inputs = SaturatingAdd(inputs, bytes);
-    sequence->total_bytes = inputs;
-    for (const SequenceStep& step : sequence->steps) {
-      sequence->total_bytes = SaturatingAdd(sequence->total_bytes, step.call->output_bytes);
-    }
-    sequence->size = CostSizeOf(*sequence);
-    sequence->held_bytes = SaturatingAdd(inputs, sequence->plan.workspace_bytes);
-    for (size_t i = 0; i < sequence->outputs.size(); ++i) {
-      sequence->held_bytes = SaturatingAdd(sequence->held_bytes, sequence->output_bytes(i));
-    }
+    CompleteSequence(*sequence);
     return sequence;
-  }
-
-  static SequenceSize CostSizeOf(const SequenceInvocation& sequence) {
-    SequenceSize size = {.steps = sequence.steps.size()};
-    for (const uint64_t bytes : sequence.input_bytes) size.edge_bytes += bytes;
-    for (size_t i = 0; i < sequence.outputs.size(); ++i) {
-      size.edge_bytes += sequence.output_bytes(i);
-    }
-    for (const SequenceStep& step : sequence.steps) {
-      size.step_bytes += step.call->output_bytes;
-      for (const uint64_t bytes : step.call->input_bytes) size.step_bytes += bytes;
-    }
-    return size;
   }
 
   const SequenceRequest& request_;

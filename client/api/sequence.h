@@ -8,13 +8,9 @@
 #include <vector>
 
 #include "client/api/client_impl.h"
-#include "client/wire/message.h"
 #include "opserve/sequence.h"
 
 namespace opserve::client_internal {
-
-// The request for `sequence`; its payloads are the memory behind the inputs.
-OutgoingMessage MakeRequest(const OperatorSequence& sequence);
 
 // The operation of Client::ExecuteSequence.
 Operation<std::vector<SequenceResult>> ExecuteSequence(ClientImpl& client,

@@ -18,10 +18,17 @@ uint64_t ExecuteStream::Submit(const OperatorCall& call, ExecuteCallback done,
   return core_->Submit(call, std::move(done), timeout);
 }
 
-Call<Tensor> ExecuteStream::Start(const OperatorCall& call, std::optional<absl::Duration> timeout) {
+uint64_t ExecuteStream::Submit(const OperatorSequence& sequence, ExecuteCallback done,
+                               std::optional<absl::Duration> timeout) {
+  return core_->Submit(sequence, std::move(done), timeout);
+}
+
+template <class Request>
+Call<Tensor> ExecuteStream::StartAny(const Request& request,
+                                     std::optional<absl::Duration> timeout) {
   auto state = std::make_shared<client_internal::CallState<Tensor>>();
   const uint64_t id = Submit(
-      call,
+      request,
       [state](absl::StatusOr<Tensor> output, const ExecutionInfo& info) {
         state->Finish(std::move(output), info);
       },
@@ -30,6 +37,15 @@ Call<Tensor> ExecuteStream::Start(const OperatorCall& call, std::optional<absl::
     if (const auto core = weak.lock()) core->Cancel(id);
   });
   return Call<Tensor>(std::move(state));
+}
+
+Call<Tensor> ExecuteStream::Start(const OperatorCall& call, std::optional<absl::Duration> timeout) {
+  return StartAny(call, timeout);
+}
+
+Call<Tensor> ExecuteStream::Start(const OperatorSequence& sequence,
+                                  std::optional<absl::Duration> timeout) {
+  return StartAny(sequence, timeout);
 }
 
 std::future<absl::StatusOr<Tensor>> ExecuteStream::SubmitFuture(

@@ -14,16 +14,25 @@ absl::Status CallStreams::Open(Client& client, int count) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> CallStreams::Execute(const OperatorCall& call, ExecutionInfo* info) {
+template <class Request>
+absl::StatusOr<Tensor> CallStreams::ExecuteAny(const Request& request, ExecutionInfo* info) {
   std::promise<absl::StatusOr<Tensor>> promise;
   std::future<absl::StatusOr<Tensor>> output = promise.get_future();
   streams_[next_++ % streams_.size()]->Submit(
-      call, [promise = std::move(promise), info](absl::StatusOr<Tensor> result,
-                                                 const ExecutionInfo& how) mutable {
+      request, [promise = std::move(promise), info](absl::StatusOr<Tensor> result,
+                                                    const ExecutionInfo& how) mutable {
         *info = how;
         promise.set_value(std::move(result));
       });
   return output.get();
+}
+
+absl::StatusOr<Tensor> CallStreams::Execute(const OperatorCall& call, ExecutionInfo* info) {
+  return ExecuteAny(call, info);
+}
+
+absl::StatusOr<Tensor> CallStreams::Execute(const OperatorSequence& sequence, ExecutionInfo* info) {
+  return ExecuteAny(sequence, info);
 }
 
 }  // namespace opserve::cli

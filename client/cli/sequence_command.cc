@@ -4,9 +4,12 @@
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/api/npy.h"
+#include "client/cli/call_streams.h"
 #include "client/cli/calls.h"
 #include "client/cli/commands.h"
 #include "client/cli/report.h"
@@ -40,6 +43,19 @@ absl::StatusOr<std::vector<StepText>> ReadSteps(const SequenceArguments& argumen
   if (steps.ok()) return steps;
   return absl::InvalidArgumentError(absl::StrCat(standard_input ? "standard input" : arguments.file,
                                                  ": ", steps.status().message()));
+}
+
+// Runs the sequence the way that the arguments ask for.
+absl::StatusOr<std::vector<SequenceResult>> Send(Client& client, const SequenceArguments& arguments,
+                                                 const OperatorSequence& sequence,
+                                                 ExecutionInfo* info) {
+  if (!arguments.stream) return client.ExecuteSequence(sequence, {}, info);
+  CallStreams streams;
+  absl::Status opened = streams.Open(client, 1);
+  if (!opened.ok()) return opened;
+  absl::StatusOr<Tensor> tensor = streams.Execute(sequence, info);
+  if (!tensor.ok()) return tensor.status();
+  return std::vector<SequenceResult>{{tensor->spec(), *std::move(tensor)}};
 }
 
 absl::Status WriteFiles(const PlannedSequence& plan, const std::vector<SequenceResult>& results) {
@@ -110,7 +126,7 @@ int RunCommand(const SequenceArguments& arguments, const Terminal& terminal) {
   if (!client.ok()) return fail(client.status());
   SequenceAnswer answer;
   const auto start = std::chrono::steady_clock::now();
-  auto results = (*client)->ExecuteSequence(plan->sequence, {}, &answer.info);
+  auto results = Send(**client, arguments, plan->sequence, &answer.info);
   answer.round_trip = absl::FromChrono(std::chrono::steady_clock::now() - start);
   if (!results.ok()) return fail(results.status());
   answer.results = *std::move(results);

@@ -16,33 +16,49 @@ absl::Status Contradiction(uint64_t id, absl::string_view what) {
       absl::StrCat("the server's answer to request ", id, " contradicts itself: ", what));
 }
 
-// Sets `error` to the one that `header` brings.
-absl::Status DecodeError(const v1::ExecuteStreamResponse& header, absl::Status& error) {
-  rpc::Status decoded;
-  if (header.has_response() || !decoded.ParseFromString(header.error()) || decoded.code() == 0) {
-    return Contradiction(header.id(), "an error that is none");
-  }
-  error = MakeStatus(decoded.code(), decoded.message(), header.error());
-  return absl::OkStatus();
+// Whether the message has the response.
+bool HasResponse(const v1::ExecuteStreamResponse& header) {
+  return header.has_response() || (header.has_sequence() && header.error().empty());
 }
 
 }  // namespace
 
-absl::Status AnswerAssembly::Begin(const v1::ExecuteStreamResponse& header,
-                                   HostBufferPool* buffers) {
-  has_begun_ = true;
-  if (!header.error().empty()) {
-    has_failed_ = true;
-    return DecodeError(header, error_);
+absl::Status AnswerAssembly::TakeError(const v1::ExecuteStreamResponse& header) {
+  rpc::Status decoded;
+  if (header.has_response() || !decoded.ParseFromString(header.error()) || decoded.code() == 0) {
+    return Contradiction(header.id(), "an error that is none");
   }
-  if (!header.has_response()) return Contradiction(header.id(), "it begins without a response");
+  has_failed_ = true;
+  error_ = MakeStatus(decoded.code(), decoded.message(), header.error());
+  // It found neither an operator nor what came beside it.
+  if (is_sequence_ && !header.has_sequence() && absl::IsInvalidArgument(error_)) {
+    error_ = absl::UnimplementedError(
+        "this server runs no sequences on streams; Client::ExecuteSequence may run it");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AnswerAssembly::TakeResponse(const v1::ExecuteStreamResponse& header) {
+  const v1::ExecuteSequenceResponse& sequence = header.sequence();
+  if (is_sequence_ ? sequence.outputs_size() != 1 : header.has_sequence()) {
+    return Contradiction(header.id(), "it does not have the one output that was asked for");
+  }
   absl::StatusOr<TensorSpec> spec =
-      DecodeOutputSpec(header.response().output(), header.payload_bytes());
+      DecodeOutputSpec(is_sequence_ ? sequence.outputs(0) : header.response().output(), bytes_);
   if (!spec.ok()) return spec.status();
   spec_ = *std::move(spec);
   has_response_ = true;
+  info_ = DecodeExecution(is_sequence_ ? sequence.execution() : header.response().execution());
+  return absl::OkStatus();
+}
+
+absl::Status AnswerAssembly::Begin(const v1::ExecuteStreamResponse& header,
+                                   HostBufferPool* buffers) {
+  has_begun_ = true;
+  if (!header.error().empty()) return TakeError(header);
+  if (!HasResponse(header)) return Contradiction(header.id(), "it begins without a response");
   bytes_ = header.payload_bytes();
-  info_ = DecodeExecution(header.response().execution());
+  if (absl::Status status = TakeResponse(header); !status.ok()) return status;
   TakeBuffer(buffers);
   return absl::OkStatus();
 }
@@ -60,7 +76,7 @@ void AnswerAssembly::TakeBuffer(HostBufferPool* buffers) {
 
 absl::Status AnswerAssembly::BeginRuns(const v1::ExecuteStreamResponse& header,
                                        HostBufferPool* buffers) {
-  if (header.has_response()) return Contradiction(header.id(), "a response beside the terms");
+  if (HasResponse(header)) return Contradiction(header.id(), "a response beside the terms");
   has_begun_ = true;
   is_in_runs_ = true;
   bytes_ = header.payload_bytes();
@@ -70,18 +86,9 @@ absl::Status AnswerAssembly::BeginRuns(const v1::ExecuteStreamResponse& header,
 
 absl::Status AnswerAssembly::Continue(const v1::ExecuteStreamResponse& header) {
   const bool is_error = !header.error().empty();
-  if (!is_error && !header.has_response()) return absl::OkStatus();
+  if (!is_error && !HasResponse(header)) return absl::OkStatus();
   if (!is_in_runs_) return Contradiction(header.id(), "it begins twice");
-  if (is_error) {
-    has_failed_ = true;
-    return DecodeError(header, error_);
-  }
-  absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(header.response().output(), bytes_);
-  if (!spec.ok()) return spec.status();
-  spec_ = *std::move(spec);
-  has_response_ = true;
-  info_ = DecodeExecution(header.response().execution());
-  return absl::OkStatus();
+  return is_error ? TakeError(header) : TakeResponse(header);
 }
 
 bool AnswerAssembly::is_complete() const {

@@ -19,6 +19,9 @@ namespace opserve::client_internal {
 // Not thread-safe.
 class AnswerAssembly {
  public:
+  // `is_sequence`: what is answered, if the server knows such requests.
+  explicit AnswerAssembly(bool is_sequence) : is_sequence_(is_sequence) {}
+
   // Takes the next message of the answer: `header`, and the payload of `message`. Memory for the
   // result is of `buffers`; nullptr: nobody wants it. DATA_LOSS where the message contradicts
   // itself or those before, so that nobody can tell what else comes.
@@ -28,6 +31,7 @@ class AnswerAssembly {
   absl::Status Add(const v1::ExecuteStreamResponse& header, const ResponseMessage& message,
                    HostBufferPool* buffers);
 
+  bool is_sequence() const { return is_sequence_; }
   bool is_complete() const;
   // Whether the server has agreed to runs.
   bool is_in_runs() const { return is_in_runs_; }
@@ -39,12 +43,16 @@ class AnswerAssembly {
  private:
   absl::Status Begin(const v1::ExecuteStreamResponse& header, HostBufferPool* buffers);
   absl::Status BeginRuns(const v1::ExecuteStreamResponse& header, HostBufferPool* buffers);
+  // Takes the response or the error that a message has.
+  absl::Status TakeResponse(const v1::ExecuteStreamResponse& header);
+  absl::Status TakeError(const v1::ExecuteStreamResponse& header);
   // Takes what a message that follows the first one has beside bytes.
   absl::Status Continue(const v1::ExecuteStreamResponse& header);
   absl::Status AddPiece(const v1::ExecuteStreamResponse& header, const ResponseMessage& message);
   // Memory for the result, of bytes_ bytes.
   void TakeBuffer(HostBufferPool* buffers);
 
+  const bool is_sequence_;
   bool has_begun_ = false;
   bool is_in_runs_ = false;
   // Whether the server has told an error, after which nothing comes.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/wire/wire.h"
+#include "client/wire/wire_sequences.h"
 
 namespace opserve::client_internal {
 namespace {
@@ -12,10 +13,24 @@ namespace {
 // How long the socket may keep a request's payloads beyond its time until the stream is given up.
 constexpr absl::Duration kStuckLimit = absl::Seconds(1);
 
+// Whether a stream can bring what the sequence gives.
+absl::Status CheckOutputs(const OperatorSequence& sequence) {
+  if (sequence.outputs.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a sequence of a stream has one output, not ", sequence.outputs.size()));
+  }
+  if (!sequence.outputs.empty() && sequence.outputs[0].place) {
+    return absl::InvalidArgumentError("the output of a sequence of a stream comes in the stream");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 struct StreamCore::Request : OutgoingRequest {
-  using OutgoingRequest::OutgoingRequest;
+  Request(bool is_sequence, uint64_t id, OutgoingMessage message, uint64_t piece_bytes,
+          uint64_t offered_from)
+      : OutgoingRequest(id, std::move(message), piece_bytes, offered_from), answer(is_sequence) {}
 
   ExecuteCallback done;
   absl::Time deadline;
@@ -28,27 +43,40 @@ struct StreamCore::Request : OutgoingRequest {
 
 uint64_t StreamCore::Submit(const OperatorCall& call, ExecuteCallback done,
                             std::optional<absl::Duration> timeout) {
-  OutgoingMessage message = MakeRequest(call);
+  return Submit(StreamedCall(MakeRequest(call)), /*is_sequence=*/false, absl::OkStatus(),
+                std::move(done), timeout);
+}
+
+uint64_t StreamCore::Submit(const OperatorSequence& sequence, ExecuteCallback done,
+                            std::optional<absl::Duration> timeout) {
+  return Submit(StreamedSequence(MakeRequest(sequence)), /*is_sequence=*/true,
+                CheckOutputs(sequence), std::move(done), timeout);
+}
+
+uint64_t StreamCore::Submit(OutgoingMessage message, bool is_sequence, absl::Status why_not,
+                            ExecuteCallback done, std::optional<absl::Duration> timeout) {
   RequestPtr refused;
   uint64_t id = 0;
   {
     const MutexLock lock(mutex_);
     id = ++last_id_;
     const auto request =
-        std::make_shared<Request>(id, std::move(message), piece_bytes_, offered_from_);
+        std::make_shared<Request>(is_sequence, id, std::move(message), piece_bytes_, offered_from_);
     request->done = std::move(done);
     request->info.sends = 1;
-    if (!Enqueue(request, timeout)) refused = request;
+    if (why_not.ok()) why_not = WhyClosed();
+    if (!Enqueue(request, std::move(why_not), timeout)) refused = request;
   }
   if (refused != nullptr) Deliver(std::move(refused));
   return id;
 }
 
-bool StreamCore::Enqueue(const RequestPtr& request, std::optional<absl::Duration> timeout) {
+bool StreamCore::Enqueue(const RequestPtr& request, absl::Status why_not,
+                         std::optional<absl::Duration> timeout) {
   const uint64_t id = request->pieces.id();
   pending_.emplace(id, request);
-  if (absl::Status why = WhyClosed(); !why.ok()) {
-    request->result = std::move(why);
+  if (!why_not.ok()) {
+    request->result = std::move(why_not);
     return false;
   }
   request->deadline = clock_.Now() + timeout.value_or(request_timeout_);
@@ -137,8 +165,10 @@ absl::StatusOr<bool> StreamCore::TakeTerms(const RequestPtr& request,
   if (!is_error && !header.has_pipeline()) return false;
   const bool are_terms = !is_error;
   const MutexLock lock(mutex_);
-  // Only a server that does not know offers refuses one without a word about it.
-  const bool is_unknown = is_error && !header.has_pipeline() && request->pieces.awaits_terms();
+  // Only a server that does not know offers refuses one without a word about it. Sequences came
+  // later than they did.
+  const bool is_unknown = is_error && !header.has_pipeline() && request->pieces.awaits_terms() &&
+                          !request->answer.is_sequence();
   if (is_unknown && !request->is_decided) {
     outbox_.OnUnknownOffer(request);
     SendNext();

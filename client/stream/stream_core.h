@@ -16,6 +16,7 @@
 #include "client/stream/answer_assembly.h"
 #include "client/stream/stream_outbox.h"
 #include "opserve/client.h"
+#include "opserve/sequence.h"
 #include "proto/base/host_buffers.h"
 #include "proto/base/mutex.h"
 
@@ -41,6 +42,8 @@ class StreamCore final : public RawStream::Observer,
 
   // As those of ExecuteStream.
   uint64_t Submit(const OperatorCall& call, ExecuteCallback done,
+                  std::optional<absl::Duration> timeout);
+  uint64_t Submit(const OperatorSequence& sequence, ExecuteCallback done,
                   std::optional<absl::Duration> timeout);
   void Cancel(uint64_t id);
   absl::Status Finish(absl::Duration timeout);
@@ -72,10 +75,14 @@ class StreamCore final : public RawStream::Observer,
   void Deliver(RequestPtr request);
   void Run(Request& request);
 
-  // Adds a request to those that wait to be sent. Where the stream takes no more, the request has
-  // that as its outcome, and false is returned.
-  bool Enqueue(const RequestPtr& request, std::optional<absl::Duration> timeout)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Submits a message that is a StreamedCall or a StreamedSequence, unless `why_not` is an error,
+  // which is its outcome then.
+  uint64_t Submit(OutgoingMessage message, bool is_sequence, absl::Status why_not,
+                  ExecuteCallback done, std::optional<absl::Duration> timeout);
+  // Adds a request to those that wait to be sent. Where `why_not` is an error, the request has that
+  // as its outcome, and false is returned.
+  bool Enqueue(const RequestPtr& request, absl::Status why_not,
+               std::optional<absl::Duration> timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Gives an open request up. Returns false where it has an outcome already.
   bool Abandon(const RequestPtr& request, absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

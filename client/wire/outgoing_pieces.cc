@@ -16,18 +16,32 @@ using google::protobuf::io::CodedOutputStream;
 static_assert(kPayloadField == v1::ExecuteStreamRequest::kPayloadsFieldNumber &&
               kPayloadField == v1::ExecuteStreamResponse::kPayloadFieldNumber);
 
-// Appends the field `request`, whose message is serialized already.
-void AppendRequest(const std::string& request, std::string& header) {
-  constexpr uint32_t kTag = WireFormatLite::MakeTag(v1::ExecuteStreamRequest::kRequestFieldNumber,
-                                                    WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+// Appends a field whose message is serialized already.
+void AppendField(int number, const std::string& value, std::string& header) {
+  const uint32_t tag = WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
   uint8_t prefix[15];  // a tag and a length
-  uint8_t* end = CodedOutputStream::WriteTagToArray(kTag, prefix);
-  end = CodedOutputStream::WriteVarint64ToArray(request.size(), end);
+  uint8_t* end = CodedOutputStream::WriteTagToArray(tag, prefix);
+  end = CodedOutputStream::WriteVarint64ToArray(value.size(), end);
   header.append(prefix, end);
-  header += request;
+  header += value;
 }
 
 }  // namespace
+
+OutgoingMessage StreamedCall(OutgoingMessage request) {
+  std::string header;
+  AppendField(v1::ExecuteStreamRequest::kRequestFieldNumber, request.header, header);
+  request.header = std::move(header);
+  return request;
+}
+
+OutgoingMessage StreamedSequence(OutgoingMessage request) {
+  std::string header;
+  AppendField(v1::ExecuteStreamRequest::kRequestFieldNumber, "", header);
+  AppendField(v1::ExecuteStreamRequest::kSequenceFieldNumber, request.header, header);
+  request.header = std::move(header);
+  return request;
+}
 
 OutgoingPieces::OutgoingPieces(uint64_t id, OutgoingMessage request, uint64_t piece_bytes,
                                uint64_t offered_from)
@@ -104,9 +118,7 @@ std::string OutgoingPieces::Header() const {
   } else if (!is_whole_) {
     for (const auto& payload : request_.payloads) message.add_payload_bytes(payload.size());
   }
-  std::string header = message.SerializeAsString();
-  AppendRequest(request_.header, header);
-  return header;
+  return message.SerializeAsString() + request_.header;
 }
 
 OutgoingMessage OutgoingPieces::Next() {

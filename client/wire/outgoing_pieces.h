@@ -20,10 +20,15 @@ struct RunTerms {
   uint64_t max_open_runs = 0;
 };
 
+// What the first message of a request of a stream has of it. `request` as for Execute, or
+// ExecuteSequence.
+OutgoingMessage StreamedCall(OutgoingMessage request);
+OutgoingMessage StreamedSequence(OutgoingMessage request);
+
 // Not thread-safe.
 class OutgoingPieces {
  public:
-  // `request` as for Execute, to be sent under `id`: whole where its payloads have at most
+  // `request` is one of the above, to be sent under `id`: whole where its payloads have at most
   // `piece_bytes` bytes, which is positive, else in messages with so many bytes of payloads; with
   // more than `offered_from` bytes, and all inputs in the message, in runs if the server agrees.
   OutgoingPieces(uint64_t id, OutgoingMessage request, uint64_t piece_bytes,

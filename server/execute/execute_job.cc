@@ -32,10 +32,10 @@ absl::StatusOr<Workload> ExecuteWork::Validate(const InputPlaces& inputs, const 
   if (origin.offer) {
     absl::Status status = FindRuns(inputs, header, *origin.offer, violations);
     if (!status.ok()) return status;
-    if (runs_) {
+    if (const RunPlan* const plan = runs_.plan()) {
       return Workload{.lane = LaneKeyOf(*invocation_),
-                      .bytes = runs_->run_bytes(),
-                      .held_bytes = runs_->held_bytes(),
+                      .bytes = plan->run_bytes(),
+                      .held_bytes = plan->held_bytes(),
                       .comes_in_runs = true};
     }
   }
@@ -52,29 +52,18 @@ absl::StatusOr<Workload> ExecuteWork::Validate(const InputPlaces& inputs, const 
 absl::Status ExecuteWork::FindRuns(const InputPlaces& inputs, const RequestHeader& header,
                                    const RunOffer& offer,
                                    const std::vector<Violation>& violations) {
-  why_whole_ = WhyWholeWith(inputs);
-  if (!why_whole_.empty()) return absl::OkStatus();
+  const absl::string_view why_whole = WhyWholeWith(parts_, header, inputs, output_place_.is_set());
+  if (!why_whole.empty()) {
+    runs_.Begin({.why_whole = std::string(why_whole)});
+    return absl::OkStatus();
+  }
   RequestHeader unbounded = header;
   unbounded.holds_tensors = false;
   auto invocation = parts_.validator.Validate(unbounded, violations);
   if (!invocation.ok()) return invocation.status();
-  RunDivision division =
-      PlanRuns(**invocation, inputs.bytes(), offer, parts_.options.stream_window_bytes);
-  why_whole_ = division.why_whole;
-  runs_ = std::move(division.plan);
-  if (runs_) invocation_ = *std::move(invocation);
+  runs_.Begin(PlanRuns(**invocation, inputs.bytes(), offer, parts_.options.stream_window_bytes));
+  if (runs_.plan() != nullptr) invocation_ = *std::move(invocation);
   return absl::OkStatus();
-}
-
-absl::string_view ExecuteWork::WhyWholeWith(const InputPlaces& inputs) const {
-  if (!inputs.shares().empty()) return "an input is not in its messages";
-  if (output_place_.is_set()) return "its result has a place of its own";
-  const RequestEnvelope envelope = EnvelopeOf(request_);
-  if (!envelope.device_lease.empty() ||
-      envelope.PlacementOr(parts_.options.placement) == Placement::kGpu) {
-    return "it is to run on a GPU";
-  }
-  return {};
 }
 
 absl::Status ExecuteWork::CheckOutputPlace(const InputPlaces& inputs) {
@@ -87,24 +76,18 @@ absl::Status ExecuteWork::CheckOutputPlace(const InputPlaces& inputs) {
   return absl::OkStatus();
 }
 
-void ExecuteWork::TakeAhead(ReceivedMessage payloads) {
-  ahead_ = std::move(payloads);
-  ahead_bytes_ = ahead_.Payloads(parts_.buffers);
-}
-
 bool ExecuteWork::IsAhead(int input) const {
   const int payload = invocation_->payload_index[input];
-  return runs_ && payload >= 0 && runs_->element_bytes[static_cast<size_t>(payload)] == 0;
+  return runs_.plan() != nullptr && payload >= 0 && runs_.IsAhead(static_cast<size_t>(payload));
 }
 
 std::array<TensorBytes, kMaxInputs> ExecuteWork::InputsOfRun(
     const std::vector<TensorBytes>& payloads) const {
   std::array<TensorBytes, kMaxInputs> inputs = InputsOf(payloads, *invocation_);
-  if (!runs_ || runs_->ahead.empty()) return inputs;
   for (int i = 0; i + 1 < invocation_->plan.tensor_count; ++i) {
     if (!IsAhead(i)) continue;
-    const uint64_t place = PlaceOf(*invocation_, i, run_ * runs_->run_elements);
-    inputs[i] = ahead_bytes_[static_cast<size_t>(invocation_->payload_index[i])].data() +
+    const uint64_t place = PlaceOf(*invocation_, i, runs_.first_element());
+    inputs[i] = runs_.Ahead(static_cast<size_t>(invocation_->payload_index[i])) +
                 place * SizeOf(invocation_->inputs[i].data_type);
   }
   return inputs;
@@ -112,8 +95,8 @@ std::array<TensorBytes, kMaxInputs> ExecuteWork::InputsOfRun(
 
 DeviceCall ExecuteWork::MakeCall(const std::vector<TensorBytes>& inputs,
                                  const CallSetting& setting) {
-  if (runs_) {
-    const uint64_t elements = runs_->ElementsOf(run_);
+  if (runs_.plan() != nullptr) {
+    const uint64_t elements = runs_.elements();
     if (!part_ || part_->plan.element_count != elements) part_ = PartOf(*invocation_, elements);
   }
   DeviceCall call = {.invocation = &this->call(), .inputs = InputsOfRun(inputs)};
@@ -146,8 +129,8 @@ std::optional<int> ExecuteWork::InPlaceInput(const CallSetting& setting) const {
 
 absl::StatusOr<JobResults> ExecuteWork::Finish(const RunRecord& record, ReceivedMessage& payloads,
                                                Response& header) {
-  if (runs_) ++run_;
-  if (!runs_ || has_ended()) WriteResponseHeader(request_, *invocation_, record, header);
+  runs_.OnComputed();
+  if (runs_.has_ended()) WriteResponseHeader(request_, *invocation_, record, header);
   JobResults results(1);
   const uint64_t bytes = call().output_bytes;
   if (in_place_) {
@@ -167,7 +150,7 @@ LogField ExecuteWork::LoggedSubject() const {
 }
 
 void ExecuteWork::LogAnswer(const RunRecord& record) const {
-  if (runs_ && !has_ended()) return;
+  if (!runs_.has_ended()) return;
   parts_.logger.Log(LogLevel::kDebug, "request answered",
                     {{"id", request_.request_id()},
                      {"operator", request_.operator_()},

@@ -20,6 +20,7 @@
 #include "opserve/v1/operator_service.pb.h"
 #include "server/execute/request_job.h"
 #include "server/execute/run_plan.h"
+#include "server/execute/run_progress.h"
 #include "server/wire/wire_message.h"
 
 namespace opserve {
@@ -45,17 +46,11 @@ class ExecuteWork {
   absl::StatusOr<Workload> Validate(const InputPlaces& inputs, const JobOrigin& origin,
                                     std::vector<Violation> violations);
 
-  // How the payloads come in runs, once the request is valid; nullptr: they do not.
-  const RunPlan* runs() const { return runs_ ? &*runs_ : nullptr; }
-  // Why they do not, although they might; empty: nobody asked.
-  absl::string_view why_whole() const { return why_whole_; }
-  // Takes the payloads that are sent ahead of the runs, which all runs use. To be called before the
-  // first run, where there are such payloads. Throws std::bad_alloc.
-  void TakeAhead(ReceivedMessage payloads);
-  // Bytes of the whole result.
+  // How the payloads come in runs, once the request is valid.
+  const RunProgress& runs() const { return runs_; }
+  RunProgress& runs() { return runs_; }
+  // Bytes of the whole result, likewise.
   uint64_t result_bytes() const { return invocation_->output_bytes; }
-  // Whether all runs have been computed.
-  bool has_ended() const { return runs_ && run_ == runs_->run_count(); }
 
   // The device that a place of a result is on; empty: none.
   absl::string_view home() const { return output_place_.home(); }
@@ -82,8 +77,6 @@ class ExecuteWork {
   // then.
   absl::Status FindRuns(const InputPlaces& inputs, const RequestHeader& header,
                         const RunOffer& offer, const std::vector<Violation>& violations);
-  // Why a request cannot come in runs, whatever it computes; empty: it can.
-  absl::string_view WhyWholeWith(const InputPlaces& inputs) const;
   // The inputs of the present run, those that were sent ahead from where it begins on; of the whole
   // call where there are no runs.
   std::array<TensorBytes, kMaxInputs> InputsOfRun(const std::vector<TensorBytes>& payloads) const;
@@ -102,13 +95,8 @@ class ExecuteWork {
   // The input whose payload the result takes the place of.
   std::optional<int> in_place_;
   std::shared_ptr<const Invocation> invocation_;
-  std::optional<RunPlan> runs_;
-  absl::string_view why_whole_;
-  // What was sent ahead, and where each payload of it is.
-  ReceivedMessage ahead_;
-  std::vector<TensorBytes> ahead_bytes_;
-  // The present run, and the call on its elements.
-  uint64_t run_ = 0;
+  RunProgress runs_;
+  // The call on the elements of the present run.
   std::optional<Invocation> part_;
   HostBuffer output_;
 };

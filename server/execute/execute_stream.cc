@@ -140,7 +140,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     ReceivedMessage message;
     v1::ExecuteStreamRequest header;
     if (absl::Status status = message.Read(bytes, header); !status.ok()) return status;
-    if (header.has_request()) return Begin(header, std::move(message));
+    if (header.has_request() || header.has_sequence()) return Begin(header, std::move(message));
     if (header.cancel()) {
       Cancel(header.id());
       return absl::OkStatus();
@@ -152,10 +152,8 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
 
   absl::Status Begin(v1::ExecuteStreamRequest& header, ReceivedMessage message) {
     if (header.has_pipeline()) return BeginOffer(header, std::move(message));
-    const uint64_t id = header.id();
     if (absl::Status status = CheckBegin(header); !status.ok()) return status;
-    auto job =
-        std::make_shared<StreamJob>(parts_, owner(), id, std::move(*header.mutable_request()));
+    std::shared_ptr<StreamJob> job = StreamJob::Make(parts_, owner(), header);
     const bool comes_in_pieces = header.payload_bytes_size() > 0;
     const std::vector<uint64_t> lengths =
         comes_in_pieces
@@ -183,6 +181,14 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     if (header.request().payloads_size() > 0) {
       return RuleError("request.payloads", "Payloads belong into the field beside the request.");
     }
+    if (!header.has_sequence()) return absl::OkStatus();
+    if (header.sequence().payloads_size() > 0) {
+      return RuleError("sequence.payloads", "Payloads belong into the field beside the sequence.");
+    }
+    // So that servers that know no sequences refuse what they take for a request.
+    if (!header.has_request() || header.request().ByteSizeLong() > 0) {
+      return RuleError("request", "With a sequence there is a request, and it is empty.");
+    }
     return absl::OkStatus();
   }
 
@@ -194,8 +200,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     }
     const v1::PipelineOffer& offer = header.pipeline();
     const std::vector<uint64_t> lengths(offer.payload_bytes().begin(), offer.payload_bytes().end());
-    auto job = std::make_shared<StreamJob>(parts_, owner(), header.id(),
-                                           std::move(*header.mutable_request()));
+    std::shared_ptr<StreamJob> job = StreamJob::Make(parts_, owner(), header);
     absl::Status status =
         job->Accept(lengths, deadline_, message.header_bytes(),
                     RunOffer{.run_bytes = offer.run_bytes(), .sends_ahead = offer.sends_ahead()});

@@ -14,6 +14,17 @@
 
 namespace opserve {
 
+absl::string_view WhyWholeWith(const ExecuteParts& parts, const RequestEnvelope& envelope,
+                               const InputPlaces& inputs, bool has_output_place) {
+  if (!inputs.shares().empty()) return "an input is not in its messages";
+  if (has_output_place) return "its result has a place of its own";
+  if (!envelope.device_lease.empty() ||
+      envelope.PlacementOr(parts.options.placement) == Placement::kGpu) {
+    return "it is to run on a GPU";
+  }
+  return {};
+}
+
 template <class Work>
 void RequestJob<Work>::Start(grpc::ByteBuffer& bytes, const JobOrigin& origin) {
   ReceivedMessage message;

@@ -17,6 +17,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "google/protobuf/arena.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "proto/base/host_buffers.h"
@@ -33,6 +34,7 @@
 #include "server/tensors/tensor_places.h"
 #include "server/validate/request_validator.h"
 #include "server/validate/sequence_validator.h"
+#include "server/wire/wire.h"
 #include "server/wire/wire_message.h"
 
 namespace opserve {
@@ -100,6 +102,11 @@ class JobReply {
  protected:
   ~JobReply() = default;
 };
+
+// Why a request cannot come in runs, whatever it computes, in words that go with "because"; empty:
+// it can.
+absl::string_view WhyWholeWith(const ExecuteParts& parts, const RequestEnvelope& envelope,
+                               const InputPlaces& inputs, bool has_output_place);
 
 // What a valid request asks of the server.
 struct Workload {

@@ -1,11 +1,15 @@
 #include "server/execute/run_plan.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "kernels/data_type.h"
 #include "kernels/flat_part.h"
+#include "kernels/sequence_part.h"
 #include "server/execute/answer_queue.h"
 
 namespace opserve {
@@ -27,20 +31,37 @@ uint64_t TotalOf(const std::vector<uint64_t>& bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
 }
 
-// Sets which payloads come in runs and which ahead. Why the call cannot be divided so; empty: it
-// can.
-absl::string_view DividePayloads(const Invocation& call, std::span<const uint64_t> payload_bytes,
+// An input that is in a payload.
+struct DividedInput {
+  size_t payload = 0;
+  uint64_t tensor_bytes = 0;
+  uint64_t element_bytes = 0;
+  // Whether its elements go with those of the result, one by one; else it is repeated.
+  bool runs_along = false;
+};
+
+// What is to be divided: a call, or a sequence.
+struct DividedWork {
+  uint64_t element_count = 0;
+  uint64_t result_element_bytes = 0;
+  std::vector<DividedInput> inputs = {};
+  // As EvenStretch.
+  absl::FunctionRef<uint64_t(uint64_t most)> stretch;
+  // What a run of so many elements needs.
+  absl::FunctionRef<uint64_t(uint64_t elements)> workspace_bytes;
+};
+
+// Sets which payloads come in runs and which ahead. Why they cannot be divided so; empty: they can.
+absl::string_view DividePayloads(const DividedWork& work, std::span<const uint64_t> payload_bytes,
                                  const RunOffer& offer, uint64_t window_bytes, RunPlan& plan) {
   plan.element_bytes.resize(payload_bytes.size());
   std::vector<uint64_t> ahead(payload_bytes.size());
-  for (int i = 0; i + 1 < call.plan.tensor_count; ++i) {
-    if (call.payload_index[i] < 0) continue;
-    const auto payload = static_cast<size_t>(call.payload_index[i]);
-    const uint64_t bytes = payload_bytes[payload];
-    if (!RunsAlong(call, i)) {
-      ahead[payload] = bytes;
-    } else if (bytes == call.input_bytes[i]) {
-      plan.element_bytes[payload] = SizeOf(call.inputs[i].data_type);
+  for (const DividedInput& input : work.inputs) {
+    const uint64_t bytes = payload_bytes[input.payload];
+    if (!input.runs_along) {
+      ahead[input.payload] = bytes;
+    } else if (bytes == input.tensor_bytes) {
+      plan.element_bytes[input.payload] = input.element_bytes;
     } else {
       return "a payload is longer than its tensor";
     }
@@ -55,6 +76,38 @@ absl::string_view DividePayloads(const Invocation& call, std::span<const uint64_
   }
   plan.ahead = std::move(ahead);
   return {};
+}
+
+// Sets how long runs are. False where the loops do not divide so.
+bool SetRunLength(const DividedWork& work, const RunOffer& offer, uint64_t room, RunPlan& plan) {
+  const uint64_t inputs = TotalOf(plan.element_bytes);
+  uint64_t most = kStreamPieceBytes / std::max(inputs, plan.result_element_bytes);
+  if (offer.run_bytes > 0) most = std::min(most, offer.run_bytes / inputs);
+  most = std::min(most, room / kRunsOfWindow / (inputs + plan.result_element_bytes));
+  most = std::clamp<uint64_t>(most, 1, plan.element_count);
+  for (;; most /= 2) {
+    plan.run_elements = work.stretch(most);
+    if (plan.run_elements < most / kLeastPartOfRun) return false;
+    plan.workspace_bytes = work.workspace_bytes(plan.run_elements);
+    const uint64_t wanted = kRunsOfWindow * plan.run_bytes() + plan.workspace_bytes;
+    if (most == 1 || wanted <= room) return true;
+  }
+}
+
+RunDivision Divide(const DividedWork& work, std::span<const uint64_t> payload_bytes,
+                   const RunOffer& offer, uint64_t window_bytes) {
+  RunPlan plan;
+  plan.element_count = work.element_count;
+  plan.result_element_bytes = work.result_element_bytes;
+  const absl::string_view why = DividePayloads(work, payload_bytes, offer, window_bytes, plan);
+  if (!why.empty()) return {.why_whole = std::string(why)};
+  uint64_t room = window_bytes - plan.ahead_bytes();
+  if (!SetRunLength(work, offer, room, plan)) {
+    return {.why_whole = "its loops do not divide into parts of the same length"};
+  }
+  room -= std::min(room, plan.workspace_bytes);
+  plan.max_open_runs = std::clamp<uint64_t>(room / plan.run_bytes(), 1, kMostOpenRuns);
+  return {.plan = std::move(plan)};
 }
 
 }  // namespace
@@ -82,25 +135,47 @@ uint64_t RunPlan::bytes() const {
 
 RunDivision PlanRuns(const Invocation& call, std::span<const uint64_t> payload_bytes,
                      const RunOffer& offer, uint64_t window_bytes) {
-  if (!IsInOrder(call)) return {.why_whole = kOutOfOrder};
-  RunPlan plan;
-  plan.element_count = call.plan.element_count;
-  plan.result_element_bytes = SizeOf(call.output.data_type);
-  const absl::string_view why = DividePayloads(call, payload_bytes, offer, window_bytes, plan);
-  if (!why.empty()) return {.why_whole = why};
-
-  const uint64_t inputs = TotalOf(plan.element_bytes);
-  const uint64_t room = window_bytes - plan.ahead_bytes();
-  uint64_t most = kStreamPieceBytes / std::max(inputs, plan.result_element_bytes);
-  if (offer.run_bytes > 0) most = std::min(most, offer.run_bytes / inputs);
-  most = std::min(most, room / kRunsOfWindow / (inputs + plan.result_element_bytes));
-  most = std::clamp<uint64_t>(most, 1, plan.element_count);
-  plan.run_elements = EvenStretch(call, most);
-  if (plan.run_elements < most / kLeastPartOfRun) {
-    return {.why_whole = "its loops do not divide into parts of the same length"};
+  if (!IsInOrder(call)) return {.why_whole = std::string(kOutOfOrder)};
+  const auto stretch = [&](uint64_t most) { return EvenStretch(call, most); };
+  const auto no_workspace = [](uint64_t) { return uint64_t{0}; };
+  DividedWork work = {.element_count = call.plan.element_count,
+                      .result_element_bytes = SizeOf(call.output.data_type),
+                      .stretch = stretch,
+                      .workspace_bytes = no_workspace};
+  for (int i = 0; i + 1 < call.plan.tensor_count; ++i) {
+    if (call.payload_index[i] < 0) continue;
+    work.inputs.push_back({.payload = static_cast<size_t>(call.payload_index[i]),
+                           .tensor_bytes = call.input_bytes[i],
+                           .element_bytes = SizeOf(call.inputs[i].data_type),
+                           .runs_along = RunsAlong(call, i)});
   }
-  plan.max_open_runs = std::clamp<uint64_t>(room / plan.run_bytes(), 1, kMostOpenRuns);
-  return {.plan = std::move(plan)};
+  return Divide(work, payload_bytes, offer, window_bytes);
+}
+
+RunDivision PlanRuns(const SequenceInvocation& sequence, std::span<const uint64_t> payload_bytes,
+                     const RunOffer& offer, uint64_t window_bytes) {
+  std::string why = WhyNotInOrder(sequence);
+  if (!why.empty()) return {.why_whole = std::move(why)};
+  const Invocation& last = sequence.call(sequence.outputs[0]);
+  const uint64_t count = last.plan.element_count;
+  const auto stretch = [&](uint64_t most) { return EvenStretch(sequence, most); };
+  const auto workspace_bytes = [&](uint64_t elements) {
+    return PartOf(sequence, elements).plan.workspace_bytes;
+  };
+  DividedWork work = {.element_count = count,
+                      .result_element_bytes = SizeOf(last.output.data_type),
+                      .stretch = stretch,
+                      .workspace_bytes = workspace_bytes};
+  for (size_t i = 0; i < sequence.input_bytes.size(); ++i) {
+    work.inputs.push_back({.payload = i,
+                           .tensor_bytes = sequence.input_bytes[i],
+                           .element_bytes = sequence.input_bytes[i] / count,
+                           .runs_along = true});
+  }
+  for (const RepeatedInput& repeated : RepeatedInputsOf(sequence)) {
+    work.inputs[repeated.source].runs_along = false;
+  }
+  return Divide(work, payload_bytes, offer, window_bytes);
 }
 
 }  // namespace opserve

@@ -10,10 +10,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "kernels/invocation.h"
+#include "kernels/sequence.h"
 
 namespace opserve {
 
@@ -35,6 +36,8 @@ struct RunPlan {
   uint64_t result_element_bytes = 0;
   // Lengths of the payloads that are sent ahead, 0 for those that come in runs. Empty: none is.
   std::vector<uint64_t> ahead = {};
+  // What lies between the steps of a sequence while a run is computed.
+  uint64_t workspace_bytes = 0;
   // How many runs may be open at a time: begun by the client, and their results not sent.
   uint64_t max_open_runs = 1;
 
@@ -48,20 +51,27 @@ struct RunPlan {
   // sent ahead.
   uint64_t run_bytes() const;
   uint64_t bytes() const;
-  // Bytes that the open runs hold at most, with what is sent ahead.
-  uint64_t held_bytes() const { return ahead_bytes() + max_open_runs * run_bytes(); }
+  // Bytes that the open runs hold at most, with what is sent ahead and the workspace.
+  uint64_t held_bytes() const {
+    return ahead_bytes() + workspace_bytes + max_open_runs * run_bytes();
+  }
 };
 
 // A plan, or why there is none, in words that go with "because".
 struct RunDivision {
   std::optional<RunPlan> plan = {};
-  absl::string_view why_whole = {};
+  std::string why_whole = {};
 };
 
 // Divides a valid call with payloads of these lengths. No tensor of a run is more than fits into
 // one message of an answer, and several runs fit into `window_bytes` beside what is sent ahead,
 // unless they have one element.
 RunDivision PlanRuns(const Invocation& call, std::span<const uint64_t> payload_bytes,
+                     const RunOffer& offer, uint64_t window_bytes);
+
+// The same for a valid sequence of one output, whose inputs are the payloads; one workspace fits
+// into the window, too.
+RunDivision PlanRuns(const SequenceInvocation& sequence, std::span<const uint64_t> payload_bytes,
                      const RunOffer& offer, uint64_t window_bytes);
 
 }  // namespace opserve

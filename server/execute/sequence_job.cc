@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/data_type.h"
+#include "kernels/flat_part.h"
 #include "server/errors/errors.h"
 #include "server/wire/sequence_wire.h"
 
@@ -24,10 +27,28 @@ absl::Status SequenceWork::FindOutputs(const PlaceCaller& caller,
   return status;
 }
 
-absl::StatusOr<Workload> SequenceWork::Validate(const InputPlaces& inputs, const JobOrigin&,
+absl::StatusOr<Workload> SequenceWork::Validate(const InputPlaces& inputs, const JobOrigin& origin,
                                                 std::vector<Violation> violations) {
-  auto sequence = parts_.sequence_validator.Validate(request_, inputs.bytes(), inputs.fields(),
-                                                     std::move(violations));
+  SequenceHeader header = HeaderOf(request_, inputs.bytes());
+  header.call.payload_fields = inputs.fields();
+  header.answers_in_one_message = origin.answers_in_one_message;
+  if (!origin.answers_in_one_message && request_.outputs_size() > 1) {
+    violations.push_back(
+        {"outputs", absl::StrCat("A sequence of a stream has one output, not ",
+                                 request_.outputs_size(), "; ExecuteSequence returns several.")});
+  }
+  if (origin.offer) {
+    absl::Status status = FindRuns(inputs, header, *origin.offer, violations);
+    if (!status.ok()) return status;
+    if (const RunPlan* const plan = runs_.plan()) {
+      return Workload{.lane = NewSequenceLane(),
+                      .sequence = &part_,
+                      .bytes = part_.total_bytes,
+                      .held_bytes = plan->held_bytes(),
+                      .comes_in_runs = true};
+    }
+  }
+  auto sequence = parts_.sequence_validator.Validate(request_, header, std::move(violations));
   if (!sequence.ok()) return sequence.status();
   sequence_ = *std::move(sequence);
   if (absl::Status status = CheckOutputPlaces(); !status.ok()) return status;
@@ -35,6 +56,29 @@ absl::StatusOr<Workload> SequenceWork::Validate(const InputPlaces& inputs, const
                   .sequence = sequence_.get(),
                   .bytes = sequence_->total_bytes,
                   .held_bytes = sequence_->held_bytes};
+}
+
+absl::Status SequenceWork::FindRuns(const InputPlaces& inputs, const SequenceHeader& header,
+                                    const RunOffer& offer,
+                                    const std::vector<Violation>& violations) {
+  const absl::string_view why_whole =
+      WhyWholeWith(parts_, header, inputs,
+                   std::any_of(output_places_.begin(), output_places_.end(),
+                               [](const OutputPlace& place) { return place.is_set(); }));
+  if (!why_whole.empty()) {
+    runs_.Begin({.why_whole = std::string(why_whole)});
+    return absl::OkStatus();
+  }
+  SequenceHeader unbounded = header;
+  unbounded.holds_tensors = false;
+  auto sequence = parts_.sequence_validator.Validate(request_, unbounded, violations);
+  if (!sequence.ok()) return sequence.status();
+  runs_.Begin(PlanRuns(**sequence, inputs.bytes(), offer, parts_.options.stream_window_bytes));
+  if (runs_.plan() == nullptr) return absl::OkStatus();
+  sequence_ = *std::move(sequence);
+  repeated_ = RepeatedInputsOf(*sequence_);
+  part_ = PartOf(*sequence_, runs_.elements());
+  return absl::OkStatus();
 }
 
 absl::Status SequenceWork::CheckOutputPlaces() const {
@@ -62,26 +106,42 @@ absl::string_view SequenceWork::home() const {
 
 // Results are computed beside their places, so inputs may be in the same memory.
 DeviceCall SequenceWork::MakeCall(std::vector<TensorBytes> inputs, const CallSetting& setting) {
-  call_.inputs = std::move(inputs);
-  for (size_t i = 0; i < sequence_->outputs.size(); ++i) {
-    outputs_.push_back(parts_.buffers.Take(sequence_->output_bytes(i)));
+  if (runs_.plan() != nullptr) {
+    const uint64_t elements = runs_.elements();
+    if (part_.call(0).plan.element_count != elements) part_ = PartOf(*sequence_, elements);
+    AddRepeatedInputs(inputs);
+  }
+  call_ = {.inputs = std::move(inputs)};
+  outputs_.clear();
+  for (size_t i = 0; i < sequence().outputs.size(); ++i) {
+    outputs_.push_back(parts_.buffers.Take(sequence().output_bytes(i)));
     call_.outputs.push_back(outputs_.back().data());
     call_.contents.push_back(i < output_places_.size() ? output_places_[i].NewContent()
                                                        : ResultContent());
   }
-  call_.sequence = sequence_.get();
+  call_.sequence = &sequence();
   call_.stop = setting.stop;
   DeviceCall call;
   call.sequence = &call_;
   return call;
 }
 
+void SequenceWork::AddRepeatedInputs(std::vector<TensorBytes>& inputs) const {
+  for (const RepeatedInput& repeated : repeated_) {
+    const Invocation& call = sequence_->call(repeated.step);
+    const uint64_t place = PlaceOf(call, repeated.input, runs_.first_element());
+    inputs.push_back(runs_.Ahead(repeated.source) +
+                     place * SizeOf(call.inputs[repeated.input].data_type));
+  }
+}
+
 absl::StatusOr<JobResults> SequenceWork::Finish(const RunRecord& record, ReceivedMessage&,
                                                 Response& header) {
-  WriteResponseHeader(request_, *sequence_, record, header);
+  runs_.OnComputed();
+  if (runs_.has_ended()) WriteResponseHeader(request_, *sequence_, record, header);
   JobResults results;
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const uint64_t bytes = sequence_->output_bytes(i);
+    const uint64_t bytes = sequence().output_bytes(i);
     if (i < output_places_.size() && output_places_[i].is_set()) {
       absl::Status status = output_places_[i].Put(std::move(outputs_[i]), bytes, record);
       if (!status.ok()) return status;
@@ -94,6 +154,7 @@ absl::StatusOr<JobResults> SequenceWork::Finish(const RunRecord& record, Receive
 }
 
 void SequenceWork::LogAnswer(const RunRecord& record) const {
+  if (!runs_.has_ended()) return;
   parts_.logger.Log(LogLevel::kDebug, "sequence answered",
                     {{"id", request_.request_id()},
                      {"steps", request_.steps_size()},

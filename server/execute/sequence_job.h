@@ -5,20 +5,24 @@
 #ifndef OPSERVE_SERVER_EXECUTE_SEQUENCE_JOB_H_
 #define OPSERVE_SERVER_EXECUTE_SEQUENCE_JOB_H_
 
+#include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "kernels/sequence.h"
+#include "kernels/sequence_part.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "server/execute/request_job.h"
+#include "server/execute/run_plan.h"
+#include "server/execute/run_progress.h"
 
 namespace opserve {
 
-// Several operators, each of whose results goes into the message or to a place. The functions are
-// those of ExecuteWork.
+// Several operators, each of whose results goes into the message or to a place; in a stream there
+// is one result. The functions are those of ExecuteWork.
 class SequenceWork {
  public:
   using Request = v1::ExecuteSequenceRequest;
@@ -31,6 +35,9 @@ class SequenceWork {
   absl::Status FindOutputs(const PlaceCaller& caller, std::vector<Violation>& violations);
   absl::StatusOr<Workload> Validate(const InputPlaces& inputs, const JobOrigin& origin,
                                     std::vector<Violation> violations);
+  const RunProgress& runs() const { return runs_; }
+  RunProgress& runs() { return runs_; }
+  uint64_t result_bytes() const { return sequence_->output_bytes(0); }
   absl::string_view home() const;
   DeviceCall MakeCall(std::vector<TensorBytes> inputs, const CallSetting& setting);
   absl::StatusOr<JobResults> Finish(const RunRecord& record, ReceivedMessage& payloads,
@@ -41,12 +48,26 @@ class SequenceWork {
 
  private:
   absl::Status CheckOutputPlaces() const;
+  // Divides the request into runs, or finds out why that cannot be: there are none then.
+  absl::Status FindRuns(const InputPlaces& inputs, const SequenceHeader& header,
+                        const RunOffer& offer, const std::vector<Violation>& violations);
+  // Adds the inputs that a run has beside its payloads: those that were sent ahead, for each step
+  // that reads them from where it begins on.
+  void AddRepeatedInputs(std::vector<TensorBytes>& inputs) const;
+  // What is computed now.
+  const SequenceInvocation& sequence() const {
+    return runs_.plan() != nullptr ? part_ : *sequence_;
+  }
 
   const ExecuteParts& parts_;
   const Request& request_;
   // One for each output that the request lists.
   std::vector<OutputPlace> output_places_;
   std::shared_ptr<const SequenceInvocation> sequence_;
+  RunProgress runs_;
+  std::vector<RepeatedInput> repeated_;
+  // The sequence on the elements of the present run.
+  SequenceInvocation part_;
   std::vector<HostBuffer> outputs_;
   SequenceCall call_;
 };

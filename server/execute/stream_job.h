@@ -5,17 +5,18 @@
 #ifndef OPSERVE_SERVER_EXECUTE_STREAM_JOB_H_
 #define OPSERVE_SERVER_EXECUTE_STREAM_JOB_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "server/execute/answer_queue.h"
-#include "server/execute/execute_job.h"
+#include "server/execute/request_job.h"
 #include "server/execute/run_plan.h"
 #include "server/execute/run_queue.h"
 #include "server/wire/wire_message.h"
@@ -27,7 +28,7 @@ inline constexpr absl::string_view kStreamMethod = "ExecuteStream";
 
 // Lives until its answer has been sent: it holds the request's share of the server. One that is
 // destroyed before it was answered, because its stream has ended, is reported as cancelled.
-class StreamJob final : private ExecuteJob::Reply, private RequestSource {
+class StreamJob {
  public:
   class Owner {
    public:
@@ -43,56 +44,44 @@ class StreamJob final : private ExecuteJob::Reply, private RequestSource {
     ~Owner() = default;
   };
 
-  // `parts` and `owner` must outlive the job.
-  StreamJob(const ExecuteParts& parts, Owner& owner, uint64_t id, v1::ExecuteRequest request);
-  ~StreamJob();
+  // The job of the request that is in `message`: of one operator, or a sequence. `parts` and
+  // `owner` must outlive it.
+  static std::shared_ptr<StreamJob> Make(const ExecuteParts& parts, Owner& owner,
+                                         v1::ExecuteStreamRequest& message);
+  virtual ~StreamJob() = default;
 
   uint64_t id() const { return id_; }
-  // Bytes of its inputs and its output; 0 before it is accepted.
-  uint64_t bytes() const { return runs() == nullptr ? job_.traits().bytes : runs()->bytes(); }
-  // How many of these it holds at a time.
-  uint64_t held_bytes() const { return job_.held_bytes(); }
-  // How its payloads come in runs; nullptr: they do not, or it is not accepted.
-  const RunPlan* runs() const { return job_.work().runs(); }
   // Runs that have come and wait; to be used where there are runs.
   RunQueue& run_queue() { return run_queue_; }
 
+  // How its payloads come in runs; nullptr: they do not, or it is not accepted.
+  virtual const RunPlan* runs() const = 0;
+  // Bytes of its inputs and its output; 0 before it is accepted.
+  virtual uint64_t bytes() const = 0;
+  // How many bytes it holds at a time.
+  virtual uint64_t held_bytes() const = 0;
   // When it was accepted.
-  Clock::TimePoint accepted() const { return job_.traits().accepted; }
+  virtual Clock::TimePoint accepted() const = 0;
 
-  // These do what those of ExecuteJob do. `offer`: what the request came with.
-  absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline,
-                      size_t header_bytes, std::optional<RunOffer> offer);
+  // These do what those of RequestJob do. `offer`: what the request came with.
+  virtual absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline,
+                              size_t header_bytes, std::optional<RunOffer> offer) = 0;
   // What its offer is answered with, once it is accepted.
-  StreamAnswer Terms() const;
+  virtual StreamAnswer Terms() const = 0;
   // To be told before the first run where payloads are sent ahead.
-  void TakeAhead(ReceivedMessage payloads) { job_.work().TakeAhead(std::move(payloads)); }
-  void Submit(ReceivedMessage payloads) { job_.Submit(std::move(payloads)); }
+  virtual void TakeAhead(ReceivedMessage payloads) = 0;
+  virtual void Submit(ReceivedMessage payloads) = 0;
   // To be told before Submit where the payloads came in pieces.
-  void OnPayloadsComplete();
-  void Refuse(const absl::Status& why) { job_.Refuse(why); }
-  void Cancel() { job_.Cancel(); }
+  virtual void OnPayloadsComplete() = 0;
+  virtual void Refuse(const absl::Status& why) = 0;
+  virtual void Cancel() = 0;
+
+ protected:
+  explicit StreamJob(uint64_t id) : id_(id) {}
 
  private:
-  const Caller& caller() const override { return owner_.caller(); }
-  void Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) override;
-  void Fail(const absl::Status& why) override;
-  RequestRecord* record() override { return parts_.observer == nullptr ? nullptr : &record_; }
-  std::string client() const override { return owner_.caller().client(); }
-  std::string traceparent() const override { return owner_.traceparent(); }
-  void Report(const absl::Status& status);
-
-  const ExecuteParts& parts_;
   const uint64_t id_;
-  Owner& owner_;
-  RequestRecord record_;
-  bool is_reported_ = false;
-  // Whether it came with an offer.
-  bool is_offered_ = false;
-  // The size of all answers so far, with their headers.
-  uint64_t bytes_out_ = 0;
   RunQueue run_queue_;
-  ExecuteJob job_;
 };
 
 }  // namespace opserve

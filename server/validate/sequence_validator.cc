@@ -1,12 +1,13 @@
 #include "server/validate/sequence_validator.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/errors/errors.h"
 #include "server/validate/request_validator.h"
-#include "server/wire/sequence_wire.h"
 
 namespace opserve {
 namespace {
@@ -29,17 +30,17 @@ uint64_t BytesInMessage(const v1::ExecuteSequenceRequest& request,
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const SequenceInvocation>> SequenceValidator::Validate(
-    const v1::ExecuteSequenceRequest& request, std::span<const uint64_t> payload_bytes,
-    std::vector<std::string> payload_fields, std::vector<Violation> violations) const {
-  SequenceHeader header = HeaderOf(request, payload_bytes);
-  header.call.payload_fields = std::move(payload_fields);
+    const v1::ExecuteSequenceRequest& request, const SequenceHeader& header,
+    std::vector<Violation> violations) const {
   const std::vector<Violation> of_envelope = CheckEnvelope(header);
   violations.insert(violations.end(), of_envelope.begin(), of_envelope.end());
-  SequenceValidationResult result = ValidateSequence(header.call, limits_);
+  SequenceLimits limits = limits_;
+  if (!header.holds_tensors) limits.tensors.max_tensor_bytes = UINT64_MAX;
+  SequenceValidationResult result = ValidateSequence(header.call, limits);
   violations.insert(violations.end(), result.violations.begin(), result.violations.end());
   if (!violations.empty()) return MakeViolationError(violations, result.unknown_operator);
   absl::Status status = CheckDevice(header, gpu_presence_);
-  if (status.ok()) {
+  if (status.ok() && header.answers_in_one_message) {
     const SequenceInvocation& sequence = *result.sequence;
     status =
         CheckResponse(BytesInMessage(request, sequence),

@@ -8,8 +8,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +16,7 @@
 #include "kernels/validate_sequence.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "server/validate/request_validator.h"
+#include "server/wire/sequence_wire.h"
 
 namespace opserve {
 
@@ -31,12 +30,12 @@ class SequenceValidator {
         max_message_bytes_(max_message_bytes),
         gpu_presence_(std::move(gpu_presence)) {}
 
-  // The validated sequence of `request`, whose inputs have these lengths, at these proto paths.
-  // Fails with INVALID_REQUEST or OPERATOR_NOT_FOUND and every violation, `violations` included,
-  // with DEVICE_UNAVAILABLE, or with RESPONSE_TOO_LARGE.
+  // The validated sequence of `header`, which is that of `request`. Fails with INVALID_REQUEST or
+  // OPERATOR_NOT_FOUND and every violation, `violations` included, with DEVICE_UNAVAILABLE, or with
+  // RESPONSE_TOO_LARGE.
   absl::StatusOr<std::shared_ptr<const SequenceInvocation>> Validate(
-      const v1::ExecuteSequenceRequest& request, std::span<const uint64_t> payload_bytes,
-      std::vector<std::string> payload_fields = {}, std::vector<Violation> violations = {}) const;
+      const v1::ExecuteSequenceRequest& request, const SequenceHeader& header,
+      std::vector<Violation> violations = {}) const;
 
  private:
   const SequenceLimits limits_;

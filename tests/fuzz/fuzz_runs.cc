@@ -1,6 +1,7 @@
-// Fuzzes the payloads of streams that come in pieces: offers and the terms that they are given, and
-// messages with pieces of any size and number, which are put together run by run, or whole. Terms
-// must keep to the rules, and what is put together must be what a simple model says.
+// Fuzzes the payloads of streams that come in pieces: offers of calls and sequences and the terms
+// that they are given, and messages with pieces of any size and number, which are put together run
+// by run, or whole. Terms must keep to the rules, and what is put together must be what a simple
+// model says.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,11 +12,14 @@
 
 #include "kernels/data_type.h"
 #include "kernels/flat_part.h"
+#include "kernels/sequence_part.h"
 #include "kernels/validate.h"
+#include "kernels/validate_sequence.h"
 #include "server/execute/answer_queue.h"
 #include "server/execute/payload_assembly.h"
 #include "server/execute/run_assembly.h"
 #include "server/execute/run_plan.h"
+#include "server/wire/sequence_wire.h"
 #include "server/wire/wire.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/run_case.pb.h"
@@ -27,6 +31,7 @@ namespace {
 
 constexpr int kMostMessages = 128;
 constexpr int kMostPayloads = 8;
+constexpr size_t kMostSteps = 16;
 
 using Lengths = std::vector<uint64_t>;
 
@@ -54,15 +59,15 @@ void CheckRunsOfPlan(const RunPlan& plan, const Lengths& lengths) {
   }
 }
 
-// What the terms promise of a run, which may be broken only by one of a single element.
-void CheckTerms(const RunPlan& plan, const Invocation& call, const RunCase& input) {
+// What the terms promise of a run of `output`, which may be broken only by one of a single element.
+void CheckTerms(const RunPlan& plan, const Invocation& output, const RunCase& input) {
   const uint64_t inputs = SumOf(plan.LengthsOf(0));
-  const uint64_t result = plan.run_elements * SizeOf(call.output.data_type);
+  const uint64_t result = plan.run_elements * SizeOf(output.output.data_type);
   Require(plan.run_bytes() == inputs + result && plan.max_open_runs > 0);
   Require(plan.bytes() ==
           SumOf({input.offer().payload_bytes().begin(), input.offer().payload_bytes().end()}) +
-              call.output_bytes);
-  const Invocation part = PartOf(call, plan.run_elements);
+              output.output_bytes);
+  const Invocation part = PartOf(output, plan.run_elements);
   Require(part.output_bytes == result);
   Require(plan.ahead.empty() || input.offer().sends_ahead());
   Require(plan.ahead_bytes() <= input.window_bytes() / 4);
@@ -90,6 +95,28 @@ void CheckInputs(const RunPlan& plan, const Invocation& call) {
       const uint64_t place = PlaceOf(call, i, run * plan.run_elements);
       Require(place * SizeOf(call.inputs[i].data_type) + part.input_bytes[i] <=
               plan.ahead[payload]);
+    }
+  }
+}
+
+// The same of a sequence, all of whose steps compute the elements of the run.
+void CheckInputs(const RunPlan& plan, const SequenceInvocation& sequence) {
+  const std::vector<RepeatedInput> repeated = RepeatedInputsOf(sequence);
+  for (const uint64_t run : {uint64_t{0}, plan.run_count() / 2, plan.run_count() - 1}) {
+    const SequenceInvocation part = PartOf(sequence, plan.ElementsOf(run));
+    Require(run > 0 || part.plan.workspace_bytes == plan.workspace_bytes);
+    for (uint32_t s = 0; s < part.steps.size(); ++s) {
+      Require(part.call(s).plan.element_count == plan.ElementsOf(run));
+    }
+    const Lengths of_run = plan.LengthsOf(run);
+    for (size_t i = 0; i < of_run.size(); ++i) Require(part.input_bytes[i] == of_run[i]);
+    Require(part.input_bytes.size() == of_run.size() + repeated.size());
+    for (size_t i = 0; i < repeated.size(); ++i) {
+      const auto& [step, input, source] = repeated[i];
+      const Invocation& call = sequence.call(step);
+      const uint64_t place = PlaceOf(call, input, run * plan.run_elements);
+      Require(place * SizeOf(call.inputs[input].data_type) + part.input_bytes[of_run.size() + i] <=
+              plan.ahead[source]);
     }
   }
 }
@@ -154,21 +181,34 @@ class RunCheck {
   bool is_dropped_ = false;
 };
 
-void CheckRuns(const RunCase& input, const Lengths& lengths) {
-  const RequestHeader header = HeaderOf(input.request(), lengths);
-  const ValidationResult result = Validate(header.call, {.max_tensor_bytes = UINT64_MAX});
-  if (result.invocation == nullptr) return;
-  const Invocation& call = *result.invocation;
+// `work`: a call or a sequence, whose result is that of `output`.
+template <class Work>
+void CheckRunsOf(const Work& work, const Invocation& output, const RunCase& input,
+                 const Lengths& lengths) {
   const RunOffer offer = {.run_bytes = input.offer().run_bytes(),
                           .sends_ahead = input.offer().sends_ahead()};
-  const RunDivision division = PlanRuns(call, lengths, offer, input.window_bytes());
+  const RunDivision division = PlanRuns(work, lengths, offer, input.window_bytes());
   Require(division.plan.has_value() == division.why_whole.empty());
   if (!division.plan) return;
   const RunPlan& plan = *division.plan;
   CheckRunsOfPlan(plan, lengths);
-  CheckTerms(plan, call, input);
-  CheckInputs(plan, call);
+  CheckTerms(plan, output, input);
+  CheckInputs(plan, work);
   RunCheck(plan, lengths).Run(input);
+}
+
+void CheckRuns(const RunCase& input, const Lengths& lengths) {
+  const ValidationLimits limits = {.max_tensor_bytes = UINT64_MAX};
+  if (input.has_sequence()) {
+    const SequenceHeader header = HeaderOf(input.sequence(), lengths);
+    const auto sequence =
+        ValidateSequence(header.call, {.tensors = limits, .max_steps = kMostSteps}).sequence;
+    if (sequence == nullptr || sequence->outputs.size() > 1) return;
+    return CheckRunsOf(*sequence, sequence->call(sequence->outputs[0]), input, lengths);
+  }
+  const RequestHeader header = HeaderOf(input.request(), lengths);
+  const auto call = Validate(header.call, limits).invocation;
+  if (call != nullptr) CheckRunsOf(*call, *call, input, lengths);
 }
 
 // The same pieces for payloads that are put together whole: they are one run. Where they are too

@@ -61,6 +61,18 @@ class SequenceTest(CliCase):
             {"step": 2, "data_type": "FLOAT32", "sizes": [3], "strides": [], "bytes": 12,
              "first_values": [0, "Infinity", -2]}])
 
+    def test_a_stream(self):
+        output = str(self.folder / "y.npy")
+        steps = self.steps(output=output)
+        shown = self.succeed("sequence", self.document(steps), "--stream")
+        self.assertRegex(shown, "^3 steps ran for ")
+        self.assert_same(np.load(output), self.expected())
+        report = json.loads(self.succeed("sequence", self.document(steps), "--stream", "--json"))
+        self.assertEqual([entry["step"] for entry in report["outputs"]], [2])
+        steps[1]["output"] = str(self.folder / "rounded.npy")
+        self.fail_with(CALL_FAILED, "has one output, not 2", "sequence", self.document(steps),
+                       "--stream")
+
     def test_tensors_at_the_server(self):
         x = self.succeed("tensor", "create", self.file).strip()
         y = self.succeed("tensor", "create", "--shape", "3", "--type", "FLOAT32").strip()

@@ -189,6 +189,44 @@ TEST_F(ClientStreamTest, WhatIsRepeatedIsSentAheadOfLargeTensors) {
   WaitForRequests(0);
 }
 
+// A row is added to what x is without its sign, and the sum is rounded.
+TEST_F(ClientStreamTest, SequencesAreComputedWhileTheirInputsAreSent) {
+  ServerOptions options;
+  options.validation.max_tensor_bytes = 2 << 20;
+  Start(options);
+  const auto stream = Open(*client_);
+  constexpr uint32_t kRows = 1200;
+  constexpr uint32_t kColumns = 3000;
+  const std::vector<float> matrix = Ramp(size_t{kRows} * kColumns);
+  const std::vector<float> row = Ramp(kColumns, 77);
+  const OperatorSequence sequence = {
+      .inputs = {TensorView::Of<float>(matrix, {kRows, kColumns}),
+                 TensorView::Of<float>(row, {kColumns})},
+      .steps = {{.operator_name = "ELEMENT_WISE_ABS", .inputs = {FromInput(0)}},
+                {.operator_name = "ELEMENT_WISE_ADD",
+                 .inputs = {FromStep(0), FromInput(1, TensorSpec{{}, {kRows, kColumns}, {0, 1}})}},
+                {.operator_name = "ELEMENT_WISE_ROUND",
+                 .attributes = {{"RoundingMode", "HALVES_TO_NEAREST_EVEN"}},
+                 .inputs = {FromStep(1)}}}};
+  EXPECT_FALSE(client_->ExecuteSequence(sequence).ok()) << "it is beyond the limits";
+  const auto call = stream->Start(sequence);
+  const std::vector<float> few = Ramp(10);
+  const OperatorSequence small = {
+      .inputs = {TensorView::Of<float>(few, {10})},
+      .steps = {{.operator_name = "ELEMENT_WISE_ABS", .inputs = {FromInput(0)}}}};
+  ASSERT_TRUE(stream->Start(small).Wait().ok());
+  const absl::StatusOr<Tensor> output = call.Wait();
+  ASSERT_TRUE(output.ok()) << output.status();
+  EXPECT_EQ(output->spec().sizes, (std::vector<uint32_t>{kRows, kColumns}));
+  const auto values = *output->Elements<float>();
+  ASSERT_EQ(values.size(), matrix.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(values[i], std::nearbyint(std::fabs(matrix[i]) + row[i % kColumns])) << i;
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  WaitForRequests(0);
+}
+
 TEST_F(ClientStreamTest, WhatIsNotComputedWhileItIsSentIsPutTogether) {
   Start();
   StreamOptions streams;

@@ -2,7 +2,6 @@
 // the last input, what cannot come in runs, windows, cancellation, and errors half-way.
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/integration/failing_device.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/run_expectations.h"
 #include "tests/integration/test_server.h"
@@ -291,22 +291,6 @@ TEST(PipelinedStreamTest, CancelledHalfWay) {
   EXPECT_TRUE(stream.Finish().ok());
   EXPECT_TRUE(server.WaitForRequests(0));
 }
-
-// Computes a few runs, and refuses all that come later.
-class FailingDevice final : public ComputeDevice {
- public:
-  explicit FailingDevice(int good_runs) : left_(good_runs) {}
-  const DeviceProfile& profile() const override { return cpu_.profile(); }
-  bool Supports(OpId, DataType) const override { return true; }
-  absl::Status Run(std::span<const DeviceCall> calls) override {
-    if (left_-- <= 0) return absl::InternalError("the device has had enough");
-    return cpu_.Run(calls);
-  }
-
- private:
-  std::atomic<int> left_;
-  CpuDevice cpu_{1};
-};
 
 TEST(PipelinedStreamTest, AnErrorHalfWayIsTold) {
   FailingDevice device(3);

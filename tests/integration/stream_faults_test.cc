@@ -153,6 +153,14 @@ OperatorCall BitNot(const std::vector<uint32_t>& words) {
           .inputs = {TensorView::Of<uint32_t>(words, {static_cast<uint32_t>(words.size())})}};
 }
 
+// The same in three steps.
+OperatorSequence BitNotThrice(const std::vector<uint32_t>& words) {
+  return {.inputs = BitNot(words).inputs,
+          .steps = {{.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromInput(0)}},
+                    {.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromStep(0)}},
+                    {.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromStep(1)}}}};
+}
+
 bool IsRight(const Tensor& result, const std::vector<uint32_t>& words) {
   const auto values = *result.Elements<uint32_t>();
   if (values.size() != words.size()) return false;
@@ -175,12 +183,16 @@ TEST_F(KilledServerTest, GivesNoPartForTheWhole) {
   std::atomic<int> wrong = 0;
   std::promise<absl::Status> failed[3];
   std::function<void(int)> submit = [&](int chain) {
-    (*stream)->Submit(BitNot(words),
-                      [&, chain](const absl::StatusOr<Tensor>& result, const ExecutionInfo&) {
-                        if (!result.ok()) return failed[chain].set_value(result.status());
-                        ++(IsRight(*result, words) ? right : wrong);
-                        submit(chain);
-                      });
+    const auto done = [&, chain](const absl::StatusOr<Tensor>& result, const ExecutionInfo&) {
+      if (!result.ok()) return failed[chain].set_value(result.status());
+      ++(IsRight(*result, words) ? right : wrong);
+      submit(chain);
+    };
+    if (chain == 2) {
+      (*stream)->Submit(BitNotThrice(words), done);
+    } else {
+      (*stream)->Submit(BitNot(words), done);
+    }
   };
   for (int chain = 0; chain < 3; ++chain) submit(chain);
   ASSERT_TRUE(WaitUntil([&] { return right + wrong > 2; }));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "opserve/sequence.h"
 #include "opserve/stream.h"
 #include "tests/integration/server_process.h"
 
@@ -18,6 +19,21 @@ constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 OperatorCall Negate(const std::vector<uint32_t>& words) {
   return {.operator_name = "ELEMENT_WISE_BIT_NOT",
           .inputs = {TensorView::Of<uint32_t>(words, {static_cast<uint32_t>(words.size())})}};
+}
+
+// The same in three steps.
+OperatorSequence NegateThrice(const std::vector<uint32_t>& words) {
+  return {.inputs = {TensorView::Of<uint32_t>(words, {static_cast<uint32_t>(words.size())})},
+          .steps = {{.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromInput(0)}},
+                    {.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromStep(0)}},
+                    {.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromStep(1)}}}};
+}
+
+void ExpectNegated(const absl::StatusOr<Tensor>& output, const std::vector<uint32_t>& words) {
+  ASSERT_TRUE(output.ok()) << output.status();
+  const auto negated = *output->Elements<uint32_t>();
+  ASSERT_EQ(negated.size(), words.size());
+  for (size_t i = 0; i < words.size(); ++i) ASSERT_EQ(negated[i], ~words[i]) << i;
 }
 
 TEST(StreamMemoryTest, TheServerHoldsAWindowOfATensor) {
@@ -42,11 +58,8 @@ TEST(StreamMemoryTest, TheServerHoldsAWindowOfATensor) {
 
   std::vector<uint32_t> many(size_t{64} << 20);  // 256 MiB
   for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<uint32_t>(i * 2654435761u);
-  const absl::StatusOr<Tensor> output = (*stream)->Start(Negate(many)).Wait();
-  ASSERT_TRUE(output.ok()) << output.status();
-  const auto words = *output->Elements<uint32_t>();
-  ASSERT_EQ(words.size(), many.size());
-  for (size_t i = 0; i < many.size(); ++i) ASSERT_EQ(words[i], ~many[i]) << i;
+  ExpectNegated((*stream)->Start(Negate(many)).Wait(), many);
+  ExpectNegated((*stream)->Start(NegateThrice(many)).Wait(), many);
   EXPECT_LE(server.MemoryOf("VmHWM") - idle, kMostBytes) << "idle: " << idle;
 }
 

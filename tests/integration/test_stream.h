@@ -21,11 +21,24 @@
 
 namespace opserve::testing {
 
+// Puts a request without payloads into the message that begins it.
+inline void SetRequest(v1::ExecuteRequest request, v1::ExecuteStreamRequest& message) {
+  request.clear_payloads();
+  *message.mutable_request() = std::move(request);
+}
+inline void SetRequest(v1::ExecuteSequenceRequest request, v1::ExecuteStreamRequest& message) {
+  request.clear_payloads();
+  message.mutable_request();
+  *message.mutable_sequence() = std::move(request);
+}
+
 // What came for one request.
 struct StreamedAnswer {
   int messages = 0;
   bool has_response = false;
   v1::ExecuteResponse response;
+  // That to a sequence; set and empty with an error about one.
+  std::optional<v1::ExecuteSequenceResponse> sequence;
   uint64_t payload_bytes = 0;
   std::string payload;
   rpc::Status error;
@@ -51,30 +64,34 @@ class TestStream {
 
   bool Write(const v1::ExecuteStreamRequest& message) { return stream_->Write(message); }
 
+  // Requests are of one operator, or sequences.
+
   // Sends a request whole.
-  bool Send(uint64_t id, v1::ExecuteRequest request) {
+  template <class Request>
+  bool Send(uint64_t id, Request request) {
     v1::ExecuteStreamRequest message;
     message.set_id(id);
     message.mutable_payloads()->Swap(request.mutable_payloads());
-    *message.mutable_request() = std::move(request);
+    SetRequest(std::move(request), message);
     return Write(message);
   }
 
   // Announces a request whose payloads come later.
-  bool Announce(uint64_t id, v1::ExecuteRequest request) {
+  template <class Request>
+  bool Announce(uint64_t id, Request request) {
     v1::ExecuteStreamRequest message;
     message.set_id(id);
     for (const std::string& payload : request.payloads()) {
       message.add_payload_bytes(payload.size());
     }
-    request.clear_payloads();
-    *message.mutable_request() = std::move(request);
+    SetRequest(std::move(request), message);
     return Write(message);
   }
 
   // Offers to send a request run by run, and reads until the server has said how. Whether there are
   // runs; false also where the request was refused.
-  bool Offer(uint64_t id, v1::ExecuteRequest request, uint64_t run_bytes, bool sends_ahead = true) {
+  template <class Request>
+  bool Offer(uint64_t id, Request request, uint64_t run_bytes, bool sends_ahead = true) {
     v1::ExecuteStreamRequest message;
     message.set_id(id);
     for (const std::string& payload : request.payloads()) {
@@ -82,8 +99,7 @@ class TestStream {
     }
     message.mutable_pipeline()->set_run_bytes(run_bytes);
     message.mutable_pipeline()->set_sends_ahead(sends_ahead);
-    request.clear_payloads();
-    *message.mutable_request() = std::move(request);
+    SetRequest(std::move(request), message);
     EXPECT_TRUE(Write(message));
     answers_[id] = {};
     while (!answers_[id].terms) {
@@ -93,7 +109,8 @@ class TestStream {
   }
 
   // Sends the part of each payload that belongs to a run.
-  bool SendRun(uint64_t id, const v1::ExecuteRequest& request, uint64_t run) {
+  template <class Request>
+  bool SendRun(uint64_t id, const Request& request, uint64_t run) {
     v1::ExecuteStreamRequest message;
     message.set_id(id);
     for (int i = 0; i < request.payloads_size(); ++i) {
@@ -104,7 +121,8 @@ class TestStream {
   }
 
   // Sends the payloads that the terms want before the first run, each in a piece.
-  bool SendAhead(uint64_t id, const v1::ExecuteRequest& request) {
+  template <class Request>
+  bool SendAhead(uint64_t id, const Request& request) {
     v1::ExecuteStreamRequest message;
     message.set_id(id);
     for (int i = 0; i < request.payloads_size(); ++i) {
@@ -115,7 +133,8 @@ class TestStream {
 
   // Sends all that the terms want, never more runs than may be open, and reads until the answer is
   // complete.
-  void ExchangeRuns(uint64_t id, const v1::ExecuteRequest& request) {
+  template <class Request>
+  void ExchangeRuns(uint64_t id, const Request& request) {
     const v1::PipelineTerms terms = *answers_[id].terms;
     uint64_t runs = 0;
     for (int i = 0; i < request.payloads_size(); ++i) {
@@ -176,6 +195,10 @@ class TestStream {
     if (message.has_response()) {
       answer.response = message.response();
       answer.has_response = true;
+    }
+    if (message.has_sequence()) {
+      answer.sequence = message.sequence();
+      answer.has_response = message.error().empty();
     }
     answer.payload += message.payload();
     if (!message.error().empty()) answer.error.ParseFromString(message.error());

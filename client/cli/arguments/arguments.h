@@ -151,6 +151,7 @@ struct SequenceArguments {
   CallPriority priority = CallPriority::kNormal;
   bool verify = false;
   std::string request_id = {};
+  bool stream = false;
   bool json = false;
 };
 

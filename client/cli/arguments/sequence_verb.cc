@@ -53,6 +53,9 @@ void AddSequence(Verb root, Command& command) {
   verb.AddOption("--step", "JSON", AppendAny(sequence->steps),
                  "A step, in order, instead of FILE: the JSON object of a step",
                  {.repeated = true});
+  verb.AddFlag("--stream", sequence->stream,
+               "Send the call over a stream, which takes tensors larger than a message and returns "
+               "one result");
   AddCallLabels(verb, sequence->feature_level, sequence->request_id);
   AddPlacement(verb, sequence->device, sequence->priority, sequence->verify);
   ChooseAtServer<SequenceArguments>(verb, command, sequence, CheckSequence);

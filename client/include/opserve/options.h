@@ -98,10 +98,10 @@ struct StreamOptions {
   // tensors may be larger than the server's largest message and others need not wait for them.
   uint64_t piece_bytes = uint64_t{512} << 10;
   // Requests with more bytes of inputs than this that travel in messages with piece_bytes each are
-  // computed while they are sent, where their operator computes each element by itself and the
-  // tensors are packed, or are repeated over the result and small: the server then holds no more
-  // than a window of them, and tensors may be larger than its memory. It costs one round trip per
-  // request. UINT64_MAX: none are.
+  // computed while they are sent, where their operator, or each step of a sequence, computes each
+  // element by itself and the tensors are packed, or are repeated over the result and small: the
+  // server then holds no more than a window of them, and tensors may be larger than its memory. It
+  // costs one round trip per request. UINT64_MAX: none are.
   uint64_t pipelined_from_bytes = uint64_t{4} << 20;
   // Most bytes of inputs that are sent and not answered. Requests beyond it wait at the client, in
   // order; one that alone has more goes when no other is under way. The server stops reading a

@@ -2,7 +2,9 @@
 //
 // Many calls over one stream, answered in the order in which they are done. Worth it for many small
 // calls, which cost less than calls of their own, and for tensors larger than the server's largest
-// message.
+// message. What computes each element by itself, one operator or a sequence of them, computes large
+// tensors while they come, and the server holds a few MiB of them: see
+// StreamOptions::pipelined_from_bytes.
 //
 //   auto stream = client->OpenStream();
 //   if (!stream.ok()) return stream.status();
@@ -24,6 +26,7 @@
 #include "absl/time/time.h"
 #include "opserve/client.h"
 #include "opserve/options.h"
+#include "opserve/sequence.h"
 #include "opserve/tensor.h"
 
 namespace opserve {
@@ -63,9 +66,15 @@ class ExecuteStream {
   uint64_t Submit(const OperatorCall& call, ExecuteCallback done,
                   std::optional<absl::Duration> timeout = {});
 
+  // The same for a sequence of at most one output, which has no place. UNIMPLEMENTED where the
+  // server runs none on streams.
+  uint64_t Submit(const OperatorSequence& sequence, ExecuteCallback done,
+                  std::optional<absl::Duration> timeout = {});
+
   // The same with a handle, which may outlive the stream: it waits for the request, cancels it, or
   // runs a callback at its end.
   Call<Tensor> Start(const OperatorCall& call, std::optional<absl::Duration> timeout = {});
+  Call<Tensor> Start(const OperatorSequence& sequence, std::optional<absl::Duration> timeout = {});
 
   // Deprecated: Start returns a handle that can do more. Submit with a future result.
   std::future<absl::StatusOr<Tensor>> SubmitFuture(const OperatorCall& call,
@@ -83,6 +92,9 @@ class ExecuteStream {
  private:
   friend class Client;
   ExecuteStream(std::shared_ptr<client_internal::StreamCore> core, const StreamOptions& options);
+
+  template <class Request>
+  Call<Tensor> StartAny(const Request& request, std::optional<absl::Duration> timeout);
 
   const std::shared_ptr<client_internal::StreamCore> core_;
   const absl::Duration finish_timeout_;

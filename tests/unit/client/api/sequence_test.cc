@@ -2,6 +2,7 @@
 
 #include "client/api/sequence.h"
 
+#include "client/wire/wire_sequences.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/client/api/scripted_client.h"

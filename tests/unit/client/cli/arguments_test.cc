@@ -274,6 +274,8 @@ TEST_F(ArgumentsTest, Sequence) {
   EXPECT_EQ(file.request_id, "id");
   EXPECT_THAT(Parse<SequenceArguments>({"sequence", "--step", "{}", "--step", "[]"}).steps,
               ElementsAre("{}", "[]"));
+  EXPECT_FALSE(file.stream);
+  EXPECT_TRUE(Parse<SequenceArguments>({"sequence", "-", "--stream"}).stream);
 }
 
 TEST_F(ArgumentsTest, HandlesAreToldFromFiles) {

@@ -17,6 +17,7 @@
 
 #include "client/stream/stream_core.h"
 #include "gtest/gtest.h"
+#include "opserve/sequence.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "proto/base/mutex.h"
 #include "tests/unit/client/wire/messages.h"
@@ -214,17 +215,19 @@ class ClientStreamTest : public ::testing::Test {
     call.operator_name = "X";
     call.inputs = {TensorView({DataType::kUint8, {static_cast<uint32_t>(bytes.size())}, {}},
                               std::as_bytes(std::span(bytes)))};
-    const auto outcome = std::make_shared<StreamOutcome>();
-    const uint64_t id = stream_->Submit(
-        call,
-        [outcome](absl::StatusOr<Tensor> output, const ExecutionInfo& info) {
-          outcome->output = std::move(output);
-          outcome->info = info;
-          ++outcome->calls;
-        },
-        timeout);
-    outcomes_[id] = outcome;
-    return id;
+    return SubmitAny(call, timeout);
+  }
+
+  // Submits a sequence of one step on a tensor of these bytes.
+  uint64_t SubmitSequence(const std::string& text, std::vector<SequenceOutput> outputs = {}) {
+    const std::string& bytes = inputs_.emplace_back(text);
+    return SubmitAny(
+        OperatorSequence{
+            .inputs = {TensorView({DataType::kUint8, {static_cast<uint32_t>(bytes.size())}, {}},
+                                  std::as_bytes(std::span(bytes)))},
+            .steps = {{.operator_name = "X", .inputs = {FromInput(0)}}},
+            .outputs = std::move(outputs)},
+        {});
   }
 
   bool IsDone(uint64_t id) {
@@ -236,6 +239,21 @@ class ClientStreamTest : public ::testing::Test {
     return *outcomes_[id];
   }
   absl::Status StatusOf(uint64_t id) { return Outcome(id).output.status(); }
+
+  template <class Request>
+  uint64_t SubmitAny(const Request& request, std::optional<absl::Duration> timeout) {
+    const auto outcome = std::make_shared<StreamOutcome>();
+    const uint64_t id = stream_->Submit(
+        request,
+        [outcome](absl::StatusOr<Tensor> output, const ExecutionInfo& info) {
+          outcome->output = std::move(output);
+          outcome->info = info;
+          ++outcome->calls;
+        },
+        timeout);
+    outcomes_[id] = outcome;
+    return id;
+  }
 
   std::deque<std::string> inputs_;  // whose elements never move
   ManualClock clock_;

@@ -35,7 +35,7 @@ v1::ExecuteStreamRequest NextOf(OutgoingPieces& pieces) {
 std::string RequestHeader() {
   v1::ExecuteRequest request;
   request.set_operator_("ELEMENT_WISE_ROUND");
-  return request.SerializeAsString();
+  return StreamedCall({request.SerializeAsString()}).header;
 }
 
 TEST(OutgoingPiecesTest, WhatFitsGoesWhole) {
@@ -51,6 +51,20 @@ TEST(OutgoingPiecesTest, WhatFitsGoesWhole) {
   EXPECT_THAT(message.payload_bytes(), IsEmpty());
   EXPECT_THAT(message.payloads(), ElementsAre("abc", "d"));
   EXPECT_TRUE(pieces.is_complete());
+}
+
+// The empty request is what servers refuse that know no sequences.
+TEST(OutgoingPiecesTest, ASequenceGoesBesideAnEmptyRequest) {
+  v1::ExecuteSequenceRequest sequence;
+  sequence.add_steps()->set_operator_("ELEMENT_WISE_ROUND");
+  const std::string a = "abc";
+  OutgoingPieces pieces(7, StreamedSequence({sequence.SerializeAsString(), {SpanOf(a)}}), 2, 0);
+  const v1::ExecuteStreamRequest message = NextOf(pieces);
+  EXPECT_EQ(message.id(), 7u);
+  EXPECT_TRUE(message.has_request());
+  EXPECT_EQ(message.request().ByteSizeLong(), 0u);
+  EXPECT_EQ(message.sequence().SerializeAsString(), sequence.SerializeAsString());
+  EXPECT_THAT(message.pipeline().payload_bytes(), ElementsAre(3));
 }
 
 TEST(OutgoingPiecesTest, ARequestWithoutPayloadsIsOneMessage) {

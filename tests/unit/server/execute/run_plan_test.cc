@@ -9,6 +9,7 @@
 #include "kernels/flat_part.h"
 #include "kernels/validate.h"
 #include "server/execute/answer_queue.h"
+#include "tests/testing/sequence_builder.h"
 
 namespace opserve::testing {
 namespace {
@@ -185,6 +186,77 @@ TEST(RunPlanTest, APayloadThatIsSentAheadMayBePadded) {
   EXPECT_EQ(division.plan->ahead, (std::vector<uint64_t>{0, 20}));
   call.lengths[0] += 2;
   EXPECT_EQ(call.Divide({.sends_ahead = true}).why_whole, "a payload is longer than its tensor");
+}
+
+// FLOAT32 of `rows` rows: a row is added, what comes of that is rounded, and another row added.
+struct RowsSequence {
+  RowsSequence(uint32_t rows, uint32_t columns) {
+    SequenceBuilder builder;
+    const TensorSource x = builder.Input({DataType::kFloat32, {rows, columns}});
+    const TensorSource row = builder.Input({DataType::kFloat32, {columns}});
+    const TestView repeated = {{rows, columns}, {0, 1}};
+    const TensorSource sum = builder.Step("ELEMENT_WISE_ADD");
+    builder.From(x).From(row, repeated);
+    const TensorSource rounded = builder.Round(sum);
+    builder.Step("ELEMENT_WISE_ADD");
+    builder.From(rounded).From(row, repeated);
+    const SequenceValidationResult result =
+        builder.Validate({.tensors = {.max_tensor_bytes = UINT64_MAX}});
+    for (const Violation& violation : result.violations) ADD_FAILURE() << violation.description;
+    sequence = result.sequence;
+  }
+
+  RunDivision Divide(const RunOffer& offer, uint64_t window = kWindow) const {
+    return PlanRuns(*sequence, sequence->input_bytes, offer, window);
+  }
+
+  std::shared_ptr<const SequenceInvocation> sequence;
+};
+
+TEST(RunPlanTest, ASequenceHoldsWhatLiesBetweenItsSteps) {
+  const RowsSequence rows(100'000, 1000);
+  for (const uint64_t window : {uint64_t{1} << 20, kWindow}) {
+    const RunDivision division = rows.Divide({.sends_ahead = true}, window);
+    ASSERT_TRUE(division.plan) << division.why_whole;
+    const RunPlan& plan = *division.plan;
+    EXPECT_EQ(plan.ahead, (std::vector<uint64_t>{0, 4000}));
+    EXPECT_EQ(plan.run_elements % 1000, 0u);
+    EXPECT_EQ(plan.run_bytes(), 8 * plan.run_elements);
+    // Two results are alive at a time.
+    EXPECT_GE(plan.workspace_bytes, 2 * 4 * plan.run_elements);
+    EXPECT_EQ(plan.held_bytes(),
+              4000 + plan.workspace_bytes + plan.max_open_runs * plan.run_bytes());
+    EXPECT_LE(plan.held_bytes(), window);
+    EXPECT_GE(plan.max_open_runs, 4u);
+  }
+}
+
+TEST(RunPlanTest, StepsThatGoThroughTheCachesTogetherHoldNothingBetweenThem) {
+  SequenceBuilder builder;
+  const TensorSource x = builder.Input({DataType::kFloat32, {1'000'003}});
+  builder.Round(builder.Round(builder.Round(x)));
+  const auto sequence = builder.Validate().sequence;
+  ASSERT_NE(sequence, nullptr);
+  const RunDivision division = PlanRuns(*sequence, sequence->input_bytes, {}, kWindow);
+  ASSERT_TRUE(division.plan) << division.why_whole;
+  EXPECT_EQ(division.plan->run_elements, kStreamPieceBytes / 4);
+  EXPECT_EQ(division.plan->workspace_bytes, 0u);
+  EXPECT_EQ(division.plan->max_open_runs, 4u);
+}
+
+TEST(RunPlanTest, ASequenceThatIsWholeTellsWhy) {
+  EXPECT_EQ(RowsSequence(1000, 1000).Divide({.sends_ahead = false}).why_whole,
+            "its elements are not computed one by one in the order in which they come");
+  EXPECT_EQ(RowsSequence(100, 10'007).Divide({.run_bytes = 20'000, .sends_ahead = true}).why_whole,
+            "its loops do not divide into parts of the same length");
+  SequenceBuilder builder;
+  const TensorSource x = builder.Input({DataType::kFloat32, {1, 1, 4, 25}});
+  builder.Step("ACTIVATION_SOFTMAX");
+  builder.From(x);
+  const auto sequence = builder.Validate().sequence;
+  ASSERT_NE(sequence, nullptr);
+  EXPECT_EQ(PlanRuns(*sequence, sequence->input_bytes, {}, kWindow).why_whole,
+            "the elements of step 0 are not computed one by one in the order in which they come");
 }
 
 }  // namespace
