@@ -5,7 +5,7 @@ systemd 252 or later runs as the first process of new namespaces, over a copy of
 is written) and below control groups of its own, with the unit and what that needs alone. Skipped where the machine does
 not let it, unless OPSERVE_REQUIRE has systemd.
 
-    systemd_boot_test.py --server PROGRAM --command PROGRAM [--gpu]
+    systemd_boot_test.py --build FOLDER [--gpu]
 """
 
 import argparse
@@ -26,6 +26,9 @@ from isolation import unshare  # pylint: disable=wrong-import-position
 
 INIT = "/lib/systemd/systemd"
 UNIT = ROOT / "deploy" / "systemd" / "opserve.service"
+# Where the unit has its programs.
+PREFIX = pathlib.Path("/usr/local")
+COMMAND = PREFIX / "bin" / "opserve"
 SOCKET = "unix:/run/opserve/socket"
 LOG = "/run/opserve.log"
 LIMIT_S = 60
@@ -82,13 +85,25 @@ def own_groups(name):
                         os.rmdir(folder)
 
 
-def become_init(folder, server):
+def install(build, prefix):
+    """The programs and modules of `build`, which may be where units see nothing, such as /tmp or a home."""
+    for part in ("bin/opserve-server", "bin/opserve", "lib/opserve"):
+        place = prefix / part
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if (build / part).is_dir():
+            shutil.copytree(build / part, place, dirs_exist_ok=True)
+        else:
+            shutil.copy2(build / part, place)
+
+
+def become_init(folder, build):
     """Makes the machine of the first process in `folder`, and becomes systemd."""
     root = folder / "root"
     run("mount", "-t", "tmpfs", "tmpfs", folder)
     for name in ("upper", "work", "root"):
         (folder / name).mkdir()
     run("mount", "-t", "overlay", "overlay", "-o", f"lowerdir=/,upperdir={folder / 'upper'},workdir={folder / 'work'}", root)
+    install(build, root / PREFIX.relative_to("/"))
     run("mount", "-t", "proc", "proc", root / "proc")
     run("mount", "--bind", "/sys", root / "sys")
     for path, mode in (("sys/fs/cgroup", 755), ("run", 755), ("tmp", 1777), ("dev", 755)):
@@ -110,8 +125,7 @@ def become_init(folder, server):
     for file in pathlib.Path("/lib/systemd/system").iterdir():
         if not NEEDED_UNITS.search(file.name) and not file.is_dir():
             (units / file.name).symlink_to("/dev/null")
-    text = UNIT.read_text(encoding="utf-8").replace("/usr/local/bin/opserve-server", str(server))
-    for path, content in (("opserve.service", text), ("opserve.service.d/test.conf", DROP_IN), ("test.target", TARGET)):
+    for path, content in (("opserve.service", UNIT.read_text(encoding="utf-8")), ("opserve.service.d/test.conf", DROP_IN), ("test.target", TARGET)):
         (units / path).parent.mkdir(exist_ok=True)
         (units / path).write_text(content, encoding="utf-8")
     (root / "etc/opserve").mkdir(exist_ok=True)
@@ -156,10 +170,9 @@ class Machine:
 
 def use(machine, arguments):
     machine.wait(lambda: machine.state("ActiveState") == "active", "the unit becomes active")
-    ask = (arguments.command, "--address", SOCKET)
-    expect(machine.run(arguments.command, "health", *ask[1:]).returncode == 0, "the server serves")
+    expect(machine.run(COMMAND, "health", "--address", SOCKET).returncode == 0, "the server serves")
     if arguments.gpu:
-        machine.wait(lambda: re.search(r"GPU \(software\) .*READY", machine.run(ask[0], "devices", *ask[1:]).stdout),
+        machine.wait(lambda: re.search(r"GPU \(software\) .*READY", machine.run(COMMAND, "devices", "--address", SOCKET).stdout),
                      "the server finds its GPU in its sandbox")
     status = machine.run("cat", f"/proc/{machine.state('MainPID')}/status", check=True).stdout
     for line in (r"CapEff:\t0+$", r"NoNewPrivs:\t1$", r"Seccomp:\t2$"):
@@ -182,17 +195,16 @@ def use(machine, arguments):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--server", required=True, type=pathlib.Path)
-    parser.add_argument("--command", type=pathlib.Path)
+    parser.add_argument("--build", required=True, type=pathlib.Path, metavar="FOLDER", help="it has bin/ and lib/")
     parser.add_argument("--gpu", action="store_true", help="it must find a GPU")
     parser.add_argument("--become-init", type=pathlib.Path, metavar="FOLDER", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.become_init:
-        become_init(arguments.become_init, arguments.server)
+        become_init(arguments.become_init, arguments.build)
     words = unshare("systemd")
     with tempfile.TemporaryDirectory(prefix="opserve-systemd-") as folder, \
             own_groups(pathlib.Path(folder).name) as enter, tempfile.TemporaryFile() as console:
-        init = ["exec", *words, sys.executable, __file__, "--server", str(arguments.server), "--become-init", folder]
+        init = ["exec", *words, sys.executable, __file__, "--build", str(arguments.build), "--become-init", folder]
         with subprocess.Popen(["sh", "-c", f"{enter}; {' '.join(init)}"], stdin=subprocess.DEVNULL, stdout=console,
                               stderr=subprocess.STDOUT) as parent:
             try:
