@@ -8,25 +8,15 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/flat_part.h"
-#include "tests/testing/sequence_builder.h"
+#include "tests/unit/kernels/sequence_fixture.h"
 
 namespace opserve::testing {
 namespace {
 
 using ::testing::ElementsAre;
 
-class SequencePartTest : public ::testing::Test {
+class SequencePartTest : public ValidSequenceTest {
  protected:
-  const SequenceInvocation& Make() {
-    SequenceValidationResult result = builder_.Validate();
-    for (const Violation& violation : result.violations) {
-      ADD_FAILURE() << violation.field << ": " << violation.description;
-    }
-    sequence_ =
-        result.sequence != nullptr ? result.sequence : std::make_shared<const SequenceInvocation>();
-    return *sequence_;
-  }
-
   TensorSource Add(TensorSource a, TensorSource b, TestView view_of_b = {}) {
     const TensorSource sum = builder_.Step("ELEMENT_WISE_ADD");
     builder_.From(a);
@@ -37,9 +27,6 @@ class SequencePartTest : public ::testing::Test {
     }
     return sum;
   }
-
-  SequenceBuilder builder_;
-  std::shared_ptr<const SequenceInvocation> sequence_;
 };
 
 // Each stretch is one of every step, and reads no more of what is repeated than there is.

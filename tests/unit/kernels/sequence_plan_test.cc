@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testing/sequence_builder.h"
+#include "tests/unit/kernels/sequence_fixture.h"
 
 namespace opserve::testing {
 namespace {
@@ -25,21 +25,7 @@ std::vector<Kind> PlacesOf(const SequenceInvocation& sequence) {
   return kinds;
 }
 
-class SequencePlanTest : public ::testing::Test {
- protected:
-  const SequenceInvocation& Make() {
-    SequenceValidationResult result = builder_.Validate();
-    for (const Violation& violation : result.violations) {
-      ADD_FAILURE() << violation.field << ": " << violation.description;
-    }
-    sequence_ =
-        result.sequence != nullptr ? result.sequence : std::make_shared<const SequenceInvocation>();
-    return *sequence_;
-  }
-
-  SequenceBuilder builder_;
-  std::shared_ptr<const SequenceInvocation> sequence_;
-};
+using SequencePlanTest = ValidSequenceTest;
 
 TEST_F(SequencePlanTest, FlatStepsAreOneGroupAndNeedNoMemory) {
   TensorSource x = builder_.Input({DataType::kFloat32, {10, 100}});
