@@ -185,11 +185,16 @@ uint32_t ElementsPerBlock(const Kernel& kernel) {
   return hlsl::ElementsPerBlock(kernel.output.type);
 }
 
+// Bytes of input `index` in a block.
+size_t BlockBytes(const Kernel& kernel, size_t index) {
+  return ElementsPerBlock(kernel) * kernel.inputs[index].size();
+}
+
 // Reads what one block has of input `index`; not numbers, which are read one by one.
 std::string LoadInput(const Kernel& kernel, size_t index, const Block& block) {
   const Tensor& input = kernel.inputs[index];
   if (input.is_number) return "";
-  const size_t bytes = ElementsPerBlock(kernel) * input.size();
+  const size_t bytes = BlockBytes(kernel, index);
   if (bytes < 4) {
     return absl::StrCat("    const uint ", VectorName(input, block, 0), " = Input", index, ".Load(",
                         block.number, " * ", bytes, " & ~3u) >> (", block.number, " * ", bytes,
@@ -282,11 +287,6 @@ std::string LoopsOverSteps(const Kernel& kernel, uint32_t step) {
   const Block block = BlockOfStep(0);
   return absl::StrCat(text, "  }\n  for (; block < block_count; block += thread_count) {\n",
                       LoadBlock(kernel, block), StoreBlock(kernel, block), "  }\n");
-}
-
-// Bytes of input `index` in a block.
-size_t BlockBytes(const Kernel& kernel, size_t index) {
-  return ElementsPerBlock(kernel) * kernel.inputs[index].size();
 }
 
 // Whether threads have less than a word of input `index` in a block, and whole words in `step`
