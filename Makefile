@@ -40,7 +40,7 @@ UNSANITIZED_SUITES := */BatchQueueModelTest.*/??
 # Proofs are not compiled for it: what runs calls on a device at the same time is tested otherwise.
 UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^install_test$$|^gpu_conformance_test_|^prove_|^device_proof_test$$
 # Long computations of a single thread, which has nobody to race with.
-UNTHREADED_SUITES := AllWidths/*:*/BatchQueueModelTest.*:DispatchTest.*:FreeRangesTest.*:KernelCostsTest.*:*/PlacementRegretTest.*:PlanTest.*:ValidateTest.*
+UNTHREADED_SUITES := AllWidths/*:*/BatchQueueModelTest.*:CalibrationTest.*:*/ClosedLoopTest.*:DispatchTest.*:FreeRangesTest.*:KernelCostsTest.*:*/PlacementRegretTest.*:PlanTest.*:SelfTestTest.*:ValidateTest.*
 # The sanitizer guesses how glibc laid out the thread-local data of a library loaded at run time, here by
 # its address alone, and LeakSanitizer ends where the guess is wrong. Without it, it reads none of them.
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0

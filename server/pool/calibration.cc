@@ -133,8 +133,9 @@ absl::Status Calibrate(ComputeDevice& device, const Clock& clock, uint64_t large
   const auto large = static_cast<uint32_t>(large_bytes);
   const std::vector<KernelLane> lanes = RepresentativeLanesOf(device);
   if (lanes.empty()) return absl::OkStatus();
-  absl::Status status = MeasureWhatFits(
-      kWarmUpBytes, [&](uint32_t bytes) { return WarmUp(device, lanes.front(), clock, bytes); });
+  absl::Status status = MeasureWhatFits(std::min(kWarmUpBytes, large), [&](uint32_t bytes) {
+    return WarmUp(device, lanes.front(), clock, bytes);
+  });
   for (const KernelLane& lane : lanes) {
     for (SampleLayout layout : {SampleLayout::kPacked, SampleLayout::kPadded}) {
       if (!status.ok()) return status;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/op_table.h"
+
 namespace opserve::testing {
 namespace {
 
@@ -72,6 +74,15 @@ void NullScript::LimitCalls(size_t most) {
 void NullScript::Unsupport(OpId op, DataType lane) {
   MutexLock lock(mutex_);
   unsupported_.insert({op, lane});
+}
+
+void NullScript::SupportOnly(OpId op, DataType lane) {
+  MutexLock lock(mutex_);
+  for (const OpTraits& other : OpTable()) {
+    for (DataType type : kAllDataTypes) {
+      if (other.id != op || type != lane) unsupported_.insert({other.id, type});
+    }
+  }
 }
 
 void NullScript::UnsupportSequences() {

@@ -46,6 +46,8 @@ class NullScript {
   void LimitCalls(size_t most);
   // It has no kernel. Only before the device is given to a pool.
   void Unsupport(OpId op, DataType lane);
+  // It has that kernel alone, which makes its self-tests short. Likewise.
+  void SupportOnly(OpId op, DataType lane);
   // It runs no sequences.
   void UnsupportSequences();
   // It forgets all that it keeps.

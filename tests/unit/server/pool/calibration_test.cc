@@ -119,10 +119,10 @@ TEST(CalibrationTest, WarmsTheDeviceUpForAWhile) {
   SimulatedClock clock;
   ScriptedDevice timed;
   CostModel costs;
-  ASSERT_TRUE(Calibrate(timed.device, clock, 1 << 20, costs).ok());
+  ASSERT_TRUE(Calibrate(timed.device, clock, 128 << 10, costs).ok());
   const uint64_t still = timed.script->run_count();
   timed.script->OnRun([&clock](auto) { clock.Advance(std::chrono::milliseconds(10)); });
-  ASSERT_TRUE(Calibrate(timed.device, clock, 1 << 20, costs).ok());
+  ASSERT_TRUE(Calibrate(timed.device, clock, 128 << 10, costs).ok());
   EXPECT_EQ(still - (timed.script->run_count() - still), 200u - 10u);
 }
 

@@ -32,7 +32,7 @@ inline PoolOptions ManualOptions() {
   options.health.min_backoff = std::chrono::seconds(1);
   options.health.max_backoff = std::chrono::seconds(8);
   // The devices of these tests are as fast as they are told.
-  options.calibration_bytes = uint64_t{1} << 20;
+  options.calibration_bytes = uint64_t{128} << 10;
   return options;
 }
 
