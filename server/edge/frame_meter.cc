@@ -247,6 +247,8 @@ void FrameMeter::LookForSilentCalls(Clock::TimePoint now) {
   });
   for (auto& [stream, call] : calls_) {
     if (!call.is_waiting() || now - call.last_data < limits_.message_limit) continue;
+    // What has begun keeps other messages of the client away, so it may not stay for ever.
+    if (call.messages.counts()) return Violate(CloseReason::kSilentCalls);
     call.is_forgiven = true;
     client_->waiting_calls.End();
     if (!forgiven_.Take(1, now)) return Violate(CloseReason::kSilentCalls);

@@ -40,6 +40,9 @@ class StreamMessages {
   // Whether a message has been complete.
   bool has_message() const { return has_message_; }
 
+  // Whether a message that is not complete counts for the client.
+  bool counts() const { return counted_bytes_ > 0; }
+
   // Whether there may be no more and gRPC cannot be told so by a note, because it had that part of
   // the prefix already that announces too many bytes: the stream must be reset.
   bool needs_reset() const { return needs_reset_; }

@@ -292,6 +292,17 @@ TEST_F(RefusedMessagesTest, SilenceIsNoWayAround) {
   EXPECT_EQ(client_->waiting_calls.count(), 0);
 }
 
+// Nor does it keep others of the client away for ever.
+TEST_F(RefusedMessagesTest, WhatHasBegunMustGoOn) {
+  Take(Call(PrefixOf(kLargest) + "x"), 0);
+  now_ += limits_.message_limit;
+  Take(Data("x"), 0);
+  now_ += limits_.message_limit - seconds(1);
+  EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone);
+  now_ += seconds(1);
+  EXPECT_EQ(meter_.OnTick(now_), CloseReason::kSilentCalls);
+}
+
 // gRPC takes no padding, so what has some is no message of the call, nor a part of one.
 TEST_F(RefusedMessagesTest, PaddedDataAreNoMessage) {
   Take(Begin(), 0);
