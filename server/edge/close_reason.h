@@ -23,9 +23,10 @@ enum class CloseReason : uint8_t {
   kFrames,        // too many frames that bring no message
   kWaitingCalls,  // too many calls that have not sent their message
   kSilentCalls,   // calls that do not send their message for too long
+  kMessage,       // a message that may not come and could not be refused otherwise
 };
 
-inline constexpr size_t kCloseReasonCount = static_cast<size_t>(CloseReason::kSilentCalls) + 1;
+inline constexpr size_t kCloseReasonCount = static_cast<size_t>(CloseReason::kMessage) + 1;
 
 // The reason as logs and counters name it. Lives for ever.
 constexpr absl::string_view NameOf(CloseReason reason) {
@@ -50,6 +51,8 @@ constexpr absl::string_view NameOf(CloseReason reason) {
       return "too many calls without messages";
     case CloseReason::kSilentCalls:
       return "messages not sent in time";
+    case CloseReason::kMessage:
+      return "message too large";
   }
   return "unknown";
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "server/base/duration_histogram.h"
 #include "server/base/published.h"
+#include "server/edge/client_traffic.h"
 #include "server/edge/connection_note.h"
 #include "server/edge/frame_meter.h"
 #include "server/edge/peer_identity.h"
@@ -25,13 +26,13 @@ namespace opserve {
 struct EdgeConnection : std::enable_shared_from_this<EdgeConnection> {
   // `read_turns` and `receive_times`: of all connections of the edge; nullptr for none.
   EdgeConnection(PeerIdentity who, uint64_t socket_id, bool with_tls, const FrameLimits& limits,
-                 std::shared_ptr<WaitingCalls> waiting_calls,
+                 std::shared_ptr<ClientTraffic> client,
                  std::shared_ptr<ReadTurns> read_turns = nullptr,
                  std::shared_ptr<DurationHistogram> receive_times = nullptr)
       : peer(std::move(who)),
         cookie(socket_id),
         is_tls(with_tls),
-        meter(limits, std::move(waiting_calls), std::move(receive_times)),
+        meter(limits, std::move(client), std::move(receive_times)),
         turns(std::move(read_turns)) {}
 
   const PeerIdentity peer;

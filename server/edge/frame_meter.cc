@@ -19,6 +19,10 @@ constexpr uint8_t kWindowUpdate = 8;
 constexpr uint8_t kContinuation = 9;
 constexpr uint8_t kEndStream = 1;
 constexpr uint8_t kAck = 1;
+// gRPC resets a stream whose DATA has this flag, or any but that of the end.
+constexpr uint8_t kPadded = 8;
+// The flags in a frame's header, from its end.
+constexpr size_t kFlagsFromEnd = 5;
 
 // gRPC's flag and length in front of each message.
 constexpr uint8_t kMessagePrefixBytes = 5;
@@ -48,17 +52,17 @@ constexpr double kForgivenPerSecond = 0.1;
 
 }  // namespace
 
-FrameMeter::FrameMeter(const FrameLimits& limits, std::shared_ptr<WaitingCalls> waiting_calls,
+FrameMeter::FrameMeter(const FrameLimits& limits, std::shared_ptr<ClientTraffic> client,
                        std::shared_ptr<DurationHistogram> receive_times)
     : limits_(limits),
-      client_waiting_(std::move(waiting_calls)),
+      client_(std::move(client)),
       receive_times_(std::move(receive_times)),
       frames_(limits.burst, limits.per_second),
       lost_calls_(limits.lost_call_burst, limits.lost_calls_per_second),
       pings_(limits.ping_burst, limits.pings_per_second),
       forgiven_(limits.forgiven_calls, kForgivenPerSecond) {}
 
-CloseReason FrameMeter::Take(absl::string_view bytes, Clock::TimePoint now) {
+CloseReason FrameMeter::Take(absl::Span<char> bytes, Clock::TimePoint now) {
   MutexLock lock(mutex_);
   if (is_stopped_) return CloseReason::kNone;
   TakeFrames(bytes, now);
@@ -69,9 +73,8 @@ CloseReason FrameMeter::Take(absl::string_view bytes, Clock::TimePoint now) {
 void FrameMeter::Stop() {
   MutexLock lock(mutex_);
   is_stopped_ = true;
-  client_waiting_->End(std::count_if(waiting_.begin(), waiting_.end(),
-                                     [](const auto& call) { return !call.second.ended; }));
-  waiting_.clear();
+  for (auto& [stream, call] : calls_) Leave(call);
+  calls_.clear();
 }
 
 void FrameMeter::TakeSent(absl::FunctionRef<absl::string_view()> next_piece, Clock::TimePoint now) {
@@ -88,25 +91,27 @@ void FrameMeter::TakeSent(absl::FunctionRef<absl::string_view()> next_piece, Clo
   }
 }
 
-void FrameMeter::TakeFrames(absl::string_view bytes, Clock::TimePoint now) {
+void FrameMeter::TakeFrames(absl::Span<char> bytes, Clock::TimePoint now) {
   // gRPC itself ends connections that begin with anything else.
   const size_t preface = std::min(kPrefaceBytes - preface_bytes_, bytes.size());
   preface_bytes_ += preface;
-  bytes.remove_prefix(preface);
-  while (!bytes.empty() && reason_ == CloseReason::kNone) {
+  absl::string_view left(bytes.data(), bytes.size());
+  left.remove_prefix(preface);
+  while (!left.empty() && reason_ == CloseReason::kNone) {
+    bytes = bytes.last(left.size());
     if (received_.missing_bytes() > 0) {
-      OnPayload(received_.TakePayload(bytes), now);
+      OnPayload(bytes.first(received_.TakePayload(left).size()), now);
     } else {
-      const std::optional<FrameHeader> frame = received_.TakeHeader(bytes);
+      const std::optional<FrameHeader> frame = received_.TakeHeader(left);
       if (!frame) return;
       frame_ = *frame;
-      OnFrameHeader(now);
+      OnFrameHeader(bytes.first(bytes.size() - left.size()), now);
     }
     if (received_.missing_bytes() == 0) OnFrameEnd(now);
   }
 }
 
-void FrameMeter::OnFrameHeader(Clock::TimePoint now) {
+void FrameMeter::OnFrameHeader(absl::Span<char> header, Clock::TimePoint now) {
   has_begun_.store(true, std::memory_order_relaxed);
   switch (frame_.type) {
     case kHeaders:
@@ -120,6 +125,7 @@ void FrameMeter::OnFrameHeader(Clock::TimePoint now) {
       if (frame_.length < kSmallDataBytes) {
         Charge(frames_, frame_.length < kMessagePrefixBytes ? kOtherCost : kWindowUpdateCost, now);
       }
+      if (resets_due_ > 0) ResetStream(header);
       break;
     case kRstStream:
       OnClientEnd(frame_.stream, now);
@@ -151,12 +157,17 @@ void FrameMeter::OnHeaders(Clock::TimePoint now) {
     // No client of gRPC sends headers at the end, nor a call without a message.
     last_stream_ = std::max(last_stream_, frame_.stream);
     last_begun_ = now;
+    if ((frame_.flags & kEndStream) != 0) return OnClientEnd(frame_.stream, now);
+    // After such headers gRPC would take no others for the end, which were to end the call here.
+    if (calls_.contains(frame_.stream)) return Violate(CloseReason::kFrames);
     return OnLostCall(frame_.stream, now);
   }
   last_stream_ = frame_.stream;
   last_begun_ = now;
-  waiting_[frame_.stream] = {.begun = now, .last_data = now};
-  if (!client_waiting_->Begin(limits_.max_waiting_calls, now)) Violate(CloseReason::kWaitingCalls);
+  calls_.try_emplace(frame_.stream, Call{.begun = now, .last_data = now});
+  if (!client_->waiting_calls.Begin(limits_.max_waiting_calls, now)) {
+    Violate(CloseReason::kWaitingCalls);
+  }
 }
 
 void FrameMeter::OnHeaderBytes() {
@@ -164,71 +175,82 @@ void FrameMeter::OnHeaderBytes() {
   if (block_bytes_ > limits_.max_header_block_bytes) Violate(CloseReason::kHeaders);
 }
 
-void FrameMeter::OnPayload(absl::string_view piece, Clock::TimePoint now) {
-  if (frame_.type != kData) return;
-  const auto found = waiting_.find(frame_.stream);
-  if (found == waiting_.end() || found->second.ended) return;
-  WaitingCall& call = found->second;
+void FrameMeter::ResetStream(absl::Span<char> header) {
+  const auto found = calls_.find(frame_.stream);
+  if (found == calls_.end() || !found->second.messages.needs_reset()) return;
+  // Whoever has its headers read in pieces must not get on.
+  if (header.size() < kFlagsFromEnd) return Violate(CloseReason::kMessage);
+  header[header.size() - kFlagsFromEnd] |= static_cast<char>(kPadded);
+  frame_.flags |= kPadded;
+}
+
+void FrameMeter::OnPayload(absl::Span<char> piece, Clock::TimePoint now) {
+  if (frame_.type != kData || (frame_.flags & ~kEndStream) != 0) return;
+  const auto found = calls_.find(frame_.stream);
+  if (found == calls_.end() || found->second.ended) return;
+  Call& call = found->second;
+  const bool was_waiting = call.is_waiting();
+  const bool needed_reset = call.messages.needs_reset();
   call.last_data = now;
-  while (!piece.empty() && call.prefix_bytes < kMessagePrefixBytes) {
-    // The first byte is a flag and shifted out.
-    call.length = call.length << 8 | static_cast<uint8_t>(piece.front());
-    ++call.prefix_bytes;
-    piece.remove_prefix(1);
-    if (call.prefix_bytes == kMessagePrefixBytes) call.missing_bytes = call.length;
-  }
-  if (call.prefix_bytes < kMessagePrefixBytes) return;
-  call.missing_bytes -= std::min<uint64_t>(call.missing_bytes, piece.size());
-  if (call.missing_bytes > 0) return;
+  call.messages.Take(piece, limits_.messages, client_->arriving_bytes);
+  if (!needed_reset && call.messages.needs_reset()) ++resets_due_;
+  if (!was_waiting || call.is_waiting()) return;
   if (receive_times_ != nullptr) receive_times_->Add(now - call.begun);
-  client_waiting_->End();
-  waiting_.erase(found);
+  client_->waiting_calls.End();
   frames_.Give(kMessageGain);
   pings_.Give(1);
 }
 
 void FrameMeter::OnFrameEnd(Clock::TimePoint now) {
-  if (frame_.type == kData && (frame_.flags & kEndStream) != 0 &&
-      waiting_.contains(frame_.stream)) {
-    OnClientEnd(frame_.stream, now);
-  }
+  if (frame_.type != kData || (frame_.flags & kEndStream) == 0) return;
+  const auto found = calls_.find(frame_.stream);
+  if (found == calls_.end()) return;
+  if (found->second.is_waiting() || found->second.ended) return OnClientEnd(frame_.stream, now);
+  // All is as it should be.
+  Forget(found);
 }
 
 void FrameMeter::OnClientEnd(uint32_t stream, Clock::TimePoint now) {
-  const auto found = waiting_.find(stream);
+  const auto found = calls_.find(stream);
   // Paid for when the server ended it.
-  const bool is_answer = found != waiting_.end() && found->second.ended;
-  Forget(stream);
+  const bool is_answer = found != calls_.end() && found->second.ended;
+  if (found != calls_.end()) Forget(found);
   if (!is_answer) OnLostCall(stream, now);
 }
 
 void FrameMeter::OnServerEnd(uint32_t stream, Clock::TimePoint now) {
-  const auto found = waiting_.find(stream);
-  if (found == waiting_.end() || found->second.ended) return;
-  found->second.ended = now;
-  client_waiting_->End();
+  const auto found = calls_.find(stream);
+  if (found == calls_.end() || found->second.ended) return;
+  Call& call = found->second;
+  if (!call.is_waiting()) return Forget(found);
+  Leave(call);
+  call.ended = now;
   Charge(frames_, kOtherCost, now);
 }
 
-void FrameMeter::Forget(uint32_t stream) {
-  const auto found = waiting_.find(stream);
-  if (found == waiting_.end()) return;
-  if (!found->second.ended) client_waiting_->End();
-  waiting_.erase(found);
+void FrameMeter::Leave(Call& call) {
+  if (call.is_waiting()) client_->waiting_calls.End();
+  if (call.messages.needs_reset()) --resets_due_;
+  call.messages.Leave(client_->arriving_bytes);
+}
+
+void FrameMeter::Forget(Calls::iterator call) {
+  Leave(call->second);
+  calls_.erase(call);
 }
 
 void FrameMeter::LookForSilentCalls(Clock::TimePoint now) {
-  if (waiting_.empty() || now < last_look_ + kLookInterval) return;
+  if (calls_.empty() || now < last_look_ + kLookInterval) return;
   last_look_ = now;
-  for (auto it = waiting_.begin(); it != waiting_.end();) {
-    const auto call = it++;
-    if (call->second.ended) {
-      if (now - *call->second.ended >= kEndedMemory) waiting_.erase(call);
-      continue;
-    }
-    if (now - call->second.last_data < limits_.message_limit) continue;
-    waiting_.erase(call);
-    client_waiting_->End();
+  absl::erase_if(calls_, [now](const auto& call) {
+    return call.second.ended && now - *call.second.ended >= kEndedMemory;
+  });
+  for (auto& [stream, call] : calls_) {
+    if (!call.is_waiting() || now - call.last_data < limits_.message_limit) continue;
+    // What has begun keeps other messages of the client away, so it may not stay for ever.
+    if (call.messages.counts()) return Violate(CloseReason::kSilentCalls);
+    call.is_forgiven = true;
+    client_->waiting_calls.End();
     if (!forgiven_.Take(1, now)) return Violate(CloseReason::kSilentCalls);
   }
 }

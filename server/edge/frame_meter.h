@@ -1,7 +1,7 @@
 // File: server/edge/frame_meter.h
 //
-// Looks at the HTTP/2 frames of one connection before gRPC does, and tells when there are more of a
-// kind than an honest client sends.
+// Looks at the HTTP/2 frames of one connection before gRPC does, tells when there are more of a
+// kind than an honest client sends, and keeps messages away that may not come.
 
 #ifndef OPSERVE_SERVER_EDGE_FRAME_METER_H_
 #define OPSERVE_SERVER_EDGE_FRAME_METER_H_
@@ -16,13 +16,15 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "proto/base/mutex.h"
 #include "server/base/clock.h"
 #include "server/base/duration_histogram.h"
 #include "server/base/token_bucket.h"
+#include "server/edge/client_traffic.h"
 #include "server/edge/close_reason.h"
 #include "server/edge/frame_cursor.h"
-#include "server/edge/waiting_calls.h"
+#include "server/edge/stream_messages.h"
 
 namespace opserve {
 
@@ -51,23 +53,26 @@ struct FrameLimits {
   // seconds.
   Clock::Duration message_limit = std::chrono::minutes(2);
   double forgiven_calls = 64;
+  MessageLimits messages = {};
 };
 
 // Reads the client's bytes of a connection in plain text, in the order in which they come. It
-// trusts nothing and keeps no payload. Thread-safe.
+// trusts nothing and keeps no payload, but changes that of messages which may not come
+// (StreamMessages). Thread-safe.
 class FrameMeter {
  public:
-  // `waiting_calls`: those of the client. `receive_times` gets the time from the headers of each
-  // call until its first message is there; nullptr: nobody wants to know.
-  FrameMeter(const FrameLimits& limits, std::shared_ptr<WaitingCalls> waiting_calls,
+  // `client`: whose connection it is. `receive_times` gets the time from the headers of each call
+  // until its first message is there; nullptr: nobody wants to know.
+  FrameMeter(const FrameLimits& limits, std::shared_ptr<ClientTraffic> client,
              std::shared_ptr<DurationHistogram> receive_times = nullptr);
   ~FrameMeter() { Stop(); }
   FrameMeter(const FrameMeter&) = delete;
   FrameMeter& operator=(const FrameMeter&) = delete;
 
-  // The next bytes. kNone while the connection may go on; otherwise nothing of `bytes` may reach
-  // gRPC, nor anything after them: the reason stays the same for ever.
-  CloseReason Take(absl::string_view bytes, Clock::TimePoint now);
+  // The next bytes, which it may change before gRPC gets them. kNone while the connection may go
+  // on; otherwise nothing of `bytes` may reach gRPC, nor anything after them: the reason stays the
+  // same for ever.
+  CloseReason Take(absl::Span<char> bytes, Clock::TimePoint now);
 
   // The next bytes that the server sends, as what next_piece() returns until that is empty. A call
   // that it ends before the message came waits for none any more.
@@ -84,29 +89,40 @@ class FrameMeter {
   bool has_begun() const { return has_begun_.load(std::memory_order_relaxed); }
 
  private:
-  // A call that has not sent its first message.
-  struct WaitingCall {
+  // A call of which the client may send something.
+  struct Call {
     Clock::TimePoint begun;
     Clock::TimePoint last_data;
-    uint64_t missing_bytes = 0;  // of the message, once its prefix is there
-    uint8_t prefix_bytes = 0;    // that are there
-    uint32_t length = 0;         // what they tell so far
+    StreamMessages messages = {};
+    // It was forgiven that no message came.
+    bool is_forgiven = false;
     // When the server ended it; the client may not know yet.
     std::optional<Clock::TimePoint> ended = std::nullopt;
-  };
 
-  void TakeFrames(absl::string_view bytes, Clock::TimePoint now)
+    // Whether it counts as one whose first message is still to come.
+    bool is_waiting() const { return !ended && !is_forgiven && !messages.has_message(); }
+  };
+  // By their streams.
+  using Calls = absl::flat_hash_map<uint32_t, Call>;
+
+  void TakeFrames(absl::Span<char> bytes, Clock::TimePoint now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnFrameHeader(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `header`: what gRPC has not had of the header before.
+  void OnFrameHeader(absl::Span<char> header, Clock::TimePoint now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnHeaders(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnPayload(absl::string_view piece, Clock::TimePoint now)
+  // Makes gRPC reset the stream of the frame if that is due.
+  void ResetStream(absl::Span<char> header) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnPayload(absl::Span<char> piece, Clock::TimePoint now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnFrameEnd(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnHeaderBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The client has ended the call, by whatever it sent.
   void OnClientEnd(uint32_t stream, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnServerEnd(uint32_t stream, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Forget(uint32_t stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing of the call counts for the client any longer.
+  void Leave(Call& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(Calls::iterator call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LookForSilentCalls(Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnLostCall(uint32_t stream, Clock::TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Keeps old_stream_.
@@ -117,7 +133,7 @@ class FrameMeter {
   void Violate(CloseReason reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const FrameLimits limits_;
-  const std::shared_ptr<WaitingCalls> client_waiting_;
+  const std::shared_ptr<ClientTraffic> client_;
   const std::shared_ptr<DurationHistogram> receive_times_;
   std::atomic<bool> has_begun_ = false;
 
@@ -141,7 +157,9 @@ class FrameMeter {
   TokenBucket lost_calls_ ABSL_GUARDED_BY(mutex_);
   TokenBucket pings_ ABSL_GUARDED_BY(mutex_);
   TokenBucket forgiven_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<uint32_t, WaitingCall> waiting_ ABSL_GUARDED_BY(mutex_);
+  Calls calls_ ABSL_GUARDED_BY(mutex_);
+  // How many of them gRPC is to be made to reset.
+  size_t resets_due_ ABSL_GUARDED_BY(mutex_) = 0;
   Clock::TimePoint last_look_ ABSL_GUARDED_BY(mutex_) = Clock::TimePoint::min();
 };
 

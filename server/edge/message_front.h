@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace opserve {
 
@@ -21,12 +21,12 @@ class MessageFront {
   MessageFront(const msghdr& message, size_t bytes) : message_(message), left_(bytes) {}
 
   // The next piece; empty where there is none.
-  absl::string_view Next() {
+  absl::Span<char> Next() {
     while (left_ > 0 && next_ < message_.msg_iovlen) {
       const iovec& part = message_.msg_iov[next_++];
       const size_t count = std::min(part.iov_len, left_);
       left_ -= count;
-      if (count > 0) return {static_cast<const char*>(part.iov_base), count};
+      if (count > 0) return {static_cast<char*>(part.iov_base), count};
     }
     return {};
   }

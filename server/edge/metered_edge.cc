@@ -251,7 +251,7 @@ void MeteredEdge::TakeConnection(UniqueFd socket, int listener) {
   ++share.connections;
   auto connection = std::make_shared<EdgeConnection>(std::move(peer), CookieOf(socket.get()),
                                                      with_tls_ && !is_unix, options_.frames,
-                                                     share.waiting_calls, turns_, receive_times_);
+                                                     share.traffic, turns_, receive_times_);
   WakeAll(turns_->SetClient(*connection, client));
   PutConnection(socket.get(), connection);
   const int key = duplicate.get();

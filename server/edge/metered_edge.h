@@ -25,6 +25,7 @@
 #include "server/base/log.h"
 #include "server/base/rate_limiter.h"
 #include "server/base/token_bucket.h"
+#include "server/edge/client_traffic.h"
 #include "server/edge/close_reason.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/edge.h"
@@ -58,7 +59,7 @@ class MeteredEdge final : public Edge {
   // What connections of one client have in common.
   struct ClientShare {
     size_t connections = 0;
-    std::shared_ptr<WaitingCalls> waiting_calls = std::make_shared<WaitingCalls>();
+    std::shared_ptr<ClientTraffic> traffic = std::make_shared<ClientTraffic>();
     // Each connection that was ended for what it did takes one.
     TokenBucket misdeeds;
     Clock::TimePoint last_misdeed = Clock::TimePoint::min();

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 
+#include "absl/types/span.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/message_front.h"
 #include "server/edge/next_function.h"
@@ -62,11 +63,11 @@ ssize_t ReceiveInTurn(ReceiveMessage* receive, EdgeConnection& connection, int f
   return count;
 }
 
-// Whether `bytes` bytes at the front of the message may go on to gRPC.
+// Whether `bytes` bytes at the front of the message may go on to gRPC, changed where the meter did.
 bool MayPass(FrameMeter& meter, const msghdr& message, size_t bytes) {
   const Clock::TimePoint now = SteadyClock().Now();
   MessageFront front(message, bytes);
-  for (absl::string_view piece = front.Next(); !piece.empty(); piece = front.Next()) {
+  for (absl::Span<char> piece = front.Next(); !piece.empty(); piece = front.Next()) {
     if (meter.Take(piece, now) != CloseReason::kNone) return false;
   }
   return true;
@@ -149,7 +150,7 @@ __attribute__((visibility("default"))) int SSL_read(SSL* ssl, void* buffer, int 
   if (count <= 0) return count;
   opserve::EdgeConnection* const connection = opserve::TlsConnectionOf(ssl);
   if (connection == nullptr ||
-      connection->meter.Take({static_cast<const char*>(buffer), static_cast<size_t>(count)},
+      connection->meter.Take({static_cast<char*>(buffer), static_cast<size_t>(count)},
                              opserve::SteadyClock().Now()) == opserve::CloseReason::kNone) {
     return count;
   }

@@ -12,7 +12,8 @@ namespace opserve {
 struct EdgeConnection;
 
 // Whether gRPC's calls of recvmsg and SSL_read go through this program's functions of these names,
-// which show the bytes to the connection's FrameMeter. docs/adr/0019-edge.md tells why this is so.
+// which show the bytes to the connection's FrameMeter, and let it change them.
+// docs/adr/0019-edge.md tells why this is so.
 bool SeesReceivedBytes();
 
 // The connection of a TLS session of which bytes were received; nullptr for others. Lives as long

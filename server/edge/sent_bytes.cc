@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/message_front.h"
 #include "server/edge/next_function.h"
@@ -34,7 +35,11 @@ __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const msghdr* mes
   const ssize_t count = next(fd, message, flags);
   if (connection == nullptr || connection->is_tls || count <= 0) return count;
   opserve::MessageFront front(*message, static_cast<size_t>(count));
-  connection->meter.TakeSent([&front] { return front.Next(); }, opserve::SteadyClock().Now());
+  const auto next_piece = [&front] {
+    const absl::Span<const char> piece = front.Next();
+    return absl::string_view(piece.data(), piece.size());
+  };
+  connection->meter.TakeSent(next_piece, opserve::SteadyClock().Now());
   return count;
 }
 

@@ -233,6 +233,11 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {
   AddSize(app, "--max-transport-bytes", server.max_transport_bytes, "2GiB", 64 * kMiB, kTiB,
           "Most bytes of messages that are being received or sent, 64MiB to 1TiB; beyond it calls "
           "fail with RESOURCE_EXHAUSTED");
+  AddSize(
+      app, "--max-transport-bytes-per-client", server.max_transport_bytes_per_client, "1GiB",
+      4 * kKiB, kTiB,
+      "Most bytes of messages that one client sends at a time, 4KiB to 1TiB; one of the largest "
+      "may always come");
   app.add_option(
          "--stall-limit", raw.stall_limit_s,
          "Longest time that a client may keep a call waiting, 1 to 86400; unary answers get "

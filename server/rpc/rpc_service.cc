@@ -1,6 +1,8 @@
 #include "server/rpc/rpc_service.h"
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +10,7 @@
 #include "server/edge/connection_peer.h"
 #include "server/errors/errors.h"
 #include "server/rpc/call_context.h"
+#include "server/rpc/refused_message.h"
 #include "server/rpc/stream_call.h"
 #include "server/rpc/unary_call.h"
 
@@ -65,7 +68,13 @@ absl::Status RpcService::Method::CheckRoom(const Caller& caller) const {
   return status;
 }
 
-absl::Status RpcService::Method::CheckSize(uint64_t bytes) const {
+absl::Status RpcService::Method::CheckMessage(const grpc::ByteBuffer& message) const {
+  const uint64_t bytes = message.Length();
+  if (auto note = bytes == kMessageNoteBytes ? NoteIn(message) : std::nullopt) {
+    // Of the limits on a message the one for all methods was what the edge knew.
+    if (note->others == 0) note->limit = std::min(note->limit, limits.max_request_bytes);
+    return RefusedMessageError(path, *note);
+  }
   if (bytes <= limits.max_request_bytes) return absl::OkStatus();
   return RequestTooLargeError(path, bytes, limits.max_request_bytes);
 }

@@ -38,8 +38,8 @@ class UnaryCall;
 
 // What one method may take of the server, who may call it, and who hears of its calls.
 //
-// Every method has such limits. Once a caller may call a method, gRPC receives any message up to
-// its own limit; what these bound is the work and the memory from there on. A message of many tiny
+// Every method has such limits. Once a caller may call a method, any message comes up to the limit
+// of all; what these bound is the work and the memory from there on. A message of many tiny
 // fields takes far more memory parsed than it did on the wire.
 struct MethodLimits {
   // What callers must be allowed to do.
@@ -120,8 +120,9 @@ class RpcService final : public grpc::Service {
     absl::StatusOr<Caller> Authorize(const grpc::ServerContext& context) const;
     // OK where a message of the caller may be admitted; else the error, which is logged.
     absl::Status CheckRoom(const Caller& caller) const;
-    // OK for a message of so many bytes, or REQUEST_TOO_LARGE.
-    absl::Status CheckSize(uint64_t bytes) const;
+    // OK for a message of a size that the method takes, or REQUEST_TOO_LARGE. Else what came in the
+    // place of one that the edge refused: the same, or TOO_MANY_BYTES.
+    absl::Status CheckMessage(const grpc::ByteBuffer& message) const;
     // The error for the exception that is being handled, which is logged. Only in a catch block;
     // does not throw.
     absl::Status FailureOfException() const noexcept;

@@ -130,7 +130,7 @@ void StreamCall::OnRead(bool ok) {
   if (handler_ != nullptr) {
     Guard([this, ok] {
       if (!ok) return handler_->OnMessagesEnd();
-      if (absl::Status status = method_.CheckSize(incoming_.Length()); !status.ok()) {
+      if (absl::Status status = method_.CheckMessage(incoming_); !status.ok()) {
         incoming_.Clear();
         return Finish(status);
       }

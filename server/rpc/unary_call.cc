@@ -130,10 +130,9 @@ absl::Status UnaryCall::AdmitCaller() {
 }
 
 absl::Status UnaryCall::AdmitMessage() {
-  const uint64_t bytes = request_.Length();
-  if (absl::Status status = method_.CheckSize(bytes); !status.ok()) return status;
+  if (absl::Status status = method_.CheckMessage(request_); !status.ok()) return status;
   if (method_.limits.admission == nullptr) return absl::OkStatus();
-  auto permit = method_.limits.admission->Admit(caller_.identity(), bytes);
+  auto permit = method_.limits.admission->Admit(caller_.identity(), request_.Length());
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
   return absl::OkStatus();

@@ -375,6 +375,8 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   credentials =
       identity == nullptr ? grpc::InsecureServerCredentials() : TlsServerCredentials(identity);
   EdgeOptions edge_options = options.edge;
+  edge_options.frames.messages = {.max_message_bytes = options.max_message_bytes,
+                                  .max_arriving_bytes = options.max_transport_bytes_per_client};
   edge_options.connections_of = [this](const PeerIdentity& peer) {
     return access->GrantOf(peer)->max_connections;
   };

@@ -100,6 +100,9 @@ struct ServerOptions {
   // Most bytes that gRPC holds for messages which it is receiving or sending. Beyond it calls fail
   // with RESOURCE_EXHAUSTED.
   uint64_t max_transport_bytes = uint64_t{2} << 30;
+  // Most bytes of messages that one client has begun to send and not ended, by the lengths that
+  // they announce; never less than one of the largest.
+  uint64_t max_transport_bytes_per_client = uint64_t{1} << 30;
   // A call is given up when its client has kept it waiting for so long.
   std::chrono::milliseconds stall_limit = std::chrono::minutes(2);
   // The same while the server drains, where that is less.

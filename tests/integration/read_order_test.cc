@@ -48,7 +48,7 @@ class ReadOrderTest : public ::testing::Test {
     connection.client = UniqueFd(ends[1]);
     auto edge_connection =
         std::make_shared<EdgeConnection>(PeerIdentity(), CookieOf(ends[0]), true, FrameLimits(),
-                                         std::make_shared<WaitingCalls>(), turns_);
+                                         std::make_shared<ClientTraffic>(), turns_);
     EXPECT_TRUE(turns_->SetClient(*edge_connection, client).empty());
     PutConnection(ends[0], std::move(edge_connection));
     epoll_event event = {};
@@ -110,7 +110,7 @@ class ReadOrderTest : public ::testing::Test {
   // What stays in the table once a connection has ended.
   static std::shared_ptr<EdgeConnection> Untouched() {
     return std::make_shared<EdgeConnection>(PeerIdentity(), 0, true, FrameLimits(),
-                                            std::make_shared<WaitingCalls>());
+                                            std::make_shared<ClientTraffic>());
   }
 
   // Returns how often something came. Asks again at once where there was something before there

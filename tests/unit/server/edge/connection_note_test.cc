@@ -21,7 +21,7 @@ void Connect(int fd, uint16_t port) {
   peer.address = "10.0.0.7";
   peer.port = port;
   PutConnection(fd, std::make_shared<EdgeConnection>(std::move(peer), 1, false, FrameLimits(),
-                                                     std::make_shared<WaitingCalls>(),
+                                                     std::make_shared<ClientTraffic>(),
                                                      std::make_shared<ReadTurns>()));
 }
 

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "server/base/token_bucket.h"
+#include "tests/unit/server/edge/frame_bytes.h"
 
 namespace opserve::testing {
 namespace {
@@ -17,40 +19,16 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-enum FrameType : uint8_t {
-  kData = 0,
-  kHeaders = 1,
-  kReset = 3,
-  kSettings = 4,
-  kPing = 6,
-  kWindow = 8,
-  kMore = 9
-};
-constexpr uint8_t kEndStream = 1;
-
-std::string FrameOf(FrameType type, uint32_t stream, const std::string& payload = "",
-                    uint8_t flags = 0) {
-  const auto byte = [](size_t value) { return static_cast<char>(value & 0xff); };
-  std::string frame = {byte(payload.size() >> 16), byte(payload.size() >> 8), byte(payload.size()),
-                       static_cast<char>(type),    static_cast<char>(flags),  byte(stream >> 24),
-                       byte(stream >> 16),         byte(stream >> 8),         byte(stream)};
-  return frame + payload;
-}
-
-// gRPC's prefix and that many bytes.
-std::string MessageOf(size_t bytes) {
-  std::string prefix(5, '\0');
-  for (size_t i = 0; i < 4; ++i) prefix[4 - i] = static_cast<char>(bytes >> (8 * i) & 0xff);
-  return prefix + std::string(bytes, 'x');
+// What the meter says to bytes that are nobody else's.
+CloseReason TakeBy(FrameMeter& meter, std::string bytes, Clock::TimePoint now) {
+  return meter.Take(absl::MakeSpan(bytes), now);
 }
 
 class FrameMeterTest : public ::testing::Test {
  protected:
-  FrameMeterTest() { meter_.Take(std::string(kPreface) + FrameOf(kSettings, 0), now_); }
+  FrameMeterTest() { Take(std::string(kPreface) + FrameOf(kSettings, 0)); }
 
-  CloseReason Take(const std::string& bytes) { return meter_.Take(bytes, now_); }
+  CloseReason Take(const std::string& bytes) { return TakeBy(meter_, bytes, now_); }
   std::string Call(size_t bytes) {
     stream_ += 2;
     return FrameOf(kHeaders, stream_, "h") + FrameOf(kData, stream_, MessageOf(bytes), kEndStream);
@@ -95,24 +73,24 @@ class FrameMeterTest : public ::testing::Test {
                          .max_waiting_calls = 50,
                          .message_limit = seconds(10),
                          .forgiven_calls = 4};
-  std::shared_ptr<WaitingCalls> waiting_ = std::make_shared<WaitingCalls>();
-  FrameMeter meter_{limits_, waiting_};
+  std::shared_ptr<ClientTraffic> client_ = std::make_shared<ClientTraffic>();
+  FrameMeter meter_{limits_, client_};
   Clock::TimePoint now_{seconds(1000)};
   uint32_t stream_ = 1;
 };
 
 TEST_F(FrameMeterTest, BeginsWithTheFirstFrame) {
-  FrameMeter meter(limits_, waiting_);
-  EXPECT_EQ(meter.Take(kPreface, now_), CloseReason::kNone);
+  FrameMeter meter(limits_, client_);
+  EXPECT_EQ(TakeBy(meter, kPreface, now_), CloseReason::kNone);
   EXPECT_FALSE(meter.has_begun());
-  EXPECT_EQ(meter.Take(FrameOf(kSettings, 0), now_), CloseReason::kNone);
+  EXPECT_EQ(TakeBy(meter, FrameOf(kSettings, 0), now_), CloseReason::kNone);
   EXPECT_TRUE(meter.has_begun());
 }
 
 TEST_F(FrameMeterTest, CallsMayComeWithoutEnd) {
   EXPECT_EQ(Count(100000, [this] { return Call(3); }), 100000);
   EXPECT_EQ(Take(Call(10 << 20)), CloseReason::kNone);
-  EXPECT_EQ(waiting_->count(), 0);
+  EXPECT_EQ(client_->waiting_calls.count(), 0);
 }
 
 // As gRPC for Go does.
@@ -126,11 +104,11 @@ TEST_F(FrameMeterTest, EachCallMayBringAPingAndMakeRoom) {
 
 TEST_F(FrameMeterTest, PingsWithoutCallsAreTooMuch) {
   const auto ping = [] { return FrameOf(kPing, 0, "12345678"); };
-  FrameMeter patient(limits_, waiting_);
-  patient.Take(kPreface, now_);
+  FrameMeter patient(limits_, client_);
+  TakeBy(patient, kPreface, now_);
   EXPECT_EQ(Count(1000, ping), 50);
   for (int second = 0; second < 100; ++second) {
-    for (int i = 0; i < 20; ++i) EXPECT_EQ(patient.Take(ping(), now_), CloseReason::kNone);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(TakeBy(patient, ping(), now_), CloseReason::kNone);
     now_ += seconds(1);
   }
 }
@@ -144,16 +122,16 @@ TEST_F(FrameMeterTest, BytesMayComeInAnyPieces) {
     for (size_t at = 0; at < bytes.size(); at += piece_bytes) {
       EXPECT_EQ(Take(bytes.substr(at, piece_bytes)), CloseReason::kNone);
     }
-    EXPECT_EQ(waiting_->count(), piece_bytes);
+    EXPECT_EQ(client_->waiting_calls.count(), piece_bytes);
   }
 }
 
 // From the headers to the last byte of the first message, and no more of the call.
 TEST_F(FrameMeterTest, TellsHowLongMessagesTake) {
   const auto times = std::make_shared<DurationHistogram>();
-  FrameMeter meter(limits_, waiting_, times);
+  FrameMeter meter(limits_, client_, times);
   const auto take = [&](const std::string& bytes) {
-    EXPECT_EQ(meter.Take(bytes, now_), CloseReason::kNone);
+    EXPECT_EQ(TakeBy(meter, bytes, now_), CloseReason::kNone);
   };
   take(kPreface + Call(3));
   EXPECT_EQ(times->counts.front(), 1u);
@@ -236,14 +214,14 @@ TEST_F(FrameMeterTest, CallsWithNothingButHeadersAreTooMuch) {
 }
 
 TEST_F(FrameMeterTest, FramesThatBringNothingAreTooMuch) {
-  FrameMeter settings(limits_, waiting_);
-  FrameMeter empty(limits_, waiting_);
-  settings.Take(kPreface, now_);
-  empty.Take(kPreface, now_);
+  FrameMeter settings(limits_, client_);
+  FrameMeter empty(limits_, client_);
+  TakeBy(settings, kPreface, now_);
+  TakeBy(empty, kPreface, now_);
   CloseReason reason = CloseReason::kNone;
-  for (int i = 0; i < 201; ++i) reason = settings.Take(FrameOf(kSettings, 0), now_);
+  for (int i = 0; i < 201; ++i) reason = TakeBy(settings, FrameOf(kSettings, 0), now_);
   EXPECT_EQ(reason, CloseReason::kFrames);
-  for (int i = 0; i < 1001; ++i) reason = empty.Take(FrameOf(kData, 1), now_);
+  for (int i = 0; i < 1001; ++i) reason = TakeBy(empty, FrameOf(kData, 1), now_);
   EXPECT_EQ(reason, CloseReason::kFrames);
 }
 
@@ -262,43 +240,43 @@ TEST_F(FrameMeterTest, HeadersEnd) {
 }
 
 TEST_F(FrameMeterTest, CallsOfAClientThatWaitAreLimitedOverAllItsConnections) {
-  FrameMeter other(limits_, waiting_);
-  other.Take(kPreface, now_);
-  for (uint32_t i = 0; i < 30; ++i) other.Take(FrameOf(kHeaders, 2 * i + 1, "h"), now_);
+  FrameMeter other(limits_, client_);
+  TakeBy(other, kPreface, now_);
+  for (uint32_t i = 0; i < 30; ++i) TakeBy(other, FrameOf(kHeaders, 2 * i + 1, "h"), now_);
   EXPECT_EQ(Count(100, [this] { return HalfCall(); }), 20);
   EXPECT_EQ(Take(""), CloseReason::kWaitingCalls);
   meter_.Stop();
-  EXPECT_EQ(waiting_->count(), 30);
+  EXPECT_EQ(client_->waiting_calls.count(), 30);
 }
 
 TEST_F(FrameMeterTest, OnceTooManyWaitThereAreNoNewOnesForASecond) {
   Count(100, [this] { return HalfCall(); });
   meter_.Stop();
-  FrameMeter second(limits_, waiting_);
-  second.Take(kPreface, now_);
+  FrameMeter second(limits_, client_);
+  TakeBy(second, kPreface, now_);
   now_ += milliseconds(999);
-  EXPECT_EQ(second.Take(FrameOf(kHeaders, 1, "h"), now_), CloseReason::kWaitingCalls);
+  EXPECT_EQ(TakeBy(second, FrameOf(kHeaders, 1, "h"), now_), CloseReason::kWaitingCalls);
   second.Stop();
   // That was none of too many.
-  FrameMeter third(limits_, waiting_);
-  third.Take(kPreface, now_);
+  FrameMeter third(limits_, client_);
+  TakeBy(third, kPreface, now_);
   now_ += milliseconds(1);
-  EXPECT_EQ(third.Take(FrameOf(kHeaders, 1, "h"), now_), CloseReason::kNone);
-  EXPECT_EQ(waiting_->count(), 1);
+  EXPECT_EQ(TakeBy(third, FrameOf(kHeaders, 1, "h"), now_), CloseReason::kNone);
+  EXPECT_EQ(client_->waiting_calls.count(), 1);
 }
 
 TEST_F(FrameMeterTest, ACallWaitsUntilItsMessageIsWhole) {
   Take(HalfCallAnd(kData, MessageOf(20).substr(0, 24)));
-  EXPECT_EQ(waiting_->count(), 1);
+  EXPECT_EQ(client_->waiting_calls.count(), 1);
   Take(FrameOf(kData, stream_, "x"));
-  EXPECT_EQ(waiting_->count(), 0);
+  EXPECT_EQ(client_->waiting_calls.count(), 0);
 }
 
 TEST_F(FrameMeterTest, CallsThatSendNothingAreForgivenToAPoint) {
   for (int i = 0; i < 4; ++i) Take(HalfCall());
   now_ += seconds(11);
   EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone);
-  EXPECT_EQ(waiting_->count(), 0);
+  EXPECT_EQ(client_->waiting_calls.count(), 0);
   for (int i = 0; i < 4; ++i) Take(HalfCall());
   now_ += seconds(11);
   EXPECT_EQ(meter_.OnTick(now_), CloseReason::kSilentCalls);
@@ -307,16 +285,16 @@ TEST_F(FrameMeterTest, CallsThatSendNothingAreForgivenToAPoint) {
 TEST_F(FrameMeterTest, CallsThatTheServerEndsWaitNoMore) {
   for (int i = 0; i < 10; ++i) Take(HalfCallAnd(kData, MessageOf(100).substr(0, 50)));
   for (uint32_t call = 0; call < 9; ++call) End(3 + 2 * call, 1 + 4 * call);
-  EXPECT_EQ(waiting_->count(), 1);
+  EXPECT_EQ(client_->waiting_calls.count(), 1);
   // What its client still sent, not knowing, changes nothing.
   Take(FrameOf(kData, 3, std::string(55, 'x'), kEndStream));
-  EXPECT_EQ(waiting_->count(), 1);
+  EXPECT_EQ(client_->waiting_calls.count(), 1);
   now_ += seconds(11);
   EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone);
   for (int i = 0; i < 3; ++i) Take(HalfCall());
   now_ += seconds(11);
   EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone) << "only calls that were silent count";
-  EXPECT_EQ(waiting_->count(), 0);
+  EXPECT_EQ(client_->waiting_calls.count(), 0);
 }
 
 TEST_F(FrameMeterTest, CallsThatTheServerEndsCostAFrame) {
@@ -344,7 +322,7 @@ TEST_F(FrameMeterTest, SlowMessagesAreNotSilent) {
     for (uint32_t call = 0; call < 40; ++call) Take(FrameOf(kData, 3 + 2 * call, "x"));
     EXPECT_EQ(Take(""), CloseReason::kNone);
   }
-  EXPECT_EQ(waiting_->count(), 40);
+  EXPECT_EQ(client_->waiting_calls.count(), 40);
 }
 
 TEST(TokenBucketTest, HoldsABurstAndARate) {

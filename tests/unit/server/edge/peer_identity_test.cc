@@ -50,12 +50,10 @@ TEST(PeerIdentityTest, UsersOfASocketFileAreClients) {
   PeerIdentity peer;
   peer.transport = PeerTransport::kUnixSocket;
   peer.uid = 1000;
-  const auto waiting_calls = std::make_shared<WaitingCalls>();
-  PutConnection(5000,
-                std::make_shared<EdgeConnection>(peer, 1, false, FrameLimits(), waiting_calls));
+  const auto traffic = std::make_shared<ClientTraffic>();
+  PutConnection(5000, std::make_shared<EdgeConnection>(peer, 1, false, FrameLimits(), traffic));
   peer.uid = 1001;
-  PutConnection(5001,
-                std::make_shared<EdgeConnection>(peer, 2, false, FrameLimits(), waiting_calls));
+  PutConnection(5001, std::make_shared<EdgeConnection>(peer, 2, false, FrameLimits(), traffic));
   EXPECT_EQ(HostOf("fd:5000"), "uid:1000");
   EXPECT_EQ(HostOf("fd:5001"), "uid:1001");
   EXPECT_EQ(HostOf("fd:5002"), "fd:5002");

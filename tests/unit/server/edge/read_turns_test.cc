@@ -22,7 +22,7 @@ class ReadTurnsTest : public ::testing::Test {
 
   Connection Connect(const std::string& client) {
     auto connection = std::make_shared<EdgeConnection>(PeerIdentity(), 1, false, FrameLimits(),
-                                                       std::make_shared<WaitingCalls>());
+                                                       std::make_shared<ClientTraffic>());
     EXPECT_TRUE(turns_.SetClient(*connection, client).empty());
     return connection;
   }
