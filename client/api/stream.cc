@@ -1,6 +1,7 @@
 #include "opserve/stream.h"
 
 #include <utility>
+#include <vector>
 
 #include "client/api/future.h"
 #include "client/stream/stream_core.h"
@@ -18,34 +19,34 @@ uint64_t ExecuteStream::Submit(const OperatorCall& call, ExecuteCallback done,
   return core_->Submit(call, std::move(done), timeout);
 }
 
-uint64_t ExecuteStream::Submit(const OperatorSequence& sequence, ExecuteCallback done,
+uint64_t ExecuteStream::Submit(const OperatorSequence& sequence, SequenceCallback done,
                                std::optional<absl::Duration> timeout) {
   return core_->Submit(sequence, std::move(done), timeout);
 }
 
-template <class Request>
-Call<Tensor> ExecuteStream::StartAny(const Request& request,
+template <class Result, class Request>
+Call<Result> ExecuteStream::StartAny(const Request& request,
                                      std::optional<absl::Duration> timeout) {
-  auto state = std::make_shared<client_internal::CallState<Tensor>>();
+  auto state = std::make_shared<client_internal::CallState<Result>>();
   const uint64_t id = Submit(
       request,
-      [state](absl::StatusOr<Tensor> output, const ExecutionInfo& info) {
+      [state](absl::StatusOr<Result> output, const ExecutionInfo& info) {
         state->Finish(std::move(output), info);
       },
       timeout);
   state->OnCancel([weak = std::weak_ptr(core_), id] {
     if (const auto core = weak.lock()) core->Cancel(id);
   });
-  return Call<Tensor>(std::move(state));
+  return Call<Result>(std::move(state));
 }
 
 Call<Tensor> ExecuteStream::Start(const OperatorCall& call, std::optional<absl::Duration> timeout) {
-  return StartAny(call, timeout);
+  return StartAny<Tensor>(call, timeout);
 }
 
-Call<Tensor> ExecuteStream::Start(const OperatorSequence& sequence,
-                                  std::optional<absl::Duration> timeout) {
-  return StartAny(sequence, timeout);
+Call<std::vector<SequenceResult>> ExecuteStream::Start(const OperatorSequence& sequence,
+                                                       std::optional<absl::Duration> timeout) {
+  return StartAny<std::vector<SequenceResult>>(sequence, timeout);
 }
 
 std::future<absl::StatusOr<Tensor>> ExecuteStream::SubmitFuture(

@@ -14,12 +14,12 @@ absl::Status CallStreams::Open(Client& client, int count) {
   return absl::OkStatus();
 }
 
-template <class Request>
-absl::StatusOr<Tensor> CallStreams::ExecuteAny(const Request& request, ExecutionInfo* info) {
-  std::promise<absl::StatusOr<Tensor>> promise;
-  std::future<absl::StatusOr<Tensor>> output = promise.get_future();
+template <class Result, class Request>
+absl::StatusOr<Result> CallStreams::ExecuteAny(const Request& request, ExecutionInfo* info) {
+  std::promise<absl::StatusOr<Result>> promise;
+  std::future<absl::StatusOr<Result>> output = promise.get_future();
   streams_[next_++ % streams_.size()]->Submit(
-      request, [promise = std::move(promise), info](absl::StatusOr<Tensor> result,
+      request, [promise = std::move(promise), info](absl::StatusOr<Result> result,
                                                     const ExecutionInfo& how) mutable {
         *info = how;
         promise.set_value(std::move(result));
@@ -28,11 +28,12 @@ absl::StatusOr<Tensor> CallStreams::ExecuteAny(const Request& request, Execution
 }
 
 absl::StatusOr<Tensor> CallStreams::Execute(const OperatorCall& call, ExecutionInfo* info) {
-  return ExecuteAny(call, info);
+  return ExecuteAny<Tensor>(call, info);
 }
 
-absl::StatusOr<Tensor> CallStreams::Execute(const OperatorSequence& sequence, ExecutionInfo* info) {
-  return ExecuteAny(sequence, info);
+absl::StatusOr<std::vector<SequenceResult>> CallStreams::Execute(const OperatorSequence& sequence,
+                                                                 ExecutionInfo* info) {
+  return ExecuteAny<std::vector<SequenceResult>>(sequence, info);
 }
 
 }  // namespace opserve::cli

@@ -24,11 +24,12 @@ class CallStreams {
 
   // Runs `call`, or a sequence, on one of the streams, which take turns, and waits for it.
   absl::StatusOr<Tensor> Execute(const OperatorCall& call, ExecutionInfo* info);
-  absl::StatusOr<Tensor> Execute(const OperatorSequence& sequence, ExecutionInfo* info);
+  absl::StatusOr<std::vector<SequenceResult>> Execute(const OperatorSequence& sequence,
+                                                      ExecutionInfo* info);
 
  private:
-  template <class Request>
-  absl::StatusOr<Tensor> ExecuteAny(const Request& request, ExecutionInfo* info);
+  template <class Result, class Request>
+  absl::StatusOr<Result> ExecuteAny(const Request& request, ExecutionInfo* info);
 
   std::vector<std::unique_ptr<ExecuteStream>> streams_;
   std::atomic<size_t> next_ = 0;

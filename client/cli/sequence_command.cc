@@ -53,9 +53,7 @@ absl::StatusOr<std::vector<SequenceResult>> Send(Client& client, const SequenceA
   CallStreams streams;
   absl::Status opened = streams.Open(client, 1);
   if (!opened.ok()) return opened;
-  absl::StatusOr<Tensor> tensor = streams.Execute(sequence, info);
-  if (!tensor.ok()) return tensor.status();
-  return std::vector<SequenceResult>{{tensor->spec(), *std::move(tensor)}};
+  return streams.Execute(sequence, info);
 }
 
 absl::Status WriteFiles(const PlannedSequence& plan, const std::vector<SequenceResult>& results) {

@@ -40,13 +40,17 @@ absl::Status AnswerAssembly::TakeError(const v1::ExecuteStreamResponse& header) 
 
 absl::Status AnswerAssembly::TakeResponse(const v1::ExecuteStreamResponse& header) {
   const v1::ExecuteSequenceResponse& sequence = header.sequence();
-  if (is_sequence_ ? sequence.outputs_size() != 1 : header.has_sequence()) {
-    return Contradiction(header.id(), "it does not have the one output that was asked for");
+  if (is_sequence_ ? static_cast<size_t>(sequence.outputs_size()) != results_.size()
+                   : header.has_sequence()) {
+    return Contradiction(header.id(), "it does not have the outputs that were asked for");
   }
-  absl::StatusOr<TensorSpec> spec =
-      DecodeOutputSpec(is_sequence_ ? sequence.outputs(0) : header.response().output(), bytes_);
-  if (!spec.ok()) return spec.status();
-  spec_ = *std::move(spec);
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const v1::TensorDesc& output =
+        is_sequence_ ? sequence.outputs(static_cast<int>(i)) : header.response().output();
+    absl::StatusOr<TensorSpec> spec = DecodeOutputSpec(output, results_[i].bytes);
+    if (!spec.ok()) return spec.status();
+    results_[i].spec = *std::move(spec);
+  }
   has_response_ = true;
   info_ = DecodeExecution(is_sequence_ ? sequence.execution() : header.response().execution());
   return absl::OkStatus();
@@ -57,21 +61,34 @@ absl::Status AnswerAssembly::Begin(const v1::ExecuteStreamResponse& header,
   has_begun_ = true;
   if (!header.error().empty()) return TakeError(header);
   if (!HasResponse(header)) return Contradiction(header.id(), "it begins without a response");
-  bytes_ = header.payload_bytes();
-  if (absl::Status status = TakeResponse(header); !status.ok()) return status;
-  TakeBuffer(buffers);
-  return absl::OkStatus();
+  if (absl::Status status = TakeLengths(header, buffers); !status.ok()) return status;
+  return TakeResponse(header);
 }
 
-void AnswerAssembly::TakeBuffer(HostBufferPool* buffers) {
-  if (buffers == nullptr) return;
-  absl::StatusOr<std::shared_ptr<const HostBuffer>> buffer = TakeResultBuffer(*buffers, bytes_);
-  // That is the end of this request, not of the stream.
-  if (!buffer.ok()) {
-    error_ = buffer.status();
+absl::Status AnswerAssembly::TakeLengths(const v1::ExecuteStreamResponse& header,
+                                         HostBufferPool* buffers) {
+  const auto count = static_cast<size_t>(header.each_payload_bytes_size());
+  if (count == 0 && results_.size() == 1) {
+    results_[0].bytes = header.payload_bytes();
+  } else if (count == results_.size()) {
+    for (size_t i = 0; i < count; ++i) {
+      results_[i].bytes = header.each_payload_bytes(static_cast<int>(i));
+    }
   } else {
-    buffer_ = *std::move(buffer);
+    return Contradiction(
+        header.id(), absl::StrCat("it does not have the lengths of ", results_.size(), " outputs"));
   }
+  if (buffers == nullptr) return absl::OkStatus();
+  for (Result& result : results_) {
+    auto buffer = TakeResultBuffer(*buffers, result.bytes);
+    // That is the end of this request, not of the stream.
+    if (!buffer.ok()) {
+      error_ = buffer.status();
+    } else {
+      result.buffer = *std::move(buffer);
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status AnswerAssembly::BeginRuns(const v1::ExecuteStreamResponse& header,
@@ -79,9 +96,7 @@ absl::Status AnswerAssembly::BeginRuns(const v1::ExecuteStreamResponse& header,
   if (HasResponse(header)) return Contradiction(header.id(), "a response beside the terms");
   has_begun_ = true;
   is_in_runs_ = true;
-  bytes_ = header.payload_bytes();
-  TakeBuffer(buffers);
-  return absl::OkStatus();
+  return TakeLengths(header, buffers);
 }
 
 absl::Status AnswerAssembly::Continue(const v1::ExecuteStreamResponse& header) {
@@ -93,7 +108,7 @@ absl::Status AnswerAssembly::Continue(const v1::ExecuteStreamResponse& header) {
 
 bool AnswerAssembly::is_complete() const {
   if (!has_begun_) return false;
-  return has_failed_ || (received_ == bytes_ && has_response_);
+  return has_failed_ || (missing_bytes() == 0 && has_response_);
 }
 
 absl::Status AnswerAssembly::Add(const v1::ExecuteStreamResponse& header,
@@ -109,9 +124,15 @@ absl::Status AnswerAssembly::Add(const v1::ExecuteStreamResponse& header,
   if (status.ok() && message.payload_count() > 0) status = AddPiece(header, message);
   if (status.ok() && is_in_runs_ && has_response_ && !is_complete()) {
     return Contradiction(header.id(),
-                         absl::StrCat("it ends where ", bytes_ - received_, " bytes are missing"));
+                         absl::StrCat("it ends where ", missing_bytes(), " bytes are missing"));
   }
   return status;
+}
+
+uint64_t AnswerAssembly::missing_bytes() const {
+  uint64_t missing = 0;
+  for (const Result& result : results_) missing += result.bytes - result.received;
+  return missing;
 }
 
 absl::Status AnswerAssembly::AddPiece(const v1::ExecuteStreamResponse& header,
@@ -119,19 +140,34 @@ absl::Status AnswerAssembly::AddPiece(const v1::ExecuteStreamResponse& header,
   // A field that is not repeated has the last value that was sent.
   const size_t piece = message.payload_count() - 1;
   const uint64_t piece_bytes = message.payload_bytes(piece);
-  if (piece_bytes > bytes_ - received_) {
-    return Contradiction(header.id(), absl::StrCat("a piece of ", piece_bytes, " bytes, where ",
-                                                   bytes_ - received_, " are missing"));
+  if (header.payload_number() >= results_.size()) {
+    return Contradiction(header.id(), absl::StrCat("a piece of payload ", header.payload_number(),
+                                                   ", where there are ", results_.size()));
   }
-  if (buffer_ != nullptr) message.CopyPayload(piece, buffer_->data() + received_);
-  received_ += piece_bytes;
+  Result& result = results_[header.payload_number()];
+  const uint64_t missing = result.bytes - result.received;
+  if (piece_bytes > missing) {
+    return Contradiction(header.id(), absl::StrCat("a piece of ", piece_bytes, " bytes, where ",
+                                                   missing, " are missing"));
+  }
+  if (result.buffer != nullptr) {
+    message.CopyPayload(piece, result.buffer->data() + result.received);
+  }
+  result.received += piece_bytes;
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> AnswerAssembly::TakeResult() {
+absl::StatusOr<StreamResults> AnswerAssembly::TakeResults() {
   if (!error_.ok()) return error_;
-  const std::byte* const data = buffer_->data();
-  return Tensor::FromShared(std::move(spec_), {data, bytes_}, std::move(buffer_));
+  StreamResults tensors;
+  for (Result& result : results_) {
+    const std::byte* const data = result.buffer->data();
+    absl::StatusOr<Tensor> tensor =
+        Tensor::FromShared(std::move(result.spec), {data, result.bytes}, std::move(result.buffer));
+    if (!tensor.ok()) return tensor.status();
+    tensors.push_back(*std::move(tensor));
+  }
+  return tensors;
 }
 
 }  // namespace opserve::client_internal

@@ -5,9 +5,12 @@
 #ifndef OPSERVE_CLIENT_STREAM_ANSWER_ASSEMBLY_H_
 #define OPSERVE_CLIENT_STREAM_ANSWER_ASSEMBLY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "client/wire/message.h"
 #include "opserve/client.h"
@@ -16,17 +19,22 @@
 
 namespace opserve::client_internal {
 
+// The results of a request, in the order of its outputs; nearly always there is one.
+using StreamResults = absl::InlinedVector<Tensor, 1>;
+
 // Not thread-safe.
 class AnswerAssembly {
  public:
-  // `is_sequence`: what is answered, if the server knows such requests.
-  explicit AnswerAssembly(bool is_sequence) : is_sequence_(is_sequence) {}
+  // `sequence_outputs`: how many outputs the sequence has that is answered, if the server knows
+  // such requests; nullopt: it is a call.
+  explicit AnswerAssembly(std::optional<size_t> sequence_outputs)
+      : is_sequence_(sequence_outputs.has_value()), results_(sequence_outputs.value_or(1)) {}
 
   // Takes the next message of the answer: `header`, and the payload of `message`. Memory for the
-  // result is of `buffers`; nullptr: nobody wants it. DATA_LOSS where the message contradicts
+  // results is of `buffers`; nullptr: nobody wants them. DATA_LOSS where the message contradicts
   // itself or those before, so that nobody can tell what else comes.
   //
-  // An answer in runs begins with the server's terms, and is a result only with the response in its
+  // An answer in runs begins with the server's terms, and has results only with the response in its
   // last message: what came before an error is of no use.
   absl::Status Add(const v1::ExecuteStreamResponse& header, const ResponseMessage& message,
                    HostBufferPool* buffers);
@@ -35,22 +43,33 @@ class AnswerAssembly {
   bool is_complete() const;
   // Whether the server has agreed to runs.
   bool is_in_runs() const { return is_in_runs_; }
+  // Whether a piece of payload `number`, which has been added, is all of a run that was missing.
+  bool EndsRun(size_t number) const { return is_in_runs_ && number + 1 == results_.size(); }
 
-  // The result, or why there is none. To be called once it is complete.
-  absl::StatusOr<Tensor> TakeResult();
+  // The results, or why there are none. To be called once it is complete.
+  absl::StatusOr<StreamResults> TakeResults();
   const ExecutionInfo& info() const { return info_; }
 
  private:
+  struct Result {
+    uint64_t bytes = 0;
+    uint64_t received = 0;
+    TensorSpec spec = {};
+    std::shared_ptr<const HostBuffer> buffer = nullptr;  // none: what comes is dropped
+  };
+
   absl::Status Begin(const v1::ExecuteStreamResponse& header, HostBufferPool* buffers);
   absl::Status BeginRuns(const v1::ExecuteStreamResponse& header, HostBufferPool* buffers);
+  // Takes how long the results are, and memory for them.
+  absl::Status TakeLengths(const v1::ExecuteStreamResponse& header, HostBufferPool* buffers);
   // Takes the response or the error that a message has.
   absl::Status TakeResponse(const v1::ExecuteStreamResponse& header);
   absl::Status TakeError(const v1::ExecuteStreamResponse& header);
   // Takes what a message that follows the first one has beside bytes.
   absl::Status Continue(const v1::ExecuteStreamResponse& header);
   absl::Status AddPiece(const v1::ExecuteStreamResponse& header, const ResponseMessage& message);
-  // Memory for the result, of bytes_ bytes.
-  void TakeBuffer(HostBufferPool* buffers);
+  // Bytes of results that have not come.
+  uint64_t missing_bytes() const;
 
   const bool is_sequence_;
   bool has_begun_ = false;
@@ -61,10 +80,7 @@ class AnswerAssembly {
   bool has_response_ = false;
   absl::Status error_;
   ExecutionInfo info_;
-  TensorSpec spec_;
-  std::shared_ptr<const HostBuffer> buffer_;  // none: what comes is dropped
-  uint64_t bytes_ = 0;
-  uint64_t received_ = 0;
+  absl::InlinedVector<Result, 1> results_;
 };
 
 }  // namespace opserve::client_internal

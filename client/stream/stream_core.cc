@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/wire/wire.h"
@@ -15,53 +17,65 @@ constexpr absl::Duration kStuckLimit = absl::Seconds(1);
 
 // Whether a stream can bring what the sequence gives.
 absl::Status CheckOutputs(const OperatorSequence& sequence) {
-  if (sequence.outputs.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a sequence of a stream has one output, not ", sequence.outputs.size()));
-  }
-  if (!sequence.outputs.empty() && sequence.outputs[0].place) {
-    return absl::InvalidArgumentError("the output of a sequence of a stream comes in the stream");
-  }
-  return absl::OkStatus();
+  const bool has_place =
+      std::any_of(sequence.outputs.begin(), sequence.outputs.end(),
+                  [](const SequenceOutput& output) { return output.place.has_value(); });
+  if (!has_place) return absl::OkStatus();
+  return absl::InvalidArgumentError("the outputs of a sequence of a stream come in the stream");
+}
+
+absl::StatusOr<Tensor> OnlyResult(absl::StatusOr<StreamResults> results) {
+  if (!results.ok()) return results.status();
+  return std::move(results->front());
+}
+
+absl::StatusOr<std::vector<SequenceResult>> ResultsOf(absl::StatusOr<StreamResults> tensors) {
+  if (!tensors.ok()) return tensors.status();
+  std::vector<SequenceResult> results;
+  for (Tensor& tensor : *tensors) results.push_back({tensor.spec(), std::move(tensor)});
+  return results;
 }
 
 }  // namespace
 
 struct StreamCore::Request : OutgoingRequest {
-  Request(bool is_sequence, uint64_t id, OutgoingMessage message, uint64_t piece_bytes,
-          uint64_t offered_from)
-      : OutgoingRequest(id, std::move(message), piece_bytes, offered_from), answer(is_sequence) {}
+  Request(std::optional<size_t> sequence_outputs, uint64_t id, OutgoingMessage message,
+          uint64_t piece_bytes, uint64_t offered_from)
+      : OutgoingRequest(id, std::move(message), piece_bytes, offered_from),
+        answer(sequence_outputs) {}
 
-  ExecuteCallback done;
+  Callback done;
   absl::Time deadline;
   AnswerAssembly answer;  // only for the thread that messages come on
   // Set once, with the mutex held.
   bool is_decided = false;
-  absl::StatusOr<Tensor> result = absl::UnknownError("no outcome");
+  absl::StatusOr<StreamResults> results = absl::UnknownError("no outcome");
   ExecutionInfo info;
 };
 
 uint64_t StreamCore::Submit(const OperatorCall& call, ExecuteCallback done,
                             std::optional<absl::Duration> timeout) {
-  return Submit(StreamedCall(MakeRequest(call)), /*is_sequence=*/false, absl::OkStatus(),
+  return Submit(StreamedCall(MakeRequest(call)), /*sequence_outputs=*/std::nullopt,
+                absl::OkStatus(), std::move(done), timeout);
+}
+
+uint64_t StreamCore::Submit(const OperatorSequence& sequence, SequenceCallback done,
+                            std::optional<absl::Duration> timeout) {
+  return Submit(StreamedSequence(MakeRequest(sequence)),
+                std::max<size_t>(sequence.outputs.size(), 1), CheckOutputs(sequence),
                 std::move(done), timeout);
 }
 
-uint64_t StreamCore::Submit(const OperatorSequence& sequence, ExecuteCallback done,
+uint64_t StreamCore::Submit(OutgoingMessage message, std::optional<size_t> sequence_outputs,
+                            absl::Status why_not, Callback done,
                             std::optional<absl::Duration> timeout) {
-  return Submit(StreamedSequence(MakeRequest(sequence)), /*is_sequence=*/true,
-                CheckOutputs(sequence), std::move(done), timeout);
-}
-
-uint64_t StreamCore::Submit(OutgoingMessage message, bool is_sequence, absl::Status why_not,
-                            ExecuteCallback done, std::optional<absl::Duration> timeout) {
   RequestPtr refused;
   uint64_t id = 0;
   {
     const MutexLock lock(mutex_);
     id = ++last_id_;
-    const auto request =
-        std::make_shared<Request>(is_sequence, id, std::move(message), piece_bytes_, offered_from_);
+    const auto request = std::make_shared<Request>(sequence_outputs, id, std::move(message),
+                                                   piece_bytes_, offered_from_);
     request->done = std::move(done);
     request->info.sends = 1;
     if (why_not.ok()) why_not = WhyClosed();
@@ -76,7 +90,7 @@ bool StreamCore::Enqueue(const RequestPtr& request, absl::Status why_not,
   const uint64_t id = request->pieces.id();
   pending_.emplace(id, request);
   if (!why_not.ok()) {
-    request->result = std::move(why_not);
+    request->results = std::move(why_not);
     return false;
   }
   request->deadline = clock_.Now() + timeout.value_or(request_timeout_);
@@ -151,7 +165,8 @@ absl::Status StreamCore::Take(grpc::ByteBuffer& bytes) {
   if (!is_done.ok()) return is_done.status();
   if (*is_done) return absl::OkStatus();
   absl::Status status = request->answer.Add(header, message, is_wanted ? &buffers_ : nullptr);
-  if (status.ok() && request->answer.is_in_runs() && message.payload_count() > 0) {
+  if (status.ok() && message.payload_count() > 0 &&
+      request->answer.EndsRun(header.payload_number())) {
     status = OnRunAnswered(request);
   }
   if (status.ok() && request->answer.is_complete()) OnAnswered(request);
@@ -216,7 +231,7 @@ void StreamCore::OnAnswered(const RequestPtr& request) {
     outbox_.OnAnswered(request);
     SendNext();
     if (std::exchange(request->is_decided, true)) return;
-    request->result = request->answer.TakeResult();
+    request->results = request->answer.TakeResults();
     request->info = request->answer.info();
     request->info.sends = 1;
   }
@@ -249,7 +264,7 @@ void StreamCore::OnEnd(const absl::Status& status) {
     }
     for (const auto& [id, request] : lost) {
       request->is_decided = true;
-      request->result = *end_;
+      request->results = *end_;
     }
     for (const auto& [id, request] : pending_) lent.push_back(request);
   }
@@ -298,7 +313,7 @@ void StreamCore::OnTimer(absl::Time time) {
 
 bool StreamCore::Abandon(const RequestPtr& request, absl::Status why) {
   if (std::exchange(request->is_decided, true)) return false;
-  request->result = std::move(why);
+  request->results = std::move(why);
   if (!outbox_.Cancel(request)) open_.erase(request->pieces.id());
   SendNext();
   return true;
@@ -342,8 +357,13 @@ void StreamCore::Deliver(RequestPtr request) {
 void StreamCore::Run(Request& request) {
   {
     // What the callback holds goes before the request counts as done: Finish waits for that.
-    ExecuteCallback done = std::move(request.done);
-    std::move(done)(std::move(request.result), request.info);
+    Callback done = std::move(request.done);
+    if (auto* const of_call = std::get_if<ExecuteCallback>(&done)) {
+      std::move (*of_call)(OnlyResult(std::move(request.results)), request.info);
+    } else {
+      std::move(std::get<SequenceCallback>(done))(ResultsOf(std::move(request.results)),
+                                                  request.info);
+    }
   }
   const MutexLock lock(mutex_);
   pending_.erase(request.pieces.id());

@@ -5,10 +5,12 @@
 #ifndef OPSERVE_CLIENT_STREAM_STREAM_CORE_H_
 #define OPSERVE_CLIENT_STREAM_STREAM_CORE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "client/base/clock.h"
@@ -43,12 +45,13 @@ class StreamCore final : public RawStream::Observer,
   // As those of ExecuteStream.
   uint64_t Submit(const OperatorCall& call, ExecuteCallback done,
                   std::optional<absl::Duration> timeout);
-  uint64_t Submit(const OperatorSequence& sequence, ExecuteCallback done,
+  uint64_t Submit(const OperatorSequence& sequence, SequenceCallback done,
                   std::optional<absl::Duration> timeout);
   void Cancel(uint64_t id);
   absl::Status Finish(absl::Duration timeout);
 
  private:
+  using Callback = std::variant<ExecuteCallback, SequenceCallback>;
   struct Request;
   using RequestPtr = std::shared_ptr<Request>;
 
@@ -75,10 +78,10 @@ class StreamCore final : public RawStream::Observer,
   void Deliver(RequestPtr request);
   void Run(Request& request);
 
-  // Submits a message that is a StreamedCall or a StreamedSequence, unless `why_not` is an error,
-  // which is its outcome then.
-  uint64_t Submit(OutgoingMessage message, bool is_sequence, absl::Status why_not,
-                  ExecuteCallback done, std::optional<absl::Duration> timeout);
+  // Submits a message that is a StreamedCall, or a StreamedSequence of so many outputs, unless
+  // `why_not` is an error, which is its outcome then.
+  uint64_t Submit(OutgoingMessage message, std::optional<size_t> sequence_outputs,
+                  absl::Status why_not, Callback done, std::optional<absl::Duration> timeout);
   // Adds a request to those that wait to be sent. Where `why_not` is an error, the request has that
   // as its outcome, and false is returned.
   bool Enqueue(const RequestPtr& request, absl::Status why_not,

@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "opserve/v1/operator_service.pb.h"
 #include "server/wire/wire_message.h"
@@ -21,11 +22,14 @@ namespace opserve {
 // wait for longer behind them.
 inline constexpr uint64_t kStreamPieceBytes = uint64_t{1} << 20;
 
-// The answer to a request of a stream, or a message about it that comes before.
+// The answer to a request of a stream, or to one run of it, or a message about it that comes
+// before.
 struct StreamAnswer {
-  // What its first message has beside bytes.
+  // What its first message has beside bytes; of a run the last one.
   v1::ExecuteStreamResponse header;
-  OutgoingPayload payload = {};
+  bool is_of_run = false;
+  // One after the other, no piece of two of them in a message; nearly always there is one.
+  absl::InlinedVector<OutgoingPayload, 1> payloads = {};
   // Whether nothing else about the request follows.
   bool is_last = true;
   // What is held until the whole answer has been sent, and what that takes of the stream's budget.
@@ -36,7 +40,7 @@ struct StreamAnswer {
 // Not thread-safe.
 class AnswerQueue {
  public:
-  void Push(StreamAnswer answer) { answers_.push_back({std::move(answer), 0}); }
+  void Push(StreamAnswer answer) { answers_.push_back({std::move(answer)}); }
 
   bool empty() const { return answers_.empty(); }
   size_t size() const { return answers_.size(); }
@@ -45,10 +49,11 @@ class AnswerQueue {
 
   // A message to send.
   struct Message {
-    v1::ExecuteStreamResponse header;
-    // What of the payload goes with it.
+    v1::ExecuteStreamResponse header = {};
+    // What of a payload goes with it.
     OutgoingPayload piece = {};
-    // The job and the budget of the answer; only its last message has them.
+    // Whether it is the last message of its answer. Only that has the job and the budget.
+    bool is_end = false;
     std::shared_ptr<void> job = nullptr;
     uint64_t budget_bytes = 0;
 
@@ -56,14 +61,20 @@ class AnswerQueue {
   };
 
   // The next message; the queue must not be empty. An answer that is not complete with it goes to
-  // the end of the queue. Destroys neither jobs nor payloads.
+  // the end of the queue, but for that of a run: those are small, and come one after the other.
+  // Destroys neither jobs nor payloads.
   Message Pop();
 
  private:
   struct Entry {
     StreamAnswer answer;
-    // How many bytes of the payload earlier messages had.
+    // The number of the payload that is being sent, and how many bytes of it earlier messages had.
+    size_t payload = 0;
     uint64_t sent = 0;
+
+    // What the next message has of the payload.
+    OutgoingPayload TakePiece();
+    bool is_sent() const { return payload >= answer.payloads.size(); }
   };
 
   std::deque<Entry> answers_;

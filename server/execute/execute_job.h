@@ -49,8 +49,8 @@ class ExecuteWork {
   // How the payloads come in runs, once the request is valid.
   const RunProgress& runs() const { return runs_; }
   RunProgress& runs() { return runs_; }
-  // Bytes of the whole result, likewise.
-  uint64_t result_bytes() const { return invocation_->output_bytes; }
+  // Bytes of each whole result, likewise.
+  std::vector<uint64_t> ResultLengths() const { return {invocation_->output_bytes}; }
 
   // The device that a place of a result is on; empty: none.
   absl::string_view home() const { return output_place_.home(); }

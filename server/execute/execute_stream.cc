@@ -570,7 +570,8 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   void NoteSent(const AnswerQueue::Message& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto found = open_runs_.find(message.header.id());
     // The terms have no payload.
-    if (found != open_runs_.end() && message.piece.bytes > 0) ++found->second.sent;
+    if (found == open_runs_.end() || message.piece.bytes == 0) return;
+    if (message.is_end) ++found->second.sent;
   }
 
   // The lock is free here, so that the call's own is the only one that is held.

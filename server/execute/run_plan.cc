@@ -43,7 +43,7 @@ struct DividedInput {
 // What is to be divided: a call, or a sequence.
 struct DividedWork {
   uint64_t element_count = 0;
-  uint64_t result_element_bytes = 0;
+  std::vector<uint64_t> result_element_bytes = {};
   std::vector<DividedInput> inputs = {};
   // As EvenStretch.
   absl::FunctionRef<uint64_t(uint64_t most)> stretch;
@@ -81,9 +81,11 @@ absl::string_view DividePayloads(const DividedWork& work, std::span<const uint64
 // Sets how long runs are. False where the loops do not divide so.
 bool SetRunLength(const DividedWork& work, const RunOffer& offer, uint64_t room, RunPlan& plan) {
   const uint64_t inputs = TotalOf(plan.element_bytes);
-  uint64_t most = kStreamPieceBytes / std::max(inputs, plan.result_element_bytes);
+  const uint64_t results = TotalOf(plan.result_element_bytes);
+  const uint64_t largest_result = *std::ranges::max_element(plan.result_element_bytes);
+  uint64_t most = kStreamPieceBytes / std::max(inputs, largest_result);
   if (offer.run_bytes > 0) most = std::min(most, offer.run_bytes / inputs);
-  most = std::min(most, room / kRunsOfWindow / (inputs + plan.result_element_bytes));
+  most = std::min(most, room / kRunsOfWindow / (inputs + results));
   most = std::clamp<uint64_t>(most, 1, plan.element_count);
   for (;; most /= 2) {
     plan.run_elements = work.stretch(most);
@@ -126,7 +128,7 @@ std::vector<uint64_t> RunPlan::LengthsOf(uint64_t run) const {
 uint64_t RunPlan::ahead_bytes() const { return TotalOf(ahead); }
 
 uint64_t RunPlan::run_bytes() const {
-  return run_elements * (TotalOf(element_bytes) + result_element_bytes);
+  return run_elements * (TotalOf(element_bytes) + TotalOf(result_element_bytes));
 }
 
 uint64_t RunPlan::bytes() const {
@@ -139,7 +141,7 @@ RunDivision PlanRuns(const Invocation& call, std::span<const uint64_t> payload_b
   const auto stretch = [&](uint64_t most) { return EvenStretch(call, most); };
   const auto no_workspace = [](uint64_t) { return uint64_t{0}; };
   DividedWork work = {.element_count = call.plan.element_count,
-                      .result_element_bytes = SizeOf(call.output.data_type),
+                      .result_element_bytes = {SizeOf(call.output.data_type)},
                       .stretch = stretch,
                       .workspace_bytes = no_workspace};
   for (int i = 0; i + 1 < call.plan.tensor_count; ++i) {
@@ -156,16 +158,16 @@ RunDivision PlanRuns(const SequenceInvocation& sequence, std::span<const uint64_
                      const RunOffer& offer, uint64_t window_bytes) {
   std::string why = WhyNotInOrder(sequence);
   if (!why.empty()) return {.why_whole = std::move(why)};
-  const Invocation& last = sequence.call(sequence.outputs[0]);
-  const uint64_t count = last.plan.element_count;
+  const uint64_t count = sequence.call(sequence.outputs[0]).plan.element_count;
   const auto stretch = [&](uint64_t most) { return EvenStretch(sequence, most); };
   const auto workspace_bytes = [&](uint64_t elements) {
     return PartOf(sequence, elements).plan.workspace_bytes;
   };
-  DividedWork work = {.element_count = count,
-                      .result_element_bytes = SizeOf(last.output.data_type),
-                      .stretch = stretch,
-                      .workspace_bytes = workspace_bytes};
+  DividedWork work = {
+      .element_count = count, .stretch = stretch, .workspace_bytes = workspace_bytes};
+  for (const uint32_t step : sequence.outputs) {
+    work.result_element_bytes.push_back(SizeOf(sequence.call(step).output.data_type));
+  }
   for (size_t i = 0; i < sequence.input_bytes.size(); ++i) {
     work.inputs.push_back({.payload = i,
                            .tensor_bytes = sequence.input_bytes[i],

@@ -31,9 +31,9 @@ struct RunPlan {
   uint64_t element_count = 0;
   // Elements of a run, at least 1; the last one has what is left.
   uint64_t run_elements = 1;
-  // Bytes of an element of each payload, 0 where it is sent ahead, and of the result.
+  // Bytes of an element of each payload, 0 where it is sent ahead, and of each result.
   std::vector<uint64_t> element_bytes;
-  uint64_t result_element_bytes = 0;
+  std::vector<uint64_t> result_element_bytes;
   // Lengths of the payloads that are sent ahead, 0 for those that come in runs. Empty: none is.
   std::vector<uint64_t> ahead = {};
   // What lies between the steps of a sequence while a run is computed.
@@ -47,7 +47,7 @@ struct RunPlan {
   std::vector<uint64_t> LengthsOf(uint64_t run) const;
   // Bytes of what is sent ahead.
   uint64_t ahead_bytes() const;
-  // Bytes of the inputs and the result of a run that is not the last, and of all runs with what is
+  // Bytes of the inputs and the results of a run that is not the last, and of all runs with what is
   // sent ahead.
   uint64_t run_bytes() const;
   uint64_t bytes() const;
@@ -69,8 +69,8 @@ struct RunDivision {
 RunDivision PlanRuns(const Invocation& call, std::span<const uint64_t> payload_bytes,
                      const RunOffer& offer, uint64_t window_bytes);
 
-// The same for a valid sequence of one output, whose inputs are the payloads; one workspace fits
-// into the window, too.
+// The same for a valid sequence, whose inputs are the payloads; one workspace fits into the window,
+// too.
 RunDivision PlanRuns(const SequenceInvocation& sequence, std::span<const uint64_t> payload_bytes,
                      const RunOffer& offer, uint64_t window_bytes);
 

@@ -32,11 +32,6 @@ absl::StatusOr<Workload> SequenceWork::Validate(const InputPlaces& inputs, const
   SequenceHeader header = HeaderOf(request_, inputs.bytes());
   header.call.payload_fields = inputs.fields();
   header.answers_in_one_message = origin.answers_in_one_message;
-  if (!origin.answers_in_one_message && request_.outputs_size() > 1) {
-    violations.push_back(
-        {"outputs", absl::StrCat("A sequence of a stream has one output, not ",
-                                 request_.outputs_size(), "; ExecuteSequence returns several.")});
-  }
   if (origin.offer) {
     absl::Status status = FindRuns(inputs, header, *origin.offer, violations);
     if (!status.ok()) return status;
@@ -96,6 +91,14 @@ absl::Status SequenceWork::CheckOutputPlaces() const {
     }
   }
   return violations.empty() ? absl::OkStatus() : MakeViolationError(violations, "");
+}
+
+std::vector<uint64_t> SequenceWork::ResultLengths() const {
+  std::vector<uint64_t> lengths;
+  for (size_t i = 0; i < sequence_->outputs.size(); ++i) {
+    lengths.push_back(sequence_->output_bytes(i));
+  }
+  return lengths;
 }
 
 absl::string_view SequenceWork::home() const {

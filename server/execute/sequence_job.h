@@ -21,8 +21,8 @@
 
 namespace opserve {
 
-// Several operators, each of whose results goes into the message or to a place; in a stream there
-// is one result. The functions are those of ExecuteWork.
+// Several operators, each of whose results goes into the message or to a place. The functions are
+// those of ExecuteWork.
 class SequenceWork {
  public:
   using Request = v1::ExecuteSequenceRequest;
@@ -37,7 +37,7 @@ class SequenceWork {
                                     std::vector<Violation> violations);
   const RunProgress& runs() const { return runs_; }
   RunProgress& runs() { return runs_; }
-  uint64_t result_bytes() const { return sequence_->output_bytes(0); }
+  std::vector<uint64_t> ResultLengths() const;
   absl::string_view home() const;
   DeviceCall MakeCall(std::vector<TensorBytes> inputs, const CallSetting& setting);
   absl::StatusOr<JobResults> Finish(const RunRecord& record, ReceivedMessage& payloads,

@@ -1,9 +1,12 @@
 #include "server/execute/stream_job.h"
 
+#include <cstdint>
+#include <numeric>
 #include <span>
 #include <type_traits>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "server/errors/errors.h"
 #include "server/execute/execute_job.h"
 #include "server/execute/sequence_job.h"
@@ -23,6 +26,13 @@ void SetResponse(const v1::ExecuteResponse& response, v1::ExecuteStreamResponse&
 }
 void SetResponse(const v1::ExecuteSequenceResponse& response, v1::ExecuteStreamResponse& message) {
   *message.mutable_sequence() = response;
+}
+
+// Tells how long the payloads of an answer are.
+void SetLengths(std::span<const uint64_t> lengths, v1::ExecuteStreamResponse& message) {
+  message.set_payload_bytes(std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}));
+  if (lengths.size() < 2) return;
+  message.mutable_each_payload_bytes()->Assign(lengths.begin(), lengths.end());
 }
 
 // `AnyJob`: an ExecuteJob or a SequenceJob.
@@ -78,7 +88,7 @@ class StreamJobOf final : public StreamJob, private AnyJob::Reply, private Reque
     }
     for (const uint64_t length : runs()->LengthsOf(0)) terms.add_run_bytes(length);
     terms.set_max_open_runs(static_cast<uint32_t>(runs()->max_open_runs));
-    answer.header.set_payload_bytes(job_.work().result_bytes());
+    SetLengths(job_.work().ResultLengths(), answer.header);
     return answer;
   }
 
@@ -103,12 +113,17 @@ class StreamJobOf final : public StreamJob, private AnyJob::Reply, private Reque
   void Send(const typename AnyJob::Response& header, std::span<OutgoingPayload> payloads) override {
     StreamAnswer answer;
     answer.header.set_id(id());
-    // A result that went to a place of its own may have none.
-    if (!payloads.empty()) answer.payload = std::move(payloads.front());
+    absl::InlinedVector<uint64_t, 1> lengths;
+    for (OutgoingPayload& payload : payloads) {
+      lengths.push_back(payload.bytes);
+      bytes_out_ += payload.bytes;
+      answer.payloads.push_back(std::move(payload));
+    }
     answer.is_last = job_.work().runs().has_ended();
-    if (runs() == nullptr) answer.header.set_payload_bytes(answer.payload.bytes);
+    answer.is_of_run = runs() != nullptr;
+    if (runs() == nullptr) SetLengths(lengths, answer.header);
     if (answer.is_last) SetResponse(header, answer.header);
-    bytes_out_ += answer.header.ByteSizeLong() + answer.payload.bytes;
+    bytes_out_ += answer.header.ByteSizeLong();
     if (answer.is_last) {
       run_queue().End();
       Report(absl::OkStatus());

@@ -59,21 +59,25 @@ void CheckRunsOfPlan(const RunPlan& plan, const Lengths& lengths) {
   }
 }
 
-// What the terms promise of a run of `output`, which may be broken only by one of a single element.
-void CheckTerms(const RunPlan& plan, const Invocation& output, const RunCase& input) {
+// What the terms promise of a run of these outputs, which may be broken only by one of a single
+// element.
+void CheckTerms(const RunPlan& plan, const std::vector<const Invocation*>& outputs,
+                const RunCase& input) {
   const uint64_t inputs = SumOf(plan.LengthsOf(0));
-  const uint64_t result = plan.run_elements * SizeOf(output.output.data_type);
-  Require(plan.run_bytes() == inputs + result && plan.max_open_runs > 0);
-  Require(plan.bytes() ==
-          SumOf({input.offer().payload_bytes().begin(), input.offer().payload_bytes().end()}) +
-              output.output_bytes);
-  const Invocation part = PartOf(output, plan.run_elements);
-  Require(part.output_bytes == result);
+  Lengths wholes(input.offer().payload_bytes().begin(), input.offer().payload_bytes().end());
+  Lengths results;
+  for (const Invocation* const output : outputs) {
+    results.push_back(plan.run_elements * SizeOf(output->output.data_type));
+    wholes.push_back(output->output_bytes);
+    Require(PartOf(*output, plan.run_elements).output_bytes == results.back());
+  }
+  Require(plan.run_bytes() == inputs + SumOf(results) && plan.max_open_runs > 0);
+  Require(plan.bytes() == SumOf(wholes));
   Require(plan.ahead.empty() || input.offer().sends_ahead());
   Require(plan.ahead_bytes() <= input.window_bytes() / 4);
   if (plan.run_elements == 1) return;
   const uint64_t wished = input.offer().run_bytes();
-  Require(inputs <= kStreamPieceBytes && result <= kStreamPieceBytes);
+  Require(inputs <= kStreamPieceBytes && *std::ranges::max_element(results) <= kStreamPieceBytes);
   Require(wished == 0 || inputs <= wished);
   Require(plan.held_bytes() <= input.window_bytes());
   Require(plan.run_count() <= 4 || plan.max_open_runs >= 4);
@@ -181,10 +185,10 @@ class RunCheck {
   bool is_dropped_ = false;
 };
 
-// `work`: a call or a sequence, whose result is that of `output`.
+// `work`: a call or a sequence, whose results are those of `outputs`.
 template <class Work>
-void CheckRunsOf(const Work& work, const Invocation& output, const RunCase& input,
-                 const Lengths& lengths) {
+void CheckRunsOf(const Work& work, const std::vector<const Invocation*>& outputs,
+                 const RunCase& input, const Lengths& lengths) {
   const RunOffer offer = {.run_bytes = input.offer().run_bytes(),
                           .sends_ahead = input.offer().sends_ahead()};
   const RunDivision division = PlanRuns(work, lengths, offer, input.window_bytes());
@@ -192,7 +196,7 @@ void CheckRunsOf(const Work& work, const Invocation& output, const RunCase& inpu
   if (!division.plan) return;
   const RunPlan& plan = *division.plan;
   CheckRunsOfPlan(plan, lengths);
-  CheckTerms(plan, output, input);
+  CheckTerms(plan, outputs, input);
   CheckInputs(plan, work);
   RunCheck(plan, lengths).Run(input);
 }
@@ -203,12 +207,14 @@ void CheckRuns(const RunCase& input, const Lengths& lengths) {
     const SequenceHeader header = HeaderOf(input.sequence(), lengths);
     const auto sequence =
         ValidateSequence(header.call, {.tensors = limits, .max_steps = kMostSteps}).sequence;
-    if (sequence == nullptr || sequence->outputs.size() > 1) return;
-    return CheckRunsOf(*sequence, sequence->call(sequence->outputs[0]), input, lengths);
+    if (sequence == nullptr) return;
+    std::vector<const Invocation*> outputs;
+    for (const uint32_t step : sequence->outputs) outputs.push_back(&sequence->call(step));
+    return CheckRunsOf(*sequence, outputs, input, lengths);
   }
   const RequestHeader header = HeaderOf(input.request(), lengths);
   const auto call = Validate(header.call, limits).invocation;
-  if (call != nullptr) CheckRunsOf(*call, *call, input, lengths);
+  if (call != nullptr) CheckRunsOf(*call, {call.get()}, input, lengths);
 }
 
 // The same pieces for payloads that are put together whole: they are one run. Where they are too

@@ -189,7 +189,7 @@ TEST_F(ClientStreamTest, WhatIsRepeatedIsSentAheadOfLargeTensors) {
   WaitForRequests(0);
 }
 
-// A row is added to what x is without its sign, and the sum is rounded.
+// A row is added to what x is without its sign, which is wanted, too, and the sum is rounded.
 TEST_F(ClientStreamTest, SequencesAreComputedWhileTheirInputsAreSent) {
   ServerOptions options;
   options.validation.max_tensor_bytes = 2 << 20;
@@ -207,7 +207,8 @@ TEST_F(ClientStreamTest, SequencesAreComputedWhileTheirInputsAreSent) {
                  .inputs = {FromStep(0), FromInput(1, TensorSpec{{}, {kRows, kColumns}, {0, 1}})}},
                 {.operator_name = "ELEMENT_WISE_ROUND",
                  .attributes = {{"RoundingMode", "HALVES_TO_NEAREST_EVEN"}},
-                 .inputs = {FromStep(1)}}}};
+                 .inputs = {FromStep(1)}}},
+      .outputs = {{.step = 2}, {.step = 0}}};
   EXPECT_FALSE(client_->ExecuteSequence(sequence).ok()) << "it is beyond the limits";
   const auto call = stream->Start(sequence);
   const std::vector<float> few = Ramp(10);
@@ -215,13 +216,19 @@ TEST_F(ClientStreamTest, SequencesAreComputedWhileTheirInputsAreSent) {
       .inputs = {TensorView::Of<float>(few, {10})},
       .steps = {{.operator_name = "ELEMENT_WISE_ABS", .inputs = {FromInput(0)}}}};
   ASSERT_TRUE(stream->Start(small).Wait().ok());
-  const absl::StatusOr<Tensor> output = call.Wait();
-  ASSERT_TRUE(output.ok()) << output.status();
-  EXPECT_EQ(output->spec().sizes, (std::vector<uint32_t>{kRows, kColumns}));
-  const auto values = *output->Elements<float>();
-  ASSERT_EQ(values.size(), matrix.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    ASSERT_EQ(values[i], std::nearbyint(std::fabs(matrix[i]) + row[i % kColumns])) << i;
+  const absl::StatusOr<std::vector<SequenceResult>> outputs = call.Wait();
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  ASSERT_EQ(outputs->size(), 2u);
+  for (const SequenceResult& output : *outputs) {
+    EXPECT_EQ(output.spec.sizes, (std::vector<uint32_t>{kRows, kColumns}));
+  }
+  const auto rounded = *outputs->front().tensor->Elements<float>();
+  const auto absolute = *outputs->back().tensor->Elements<float>();
+  ASSERT_EQ(rounded.size(), matrix.size());
+  ASSERT_EQ(absolute.size(), matrix.size());
+  for (size_t i = 0; i < matrix.size(); ++i) {
+    ASSERT_EQ(absolute[i], std::fabs(matrix[i])) << i;
+    ASSERT_EQ(rounded[i], std::nearbyint(absolute[i] + row[i % kColumns])) << i;
   }
   EXPECT_TRUE(stream->Finish().ok());
   WaitForRequests(0);

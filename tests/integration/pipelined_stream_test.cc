@@ -1,7 +1,6 @@
 // Requests of a stream whose payloads come in runs, over a real connection: terms, results before
 // the last input, what cannot come in runs, windows, cancellation, and errors half-way.
 
-#include <algorithm>
 #include <chrono>
 #include <span>
 #include <string>
@@ -10,7 +9,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/integration/failing_device.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/run_expectations.h"
 #include "tests/integration/test_server.h"
@@ -257,57 +255,9 @@ TEST(PipelinedStreamTest, AnOfferComesWithoutPayloads) {
   EXPECT_EQ(stream.ReadEnd().error_code(), grpc::INVALID_ARGUMENT);
 }
 
-// Cancelled while a run is at work and others wait, and while none is.
-TEST(PipelinedStreamTest, CancelledHalfWay) {
-  GatedDevice device;
-  ServerOptions options;
-  options.workers = 1;
-  TestServer server(options, {.cpu = Borrow(device)});
-  const v1::ExecuteRequest request = RoundRequest(Ramp(100'000));
-  TestStream stream(server.stub());
-  ASSERT_TRUE(stream.Offer(1, request, 4000));
-  ASSERT_TRUE(stream.SendRun(1, request, 0));
-  ASSERT_TRUE(stream.ReadMessage());
-  {
-    const GateCloser closer(device);
-    for (uint64_t run = 1; run < 5; ++run) ASSERT_TRUE(stream.SendRun(1, request, run));
-    ASSERT_TRUE(device.WaitForHeld(1));
-    ASSERT_TRUE(stream.Cancel(1));
-    // The server has taken the cancellation once it has taken what comes after it.
-    ASSERT_TRUE(stream.Send(2, RoundRequest({0.5f})));
-    ASSERT_TRUE(server.WaitForRequests(2));
-  }
-  EXPECT_EQ(std::max(stream.ReadAnswer(), stream.ReadAnswer()), 2u);
-  EXPECT_EQ(stream.answer(1).error.code(), grpc::CANCELLED);
-  EXPECT_LT(stream.answer(1).payload.size(), 5 * 4000u);
-  EXPECT_FALSE(stream.answer(1).has_response);
+TEST(PipelinedStreamTest, CancelledHalfWay) { ExpectCancelledHalfWay(RoundRequest(Ramp(100'000))); }
 
-  ASSERT_TRUE(stream.Offer(3, request, 4000));
-  ASSERT_TRUE(stream.SendRun(3, request, 0));
-  ASSERT_TRUE(stream.ReadMessage());
-  ASSERT_TRUE(stream.Cancel(3));
-  stream.ReadAnswer();
-  EXPECT_EQ(stream.answer(3).error.code(), grpc::CANCELLED);
-  EXPECT_TRUE(stream.Finish().ok());
-  EXPECT_TRUE(server.WaitForRequests(0));
-}
-
-TEST(PipelinedStreamTest, AnErrorHalfWayIsTold) {
-  FailingDevice device(3);
-  TestServer server({}, {.cpu = Borrow(device)});
-  const v1::ExecuteRequest request = RoundRequest(Ramp(100'000));
-  TestStream stream(server.stub());
-  ASSERT_TRUE(stream.Offer(1, request, 4000));
-  stream.ExchangeRuns(1, request);
-  EXPECT_EQ(stream.answer(1).error.code(), grpc::INTERNAL);
-  EXPECT_EQ(stream.answer(1).messages, 4);
-  EXPECT_FALSE(stream.answer(1).has_response);
-  // What still comes is dropped, until the client says that nothing does.
-  ASSERT_TRUE(stream.SendPiece(1, "what is under way"));
-  ASSERT_TRUE(stream.Cancel(1));
-  EXPECT_TRUE(stream.Finish().ok());
-  EXPECT_TRUE(server.WaitForRequests(0));
-}
+TEST(PipelinedStreamTest, AnErrorHalfWayIsTold) { ExpectErrorHalfWay(RoundRequest(Ramp(100'000))); }
 
 TEST(PipelinedStreamTest, AClientThatGoesLeavesNothing) {
   GatedDevice device;

@@ -24,6 +24,17 @@ void ExpectSameInRuns(TestServer& server, const v1::ExecuteRequest& request, uin
 void ExpectPutTogether(TestServer& server, const v1::ExecuteRequest& request,
                        const std::string& reason, bool sends_ahead = true);
 
+// Offers the request, of one operator or a sequence, in runs of 4000 bytes of payloads to a server
+// of its own, and cancels it after the first run: while one is at work and others wait, and while
+// none is. It must have at least six runs. Nothing of it may be taken for a result, and nothing is
+// held in the end.
+void ExpectCancelledHalfWay(const v1::ExecuteRequest& request);
+void ExpectCancelledHalfWay(const v1::ExecuteSequenceRequest& request);
+
+// The same with a device that fails at its fourth run: that is told.
+void ExpectErrorHalfWay(const v1::ExecuteRequest& request);
+void ExpectErrorHalfWay(const v1::ExecuteSequenceRequest& request);
+
 }  // namespace opserve::testing
 
 #endif  // OPSERVE_TESTS_INTEGRATION_RUN_EXPECTATIONS_H_

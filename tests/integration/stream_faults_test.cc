@@ -158,7 +158,8 @@ OperatorSequence BitNotThrice(const std::vector<uint32_t>& words) {
   return {.inputs = BitNot(words).inputs,
           .steps = {{.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromInput(0)}},
                     {.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromStep(0)}},
-                    {.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromStep(1)}}}};
+                    {.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromStep(1)}}},
+          .outputs = {{.step = 2}, {.step = 0}}};
 }
 
 bool IsRight(const Tensor& result, const std::vector<uint32_t>& words) {
@@ -183,16 +184,25 @@ TEST_F(KilledServerTest, GivesNoPartForTheWhole) {
   std::atomic<int> wrong = 0;
   std::promise<absl::Status> failed[3];
   std::function<void(int)> submit = [&](int chain) {
-    const auto done = [&, chain](const absl::StatusOr<Tensor>& result, const ExecutionInfo&) {
-      if (!result.ok()) return failed[chain].set_value(result.status());
-      ++(IsRight(*result, words) ? right : wrong);
+    const auto go_on = [&, chain](bool is_right) {
+      ++(is_right ? right : wrong);
       submit(chain);
     };
-    if (chain == 2) {
-      (*stream)->Submit(BitNotThrice(words), done);
-    } else {
-      (*stream)->Submit(BitNot(words), done);
+    if (chain < 2) {
+      (*stream)->Submit(BitNot(words), [&, chain, go_on](const absl::StatusOr<Tensor>& result,
+                                                         const ExecutionInfo&) {
+        if (!result.ok()) return failed[chain].set_value(result.status());
+        go_on(IsRight(*result, words));
+      });
+      return;
     }
+    (*stream)->Submit(BitNotThrice(words),
+                      [&, chain, go_on](const absl::StatusOr<std::vector<SequenceResult>>& results,
+                                        const ExecutionInfo&) {
+                        if (!results.ok()) return failed[chain].set_value(results.status());
+                        go_on(results->size() == 2 && IsRight(*results->at(0).tensor, words) &&
+                              IsRight(*results->at(1).tensor, words));
+                      });
   };
   for (int chain = 0; chain < 3; ++chain) submit(chain);
   ASSERT_TRUE(WaitUntil([&] { return right + wrong > 2; }));

@@ -21,12 +21,13 @@ OperatorCall Negate(const std::vector<uint32_t>& words) {
           .inputs = {TensorView::Of<uint32_t>(words, {static_cast<uint32_t>(words.size())})}};
 }
 
-// The same in three steps.
+// The same in three steps, after the first of them and after the last.
 OperatorSequence NegateThrice(const std::vector<uint32_t>& words) {
   return {.inputs = {TensorView::Of<uint32_t>(words, {static_cast<uint32_t>(words.size())})},
           .steps = {{.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromInput(0)}},
                     {.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromStep(0)}},
-                    {.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromStep(1)}}}};
+                    {.operator_name = "ELEMENT_WISE_BIT_NOT", .inputs = {FromStep(1)}}},
+          .outputs = {{.step = 2}, {.step = 0}}};
 }
 
 void ExpectNegated(const absl::StatusOr<Tensor>& output, const std::vector<uint32_t>& words) {
@@ -59,7 +60,10 @@ TEST(StreamMemoryTest, TheServerHoldsAWindowOfATensor) {
   std::vector<uint32_t> many(size_t{64} << 20);  // 256 MiB
   for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<uint32_t>(i * 2654435761u);
   ExpectNegated((*stream)->Start(Negate(many)).Wait(), many);
-  ExpectNegated((*stream)->Start(NegateThrice(many)).Wait(), many);
+  const auto outputs = (*stream)->Start(NegateThrice(many)).Wait();
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  ASSERT_EQ(outputs->size(), 2u);
+  for (const SequenceResult& output : *outputs) ExpectNegated(*output.tensor, many);
   EXPECT_LE(server.MemoryOf("VmHWM") - idle, kMostBytes) << "idle: " << idle;
 }
 

@@ -1,7 +1,6 @@
 // Sequences over a stream: whole, in pieces, and in runs of which each goes through all steps.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -9,8 +8,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/integration/failing_device.h"
-#include "tests/integration/gated_device.h"
 #include "tests/integration/run_expectations.h"
 #include "tests/integration/sequence_requests.h"
 #include "tests/integration/test_server.h"
@@ -95,6 +92,12 @@ v1::ExecuteSequenceRequest ChainRequest(uint32_t count, int steps = 8) {
   return request;
 }
 
+v1::ExecuteSequenceRequest WithOutputs(v1::ExecuteSequenceRequest request,
+                                       const std::vector<uint32_t>& steps) {
+  for (const uint32_t step : steps) request.add_outputs()->set_step(step);
+  return request;
+}
+
 v1::ExecuteSequenceResponse WholeOf(TestServer& server, const v1::ExecuteSequenceRequest& request) {
   grpc::ClientContext context;
   v1::ExecuteSequenceResponse response;
@@ -108,10 +111,19 @@ void ExpectAnswer(const StreamedAnswer& answer, const v1::ExecuteSequenceRespons
   ASSERT_TRUE(answer.sequence);
   EXPECT_TRUE(answer.has_response);
   EXPECT_EQ(answer.response.ByteSizeLong(), 0u) << "it is no answer to Execute";
-  EXPECT_TRUE(answer.payload == whole.payloads(0));
-  EXPECT_EQ(answer.payload_bytes, whole.payloads(0).size());
-  ASSERT_EQ(answer.sequence->outputs_size(), 1);
-  EXPECT_EQ(answer.sequence->outputs(0).SerializeAsString(), whole.outputs(0).SerializeAsString());
+  std::vector<std::string> payloads = {answer.payload};
+  payloads.insert(payloads.end(), answer.later_payloads.begin(), answer.later_payloads.end());
+  std::vector<uint64_t> lengths;
+  for (const std::string& payload : whole.payloads()) lengths.push_back(payload.size());
+  EXPECT_TRUE(std::ranges::equal(payloads, whole.payloads()));
+  EXPECT_EQ(answer.payload_bytes, answer.received_bytes());
+  if (lengths.size() < 2) lengths.clear();
+  EXPECT_EQ(answer.each_payload_bytes, lengths);
+  ASSERT_EQ(answer.sequence->outputs_size(), whole.outputs_size());
+  for (int i = 0; i < whole.outputs_size(); ++i) {
+    EXPECT_EQ(answer.sequence->outputs(i).SerializeAsString(),
+              whole.outputs(i).SerializeAsString());
+  }
   EXPECT_EQ(answer.sequence->request_id(), whole.request_id());
   EXPECT_EQ(answer.sequence->execution().attempts(), 1u);
 }
@@ -150,6 +162,54 @@ TEST(StreamSequenceTest, WhatIsRepeatedIsSentAheadAndFoundByEveryStep) {
   ExpectSequenceInRuns(server, RowTwiceRequest(640), 100'000);
 }
 
+// Of the same and of other sizes per element, with and without loops of their own.
+TEST(StreamSequenceTest, SeveralOutputsComeTogether) {
+  TestServer server;
+  for (const uint64_t run_bytes : {400, 100'000, 1 << 30}) {
+    ExpectSequenceInRuns(server, WithOutputs(ChosenRequest(50'001), {2, 0, 1}), run_bytes);
+    ExpectSequenceInRuns(server, WithOutputs(ChainRequest(100'002), {7, 3, 0, 5}), run_bytes);
+    ExpectSequenceInRuns(server, WithOutputs(ScaledRowsRequest(150, 240), {0, 2}), run_bytes);
+  }
+}
+
+// Large answers that are put together, on one stream: pieces of the outputs and of both alternate.
+TEST(StreamSequenceTest, SeveralOutputsTravelInPieces) {
+  TestServer server;
+  TestStream stream(server.stub());
+  const v1::ExecuteSequenceRequest large = WithOutputs(ChainRequest(900'001, 3), {1, 2});
+  const v1::ExecuteSequenceRequest other = WithOutputs(ChosenRequest(600'001), {2, 0});
+  ASSERT_TRUE(stream.Announce(1, large));
+  ASSERT_TRUE(stream.Announce(2, other));
+  for (const std::string& payload : other.payloads()) ASSERT_TRUE(stream.SendPiece(2, payload));
+  for (const std::string& payload : large.payloads()) ASSERT_TRUE(stream.SendPiece(1, payload));
+  EXPECT_NE(stream.ReadAnswer(), stream.ReadAnswer());
+  ExpectAnswer(stream.answer(1), WholeOf(server, large));
+  ExpectAnswer(stream.answer(2), WholeOf(server, other));
+  EXPECT_TRUE(stream.Finish().ok());
+  ExpectNothingHeld(server);
+}
+
+// All outputs of a run count in the window, and it is answered once all of them are sent.
+TEST(StreamSequenceTest, AClientThatReadsNothingHoldsAWindow) {
+  TestServer server;
+  const v1::ExecuteSequenceRequest request = WithOutputs(ChainRequest(4 << 20, 4), {3, 2, 1, 0});
+  TestStream stream(server.stub());
+  ASSERT_TRUE(stream.Offer(1, request, 0));
+  const v1::PipelineTerms terms = *stream.answer(1).terms;
+  EXPECT_LE(5 * terms.run_bytes(0) * terms.max_open_runs(), uint64_t{8} << 20);
+  EXPECT_GT(terms.max_open_runs(), 2u);
+  for (uint32_t run = 0; run < terms.max_open_runs(); ++run) {
+    ASSERT_TRUE(stream.SendRun(1, request, run));
+  }
+  EXPECT_LE(server.server().usage().bytes, uint64_t{8} << 20);
+  // Three of the four outputs of the first run are not its result.
+  for (uint32_t i = 0; i < 4 * terms.max_open_runs(); ++i) ASSERT_TRUE(stream.ReadMessage());
+  EXPECT_EQ(stream.answer(1).received_bytes(), 4ull * terms.max_open_runs() * terms.run_bytes(0));
+  stream.TryCancel();
+  stream.ReadEnd();
+  ExpectNothingHeld(server);
+}
+
 TEST(StreamSequenceTest, EveryWorkerCountGivesTheSame) {
   for (const int workers : {1, 4}) {
     ServerOptions options;
@@ -157,6 +217,7 @@ TEST(StreamSequenceTest, EveryWorkerCountGivesTheSame) {
     options.inline_bytes = 0;  // all are queued
     TestServer server(options);
     ExpectSequenceInRuns(server, ScaledRowsRequest(200, 500), 20'000);
+    ExpectSequenceInRuns(server, WithOutputs(ChosenRequest(50'001), {1, 0, 2}), 20'000);
   }
 }
 
@@ -259,24 +320,6 @@ TEST(StreamSequenceTest, TheStepThatCannotComeInRunsIsNamed) {
   ExpectSequencePutTogether(server, padded, "longer than its tensor");
 }
 
-TEST(StreamSequenceTest, ASequenceOfSeveralOutputsIsRefusedAlone) {
-  TestServer server;
-  TestStream stream(server.stub());
-  v1::ExecuteSequenceRequest request = ChainRequest(1000);
-  request.add_outputs()->set_step(7);
-  request.add_outputs()->set_step(3);
-  EXPECT_FALSE(stream.Offer(1, request, 4096));
-  EXPECT_EQ(stream.answer(1).error.code(), grpc::INVALID_ARGUMENT);
-  EXPECT_THAT(stream.answer(1).error.message(), HasSubstr("outputs: A sequence of a stream"));
-  EXPECT_TRUE(stream.answer(1).sequence) << "the server knows sequences";
-  // One may be any of the steps', as long as all are used.
-  request.mutable_outputs()->RemoveLast();
-  ASSERT_TRUE(stream.Send(1, request));
-  stream.ReadAnswer();
-  EXPECT_EQ(stream.answer(1).payload.size(), 4000u);
-  EXPECT_TRUE(stream.Finish().ok());
-}
-
 TEST(StreamSequenceTest, AnInvalidStepIsNamed) {
   TestServer server;
   TestStream stream(server.stub());
@@ -285,6 +328,7 @@ TEST(StreamSequenceTest, AnInvalidStepIsNamed) {
   EXPECT_FALSE(stream.Offer(1, request, 4096));
   EXPECT_EQ(stream.answer(1).error.code(), grpc::INVALID_ARGUMENT);
   EXPECT_THAT(stream.answer(1).error.message(), HasSubstr("steps[2].inputs"));
+  EXPECT_TRUE(stream.answer(1).sequence) << "the server knows sequences";
   EXPECT_TRUE(stream.Finish().ok());
 }
 
@@ -372,46 +416,14 @@ TEST(StreamSequenceTest, WithoutTheFieldItIsARequestThatIsRefusedAlone) {
   EXPECT_TRUE(stream.Finish().ok());
 }
 
-// Cancelled while a run is at work and others wait.
 TEST(StreamSequenceTest, CancelledHalfWay) {
-  GatedDevice device;
-  ServerOptions options;
-  options.workers = 1;
-  TestServer server(options, {.cpu = Borrow(device)});
-  const v1::ExecuteSequenceRequest request = ChainRequest(100'000);
-  TestStream stream(server.stub());
-  ASSERT_TRUE(stream.Offer(1, request, 4000));
-  ASSERT_TRUE(stream.SendRun(1, request, 0));
-  ASSERT_TRUE(stream.ReadMessage());
-  {
-    const GateCloser closer(device);
-    for (uint64_t run = 1; run < 5; ++run) ASSERT_TRUE(stream.SendRun(1, request, run));
-    ASSERT_TRUE(device.WaitForHeld(1));
-    ASSERT_TRUE(stream.Cancel(1));
-    // The server has taken the cancellation once it has taken what comes after it.
-    ASSERT_TRUE(stream.Send(2, RoundRequest({0.5f})));
-    ASSERT_TRUE(server.WaitForRequests(2));
-  }
-  EXPECT_EQ(std::max(stream.ReadAnswer(), stream.ReadAnswer()), 2u);
-  EXPECT_EQ(stream.answer(1).error.code(), grpc::CANCELLED);
-  EXPECT_FALSE(stream.answer(1).has_response);
-  EXPECT_TRUE(stream.Finish().ok());
-  ExpectNothingHeld(server);
+  ExpectCancelledHalfWay(ChainRequest(100'000));
+  ExpectCancelledHalfWay(WithOutputs(ChainRequest(100'000), {7, 2}));
 }
 
 TEST(StreamSequenceTest, AnErrorHalfWayIsTold) {
-  FailingDevice device(3);
-  TestServer server({}, {.cpu = Borrow(device)});
-  const v1::ExecuteSequenceRequest request = ScaledRowsRequest(100, 1000);
-  TestStream stream(server.stub());
-  ASSERT_TRUE(stream.Offer(1, request, 4000));
-  stream.ExchangeRuns(1, request);
-  EXPECT_EQ(stream.answer(1).error.code(), grpc::INTERNAL);
-  EXPECT_EQ(stream.answer(1).messages, 4);
-  EXPECT_FALSE(stream.answer(1).has_response);
-  ASSERT_TRUE(stream.Cancel(1));
-  EXPECT_TRUE(stream.Finish().ok());
-  ExpectNothingHeld(server);
+  ExpectErrorHalfWay(ScaledRowsRequest(100, 1000));
+  ExpectErrorHalfWay(WithOutputs(ChainRequest(100'000), {7, 2}));
 }
 
 TEST(StreamSequenceTest, MoreRunsThanMayBeOpenBreakTheRules) {

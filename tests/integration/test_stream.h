@@ -5,6 +5,7 @@
 #ifndef OPSERVE_TESTS_INTEGRATION_TEST_STREAM_H_
 #define OPSERVE_TESTS_INTEGRATION_TEST_STREAM_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -41,6 +42,9 @@ struct StreamedAnswer {
   std::optional<v1::ExecuteSequenceResponse> sequence;
   uint64_t payload_bytes = 0;
   std::string payload;
+  // Of an answer with several payloads: their lengths, and those after the first.
+  std::vector<uint64_t> each_payload_bytes;
+  std::vector<std::string> later_payloads;
   rpc::Status error;
 
   // What an offer was answered with; nullopt: it was not.
@@ -49,7 +53,20 @@ struct StreamedAnswer {
   bool is_in_runs() const { return terms && terms->run_bytes_size() > 0; }
   bool is_complete() const {
     if (error.code() != 0) return true;
-    return payload.size() == payload_bytes && (!is_in_runs() || has_response);
+    return received_bytes() == payload_bytes && (!is_in_runs() || has_response);
+  }
+  uint64_t received_bytes() const {
+    uint64_t bytes = payload.size();
+    for (const std::string& later : later_payloads) bytes += later.size();
+    return bytes;
+  }
+  // How many messages the results of a run come in.
+  uint64_t messages_per_run() const { return std::max<uint64_t>(each_payload_bytes.size(), 1); }
+
+  void AddPiece(const v1::ExecuteStreamResponse& message) {
+    const uint32_t number = message.payload_number();
+    if (number > later_payloads.size()) later_payloads.resize(number);
+    (number == 0 ? payload : later_payloads[number - 1]) += message.payload();
   }
 };
 
@@ -144,7 +161,8 @@ class TestStream {
     ASSERT_TRUE(SendAhead(id, request));
     uint64_t sent = 0;
     while (!answers_[id].has_response && answers_[id].error.code() == 0) {
-      const auto answered = static_cast<uint64_t>(answers_[id].messages);
+      const uint64_t answered =
+          static_cast<uint64_t>(answers_[id].messages) / answers_[id].messages_per_run();
       if (sent < runs && sent - answered < terms.max_open_runs()) {
         ASSERT_TRUE(SendRun(id, request, sent++));
       } else if (!ReadMessage()) {
@@ -186,7 +204,11 @@ class TestStream {
       return std::nullopt;
     }
     StreamedAnswer& answer = answers_[message.id()];
-    if (message.payload_bytes() > 0) answer.payload_bytes = message.payload_bytes();
+    if (message.payload_bytes() > 0) {
+      answer.payload_bytes = message.payload_bytes();
+      answer.each_payload_bytes.assign(message.each_payload_bytes().begin(),
+                                       message.each_payload_bytes().end());
+    }
     // Terms are no part of an answer. Empty ones come with an error, and say nothing where there
     // are some already.
     if (message.has_pipeline() && !answer.terms) answer.terms = message.pipeline();
@@ -200,7 +222,7 @@ class TestStream {
       answer.sequence = message.sequence();
       answer.has_response = message.error().empty();
     }
-    answer.payload += message.payload();
+    answer.AddPiece(message);
     if (!message.error().empty()) answer.error.ParseFromString(message.error());
     return message.id();
   }

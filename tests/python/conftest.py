@@ -45,6 +45,15 @@ def local_client(server):
         yield connected
 
 
+@pytest.fixture(scope="session")
+def small_client(programs, tmp_path_factory):
+    """Of a server that takes tensors of 1 MiB at a time."""
+    with ServerProcess(programs / "opserve-server", tmp_path_factory.mktemp("small"),
+                       ["--devices", "none", "--max-tensor-bytes", "1M"]) as process:
+        with opserve.connect(process.address) as connected:
+            yield connected
+
+
 @pytest.fixture
 def silent_client():
     """Of a server that takes connections and never answers."""

@@ -94,6 +94,23 @@ def test_sequence(client):
     assert np.array_equal(asyncio.run(main()), np.abs(X) + 1)
 
 
+def test_sequences_of_a_stream(client):
+    async def one(stream, i):
+        async with stream.sequence() as steps:
+            sum_ = steps.add(X, i)
+            absolute = steps.abs(sum_)
+            steps.output(absolute, sum_)
+        return steps.result(absolute), steps.result(sum_)
+
+    async def main():
+        async with client.aio.stream() as stream:
+            return await asyncio.gather(*[one(stream, i) for i in range(100)])
+
+    for i, (absolute, sum_) in enumerate(asyncio.run(main())):
+        assert np.array_equal(sum_, X + np.float32(i))
+        assert np.array_equal(absolute, np.abs(sum_))
+
+
 def test_arrays_are_given_up_when_their_calls_are_over(client):
     async def main():
         x = X.copy()

@@ -54,8 +54,7 @@ void AddSequence(Verb root, Command& command) {
                  "A step, in order, instead of FILE: the JSON object of a step",
                  {.repeated = true});
   verb.AddFlag("--stream", sequence->stream,
-               "Send the call over a stream, which takes tensors larger than a message and returns "
-               "one result");
+               "Send the call over a stream, which takes tensors larger than a message");
   AddCallLabels(verb, sequence->feature_level, sequence->request_id);
   AddPlacement(verb, sequence->device, sequence->priority, sequence->verify);
   ChooseAtServer<SequenceArguments>(verb, command, sequence, CheckSequence);

@@ -53,6 +53,8 @@ class ExecuteStream;
 
 // Receives the outcome of a call of one operator.
 using ExecuteCallback = CallCallback<Tensor>;
+// Receives the outcome of a sequence.
+using SequenceCallback = CallCallback<std::vector<SequenceResult>>;
 
 // A connection to one server. Thread-safe; one client serves a whole program, and any number of
 // calls may be in flight.

@@ -20,6 +20,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -66,15 +67,17 @@ class ExecuteStream {
   uint64_t Submit(const OperatorCall& call, ExecuteCallback done,
                   std::optional<absl::Duration> timeout = {});
 
-  // The same for a sequence of at most one output, which has no place. UNIMPLEMENTED where the
-  // server runs none on streams.
-  uint64_t Submit(const OperatorSequence& sequence, ExecuteCallback done,
+  // The same for a sequence, whose outputs have no places: `done` gets their results in the order
+  // in which they were asked for, all of them or none. UNIMPLEMENTED where the server runs none on
+  // streams, INVALID_ARGUMENT where it is one that returns no more than one output there.
+  uint64_t Submit(const OperatorSequence& sequence, SequenceCallback done,
                   std::optional<absl::Duration> timeout = {});
 
   // The same with a handle, which may outlive the stream: it waits for the request, cancels it, or
   // runs a callback at its end.
   Call<Tensor> Start(const OperatorCall& call, std::optional<absl::Duration> timeout = {});
-  Call<Tensor> Start(const OperatorSequence& sequence, std::optional<absl::Duration> timeout = {});
+  Call<std::vector<SequenceResult>> Start(const OperatorSequence& sequence,
+                                          std::optional<absl::Duration> timeout = {});
 
   // Deprecated: Start returns a handle that can do more. Submit with a future result.
   std::future<absl::StatusOr<Tensor>> SubmitFuture(const OperatorCall& call,
@@ -93,8 +96,8 @@ class ExecuteStream {
   friend class Client;
   ExecuteStream(std::shared_ptr<client_internal::StreamCore> core, const StreamOptions& options);
 
-  template <class Request>
-  Call<Tensor> StartAny(const Request& request, std::optional<absl::Duration> timeout);
+  template <class Result, class Request>
+  Call<Result> StartAny(const Request& request, std::optional<absl::Duration> timeout);
 
   const std::shared_ptr<client_internal::StreamCore> core_;
   const absl::Duration finish_timeout_;

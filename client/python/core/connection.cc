@@ -28,6 +28,16 @@ std::unique_ptr<PendingCall> StreamObject::Start(const MethodArguments& argument
   return StartCall(*stream_, arguments, *regions_, std::move(target));
 }
 
+StepValue StreamObject::AddStep(StepSequence& sequence, const MethodArguments& arguments) {
+  return sequence.Add(arguments, *regions_);
+}
+
+std::unique_ptr<PendingCall> StreamObject::StartSequence(StepSequence& sequence,
+                                                         const nb::dict& settings,
+                                                         CompletionTarget target) {
+  return sequence.Start(*stream_, settings, std::move(target));
+}
+
 void StreamObject::Finish(absl::Duration timeout) {
   ThrowUnlessOk(WithoutGil([&] { return stream_->Finish(timeout); }));
 }
@@ -60,6 +70,12 @@ std::unique_ptr<StreamObject> Connection::OpenStream(const StreamOptions& option
 
 StepValue Connection::AddStep(StepSequence& sequence, const MethodArguments& arguments) {
   return sequence.Add(arguments, *regions_);
+}
+
+std::unique_ptr<PendingCall> Connection::StartSequence(StepSequence& sequence,
+                                                       const nb::dict& settings,
+                                                       CompletionTarget target) {
+  return sequence.Start(*client(), settings, std::move(target));
 }
 
 std::unique_ptr<ResidentTensor> Connection::CreateTensor(nb::handle array,

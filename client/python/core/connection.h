@@ -49,6 +49,9 @@ class StreamObject {
       : client_(std::move(client)), regions_(std::move(regions)), stream_(std::move(stream)) {}
 
   std::unique_ptr<PendingCall> Start(const MethodArguments& arguments, CompletionTarget target);
+  StepValue AddStep(StepSequence& sequence, const MethodArguments& arguments);
+  std::unique_ptr<PendingCall> StartSequence(StepSequence& sequence, const nanobind::dict& settings,
+                                             CompletionTarget target);
   // Waits for the calls under way. Throws what broke the stream.
   void Finish(absl::Duration timeout);
 
@@ -73,6 +76,8 @@ class Connection {
   std::unique_ptr<PendingCall> Start(const MethodArguments& arguments, CompletionTarget target);
   std::unique_ptr<StreamObject> OpenStream(const StreamOptions& options);
   StepValue AddStep(StepSequence& sequence, const MethodArguments& arguments);
+  std::unique_ptr<PendingCall> StartSequence(StepSequence& sequence, const nanobind::dict& settings,
+                                             CompletionTarget target);
   std::unique_ptr<ResidentTensor> CreateTensor(nanobind::handle array,
                                                const ResidentOptions& options);
   std::unique_ptr<ResidentTensor> CreateZeros(nanobind::handle shape, nanobind::handle dtype,

@@ -225,8 +225,31 @@ void BindServer(nb::module_& module) {
                    [](const ServerInfo& info) { return info.shared_memory.has_value(); });
 }
 
+// What connections and streams both run.
+template <class Runner>
+void BindSequences(nb::class_<Runner>& runner) {
+  runner
+      .def(
+          "add_step",
+          [](Runner& self, StepSequence& sequence, const Operation& operation,
+             const AnyTuple& inputs, const AnyTuple& attributes, const nb::object& out,
+             const Keywords& settings) {
+            return self.AddStep(sequence, {operation, inputs, attributes, out, settings});
+          },
+          "sequence"_a, "operation"_a, "inputs"_a, "attributes"_a, "out"_a.none(), "settings"_a)
+      .def(
+          "start_sequence",
+          [](Runner& self, StepSequence& sequence, const Keywords& settings,
+             const CompletionQueue* queue, const nb::object& token) {
+            return self.StartSequence(sequence, settings, TargetOf(queue, token));
+          },
+          "sequence"_a, "settings"_a, "queue"_a.none() = nb::none(), "token"_a.none() = nb::none());
+}
+
 void BindStreams(nb::module_& module) {
-  nb::class_<StreamObject>(module, "StreamObject")
+  nb::class_<StreamObject> streams(module, "StreamObject");
+  BindSequences(streams);
+  streams
       .def(
           "start",
           [](StreamObject& stream, const Operation& operation, const AnyTuple& inputs,
@@ -246,7 +269,9 @@ void BindStreams(nb::module_& module) {
 }
 
 void BindConnection(nb::module_& module) {
-  nb::class_<Connection>(module, "Connection")
+  nb::class_<Connection> connections(module, "Connection");
+  BindSequences(connections);
+  connections
       .def(
           "__init__",
           [](Connection* self, const std::string& target, const Keywords& options) {
@@ -283,21 +308,6 @@ void BindConnection(nb::module_& module) {
             return connection.OpenStream(options);
           },
           "piece_bytes"_a, "max_bytes_in_flight"_a, "timeout"_a.none())
-      .def(
-          "add_step",
-          [](Connection& connection, StepSequence& sequence, const Operation& operation,
-             const AnyTuple& inputs, const AnyTuple& attributes, const nb::object& out,
-             const Keywords& settings) {
-            return connection.AddStep(sequence, {operation, inputs, attributes, out, settings});
-          },
-          "sequence"_a, "operation"_a, "inputs"_a, "attributes"_a, "out"_a.none(), "settings"_a)
-      .def(
-          "start_sequence",
-          [](Connection& connection, StepSequence& sequence, const Keywords& settings,
-             const CompletionQueue* queue, const nb::object& token) {
-            return sequence.Start(*connection.client(), settings, TargetOf(queue, token));
-          },
-          "sequence"_a, "settings"_a, "queue"_a.none() = nb::none(), "token"_a.none() = nb::none())
       .def(
           "create_tensor",
           [](Connection& connection, const nb::object& array, const nb::object& ttl,

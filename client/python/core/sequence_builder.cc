@@ -99,15 +99,28 @@ void StepSequence::AddOutput(const StepValue& value) {
   forms_.push_back({nb::object(), value.is_single});
 }
 
-std::unique_ptr<PendingCall> StepSequence::Start(Client& client, const nb::dict& keywords,
-                                                 CompletionTarget completion) {
+CallSettings StepSequence::Complete(const nb::dict& keywords) {
   GiveUpNow();
-  const CallSettings settings = ReadSettings(keywords);
+  CallSettings settings = ReadSettings(keywords);
   if (values_.empty()) throw BadArguments("sequence", "it has no steps");
   if (sequence_.outputs.empty()) AddOutput(values_.back());
   settings.Apply(sequence_);
-  const opserve::Call<std::vector<SequenceResult>> call =
-      client.StartExecuteSequence(sequence_, settings.options());
+  return settings;
+}
+
+std::unique_ptr<PendingCall> StepSequence::Start(Client& client, const nb::dict& keywords,
+                                                 CompletionTarget completion) {
+  const CallSettings settings = Complete(keywords);
+  return Follow(client.StartExecuteSequence(sequence_, settings.options()), std::move(completion));
+}
+
+std::unique_ptr<PendingCall> StepSequence::Start(ExecuteStream& stream, const nb::dict& keywords,
+                                                 CompletionTarget completion) {
+  const CallSettings settings = Complete(keywords);
+  return Follow(stream.Start(sequence_, settings.timeout), std::move(completion));
+}
+
+std::unique_ptr<PendingCall> StepSequence::Follow(const Handle& call, CompletionTarget completion) {
   for (SequenceInput& input : inputs_) {
     if (input.kept != nullptr) holds_.push_back(std::move(input.kept));
   }

@@ -11,11 +11,14 @@
 #include <memory>
 #include <vector>
 
+#include "client/python/core/call_settings.h"
 #include "client/python/core/calls.h"
 #include "client/python/core/operands.h"
 #include "client/python/core/pending_call.h"
 #include "client/python/core/regions.h"
+#include "opserve/client.h"
 #include "opserve/sequence.h"
+#include "opserve/stream.h"
 
 namespace opserve::python {
 
@@ -32,6 +35,9 @@ class StepSequence {
   // step.
   std::unique_ptr<PendingCall> Start(Client& client, const nanobind::dict& settings,
                                      CompletionTarget completion);
+  // The same over a stream.
+  std::unique_ptr<PendingCall> Start(ExecuteStream& stream, const nanobind::dict& settings,
+                                     CompletionTarget completion);
   // The steps that are outputs.
   std::vector<uint32_t> outputs() const;
 
@@ -42,6 +48,12 @@ class StepSequence {
     Hold kept;
   };
 
+  using Handle = opserve::Call<std::vector<SequenceResult>>;
+
+  // Completes the sequence with the settings of the whole, which are returned.
+  CallSettings Complete(const nanobind::dict& keywords);
+  // Keeps the memory of what was sent until it is over.
+  std::unique_ptr<PendingCall> Follow(const Handle& call, CompletionTarget completion);
   StepInput InputOf(const Operand& operand);
   uint32_t NumberOf(const Operand& operand);
 

@@ -240,7 +240,8 @@ class Stream(Operators[Call]):
             calls = [stream.abs(x) for x in arrays]
         results = [call.result() for call in calls]
 
-    The end of the block waits for all of them. Results are new arrays: there is no `out=`.
+    The end of the block waits for all of them. Results are new arrays: there is no `out=`. Arrays
+    may be larger than the server's limits where the operator computes each element by itself.
     """
 
     def __init__(self, stream: _core.StreamObject) -> None:
@@ -253,6 +254,14 @@ class Stream(Operators[Call]):
 
     def __exit__(self, *_: object) -> None:
         self.finish()
+
+    def sequence(self, **settings: Any) -> StreamSequence:
+        """Operators one after the other, to be written down in a `with` block, whose end sends them.
+
+        Takes the keywords of `Client.sequence`. The server computes elementwise steps on arrays of
+        any size while these come, and what lies between the steps does not travel.
+        """
+        return StreamSequence(self._stream, settings)
 
     def finish(self, timeout: float | None = None) -> None:
         """Waits for the calls under way, and ends the stream. Raises what broke it.
@@ -277,6 +286,10 @@ class AsyncStream(Operators[Awaitable[Array]]):
     def _start(self, *arguments: Any) -> Awaitable[Array]:
         return self._completions.start(self._stream.start, *arguments)
 
+    def sequence(self, **settings: Any) -> AsyncSequence:
+        """As `Stream.sequence`, to be used with `async with`, whose end awaits the results."""
+        return AsyncSequence(self._stream, settings, self._completions)
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -295,16 +308,17 @@ class Sequence(Operators[Value]):
     Methods return values, which are operands of later steps. The end of the block runs them all.
     """
 
-    def __init__(self, connection: _core.Connection, settings: dict[str, Any]) -> None:
+    def __init__(self, runner: _core.Connection | _core.StreamObject,
+                 settings: dict[str, Any]) -> None:
         """For `Client.sequence`."""
-        self._connection = connection
+        self._runner = runner
         self._settings = settings
         self._steps = _core.StepSequence()
         self._results: dict[int, Any] | None = None
         super().__init__(self._add)
 
     def _add(self, *arguments: Any) -> Value:
-        return self._connection.add_step(self._steps, *arguments)
+        return self._runner.add_step(self._steps, *arguments)
 
     def output(self, *values: Value) -> None:
         """Has these results returned; without any, that of the last step is."""
@@ -329,16 +343,47 @@ class Sequence(Operators[Value]):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
         if kind is None:
-            self._keep(self._connection.start_sequence(self._steps, self._settings).result())
+            self._keep(self._runner.start_sequence(self._steps, self._settings).result())
+
+
+class StreamSequence(Sequence):
+    """A sequence of a stream, from `Stream.sequence`: the end of its block sends it and goes on.
+
+        with client.stream() as stream:
+            with stream.sequence() as steps:
+                rounded = steps.round(steps.add(x, 0.5), rounding_mode="TOWARD_ZERO")
+            print(steps.result(rounded))
+
+    Results are new arrays: steps have no `out=`.
+    """
+
+    _call: Call | None = None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if kind is None:
+            self._call = self._runner.start_sequence(self._steps, self._settings)
+
+    def result(self, value: Value, timeout: float | None = None) -> Array:
+        """Waits for the array of an output, once the block is over. Raises the sequence's error, or
+        TimeoutError after `timeout` seconds, and the sequence goes on."""
+        if self._results is None and self._call is not None:
+            self._keep(self._call.result(timeout))
+        return super().result(value)
+
+    def cancel(self) -> None:
+        """Gives it up, once the block is over; `result` tells when its arrays are free."""
+        if self._call is not None:
+            self._call.cancel()
 
 
 class AsyncSequence(Sequence):
-    """A sequence whose block is `async with`, from `AsyncClient.sequence`."""
+    """A sequence whose block is `async with`, from `AsyncClient.sequence` and `AsyncStream`."""
 
-    def __init__(self, connection: _core.Connection, settings: dict[str, Any],
+    def __init__(self, runner: _core.Connection | _core.StreamObject, settings: dict[str, Any],
                  completions: Completions) -> None:
         """For `AsyncClient.sequence`."""
-        super().__init__(connection, settings)
+        super().__init__(runner, settings)
         self._completions = completions
 
     def __enter__(self) -> Self:
@@ -350,4 +395,4 @@ class AsyncSequence(Sequence):
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._keep(await self._completions.start(
-                self._connection.start_sequence, self._steps, self._settings))
+                self._runner.start_sequence, self._steps, self._settings))

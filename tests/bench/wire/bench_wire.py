@@ -22,7 +22,8 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up] / folder)
 import wire_report  # noqa: E402
 from machine import processor  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
-from wire_rows import MIB, OPSERVE, ROWS, SIZES, concurrencies, size_text  # noqa: E402
+from wire_rows import (  # noqa: E402
+    GIB, MIB, OPSERVE, ROWS, SIZES, SMALL_OPSERVE, concurrencies, size_text)
 
 CALL_LIMIT_S = 300
 # What a server needs beside its connections.
@@ -125,8 +126,48 @@ def measure_idle(programs, folder, connections):
     return idle
 
 
+def memory_of(path, field):
+    """Bytes that a file of /proc tells in KiB."""
+    for line in pathlib.Path(path).read_text(encoding="ascii").splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"{path} has no {field}")
+
+
+def measure_large(programs, folder, size):
+    """One tensor of `size` bytes through a fresh server that takes less: what it took, and memory. The
+    client holds the result."""
+    wanted = size + GIB
+    available = memory_of("/proc/meminfo", "MemAvailable")
+    if available < wanted:
+        return {"bytes": size, "skipped": f"{available / GIB:.1f} GiB of memory are available, and "
+                                          f"{wanted / GIB:.1f} GiB needed"}
+    show_progress(f"a tensor of {size_text(size)}")
+    with Servers(programs, tempfile.mkdtemp(dir=folder)) as servers:
+        process, _ = servers.find(SMALL_OPSERVE)
+        status = f"/proc/{process.pid}/status"
+
+        def load(mode, count):
+            done = subprocess.run(
+                [programs / "wire_load", "--mode", mode, "--bytes", str(count), "--seconds", "0",
+                 "--warm-up", "0", "--target", process.address, "--server-pid", str(process.pid)],
+                capture_output=True, text=True, timeout=CALL_LIMIT_S, check=False)
+            if done.returncode != 0:
+                raise RuntimeError(f"a tensor of {size_text(count)}: {done.stderr.strip()}")
+            return json.loads(done.stdout)
+
+        # The first call makes what every one needs.
+        load("pipelined", 64)
+        idle = memory_of(status, "VmRSS")
+        measured = load("large", size)
+        measured |= {"server_idle_rss_bytes": idle,
+                     "server_peak_rss_bytes": memory_of(status, "VmHWM")}
+    show_progress("")
+    return measured
+
+
 def parse_size(text):
-    for suffix, unit in (("MiB", MIB), ("KiB", 1 << 10)):
+    for suffix, unit in (("GiB", GIB), ("MiB", MIB), ("KiB", 1 << 10)):
         if text.endswith(suffix):
             return int(text[:-len(suffix)]) * unit
     return int(text)
@@ -154,6 +195,8 @@ def parse_arguments():
                         help="also raw echoes with other settings of the transport, one at a time")
     parser.add_argument("--idle", type=int, default=10000, metavar="N",
                         help="idle connections to open in the end; 0: none (default: %(default)s)")
+    parser.add_argument("--large", type=parse_size, default=4 * GIB, metavar="SIZE",
+                        help="tensor to send through a server that takes less; 0: none (default: 4GiB)")
     parser.add_argument("--json", type=pathlib.Path, help="also write everything to this file")
     parser.add_argument("--plot", type=pathlib.Path, help="also draw this PNG")
     options = parser.parse_args()
@@ -163,10 +206,10 @@ def parse_arguments():
     return options
 
 
-def write_json(path, machine, options, results, judged, judged_times, idle):
+def write_json(path, machine, options, results, judged, judged_times, idle, large):
     path.write_text(json.dumps({
         "machine": machine, "repeats": options.repeats, "seconds": options.seconds,
-        "cells": results.as_json(), "idle": idle,
+        "cells": results.as_json(), "idle": idle, "large": large,
         "targets": [{"row": target.row, "base": target.base, "bytes": size,
                      "concurrency": concurrency, "goal": target.ratio, "ratio": ratio}
                     for target, size, concurrency, ratio in judged],
@@ -186,6 +229,7 @@ def main():
         try:
             with Servers(programs, folder) as servers:
                 results = run(programs, servers, rows, options)
+            large = measure_large(programs, folder, options.large) if options.large else {}
             idle = measure_idle(programs, folder, options.idle) if options.idle else {}
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             print(f"\nbench_wire: {error}", file=sys.stderr)
@@ -197,9 +241,10 @@ def main():
     print(f"{machine['processor']}, {machine['processors']} processors; client and server on "
           f"loopback; medians of {options.repeats} interleaved repeats")
     print("\n".join(wire_report.table(results, rows) + wire_report.target_lines(judged)
-                    + wire_report.time_target_lines(judged_times) + wire_report.idle_lines(idle)))
+                    + wire_report.time_target_lines(judged_times) + wire_report.large_lines(large)
+                    + wire_report.idle_lines(idle)))
     if options.json:
-        write_json(options.json, machine, options, results, judged, judged_times, idle)
+        write_json(options.json, machine, options, results, judged, judged_times, idle, large)
     if options.plot:
         wire_report.plot(results, rows, options.plot)
     return 0

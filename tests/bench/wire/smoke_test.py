@@ -20,11 +20,15 @@ def check_bench(programs, folder):
     done = subprocess.run(
         [sys.executable, HERE / "bench_wire.py", "--bin", programs, "--repeats", "1",
          "--seconds", "0.02", "--sizes", "64", "1MiB", "--style", "--transport",
-         "--idle", "50", "--json", output],
+         "--idle", "50", "--large", "64MiB", "--json", output],
         stdout=subprocess.PIPE, text=True, timeout=240, check=True)
     report = json.loads(output.read_text(encoding="utf-8"))
     for idle in report["idle"].values():
         assert idle["connections"] == 50 and idle["closed_by_server"] == 0, idle
+    large = report["large"]
+    assert large["calls"] == 1 and large["bytes"] == 64 << 20, large
+    assert 0 < large["server_idle_rss_bytes"] < large["server_peak_rss_bytes"], large
+    assert "64 MiB over a stream" in done.stdout, done.stdout
     cells = report["cells"]
     servers = {row.name: row.server for row in ROWS}
     assert {cell["row"] for cell in cells} == {row.name for row in ROWS}, cells
@@ -61,6 +65,7 @@ def check_wrong_results_are_found(programs, folder):
         for mode in sorted({row.mode for row in ROWS if row.server in (OPSERVE, None)}):
             check_refuses(programs, mode, ["--target", f"unix:{path}", "--bytes", "4096",
                                            "--seconds", "0.02", "--spoil"])
+        check_refuses(programs, "large", ["--target", f"unix:{path}", "--bytes", str(32 << 20), "--spoil"])
     assert server.exit_code == 0, server.log()
 
 

@@ -15,6 +15,7 @@
 #include "tests/bench/wire/client_load.h"
 #include "tests/bench/wire/credentials.h"
 #include "tests/bench/wire/kernel_load.h"
+#include "tests/bench/wire/large_load.h"
 #include "tests/bench/wire/meter.h"
 #include "tests/bench/wire/placed_calls.h"
 #include "tests/bench/wire/stream_load.h"
@@ -23,6 +24,9 @@
 
 namespace opserve::wire_bench {
 namespace {
+
+// Of modes that hold the payload and what must come back.
+constexpr uint64_t kMostPayloadBytes = uint64_t{1} << 30;
 
 struct Options {
   std::string target;
@@ -74,6 +78,7 @@ absl::Status Run(const Options& options, const Payload& payload, Meter& meter) {
   if (options.mode == "pipelined") {
     return RunClientStreamLoad(options.target, payload, options.concurrency, meter);
   }
+  if (options.mode == "large") return RunLargeLoad(options.target, payload, options.bytes, meter);
   const std::shared_ptr<grpc::Channel> channel = Connect(options);
   if (options.mode == "proto-echo") {
     return RunUnaryLoad(channel, *MakeProtoEcho(payload), options.concurrency, meter);
@@ -88,7 +93,11 @@ absl::Status Run(const Options& options, const Payload& payload, Meter& meter) {
 
 absl::StatusOr<Measurement> Measure(const Options& options) {
   const bool is_chain = options.mode == "chain" || options.mode == "calls8";
-  Payload payload(options.bytes, is_chain ? Work::kChain : Work::kRound);
+  const uint64_t payload_bytes = options.mode == "large" ? kLargeBlockBytes : options.bytes;
+  if (payload_bytes > kMostPayloadBytes) {
+    return absl::InvalidArgumentError("only the mode large takes more than 1 GiB");
+  }
+  Payload payload(payload_bytes, is_chain ? Work::kChain : Work::kRound);
   if (options.spoil) payload.Spoil();
   const std::chrono::duration<double> warm_up(options.warm_up);
   const std::chrono::duration<double> duration(options.seconds);
@@ -138,14 +147,16 @@ int Main(int argc, char** argv) {
          "bytes, or with bytes in pieces; "
          "kernel calls nobody; client is the client library with its own settings, "
          "pipelined a stream of it; first-byte is a stream as well, and takes the time to the "
-         "first piece of an answer; the others call opserve-server")
+         "first piece of an answer; large is one call of the client library's stream at a time, "
+         "with "
+         "16 MiB over and over; the others call opserve-server")
       ->capture_default_str()
       ->check(CLI::IsMember({"proto-echo", "echo", "chunked-echo", "execute", "client", "stream",
-                             "pipelined", "first-byte", "shared-memory", "resident", "kernel",
-                             "chain", "calls8"}));
+                             "pipelined", "large", "first-byte", "shared-memory", "resident",
+                             "kernel", "chain", "calls8"}));
   app.add_option("--bytes", options.bytes, "Payload each way, a multiple of 4")
       ->capture_default_str()
-      ->check(CLI::Range(4, 1 << 30));
+      ->check(CLI::Range(uint64_t{4}, uint64_t{1} << 34));
   app.add_option("--concurrency", options.concurrency, "Calls under way")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));

@@ -2,7 +2,7 @@
 
 import statistics
 
-from wire_rows import MIB, ROWS, SIZES, TARGETS, TIME_TARGETS, size_text
+from wire_rows import LARGE_GOAL_BYTES, MIB, ROWS, SIZES, TARGETS, TIME_TARGETS, size_text
 
 # Per row of the table: colour-blind-safe (Okabe and Ito), marker, line.
 LINES = {
@@ -123,6 +123,20 @@ def time_target_lines(judged):
                      f"{target.p50_us:>9,.0f}{p50_us:>9,.0f}"
                      f"  {'met' if p50_us <= target.p50_us else 'missed'}")
     return lines
+
+
+def large_lines(large):
+    """What a server takes while a large tensor goes through it; `large`: what measure_large gave."""
+    if not large:
+        return []
+    name = f"{size_text(large['bytes'])} over a stream, to a server that takes 16 MiB"
+    if "skipped" in large:
+        return ["", f"{name}: not measured, as {large['skipped']}"]
+    idle, peak = large["server_idle_rss_bytes"], large["server_peak_rss_bytes"]
+    verdict = "met" if peak - idle <= LARGE_GOAL_BYTES else "missed"
+    return ["", f"{name}: {large['p50_us'] / 1e6:.1f} s;",
+            f"  its RSS {idle / MIB:.1f} MiB idle, {peak / MIB:.1f} MiB at most: "
+            f"+{(peak - idle) / MIB:.1f} MiB (goal: {LARGE_GOAL_BYTES // MIB} MiB, {verdict})"]
 
 
 def idle_lines(idle):

@@ -4,6 +4,7 @@ import dataclasses
 
 KIB = 1 << 10
 MIB = 1 << 20
+GIB = 1 << 30
 
 SIZES = (64, 4 * KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB)
 CHAIN_SIZES = (MIB, 64 * MIB)
@@ -25,6 +26,11 @@ class Server:
 OPSERVE = Server("opserve-server", ("--devices", "none", "--log-level", "warn",
                                     "--max-connections", "100000",
                                     "--max-connections-per-client", "100000"))
+
+# One that takes less than large tensors have, and may not hold more.
+SMALL_OPSERVE = Server("opserve-server", (*OPSERVE.arguments, "--max-tensor-bytes", "16MiB",
+                                          "--max-message-bytes", "16MiB",
+                                          "--max-queued-bytes", "64MiB"))
 
 # What makes loopback transport of large messages fast, for both ends.
 TUNED = ("--cubic", "--keep-pages")
@@ -143,8 +149,12 @@ TIME_TARGETS = (
 )
 
 
+# Most bytes that a server may have above what it has idle, while a large tensor goes through it.
+LARGE_GOAL_BYTES = 64 * MIB
+
+
 def size_text(size):
-    for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
         if size >= unit:
             return f"{size / unit:g} {name}"
     return f"{size} B"

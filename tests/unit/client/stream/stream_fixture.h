@@ -150,6 +150,8 @@ class ScriptedStream final : public client_internal::RawStream {
 // What a callback was told.
 struct StreamOutcome {
   absl::StatusOr<Tensor> output = absl::UnknownError("not called");
+  // Of a sequence, `output` being the first.
+  std::vector<SequenceResult> outputs;
   ExecutionInfo info;
   int calls = 0;
 };
@@ -215,19 +217,42 @@ class ClientStreamTest : public ::testing::Test {
     call.operator_name = "X";
     call.inputs = {TensorView({DataType::kUint8, {static_cast<uint32_t>(bytes.size())}, {}},
                               std::as_bytes(std::span(bytes)))};
-    return SubmitAny(call, timeout);
+    const auto outcome = std::make_shared<StreamOutcome>();
+    const uint64_t id = stream_->Submit(
+        call,
+        [outcome](absl::StatusOr<Tensor> output, const ExecutionInfo& info) {
+          outcome->output = std::move(output);
+          outcome->info = info;
+          ++outcome->calls;
+        },
+        timeout);
+    outcomes_[id] = outcome;
+    return id;
   }
 
   // Submits a sequence of one step on a tensor of these bytes.
   uint64_t SubmitSequence(const std::string& text, std::vector<SequenceOutput> outputs = {}) {
     const std::string& bytes = inputs_.emplace_back(text);
-    return SubmitAny(
-        OperatorSequence{
-            .inputs = {TensorView({DataType::kUint8, {static_cast<uint32_t>(bytes.size())}, {}},
-                                  std::as_bytes(std::span(bytes)))},
-            .steps = {{.operator_name = "X", .inputs = {FromInput(0)}}},
-            .outputs = std::move(outputs)},
-        {});
+    const OperatorSequence sequence = {
+        .inputs = {TensorView({DataType::kUint8, {static_cast<uint32_t>(bytes.size())}, {}},
+                              std::as_bytes(std::span(bytes)))},
+        .steps = {{.operator_name = "X", .inputs = {FromInput(0)}}},
+        .outputs = std::move(outputs)};
+    const auto outcome = std::make_shared<StreamOutcome>();
+    const auto done = [outcome](absl::StatusOr<std::vector<SequenceResult>> results,
+                                const ExecutionInfo& info) {
+      if (results.ok()) {
+        outcome->output = *results->front().tensor;
+        outcome->outputs = *std::move(results);
+      } else {
+        outcome->output = results.status();
+      }
+      outcome->info = info;
+      ++outcome->calls;
+    };
+    const uint64_t id = stream_->Submit(sequence, done, {});
+    outcomes_[id] = outcome;
+    return id;
   }
 
   bool IsDone(uint64_t id) {
@@ -239,21 +264,6 @@ class ClientStreamTest : public ::testing::Test {
     return *outcomes_[id];
   }
   absl::Status StatusOf(uint64_t id) { return Outcome(id).output.status(); }
-
-  template <class Request>
-  uint64_t SubmitAny(const Request& request, std::optional<absl::Duration> timeout) {
-    const auto outcome = std::make_shared<StreamOutcome>();
-    const uint64_t id = stream_->Submit(
-        request,
-        [outcome](absl::StatusOr<Tensor> output, const ExecutionInfo& info) {
-          outcome->output = std::move(output);
-          outcome->info = info;
-          ++outcome->calls;
-        },
-        timeout);
-    outcomes_[id] = outcome;
-    return id;
-  }
 
   std::deque<std::string> inputs_;  // whose elements never move
   ManualClock clock_;

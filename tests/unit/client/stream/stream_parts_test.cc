@@ -1,6 +1,11 @@
 // How a stream cuts requests into messages, and in which order it sends them.
 
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +56,55 @@ TEST(OutgoingPiecesTest, WhatFitsGoesWhole) {
   EXPECT_THAT(message.payload_bytes(), IsEmpty());
   EXPECT_THAT(message.payloads(), ElementsAre("abc", "d"));
   EXPECT_TRUE(pieces.is_complete());
+}
+
+// Addresses of 5 GiB and one byte, behind which there is no memory.
+class LargeRange {
+ public:
+  LargeRange()
+      : data_(
+            mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    EXPECT_NE(data_, MAP_FAILED);
+  }
+  ~LargeRange() { munmap(data_, kBytes); }
+  LargeRange(const LargeRange&) = delete;
+  LargeRange& operator=(const LargeRange&) = delete;
+
+  std::span<const std::byte> bytes() const {
+    return {static_cast<const std::byte*>(data_), kBytes};
+  }
+
+  static constexpr uint64_t kBytes = (uint64_t{5} << 30) + 1;
+
+ private:
+  void* const data_;
+};
+
+// The offsets go on where the piece before has ended, beyond 32 bits too.
+TEST(OutgoingPiecesTest, APayloadMayBeLargerThan4GiB) {
+  constexpr uint64_t kPiece = uint64_t{1} << 30;
+  const LargeRange range;
+  for (const bool is_in_runs : {false, true}) {
+    OutgoingPieces pieces(7, {RequestHeader(), {range.bytes()}}, kPiece, 0);
+    EXPECT_EQ(pieces.bytes(), LargeRange::kBytes);
+    EXPECT_THAT(pieces.Next().payloads, IsEmpty()) << "it is an offer";
+    if (is_in_runs) {
+      ASSERT_TRUE(pieces.OnTerms({{kPiece}, 6}));
+    } else {
+      pieces.OnRefusedTerms();
+    }
+    uint64_t sent = 0;
+    int messages = 0;
+    while (!pieces.is_complete()) {
+      const OutgoingMessage message = pieces.Next();
+      ASSERT_EQ(message.payloads.size(), 1u);
+      EXPECT_EQ(message.payloads[0].data(), range.bytes().data() + sent);
+      sent += message.payloads[0].size();
+      ++messages;
+    }
+    EXPECT_EQ(sent, LargeRange::kBytes);
+    EXPECT_EQ(messages, 6);
+  }
 }
 
 // The empty request is what servers refuse that know no sequences.

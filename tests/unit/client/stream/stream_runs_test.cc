@@ -1,8 +1,11 @@
 // Requests of a stream that are sent in runs, over a script that plays the server: terms, windows,
 // servers that know no offers, and answers that are parts.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
+#include "client/stream/answer_assembly.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "opserve/rpc/status.pb.h"
@@ -139,6 +142,24 @@ TEST_F(ClientRunsTest, AnErrorHalfWayIsTheOutcome) {
   // The server waits for nothing more.
   EXPECT_TRUE(server_->Receive()->cancel());
   EXPECT_FALSE(server_->is_cancelled());
+}
+
+// Nobody wants the result, so there is no memory for it.
+TEST(AnswerAssemblyTest, AnAnswerMayBeLargerThan4GiB) {
+  constexpr uint64_t kBytes = uint64_t{5} << 30;
+  AnswerAssembly answer(std::nullopt);
+  EXPECT_TRUE(answer.Add(TermsFor(1, kBytes / 2, 1, kBytes), {}, nullptr).ok());
+  v1::ExecuteStreamResponse last = LastFor(1, "12345678", 0);
+  v1::TensorDesc& output = *last.mutable_response()->mutable_output();
+  output.set_data_type(v1::DATA_TYPE_FLOAT64);
+  output.clear_sizes();
+  output.add_sizes(kBytes / 8 / 1024);
+  output.add_sizes(1024);
+  grpc::ByteBuffer bytes = testing::BufferOf(last.SerializeAsString(), 1 << 10);
+  ResponseMessage message;
+  ASSERT_TRUE(message.Read(bytes).ok());
+  EXPECT_THAT(std::string(answer.Add(last, message, nullptr).message()),
+              HasSubstr("where 5368709112 bytes are missing"));
 }
 
 TEST_F(ClientRunsTest, APartIsNoResult) {

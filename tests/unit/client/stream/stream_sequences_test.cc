@@ -1,6 +1,8 @@
 // Sequences over a script that plays the server: what is sent, answers, and servers that know none.
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -115,15 +117,128 @@ TEST_F(ClientStreamSequenceTest, OtherErrorsAreTheOutcome) {
 }
 
 TEST_F(ClientStreamSequenceTest, OutputsThatAStreamCannotBringAreNotAskedFor) {
-  const uint64_t two = SubmitSequence("abc", {{.step = 0}, {.step = 1}});
-  EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(two))) << StatusOf(two);
-  const uint64_t placed = SubmitSequence("abc", {{.step = 0, .place = TensorHandle{"t"}}});
+  const uint64_t placed =
+      SubmitSequence("abc", {{.step = 1}, {.step = 0, .place = TensorHandle{"t"}}});
   EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(placed))) << StatusOf(placed);
   EXPECT_FALSE(server_->Peek());
   const uint64_t one = SubmitSequence("abc", {{.step = 0}});
   EXPECT_EQ(server_->Receive()->id(), one);
   server_->Send(AnswerToSequence(one, "ABC", 3));
   EXPECT_EQ(TextOf(*Outcome(one).output), "ABC");
+}
+
+// An answer with these lengths, whose specs are those of the lengths.
+v1::ExecuteStreamResponse LengthsOf(uint64_t id, const std::vector<uint64_t>& lengths) {
+  v1::ExecuteStreamResponse message;
+  message.set_id(id);
+  message.mutable_each_payload_bytes()->Assign(lengths.begin(), lengths.end());
+  return message;
+}
+
+v1::ExecuteStreamResponse PieceOf(uint32_t number, uint64_t id, const std::string& payload) {
+  v1::ExecuteStreamResponse piece = PieceFor(id, payload);
+  piece.set_payload_number(number);
+  return piece;
+}
+
+void AddOutputs(const std::vector<uint32_t>& sizes, v1::ExecuteStreamResponse& message) {
+  for (const uint32_t size : sizes) {
+    v1::TensorDesc& output = *message.mutable_sequence()->add_outputs();
+    output.set_data_type(v1::DATA_TYPE_UINT8);
+    output.add_sizes(size);
+  }
+}
+
+TEST_F(ClientStreamSequenceTest, PiecesOfSeveralOutputsMayAlternate) {
+  const uint64_t id = SubmitSequence("abc", {{.step = 1}, {.step = 0}});
+  EXPECT_EQ(server_->Receive()->sequence().outputs_size(), 2);
+  v1::ExecuteStreamResponse first = LengthsOf(id, {4, 3});
+  AddOutputs({4, 3}, first);
+  first.set_payload("AB");
+  server_->Send(first);
+  server_->Send(PieceOf(1, id, "x"));
+  server_->Send(PieceOf(0, id, "CD"));
+  EXPECT_FALSE(IsDone(id));
+  server_->Send(PieceOf(1, id, "yz"));
+  ASSERT_EQ(Outcome(id).outputs.size(), 2u);
+  EXPECT_EQ(TextOf(*Outcome(id).outputs[0].tensor), "ABCD");
+  EXPECT_EQ(TextOf(*Outcome(id).outputs[1].tensor), "xyz");
+  EXPECT_EQ(Outcome(id).outputs[1].spec.sizes, (std::vector<uint32_t>{3}));
+}
+
+// In runs of which each has a part of both: the next one is sent once both have come.
+class ClientStreamOutputsTest : public ClientStreamSequenceTest {
+ protected:
+  ClientStreamOutputsTest() {
+    server_->Receive();
+    v1::ExecuteStreamResponse terms = LengthsOf(id_, {3, 6});
+    terms.mutable_pipeline()->add_run_bytes(kPiece);
+    terms.mutable_pipeline()->set_max_open_runs(1);
+    server_->Send(terms);
+    EXPECT_EQ(server_->Receive()->payloads(0), large_.substr(0, kPiece));
+  }
+
+  const uint64_t id_ = SubmitSequence(large_, {{.step = 1}, {.step = 0}});
+};
+
+TEST_F(ClientStreamOutputsTest, ARunHasAPartOfEach) {
+  server_->Send(PieceOf(0, id_, "AB"));
+  EXPECT_FALSE(server_->Peek());
+  server_->Send(PieceOf(1, id_, "wxyz"));
+  EXPECT_EQ(server_->Receive()->payloads(0), large_.substr(kPiece));
+  server_->Send(PieceOf(0, id_, "C"));
+  EXPECT_FALSE(IsDone(id_));
+  v1::ExecuteStreamResponse last = PieceOf(1, id_, "12");
+  AddOutputs({3, 6}, last);
+  server_->Send(last);
+  ASSERT_EQ(Outcome(id_).outputs.size(), 2u);
+  EXPECT_EQ(TextOf(*Outcome(id_).outputs[0].tensor), "ABC");
+  EXPECT_EQ(TextOf(*Outcome(id_).outputs[1].tensor), "wxyz12");
+}
+
+TEST_F(ClientStreamOutputsTest, APartIsNotTheWhole) {
+  server_->Send(PieceOf(0, id_, "ABC"));
+  v1::ExecuteStreamResponse last = PieceOf(1, id_, "wxyz1");
+  AddOutputs({3, 6}, last);
+  server_->Send(last);
+  ExpectBroken(id_);
+}
+
+TEST_F(ClientStreamOutputsTest, AnErrorHalfWayIsTheOutcomeOfAll) {
+  server_->Send(PieceOf(0, id_, "ABC"));
+  server_->Send(Refusal(id_, absl::StatusCode::kInternal));
+  EXPECT_TRUE(absl::IsInternal(StatusOf(id_))) << StatusOf(id_);
+  EXPECT_TRUE(Outcome(id_).outputs.empty());
+}
+
+TEST_F(ClientStreamOutputsTest, APieceOfNoOutputBreaksTheRules) {
+  server_->Send(PieceOf(2, id_, "A"));
+  ExpectBroken(id_);
+}
+
+TEST_F(ClientStreamOutputsTest, APieceBeyondItsOutputBreaksTheRules) {
+  server_->Send(PieceOf(0, id_, "ABCD"));
+  ExpectBroken(id_);
+}
+
+// One length for two outputs, and two for one.
+TEST_F(ClientStreamSequenceTest, LengthsAreThoseOfTheOutputs) {
+  const uint64_t id = SubmitSequence("abc", {{.step = 1}, {.step = 0}});
+  server_->Receive();
+  v1::ExecuteStreamResponse answer = AnswerToSequence(id, "ABC", 3);
+  AddOutputs({3}, answer);
+  server_->Send(answer);
+  ExpectBroken(id);
+}
+
+TEST_F(ClientStreamSequenceTest, LengthsOfOneOutputAreOne) {
+  const uint64_t id = SubmitSequence("abc");
+  server_->Receive();
+  v1::ExecuteStreamResponse answer = AnswerToSequence(id, "ABC", 3);
+  answer.add_each_payload_bytes(3);
+  answer.add_each_payload_bytes(0);
+  server_->Send(answer);
+  ExpectBroken(id);
 }
 
 TEST_F(ClientStreamSequenceTest, AnAnswerToACallIsNone) {

@@ -20,7 +20,7 @@ RunPlan SmallPlan() {
   return {.element_count = 7,
           .run_elements = 3,
           .element_bytes = {1, 2},
-          .result_element_bytes = 4,
+          .result_element_bytes = {4},
           .max_open_runs = 2};
 }
 
@@ -41,7 +41,7 @@ RunPlan PlanWithAhead() {
   return {.element_count = 5,
           .run_elements = 2,
           .element_bytes = {0, 1, 0},
-          .result_element_bytes = 4,
+          .result_element_bytes = {4},
           .ahead = {2, 0, 3},
           .max_open_runs = 2};
 }

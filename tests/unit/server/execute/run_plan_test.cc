@@ -244,6 +244,26 @@ TEST(RunPlanTest, StepsThatGoThroughTheCachesTogetherHoldNothingBetweenThem) {
   EXPECT_EQ(division.plan->max_open_runs, 4u);
 }
 
+// Each counts in the window, and the largest of them is a message of a run.
+TEST(RunPlanTest, ASequenceMayHaveSeveralOutputs) {
+  SequenceBuilder builder;
+  const TensorSource x = builder.Input({DataType::kInt64, {1'000'003}});
+  const TensorSource is_less = builder.Step("ELEMENT_WISE_LOGICAL_LESS_THAN");
+  builder.From(x).From(x);
+  const TensorSource sum = builder.Step("ELEMENT_WISE_ADD");
+  builder.From(x).From(x);
+  builder.Return(sum);
+  builder.Return(is_less);
+  const auto sequence = builder.Validate().sequence;
+  ASSERT_NE(sequence, nullptr);
+  const RunDivision division = PlanRuns(*sequence, sequence->input_bytes, {}, kWindow);
+  ASSERT_TRUE(division.plan) << division.why_whole;
+  EXPECT_EQ(division.plan->result_element_bytes, (std::vector<uint64_t>{8, 1}));
+  EXPECT_EQ(division.plan->run_elements, kWindow / 4 / 17 / 64 * 64);
+  EXPECT_EQ(division.plan->run_bytes(), 17 * division.plan->run_elements);
+  EXPECT_EQ(division.plan->bytes(), 17u * 1'000'003);
+}
+
 TEST(RunPlanTest, ASequenceThatIsWholeTellsWhy) {
   EXPECT_EQ(RowsSequence(1000, 1000).Divide({.sends_ahead = false}).why_whole,
             "its elements are not computed one by one in the order in which they come");

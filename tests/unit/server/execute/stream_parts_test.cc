@@ -98,7 +98,8 @@ StreamAnswer AnswerOf(uint64_t id, const std::shared_ptr<std::string>& payload) 
   answer.header.set_id(id);
   answer.header.mutable_response()->set_request_id("r" + std::to_string(id));
   answer.header.set_payload_bytes(payload->size());
-  answer.payload = {reinterpret_cast<const std::byte*>(payload->data()), payload->size(), payload};
+  answer.payloads.push_back(
+      {reinterpret_cast<const std::byte*>(payload->data()), payload->size(), payload});
   answer.budget_bytes = 10 * id;
   return answer;
 }
@@ -146,6 +147,34 @@ TEST(AnswerQueueTest, KeepsThePayloadUntilItIsSent) {
   EXPECT_FALSE(watched.expired());
   second.Clear();
   EXPECT_TRUE(watched.expired());
+}
+
+// One that is large, and one of a run, whose messages follow each other.
+TEST(AnswerQueueTest, APieceBelongsToOnePayload) {
+  const std::string texts[] = {std::string(kStreamPieceBytes + 1, 'a'), "b", "c", "d"};
+  AnswerQueue queue;
+  for (const int first : {0, 2}) {
+    StreamAnswer answer = AnswerOf(1, std::make_shared<std::string>(texts[first]));
+    answer.payloads.push_back(
+        std::move(AnswerOf(1, std::make_shared<std::string>(texts[first + 1])).payloads.front()));
+    answer.is_of_run = first == 2;
+    queue.Push(std::move(answer));
+  }
+  std::vector<std::string> got(2);
+  std::vector<bool> has_header;
+  std::vector<uint64_t> budgets;
+  while (!queue.empty()) {
+    const AnswerQueue::Message message = queue.Pop();
+    const v1::ExecuteStreamResponse part = Parse(message.Compose());
+    got[part.payload_number()] += part.payload();
+    has_header.push_back(part.has_response());
+    budgets.push_back(message.budget_bytes);
+    EXPECT_EQ(message.is_end, message.budget_bytes > 0);
+  }
+  EXPECT_EQ(got[0].size(), kStreamPieceBytes + 2);
+  EXPECT_EQ(std::count(got[0].begin(), got[0].end(), 'c'), 1);
+  EXPECT_EQ(has_header, (std::vector<bool>{true, false, true, false, false}));
+  EXPECT_EQ(budgets, (std::vector<uint64_t>{0, 0, 10, 0, 10}));
 }
 
 TEST(AnswerQueueTest, AnErrorIsOneMessage) {
