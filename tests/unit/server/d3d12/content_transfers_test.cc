@@ -94,9 +94,9 @@ TEST_F(ContentTransfersTest, TellsWhichResultsAreKept) {
   transfers_.AddResult(0, 0, 100, {.id = 7});
   transfers_.AddResult(0, 256, 100 * kMinBufferBytes, {.id = 8});
   transfers_.TakeRoom();
-  EXPECT_TRUE(transfers_.IsKept(7));
-  EXPECT_FALSE(transfers_.IsKept(8));
-  EXPECT_FALSE(transfers_.IsKept(9));
+  EXPECT_TRUE(transfers_.MayStay(7));
+  EXPECT_FALSE(transfers_.MayStay(8));
+  EXPECT_FALSE(transfers_.MayStay(9));
 }
 
 TEST_F(ContentTransfersTest, UploadsGoAroundCopies) {
