@@ -1,6 +1,10 @@
 // Volatile tensors: their results stay on a GPU whatever they come from, the host has nothing to
 // compute them from, and who asks for one that is lost is told so, and nobody else is.
 
+#include <string>
+#include <thread>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "server/resident/tensor_quota.h"
 #include "tests/integration/sequence_requests.h"
@@ -203,6 +207,31 @@ TEST_F(VolatileTensorsTest, AVerifiedCallOnWhatIsLostIsRefusedAlone) {
   v1::ExecuteRequest request = AddRequest(x, one, x);
   request.set_verify(true);
   EXPECT_EQ(ReasonOf(Execute(request).status), "TENSOR_LOST");
+}
+
+TEST_F(VolatileTensorsTest, CallsOfTheSameBatchAreAnswered) {
+  StartWithGpus();
+  const std::string x = Volatile(0);
+  const std::string y = Full(3);
+  const std::string one = Full(1);
+  Add(x, one, x);
+  script().ForgetAll();
+  // Both runners of the device are busy, so what comes then waits together.
+  script().CloseGate();
+  std::vector<std::thread> callers;
+  for (int runner = 1; runner <= 2; ++runner) {
+    callers.emplace_back([this, &one] { Add(one, one, Full(0)); });
+    script().WaitForBlocked(runner);
+  }
+  std::string reason;
+  callers.emplace_back([&] { reason = ReasonOfAdd(x, one); });
+  callers.emplace_back([&] { Add(y, one, y); });
+  EXPECT_TRUE(WaitUntil([this] { return InfoOf(0).pending_requests() == 2; }));
+  script().OpenGate();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(reason, "TENSOR_LOST");
+  EXPECT_TRUE(Holds(y, 4));
+  EXPECT_EQ(InfoOf(0).state(), v1::DEVICE_STATE_READY);
 }
 
 TEST_F(VolatileTensorsTest, ADeviceWithoutMemoryForAReadMayBeAskedAgain) {
