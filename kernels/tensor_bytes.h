@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <stdexcept>
 
 namespace opserve {
 
@@ -18,6 +19,13 @@ namespace opserve {
 using ContentId = uint64_t;
 // The id of bytes without a name, which may be others the next time.
 inline constexpr ContentId kNoContent = 0;
+
+// Thrown where bytes are asked for that a device alone had and has no more, and that cannot be
+// computed again. Says which device, for whoever asked.
+class ContentLost final : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 class TensorBytes;
 
@@ -29,7 +37,7 @@ class UnreadBytes {
   virtual ContentId content() const = 0;
 
   // Brings them to the host's memory, in one piece, where they stay as long as this object lives.
-  // Waits for the device, or computes them. Throws std::bad_alloc.
+  // Waits for the device, or computes them. Throws std::bad_alloc, and ContentLost.
   virtual TensorBytes Fetch() = 0;
 
  protected:

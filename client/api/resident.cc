@@ -55,6 +55,7 @@ v1::CreateTensorRequest RequestFor(const TensorSpec& spec, const ResidentOptions
   request.set_label(resident.label);
   request.set_placement(static_cast<v1::DevicePreference>(resident.placement));
   request.set_device(resident.device);
+  request.set_is_volatile(resident.is_volatile);
   return request;
 }
 
@@ -183,7 +184,7 @@ ResidentTensorList DecodeTensors(const v1::ListTensorsResponse& response) {
   for (const v1::ResidentTensorInfo& tensor : response.tensors()) {
     list.tensors.push_back({TensorHandle{tensor.tensor()}, DecodeSpec(tensor.desc()),
                             tensor.bytes(), tensor.label(), absl::Seconds(tensor.ttl_s()),
-                            tensor.device()});
+                            tensor.device(), tensor.is_volatile()});
   }
   list.bytes = response.bytes();
   list.max_bytes = response.max_bytes();

@@ -50,6 +50,7 @@ ResidentOptions OptionsOf(const TensorCreateArguments& arguments) {
   } else if (arguments.device != "cpu") {
     options.device = arguments.device;
   }
+  options.is_volatile = arguments.is_volatile;
   return options;
 }
 
@@ -150,6 +151,7 @@ int RunCommand(const TensorListArguments& arguments, const Terminal& terminal) {
       json["label"] = info.label;
       json["ttl_s"] = absl::ToInt64Seconds(info.ttl);
       json["device"] = info.device;
+      json["volatile"] = info.is_volatile;
       tensors.push_back(std::move(json));
     }
     const Json all = {{"tensors", tensors}, {"bytes", list->bytes}, {"max_bytes", list->max_bytes}};

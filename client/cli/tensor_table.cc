@@ -10,11 +10,16 @@
 namespace opserve::cli {
 namespace {
 
+std::string DeviceOf(const ResidentTensorInfo& info) {
+  if (info.device.empty()) return "-";
+  return absl::StrCat(info.device, info.is_volatile ? " (volatile)" : "");
+}
+
 std::vector<Cell> RowOf(const ResidentTensorInfo& info) {
   return {info.handle.id,
           absl::StrCat(std::string(NameOf(info.spec.data_type)), " ",
                        absl::StrJoin(info.spec.sizes, "x")),
-          absl::FormatDuration(info.ttl), info.device.empty() ? "-" : info.device,
+          absl::FormatDuration(info.ttl), DeviceOf(info),
           // Labels are any text, also such as would move the cursor.
           info.label.empty() ? "-" : absl::Utf8SafeCEscape(info.label)};
 }

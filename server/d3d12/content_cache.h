@@ -7,6 +7,7 @@
 #define OPSERVE_SERVER_D3D12_CONTENT_CACHE_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -25,18 +26,41 @@
 namespace opserve::d3d12 {
 
 // Copies by the id of their content, in slabs, in what the pool's budget leaves: where that is too
-// little, the least recently used copies are dropped that nobody has a share of. Thread-safe.
-// Buffer is that of the pool.
+// little, the least recently used copies are dropped that nobody has a share of, and that are not
+// held. Thread-safe. Buffer is that of the pool.
 template <class Buffer>
 class ContentCache {
  public:
   using Lease = typename BufferPool<Buffer>::Lease;
   using Part = typename SlabPool<Buffer>::Part;
 
+  // What a copy that is held counts with; nothing unless it is set.
+  class Held {
+   public:
+    Held() = default;
+    Held(std::atomic<uint64_t>& all, uint64_t bytes) : all_(&all), bytes_(bytes) {}
+    Held(Held&& other) noexcept { *this = std::move(other); }
+    Held& operator=(Held&& other) noexcept {
+      if (all_ != nullptr) *all_ -= bytes_;
+      all_ = std::exchange(other.all_, nullptr);
+      bytes_ = other.bytes_;
+      return *this;
+    }
+    ~Held() {
+      if (all_ != nullptr) *all_ -= bytes_;
+    }
+    bool is_set() const { return all_ != nullptr; }
+
+   private:
+    std::atomic<uint64_t>* all_ = nullptr;
+    uint64_t bytes_ = 0;
+  };
+
   // The first `bytes` bytes of a part of a slab.
   struct Copy {
     Part place;
     uint64_t bytes = 0;
+    Held held = {};
   };
   // A copy is not dropped while someone has a share of it.
   using Share = std::shared_ptr<Copy>;
@@ -74,6 +98,18 @@ class ContentCache {
     return std::make_shared<Copy>(Copy{*std::move(part), bytes});
   }
 
+  // From here on nothing drops `copy`, which is not kept yet, before Release. False where what is
+  // held would be more than half of the budget: submissions need room, too.
+  bool Hold(Copy& copy) {
+    const uint64_t bytes = copy.place.bytes();
+    uint64_t held = held_bytes_;
+    do {
+      if (held + bytes > buffers_.budget() / 2) return false;
+    } while (!held_bytes_.compare_exchange_weak(held, held + bytes));
+    copy.held = Held(held_bytes_, bytes);
+    return true;
+  }
+
   // Keeps `copy`, which holds the first bytes of `content`, unless a longer one is kept.
   void Keep(ContentId content, Share copy) {
     MutexLock lock(mutex_);
@@ -103,13 +139,20 @@ class ContentCache {
     return found->second->copy;
   }
 
-  // Forgets the copy of a content that is not worth its memory, if there is one.
+  // Forgets the copy of a content that is not worth its memory, if there is one that is not held.
   void Drop(ContentId content) {
     Share dropped;  // destroyed after the lock
     MutexLock lock(mutex_);
-    if (const auto found = by_content_.find(content); found != by_content_.end()) {
-      dropped = Remove(found->second);
-    }
+    const auto found = by_content_.find(content);
+    if (found == by_content_.end() || found->second->copy->held.is_set()) return;
+    dropped = Remove(found->second);
+  }
+
+  // The copy of a content, if there is one, is like all others.
+  void Release(ContentId content) {
+    MutexLock lock(mutex_);
+    const auto found = by_content_.find(content);
+    if (found != by_content_.end()) found->second->copy->held = {};
   }
 
   // Bytes of the parts of slabs that all copies have.
@@ -130,7 +173,9 @@ class ContentCache {
   };
 
   // Shares are taken under the lock alone, so the last one cannot become two.
-  static bool IsUnused(const Entry& entry) { return entry.copy.use_count() == 1; }
+  static bool IsUnused(const Entry& entry) {
+    return entry.copy.use_count() == 1 && !entry.copy->held.is_set();
+  }
 
   // Parts of a slab that copies have which may be dropped.
   struct Unused {
@@ -232,6 +277,8 @@ class ContentCache {
 
   BufferPool<Buffer>& buffers_;
   SlabPool<Buffer> slabs_;
+  // Of copies that are held.
+  std::atomic<uint64_t> held_bytes_ = 0;
   mutable Mutex mutex_;
   // The most recently used first.
   std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);

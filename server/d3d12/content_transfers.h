@@ -41,6 +41,8 @@ class ContentTransfers {
     uint64_t bytes = 0;
     ContentId content = kNoContent;
     typename Cache::Share copy;
+    // Whether the device is the only one to have it, and so to hold its copy.
+    bool is_volatile = false;
   };
 
   // `cache` must outlive the transfers. Without `reads_copies` all inputs are uploaded, whether
@@ -74,7 +76,7 @@ class ContentTransfers {
   // A result, as it lies in a buffer of results.
   void AddResult(uint32_t buffer, uint64_t offset, uint64_t bytes, const ResultContent& content) {
     if (content.id == kNoContent) return;
-    new_results_.push_back({buffer, offset, bytes, content.id, nullptr});
+    new_results_.push_back({buffer, offset, bytes, content.id, nullptr, content.is_volatile});
     replaced_.push_back(content.replaced);
   }
 
@@ -110,7 +112,10 @@ class ContentTransfers {
       return std::find(replaced_.begin(), replaced_.end(), input.content) != replaced_.end();
     });
     for (std::vector<CopiedRange>* ranges : {&new_inputs_, &new_results_}) {
-      for (CopiedRange& range : *ranges) range.copy = cache_->Prepare(range.bytes);
+      for (CopiedRange& range : *ranges) {
+        range.copy = cache_->Prepare(range.bytes);
+        if (range.copy != nullptr && range.is_volatile) cache_->Hold(*range.copy);
+      }
       std::erase_if(*ranges, [](const CopiedRange& range) { return range.copy == nullptr; });
     }
   }
@@ -125,10 +130,12 @@ class ContentTransfers {
     }
   }
 
-  // Whether a copy of this result is made. After TakeRoom.
-  bool IsKept(ContentId content) const {
-    return std::any_of(new_results_.begin(), new_results_.end(),
-                       [content](const CopiedRange& result) { return result.content == content; });
+  // Whether a copy of this result is made that the device alone may have. After TakeRoom.
+  bool MayStay(ContentId content) const {
+    return std::any_of(
+        new_results_.begin(), new_results_.end(), [content](const CopiedRange& result) {
+          return result.content == content && (!result.is_volatile || result.copy->held.is_set());
+        });
   }
 
   // Inputs to be read from their copies, and what is to be copied after it has been uploaded or
@@ -171,6 +178,12 @@ void BringInput(uint64_t offset, uint64_t bytes, TensorBytes& input,
   if (transfers.AddInput(offset, bytes, input.content())) input = {};
 }
 
+// What a device is to keep of a result of `call`: the host has it, too, where that is handed over.
+inline ResultContent KeptOf(ResultContent content, const DeviceCall& call) {
+  if (call.hands_over) content.is_volatile = false;
+  return content;
+}
+
 // Adds what calls bring and make to `transfers`. Returns the calls without the inputs that come
 // from copies.
 template <class Buffer>
@@ -190,7 +203,7 @@ std::vector<DeviceCall> AddContents(const BatchLayout& layout, std::span<const D
     }
     // What the host puts in order is not in order on the device.
     if (!place.is_dense) {
-      transfers.AddResult(0, place.at.output, place.result_bytes, call.content);
+      transfers.AddResult(0, place.at.output, place.result_bytes, KeptOf(call.content, call));
     }
   }
   return uploads;
@@ -198,8 +211,9 @@ std::vector<DeviceCall> AddContents(const BatchLayout& layout, std::span<const D
 
 // The same for a sequence.
 template <class Buffer>
-SequenceCall AddContents(const SequenceLayout& layout, const SequenceCall& call,
+SequenceCall AddContents(const SequenceLayout& layout, const DeviceCall& of,
                          ContentTransfers<Buffer>& transfers) {
+  const SequenceCall& call = *of.sequence;
   SequenceCall uploads = call;
   for (size_t i = 0; i < layout.inputs.size(); ++i) {
     TensorBytes& input = uploads.inputs[i];
@@ -212,7 +226,7 @@ SequenceCall AddContents(const SequenceLayout& layout, const SequenceCall& call,
     const SequenceOutputPlace& output = layout.outputs[i];
     if (output.place.is_dense) continue;
     transfers.AddResult(layout.steps[output.step].output, 0, output.place.result_bytes,
-                        call.contents[i]);
+                        KeptOf(call.contents[i], of));
   }
   return uploads;
 }

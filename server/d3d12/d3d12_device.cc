@@ -82,9 +82,15 @@ bool HasKernels(const OpTraits& op, DataType lane) {
   return true;
 }
 
-// Whether the device alone has the result of `call` once it is computed.
+// Whether the device alone has a result of `call` once it is computed.
+bool Stays(const ResultContent& content, const DeviceCall& call,
+           const ContentTransfers<Buffer>& transfers) {
+  return content.stays != nullptr && !call.hands_over && transfers.MayStay(content.id);
+}
+
+// The same of a call of one operator.
 bool Stays(const DeviceCall& call, const ContentTransfers<Buffer>& transfers) {
-  return call.content.stays != nullptr && transfers.IsKept(call.content.id);
+  return Stays(call.content, call, transfers);
 }
 
 // What is read back of a batch: one range per stretch of results of which none stays.
@@ -173,7 +179,7 @@ struct D3D12Device::Impl {
   // The most bytes that a buffer may have: one of the pool may be a quarter larger than what it was
   // asked for.
   uint64_t MaxBufferBytes() const { return device->adapter().max_buffer_bytes / 5 * 4; }
-  absl::Status RunSequence(const SequenceCall& call);
+  absl::Status RunSequence(const DeviceCall& of);
   absl::Status Run(std::span<const DeviceCall> calls);
   absl::Status RunParts(const BatchParts& parts, TransferWay by);
   // Runs `calls` each way that there is, and chooses the fastest one for those that follow.
@@ -351,7 +357,7 @@ absl::Status D3D12Device::Impl::MeasureWays(std::span<const DeviceCall> calls,
 
 absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
   OPSERVE_RETURN_IF_ERROR(device->status());
-  if (calls[0].sequence != nullptr) return RunSequence(*calls[0].sequence);
+  if (calls[0].sequence != nullptr) return RunSequence(calls[0]);
   const BatchParts parts(calls);
   if (parts.size() == 1 || is_way_chosen.exchange(true)) return RunParts(parts, way);
   absl::Status status = MeasureWays(calls, parts);
@@ -382,7 +388,8 @@ absl::Status D3D12Device::Impl::Noting(const absl::Status& status) {
   return device->status();
 }
 
-absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
+absl::Status D3D12Device::Impl::RunSequence(const DeviceCall& of) {
+  const SequenceCall& call = *of.sequence;
   absl::StatusOr<SequenceLayout> layout = LayOut(*call.sequence, MaxBufferBytes());
   if (!layout.ok()) return layout.status();
   std::vector<Pipeline> step_pipelines;
@@ -393,8 +400,11 @@ absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
     step_pipelines.push_back(*std::move(pipeline));
     work.push_back(Bound(step.kernel, step.dispatch));
   }
-  absl::StatusOr<SubmissionMemory> memory = submissions->TakeInputs(*layout, call);
+  absl::StatusOr<SubmissionMemory> memory = submissions->TakeInputs(*layout, of);
   if (!memory.ok()) return memory.status();
+  for (size_t i = 0; i < call.contents.size(); ++i) {
+    layout->outputs[i].stays = Stays(call.contents[i], of, memory->contents);
+  }
   const absl::StatusOr<const std::byte*> results =
       submissions->Execute(layout->work_bytes, work, *memory, [&](ID3D12GraphicsCommandList& list) {
         RecordSequence(list, device->root_signature(), step_pipelines, *layout, *memory);
@@ -403,6 +413,11 @@ absl::Status D3D12Device::Impl::RunSequence(const SequenceCall& call) {
   HostCopies copies;
   WriteResults(*layout, call, *results, copies);
   submissions->Copy(copies);
+  for (size_t i = 0; i < call.contents.size(); ++i) {
+    if (!layout->outputs[i].stays) continue;
+    *call.contents[i].stays = true;
+    ++kept_results;
+  }
   return absl::OkStatus();
 }
 
@@ -452,6 +467,10 @@ absl::Status D3D12Device::Run(std::span<const DeviceCall> calls) {
 
 absl::Status D3D12Device::Read(ContentId content, std::span<std::byte> to) {
   return impl_->Noting(impl_->Read(content, to));
+}
+
+void D3D12Device::Release(ContentId content, bool is_of_use) {
+  impl_->submissions->Release(content, is_of_use);
 }
 
 TransferCounters D3D12Device::transfers() const {

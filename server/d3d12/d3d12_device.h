@@ -101,6 +101,7 @@ class D3D12Device final : public ComputeDevice {
   bool Supports(OpId op, DataType lane) const override;
   absl::Status Run(std::span<const DeviceCall> calls) override;
   absl::Status Read(ContentId content, std::span<std::byte> to) override;
+  void Release(ContentId content, bool is_of_use) override;
   TransferCounters transfers() const override;
 
   // OK, or why the device is lost.

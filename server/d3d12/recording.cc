@@ -266,6 +266,7 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
     RecordDispatch(list, step.dispatch, step.kernel, addresses, memory);
   }
   for (const SequenceOutputPlace& output : layout.outputs) {
+    if (output.stays) continue;
     ID3D12Resource* const source =
         results.For(BufferUse::kCopiedFrom, layout.steps[output.step].output);
     Copy(list, {memory.readback.buffer(), memory.readback.offset() + output.place.at.output},

@@ -178,6 +178,7 @@ void WriteResults(const SequenceLayout& layout, const SequenceCall& call, const 
                   HostCopies& copies) {
   for (size_t i = 0; i < layout.outputs.size(); ++i) {
     const SequenceOutputPlace& output = layout.outputs[i];
+    if (output.stays) continue;
     WriteResult(output.place, {&call.sequence->call(output.step), {}, call.outputs[i]}, from,
                 copies);
   }

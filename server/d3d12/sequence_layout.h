@@ -51,6 +51,8 @@ struct SequenceOutputPlace {
   uint32_t step = 0;
   // `at.output` is where it is in the memory that is read back.
   CallPlace place;
+  // Whether it is not read back: the device alone has it.
+  bool stays = false;
 };
 
 // Inputs and plans lie in one buffer, which is uploaded at once. Each result has a buffer to itself

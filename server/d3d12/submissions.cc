@@ -169,8 +169,8 @@ absl::StatusOr<SubmissionMemory> Submissions::TakeInputs(const BatchLayout& layo
 }
 
 absl::StatusOr<SubmissionMemory> Submissions::TakeInputs(const SequenceLayout& layout,
-                                                         const SequenceCall& call) {
-  return TakeAndFill(layout, call, layout.readback_bytes, layout.result_buffers,
+                                                         const DeviceCall& of) {
+  return TakeAndFill(layout, of, layout.readback_bytes, layout.result_buffers,
                      /*may_wait=*/true);
 }
 

@@ -65,8 +65,7 @@ class Submissions {
   // who `may_wait` waits for staging memory that others have.
   absl::StatusOr<SubmissionMemory> TakeInputs(const BatchLayout& layout,
                                               std::span<const DeviceCall> calls, bool may_wait);
-  absl::StatusOr<SubmissionMemory> TakeInputs(const SequenceLayout& layout,
-                                              const SequenceCall& call);
+  absl::StatusOr<SubmissionMemory> TakeInputs(const SequenceLayout& layout, const DeviceCall& of);
   // The same for calls whose kernels work on what the host fills and reads.
   absl::StatusOr<SubmissionMemory> TakeDirect(const BatchLayout& layout,
                                               std::span<const DeviceCall> calls, bool may_wait);
@@ -100,6 +99,12 @@ class Submissions {
 
   // Copies of the host, by several threads where there is much to copy.
   void Copy(std::span<const HostCopy> copies) { copier_.Run(copies); }
+
+  // As ComputeDevice::Release.
+  void Release(ContentId content, bool is_of_use) {
+    contents_.Release(content);
+    if (!is_of_use) contents_.Drop(content);
+  }
 
   // Ends all waits for memory, now and later: that of a lost device will not come back.
   void Close();

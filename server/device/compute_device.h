@@ -56,6 +56,8 @@ struct ResultContent {
   // Given where the host can do without the bytes for now. A run that succeeds may then keep the
   // result, leave the output as it is, and set this to true; see ComputeDevice::Read.
   bool* stays = nullptr;
+  // Whether what stays cannot be computed again: a device keeps it until Release, or hands it over.
+  bool is_volatile = false;
 };
 
 // A sequence of operators: what to compute, and where the bytes are.
@@ -65,7 +67,7 @@ struct SequenceCall {
   std::vector<TensorBytes> inputs = {};
   // One pointer per output, to sequence->output_bytes(i) bytes that overlap no other tensor.
   std::vector<std::byte*> outputs = {};
-  // One per output, or none; no result of a sequence stays on its device alone.
+  // One per output, or none.
   std::vector<ResultContent> contents = {};
   // Set, at any time, once nobody waits for the results any more; nullptr: it never is.
   const std::atomic<bool>* stop = nullptr;
@@ -85,6 +87,8 @@ struct DeviceCall {
   ResultContent content = {};
   // A sequence in place of one operator: then nothing above is set.
   const SequenceCall* sequence = nullptr;
+  // Every result is to be handed over, also where it might stay.
+  bool hands_over = false;
 };
 
 // What a device did to have inputs in its own memory. It keeps copies of tensors with a ContentId.
@@ -122,10 +126,15 @@ class ComputeDevice {
   virtual absl::Status Run(std::span<const DeviceCall> calls) = 0;
 
   // Reads the first bytes of a content that it keeps, as many as `to` has. NOT_FOUND where it keeps
-  // none, or fewer; else it fails as Run does. A device may forget each content at any time.
+  // none, or fewer; else it fails as Run does. A device may forget each content at any time
+  // that is not volatile.
   virtual absl::Status Read(ContentId, std::span<std::byte>) {
     return absl::NotFoundError("The device keeps no contents.");
   }
+
+  // A volatile content need not be kept any more. It may be of use, where the host has it as well,
+  // or else nobody will ask for it.
+  virtual void Release(ContentId, bool /*is_of_use*/) {}
 
   // All zero where it works in the host's memory.
   virtual TransferCounters transfers() const { return {}; }

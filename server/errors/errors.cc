@@ -7,6 +7,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/tensor_bytes.h"
 #include "kernels/utf8.h"
 #include "opserve/rpc/status.pb.h"
 
@@ -80,6 +81,14 @@ absl::Status OutOfMemoryError() {
                             kRetryWithoutMemory);
 }
 
+absl::Status TensorLostError(absl::string_view device) {
+  return MakeError(ErrorReason::TENSOR_LOST,
+                   absl::StrCat("The content of a volatile tensor is lost: \"", device,
+                                "\" had it alone and has it no more. Write the tensor anew, or "
+                                "compute it again."),
+                   {{"device", std::string(device)}});
+}
+
 absl::Status RequestTooLargeError(absl::string_view method, uint64_t bytes, uint64_t limit) {
   return MakeError(
       ErrorReason::REQUEST_TOO_LARGE,
@@ -94,6 +103,8 @@ absl::Status ErrorOfException() {
     throw;
   } catch (const std::bad_alloc&) {
     return OutOfMemoryError();
+  } catch (const ContentLost& lost) {
+    return TensorLostError(lost.what());
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::resource_unavailable_try_again ||
         error.code() == std::errc::not_enough_memory) {

@@ -47,6 +47,9 @@ absl::Status MakeRetryableError(ErrorReason reason, absl::string_view message,
 // OUT_OF_MEMORY: the tensors of a request do not fit.
 absl::Status OutOfMemoryError();
 
+// TENSOR_LOST: what `device` had alone.
+absl::Status TensorLostError(absl::string_view device);
+
 // REQUEST_TOO_LARGE: a request of `method`, such as "/opserve.v1.OperatorService/Execute", has more
 // bytes than the method takes.
 absl::Status RequestTooLargeError(absl::string_view method, uint64_t bytes, uint64_t limit);

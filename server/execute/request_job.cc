@@ -132,8 +132,8 @@ void RequestJob<Work>::NameClient() {
 
 template <class Work>
 absl::StatusOr<DeviceCall> RequestJob<Work>::Prepare(DeviceKind kind) {
-  if (call_) return *call_;
   try {
+    if (call_) return WithInputsFor(kind);
     const CallSetting setting = {
         .kind = kind,
         .copies_regions = CopiesRegions(traits().placement, parts_.pool.has_gpus()),
@@ -143,9 +143,17 @@ absl::StatusOr<DeviceCall> RequestJob<Work>::Prepare(DeviceKind kind) {
     call_ = work_.MakeCall(
         inputs_.Take(payloads_.Payloads(parts_.buffers), setting.copies_regions, parts_.buffers),
         setting);
-  } catch (const std::bad_alloc&) {
-    return OutOfMemoryError();
+    return WithInputsFor(kind);
+  } catch (const std::exception&) {
+    return ErrorOfException();
   }
+}
+
+template <class Work>
+const DeviceCall& RequestJob<Work>::WithInputsFor(DeviceKind kind) {
+  // A GPU says that it has none of what another one has lost; the processor would, in a batch with
+  // others.
+  if (kind == DeviceKind::kCpu) inputs_.FetchVolatile();
   return *call_;
 }
 

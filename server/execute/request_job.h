@@ -189,6 +189,8 @@ class RequestJob final : public Job {
   void Refuse(const absl::Status& why) override;
 
  private:
+  // The prepared call, whose volatile inputs the host has where the processor is to run it.
+  const DeviceCall& WithInputsFor(DeviceKind kind);
   absl::Status FindPlaces(std::vector<uint64_t>&& payload_bytes,
                           std::vector<Violation>& violations);
   // Has the job run on the device that its caller has this lease of.

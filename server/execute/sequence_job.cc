@@ -119,8 +119,11 @@ DeviceCall SequenceWork::MakeCall(std::vector<TensorBytes> inputs, const CallSet
   for (size_t i = 0; i < sequence().outputs.size(); ++i) {
     outputs_.push_back(parts_.buffers.Take(sequence().output_bytes(i)));
     call_.outputs.push_back(outputs_.back().data());
-    call_.contents.push_back(i < output_places_.size() ? output_places_[i].NewContent()
-                                                       : ResultContent());
+    ResultContent& content = call_.contents.emplace_back();
+    if (i >= output_places_.size()) continue;
+    content = output_places_[i].NewContent();
+    output_places_[i].LetStayVolatile(sequence().output_bytes(i), parts_.pool, parts_.buffers,
+                                      content);
   }
   call_.sequence = &sequence();
   call_.stop = setting.stop;

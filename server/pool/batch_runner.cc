@@ -9,9 +9,35 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "server/errors/errors.h"
 #include "server/errors/queue_errors.h"
 
 namespace opserve {
+namespace {
+
+// Brings the inputs of a call to the host's memory. TENSOR_LOST where one is nowhere any more.
+absl::Status FetchInputs(DeviceCall& call) {
+  try {
+    if (call.sequence != nullptr) {
+      for (const TensorBytes& input : call.sequence->inputs) input.Fetched();
+    }
+    for (TensorBytes& input : call.inputs) input = input.Fetched();
+    return absl::OkStatus();
+  } catch (const ContentLost& lost) {
+    return TensorLostError(lost.what());
+  }
+}
+
+// The processor, which is the last one to ask for an input that is lost, tells whose that is.
+absl::Status RunOn(ComputeDevice& device, std::span<const DeviceCall> calls) {
+  try {
+    return device.Run(calls);
+  } catch (const ContentLost& lost) {
+    return absl::UnimplementedError(absl::StrCat("An input was on ", lost.what(), " alone."));
+  }
+}
+
+}  // namespace
 
 void BatchRunner::Run(Batch batch) {
   try {
@@ -32,6 +58,7 @@ void BatchRunner::RunUnguarded(Batch& batch) {
   std::vector<Entry> entries = Prepare(batch);
   if (entries.empty() || !TestBeforeUse(*device, entries)) return;
   ChooseSamples(entries);
+  if (entries.empty()) return;
   Attempt(*device, entries, /*may_split=*/true);
 }
 
@@ -108,21 +135,20 @@ std::vector<BatchRunner::Entry> BatchRunner::Prepare(Batch& batch) {
   return entries;
 }
 
-void BatchRunner::ChooseSamples(std::span<Entry> entries) {
+void BatchRunner::ChooseSamples(std::vector<Entry>& entries) {
   for (Entry& entry : entries) {
     const JobTraits& traits = (*entry.held)->traits();
     // Samples would spoil what a lease is for: that runs take the same time.
     const bool is_sampled = traits.lease == kNoLease && parts_.sampler.Next();
     entry.is_chosen = traits.verify || is_sampled;
     // Whatever another device did before.
-    if (entry.call.content.stays != nullptr) *entry.call.content.stays = false;
+    entry.ClearStays();
     if (!entry.is_chosen) continue;
-    entry.call.content.stays = nullptr;
-    if (entry.call.sequence != nullptr) {
-      for (const TensorBytes& input : entry.call.sequence->inputs) input.Fetched();
-    }
-    for (TensorBytes& input : entry.call.inputs) input = input.Fetched();
+    entry.call.hands_over = true;
+    const absl::Status status = FetchInputs(entry.call);
+    if (!status.ok()) std::exchange(*entry.held, nullptr)->Refuse(status);
   }
+  std::erase_if(entries, [](const Entry& entry) { return *entry.held == nullptr; });
 }
 
 void BatchRunner::Attempt(ComputeDevice& device, std::span<Entry> entries, bool may_split) {
@@ -160,7 +186,7 @@ absl::Status BatchRunner::TimedRun(ComputeDevice& device, std::span<const Device
   const uint64_t run = slot_.BeginRun(expected);
   const absl::Cleanup end_run = [this, run] { slot_.EndRun(run); };
   timing.start = parts_.clock.Now();
-  absl::Status status = device.Run(calls);
+  absl::Status status = RunOn(device, calls);
   const Clock::TimePoint end = parts_.clock.Now();
   timing.ran = end - timing.start;
   timing.busy = busy_time_.Note(timing.start, end);
@@ -228,6 +254,10 @@ void BatchRunner::AnswerEach(std::span<Entry> entries, const Timing& timing) {
   for (const Entry& entry : entries) weights += weight(**entry.held);
   for (Entry& entry : entries) {
     Job* job = std::exchange(*entry.held, nullptr);
+    if (!entry.lost.ok()) {
+      job->Refuse(entry.lost);
+      continue;
+    }
     RunRecord record;
     const DeviceProfile& profile = (entry.is_replaced ? processor : slot_).profile();
     record.device = profile.name;
@@ -265,10 +295,14 @@ void BatchRunner::Verify(const ComputeDevice& device, std::span<Entry> entries) 
   }
   for (Entry& entry : entries) {
     if (!is_in_doubt || entry.is_verified) continue;
-    if (entry.stays()) {
-      ReplaceOne(entry);
-    } else {
-      verify(entry);
+    try {
+      if (entry.stays()) {
+        ReplaceOne(entry);
+      } else {
+        verify(entry);
+      }
+    } catch (const ContentLost& lost) {
+      entry.lost = TensorLostError(lost.what());
     }
   }
   if (verified > 0) {
@@ -290,11 +324,18 @@ std::optional<Mismatch> BatchRunner::VerifyOne(Entry& entry) {
 }
 
 void BatchRunner::ReplaceOne(Entry& entry) {
-  // The processor fails only where a sequence is stopped, and none stays.
   DeviceCall call = entry.call;
   call.content = {};
+  SequenceCall sequence;
+  if (call.sequence != nullptr) {
+    sequence = *call.sequence;
+    // Its results may go to tensors that others read, even where the client does not wait any more.
+    sequence.stop = nullptr;
+    call.sequence = &sequence;
+  }
+  // The processor fails only where a sequence is stopped.
   if (!parts_.processor.Run({&call, 1}).ok()) return;
-  *entry.call.content.stays = false;
+  entry.ClearStays();
   entry.is_replaced = true;
 }
 

@@ -6,6 +6,7 @@
 #ifndef OPSERVE_SERVER_POOL_BATCH_RUNNER_H_
 #define OPSERVE_SERVER_POOL_BATCH_RUNNER_H_
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
@@ -54,9 +55,26 @@ class BatchRunner {
     bool is_verified = false;
     // The device's result was wrong and has been replaced.
     bool is_replaced = false;
+    // It cannot be, as an input is lost with the device.
+    absl::Status lost = absl::OkStatus();
 
-    // Whether the device alone has the result.
-    bool stays() const { return call.content.stays != nullptr && *call.content.stays; }
+    // What devices know of each result.
+    std::span<const ResultContent> contents() const {
+      if (call.sequence != nullptr) return call.sequence->contents;
+      return {&call.content, 1};
+    }
+    // Whether the device alone has a result.
+    bool stays() const {
+      return std::any_of(contents().begin(), contents().end(), [](const ResultContent& content) {
+        return content.stays != nullptr && *content.stays;
+      });
+    }
+    // None does, for all that is known.
+    void ClearStays() {
+      for (const ResultContent& content : contents()) {
+        if (content.stays != nullptr) *content.stays = false;
+      }
+    }
   };
 
   // What was measured of a run.
@@ -78,8 +96,8 @@ class BatchRunner {
   void EndTest();
   std::vector<Entry> Prepare(Batch& batch);
   // Chooses the results that are compared, before anything runs: those are read back, and their
-  // inputs are in the host's memory.
-  void ChooseSamples(std::span<Entry> entries);
+  // inputs are in the host's memory. Refuses jobs of which one is lost.
+  void ChooseSamples(std::vector<Entry>& entries);
   void Attempt(ComputeDevice& device, std::span<Entry> entries, bool may_split);
   absl::Status TimedRun(ComputeDevice& device, std::span<const DeviceCall> calls,
                         Clock::Duration expected, Timing& timing);
@@ -92,7 +110,8 @@ class BatchRunner {
   void AnswerEach(std::span<Entry> entries, const Timing& timing);
 
   // Compares results with the processor's: those that are chosen, and all once one is wrong or the
-  // device has been taken out of service meanwhile. What stays on such a device is computed anew.
+  // device has been taken out of service meanwhile. What stays on such a device is computed anew;
+  // entries of which an input is lost with it are marked so.
   void Verify(const ComputeDevice& device, std::span<Entry> entries);
   // Compares one, and puts the right results in its place if need be. Returns what was wrong first.
   std::optional<Mismatch> VerifyOne(Entry& entry);

@@ -323,11 +323,15 @@ void DevicePool::ResumeDevice(absl::string_view device) {
   if (slot != nullptr) slot->Resume();
 }
 
-absl::Status DevicePool::Read(absl::string_view device, uint64_t lease, ContentId content,
-                              std::span<std::byte> to) {
+absl::Status DevicePool::Read(absl::string_view device, std::optional<uint64_t> lease,
+                              ContentId content, std::span<std::byte> to) {
   DeviceSlot* const slot = impl_->FindGpu(device);
   if (slot == nullptr) return absl::NotFoundError("There is no such device.");
   return impl_->reads.Read(*slot, lease, content, to);
+}
+
+void DevicePool::Release(ContentId content, bool is_of_use) {
+  for (DeviceSlot* const slot : impl_->slots.get()) slot->Release(content, is_of_use);
 }
 
 absl::Status DevicePool::Recompute(absl::string_view device, const DeviceCall& call) {

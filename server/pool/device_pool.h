@@ -140,9 +140,14 @@ class DevicePool {
 
   // Reads bytes of a content that the GPU called `device` keeps, as ComputeDevice::Read does,
   // beside its queue. UNAVAILABLE where the device is not to be trusted, or reserved for a lease
-  // other than `lease`. Waits for the device: do not call it from a poller.
-  absl::Status Read(absl::string_view device, uint64_t lease, ContentId content,
+  // other than `lease`; nullopt: whoever has it leased. Waits for the device: do not call it from a
+  // poller.
+  absl::Status Read(absl::string_view device, std::optional<uint64_t> lease, ContentId content,
                     std::span<std::byte> to);
+
+  // Releases a volatile content on all GPUs, as ComputeDevice::Release does. Never waits for a
+  // device.
+  void Release(ContentId content, bool is_of_use);
 
   // Computes a result again, on the processor, in this thread, that the GPU called `device` was
   // to have and does not.

@@ -7,10 +7,12 @@
 
 namespace opserve {
 
-absl::Status DeviceReads::Read(DeviceSlot& slot, uint64_t lease, ContentId content,
+absl::Status DeviceReads::Read(DeviceSlot& slot, std::optional<uint64_t> lease, ContentId content,
                                std::span<std::byte> to) {
   // Whoever has a lease has the device as idle as he likes it.
-  if (lease != kNoLease && slot.queue().lease() == lease) return ReadFrom(slot, content, to);
+  if (!lease || (*lease != kNoLease && slot.queue().lease() == *lease)) {
+    return ReadFrom(slot, content, to);
+  }
   if (!slot.queue().BeginVisit()) return absl::UnavailableError("The device is leased.");
   const absl::Cleanup end = [this, &slot] {
     if (slot.queue().EndVisit()) on_idle_();

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -27,7 +28,8 @@ class DeviceReads {
       : router_(router), on_idle_(std::move(on_idle)) {}
 
   // Reads bytes of a content that the device of `slot` keeps. As DevicePool::Read.
-  absl::Status Read(DeviceSlot& slot, uint64_t lease, ContentId content, std::span<std::byte> to);
+  absl::Status Read(DeviceSlot& slot, std::optional<uint64_t> lease, ContentId content,
+                    std::span<std::byte> to);
 
  private:
   // The same for a device that is in use by the caller.

@@ -88,6 +88,15 @@ std::shared_ptr<ComputeDevice> DeviceSlot::trusted() const {
   return health_.takes_jobs() ? device_ : nullptr;
 }
 
+void DeviceSlot::Release(ContentId content, bool is_of_use) const {
+  std::shared_ptr<ComputeDevice> device;
+  {
+    MutexLock lock(mutex_);
+    device = device_;
+  }
+  if (device != nullptr) device->Release(content, is_of_use);
+}
+
 bool DeviceSlot::Serves(const ComputeDevice& device) const {
   MutexLock lock(mutex_);
   return health_.takes_jobs() && device_.get() == &device;

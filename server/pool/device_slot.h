@@ -71,6 +71,8 @@ class DeviceSlot {
   std::shared_ptr<ComputeDevice> serving() const;
   // The device, if it is to be trusted, though it may be set aside; else nullptr.
   std::shared_ptr<ComputeDevice> trusted() const;
+  // Releases a volatile content on the device, whatever its state.
+  void Release(ContentId content, bool is_of_use) const;
   // Whether `device` is the present one and to be trusted with jobs, though it may be set aside.
   bool Serves(const ComputeDevice& device) const;
   // Whether the device has a kernel; as the last device told.

@@ -9,13 +9,13 @@ namespace opserve {
 ResidentTensor::ResidentTensor(const TensorDesc& desc, uint64_t bytes,
                                std::shared_ptr<TensorContent> content,
                                std::optional<Sha256Digest> expected, HostBufferPool& buffers,
-                               QuotaCharge charge, absl::string_view device)
+                               QuotaCharge charge, const TensorHome& home)
     : desc_(desc),
       bytes_(bytes),
       expected_(expected),
       buffers_(buffers),
       charge_(std::move(charge)),
-      device_(device),
+      home_(home),
       content_(std::move(content)) {
   if (content_ != nullptr) content_->Hold();
 }
@@ -26,7 +26,7 @@ ResidentTensor::~ResidentTensor() {
 
 ContentId ResidentTensor::content() {
   MutexLock lock(mutex_);
-  return device_.empty() || content_ == nullptr ? kNoContent : content_->content();
+  return home_.device.empty() || content_ == nullptr ? kNoContent : content_->content();
 }
 
 TensorSnapshot ResidentTensor::Snapshot() {
@@ -41,7 +41,8 @@ TensorSnapshot ResidentTensor::Snapshot() {
       }
       if (content_ != nullptr) {
         std::shared_ptr<TensorContent> share = TensorContent::Share(content_);
-        return {{share, share->data()}, device_.empty() ? kNoContent : share->content(), share};
+        return {
+            {share, share->data()}, home_.device.empty() ? kNoContent : share->content(), share};
       }
     }
     // Zeros take no memory until someone asks for them.

@@ -40,10 +40,18 @@ struct TensorSnapshot {
   }
 };
 
+// Where a tensor is placed.
+struct TensorHome {
+  // Empty: nowhere.
+  absl::string_view device = {};
+  // Whether results may stay there alone, and be lost with it.
+  bool is_volatile = false;
+};
+
 // Its content lies in the host's memory, whatever devices do with copies of it, or is unread: see
 // TensorContent. Readers get snapshots; a write or a result makes a new content where someone reads
 // the present one. So nobody ever sees half a write. Thread-safe; a thread may wait while another
-// one writes. Functions that need memory throw std::bad_alloc.
+// one writes. Functions that need memory throw std::bad_alloc, and those that fetch ContentLost.
 //
 // The charge of the tensor counts for its present content. What it held before, and what it held at
 // its end, stays charged while it is read, or needed for unread contents: a change that leaves such
@@ -55,11 +63,11 @@ class ResidentTensor {
   using Fill = absl::FunctionRef<void(std::byte*)>;
 
   // A tensor with `bytes` bytes, as many as `desc` needs. `content`: nullptr for zeros. `expected`:
-  // the digest that the client says it will write. `charge`: for the content, set. `device`: that
-  // it is placed on; empty: none. `buffers` and the name must outlive the tensor.
+  // the digest that the client says it will write. `charge`: for the content, set. `buffers` and
+  // the name of the home must outlive the tensor.
   ResidentTensor(const TensorDesc& desc, uint64_t bytes, std::shared_ptr<TensorContent> content,
                  std::optional<Sha256Digest> expected, HostBufferPool& buffers, QuotaCharge charge,
-                 absl::string_view device = {});
+                 const TensorHome& home = {});
   ~ResidentTensor();
   ResidentTensor(const ResidentTensor&) = delete;
   ResidentTensor& operator=(const ResidentTensor&) = delete;
@@ -68,7 +76,8 @@ class ResidentTensor {
   uint64_t bytes() const { return bytes_; }
   // The device that requests with this tensor run on, and that keeps a copy of the content; empty:
   // any device, and none.
-  absl::string_view device() const { return device_; }
+  absl::string_view device() const { return home_.device; }
+  bool is_volatile() const { return home_.is_volatile; }
 
   // The id of the content as it is now; kNoContent where nobody has read or written it yet, or
   // where the tensor is placed on no device.
@@ -132,7 +141,7 @@ class ResidentTensor {
   HostBufferPool& buffers_;
   // Moved from by the destructor alone.
   QuotaCharge charge_;
-  const absl::string_view device_;
+  const TensorHome home_;
 
   Mutex mutex_;
   std::shared_ptr<TensorContent> content_ ABSL_GUARDED_BY(mutex_);

@@ -15,6 +15,11 @@ std::shared_ptr<const ContentOrigin> TensorContent::origin() const {
   return unread_->origin;
 }
 
+bool TensorContent::is_volatile() const {
+  const std::shared_ptr<const ContentOrigin> unread = origin();
+  return unread != nullptr && !unread->steps();
+}
+
 TensorBytes TensorContent::Fetch() {
   while (const std::shared_ptr<const ContentOrigin> origin = BeginFetch()) {
     bool is_done = false;

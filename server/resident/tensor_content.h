@@ -31,14 +31,15 @@ class ContentOrigin {
   virtual ~ContentOrigin() = default;
 
   // Has the device hand over what it keeps of `content`: as many bytes as `to` has. False where it
-  // has them no more, or is not to be asked.
+  // has them no more, or is not to be asked. Where there is no other way to have them, throws
+  // ContentLost then.
   virtual bool Read(ContentId content, std::span<std::byte> to) const = 0;
 
   // Computes the bytes again from what the host has, without the device. Throws std::bad_alloc.
   virtual void Compute(std::byte* to) const = 0;
 
-  // Runs of operators that Compute takes at most, at least 1.
-  virtual int steps() const = 0;
+  // Runs of operators that Compute takes at most, at least 1; nullopt: they cannot be computed.
+  virtual std::optional<int> steps() const = 0;
 };
 
 // The bytes of a tensor, or of several. They change only while nobody reads them and no other
@@ -60,6 +61,8 @@ class TensorContent final : public UnreadBytes, public std::enable_shared_from_t
   bool is_unread() const {
     return unread_ != nullptr && !unread_->is_done.load(std::memory_order_acquire);
   }
+  // Whether they are unread, and nothing can take the place of the device that has them.
+  bool is_volatile() const;
   // nullptr while they are unread.
   std::byte* data() const { return is_unread() ? nullptr : buffer_.data(); }
   uint64_t bytes() const { return bytes_; }

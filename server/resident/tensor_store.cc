@@ -58,9 +58,9 @@ absl::StatusOr<CreatedTensor> TensorStore::Create(const std::string& client,
   }
   auto entry = std::make_unique<Entry>();
   entry->handle = created.handle;
-  entry->tensor =
-      std::make_shared<ResidentTensor>(tensor.desc, bytes, *std::move(content), tensor.digest,
-                                       buffers_, *std::move(charge), tensor.device);
+  entry->tensor = std::make_shared<ResidentTensor>(tensor.desc, bytes, *std::move(content),
+                                                   tensor.digest, buffers_, *std::move(charge),
+                                                   TensorHome{tensor.device, tensor.is_volatile});
   entry->label = tensor.label;
   MutexLock lock(mutex_);
   entry->client = clients_.find(client)->second.get();
@@ -132,7 +132,8 @@ std::vector<std::shared_ptr<TensorContent>> TensorStore::Unread(absl::string_vie
   // Tensors have locks of their own.
   for (auto some = SomeOf(client, next); !some.empty(); some = SomeOf(client, next)) {
     for (const std::shared_ptr<ResidentTensor>& tensor : some) {
-      if (auto content = tensor->unread()) unread.push_back(std::move(content));
+      auto content = tensor->unread();
+      if (content != nullptr && !content->is_volatile()) unread.push_back(std::move(content));
     }
   }
   return unread;
@@ -218,7 +219,8 @@ TensorList TensorStore::List(absl::string_view client) {
       ++visited_;
       next = it->first + 1;
       list.tensors.push_back({entry.handle, tensor.desc(), tensor.bytes(), entry.label,
-                              tensor.device(), std::max(entry.lease_end - now, Clock::Duration{})});
+                              tensor.device(), tensor.is_volatile(),
+                              std::max(entry.lease_end - now, Clock::Duration{})});
     }
     is_done = it == entries.end();
   }

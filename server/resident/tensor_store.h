@@ -59,6 +59,8 @@ struct NewTensor {
   std::string label = {};
   // That it is placed on; empty: none. The name must outlive the store.
   absl::string_view device = {};
+  // Whether results may stay on that device alone, which may lose them.
+  bool is_volatile = false;
   // 0: the default.
   std::chrono::seconds ttl{0};
   // The digest of the content.
@@ -95,6 +97,7 @@ struct ListedTensor {
   std::string label;
   // That it is placed on; empty: none.
   absl::string_view device;
+  bool is_volatile = false;
   // Until its lease ends.
   Clock::Duration left{};
 };
@@ -137,8 +140,8 @@ class TensorStore {
   absl::Status Write(absl::string_view client, absl::string_view handle, uint64_t offset,
                      uint64_t bytes, ResidentTensor::Fill fill);
 
-  // What is unread of the tensors of `client`. Once that is fetched, nothing counts against quotas
-  // because it might be needed for it.
+  // What is unread of the tensors of `client` and has other contents kept for it. Once that is
+  // fetched, nothing counts against quotas because it might be needed.
   std::vector<std::shared_ptr<TensorContent>> Unread(absl::string_view client);
 
   // Extends leases to `ttl` from now on (0: the default), or as much of it as is granted. Where

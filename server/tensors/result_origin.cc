@@ -9,11 +9,14 @@
 
 namespace opserve {
 
-int ResultSource::steps() const {
+std::optional<int> ResultSource::steps() const {
   int steps = 1;
   for (const std::shared_ptr<TensorContent>& input : inputs) {
     const std::shared_ptr<const ContentOrigin> origin = input->origin();
-    if (origin != nullptr) steps += origin->steps();
+    if (origin == nullptr) continue;
+    const std::optional<int> of_input = origin->steps();
+    if (!of_input) return std::nullopt;
+    steps += *of_input;
   }
   return steps;
 }
@@ -25,7 +28,7 @@ ResultOrigin::ResultOrigin(DevicePool& pool, HostBufferPool& buffers, absl::stri
       device_(device),
       lease_(lease),
       source_(std::move(source)),
-      steps_(source_.steps()) {}
+      steps_(source_.steps().value()) {}
 
 bool ResultOrigin::Read(ContentId content, std::span<std::byte> to) const {
   return pool_.Read(device_, lease_, content, to).ok();

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,22 +33,23 @@ struct ResultSource {
   // Shares of an origin, one per payload of the call.
   std::vector<std::shared_ptr<TensorContent>> inputs;
 
-  // Runs of operators that its result takes where the host has no unread input.
-  int steps() const;
+  // Runs of operators that its result takes where the host has no unread input; nullopt: one
+  // cannot be computed.
+  std::optional<int> steps() const;
 };
 
 // The result of a call that `device` ran, by its name, which lives as long as the pool.
 // Thread-safe.
 class ResultOrigin final : public ContentOrigin {
  public:
-  // `lease`: that it ran under; while another one has the device, that is not asked. The references
-  // must outlive the origin.
+  // Of a source that has steps. `lease`: that it ran under; while another one has the device, that
+  // is not asked. The references must outlive the origin.
   ResultOrigin(DevicePool& pool, HostBufferPool& buffers, absl::string_view device, uint64_t lease,
                ResultSource source);
 
   bool Read(ContentId content, std::span<std::byte> to) const override;
   void Compute(std::byte* to) const override;
-  int steps() const override { return steps_; }
+  std::optional<int> steps() const override { return steps_; }
 
  private:
   DevicePool& pool_;

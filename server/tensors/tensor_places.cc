@@ -1,6 +1,7 @@
 #include "server/tensors/tensor_places.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <utility>
 
@@ -169,6 +170,12 @@ std::vector<std::shared_ptr<TensorContent>> InputPlaces::SharesOfOrigin(
   return contents;
 }
 
+void InputPlaces::FetchVolatile() {
+  for (const TensorSnapshot& snapshot : snapshots_) {
+    if (snapshot.share->is_volatile()) snapshot.share->Fetch();
+  }
+}
+
 absl::string_view InputPlaces::home() const {
   const auto placed = std::find_if(shares_.begin(), shares_.end(),
                                    [](const TensorShare& share) { return !share.home().empty(); });
@@ -229,10 +236,32 @@ ResultContent OutputPlace::NewContent() {
 void OutputPlace::LetStay(std::shared_ptr<const Invocation> invocation, const InputPlaces& inputs,
                           DevicePool& pool, HostBufferPool& buffers, ResultContent& content) {
   if (home().empty() || invocation->output_bytes < kLeastUnreadBytes) return;
+  if (share_.tensor->is_volatile()) {
+    LetStayVolatile(invocation->output_bytes, pool, buffers, content);
+    return;
+  }
   ResultSource source{std::move(invocation), inputs.SharesOfOrigin(home())};
-  if (source.inputs.empty() || source.steps() > kMostOriginSteps) return;
-  stay_ = std::make_unique<Stay>(Stay{std::move(source), pool, buffers});
+  if (source.inputs.empty() || source.steps().value_or(INT_MAX) > kMostOriginSteps) return;
+  stay_ = std::make_unique<Stay>(Stay{pool, buffers, std::move(source)});
   content.stays = &stay_->stays;
+}
+
+void OutputPlace::LetStayVolatile(uint64_t bytes, DevicePool& pool, HostBufferPool& buffers,
+                                  ResultContent& content) {
+  if (home().empty() || !share_.tensor->is_volatile() || bytes < kLeastUnreadBytes) return;
+  stay_ = std::make_unique<Stay>(Stay{.pool = pool, .buffers = buffers});
+  stay_->kept = std::make_shared<VolatileResult>(pool, content.id);
+  content.stays = &stay_->stays;
+  content.is_volatile = true;
+}
+
+std::shared_ptr<const ContentOrigin> OutputPlace::OriginOf(Stay& stay, const RunRecord& record) {
+  if (stay.kept != nullptr) {
+    stay.kept->set_device(record.device);
+    return std::move(stay.kept);
+  }
+  return std::make_shared<ResultOrigin>(stay.pool, stay.buffers, record.device, record.lease,
+                                        std::move(stay.source));
 }
 
 absl::Status OutputPlace::Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record) {
@@ -250,17 +279,15 @@ absl::Status OutputPlace::Put(HostBuffer buffer, uint64_t bytes, const RunRecord
         is_known && new_content_ != kNoContent ? new_content_ : NewContentId()));
   }
   buffer = {};
-  auto origin = std::make_shared<ResultOrigin>(stay->pool, stay->buffers, record.device,
-                                               record.lease, std::move(stay->source));
   return Replace(
-      std::make_shared<TensorContent>(std::move(origin), bytes, new_content_, stay->buffers));
+      std::make_shared<TensorContent>(OriginOf(*stay, record), bytes, new_content_, stay->buffers));
 }
 
 absl::Status OutputPlace::Replace(const std::shared_ptr<TensorContent>& fresh) {
   absl::Status status = share_.tensor->Replace(fresh);
   if (status.ok() || tensors_ == nullptr) return status;
   // What unread results may have to be computed from counts, too, until they are fetched.
-  fresh->Fetch();
+  if (!fresh->is_volatile()) fresh->Fetch();
   for (const auto& unread : tensors_->Unread(client_)) unread->Fetch();
   return share_.tensor->Replace(fresh);
 }

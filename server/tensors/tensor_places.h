@@ -30,6 +30,7 @@
 #include "server/regions/region_table.h"
 #include "server/resident/tensor_store.h"
 #include "server/tensors/result_origin.h"
+#include "server/tensors/volatile_result.h"
 
 namespace opserve {
 
@@ -98,6 +99,10 @@ class InputPlaces {
   // unless all inputs are tensors placed on `device`. Before Release.
   std::vector<std::shared_ptr<TensorContent>> SharesOfOrigin(absl::string_view device) const;
 
+  // Brings what Take took of volatile tensors to the host's memory: throws ContentLost where it is
+  // lost. May wait for a device.
+  void FetchVolatile();
+
   // The device that the first of the inputs is placed on that is placed on one; empty: none is.
   // Lives as long as the pool.
   absl::string_view home() const;
@@ -144,10 +149,15 @@ class OutputPlace {
   ResultContent NewContent();
 
   // Lets a device keep the result of `invocation` without handing it over, if it goes to a tensor
-  // on a device, can be computed again from `inputs`, which have been taken, and is worth it.
-  // `content`: of NewContent. `pool` and `buffers` must outlive the tensor's content.
+  // on a device that is volatile, or else can be computed again from `inputs`, which have been
+  // taken, and is worth it. `content`: of NewContent. `pool` and `buffers` must outlive the
+  // tensor's content.
   void LetStay(std::shared_ptr<const Invocation> invocation, const InputPlaces& inputs,
                DevicePool& pool, HostBufferPool& buffers, ResultContent& content);
+  // The same for a result of `bytes` bytes that cannot be computed again: in volatile tensors
+  // alone.
+  void LetStayVolatile(uint64_t bytes, DevicePool& pool, HostBufferPool& buffers,
+                       ResultContent& content);
 
   // Brings the result, which `buffer` holds unless it stays, to its place. `record`: how it came to
   // be. What a device keeps under the id of NewContent is the result only if a GPU's is the answer:
@@ -162,17 +172,21 @@ class OutputPlace {
   const std::string& field() const { return field_; }
 
  private:
-  // Puts `fresh` in the place of what the tensor holds.
-  absl::Status Replace(const std::shared_ptr<TensorContent>& fresh);
-
   // What a result needs that may stay on its device.
   struct Stay {
-    ResultSource source;
     DevicePool& pool;
     HostBufferPool& buffers;
+    // What it is computed from, or what keeps it where nothing computes it again.
+    ResultSource source = {};
+    std::shared_ptr<VolatileResult> kept = nullptr;
     // Whether it does.
     bool stays = false;
   };
+
+  // Where a result comes from that stays.
+  static std::shared_ptr<const ContentOrigin> OriginOf(Stay& stay, const RunRecord& record);
+  // Puts `fresh` in the place of what the tensor holds.
+  absl::Status Replace(const std::shared_ptr<TensorContent>& fresh);
 
   std::string field_;
   TensorShare share_;

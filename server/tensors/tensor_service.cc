@@ -73,6 +73,7 @@ NewTensor NewTensorOf(const TensorCall<v1::CreateTensorRequest>& state,
   const v1::CreateTensorRequest& request = state.request;
   NewTensor tensor;
   tensor.label = request.label();
+  tensor.is_volatile = request.is_volatile();
   tensor.ttl = seconds(request.ttl_s());
   tensor.digest = Sha256DigestFrom(request.sha256());
   if (!tensor.digest && !request.sha256().empty()) {
@@ -171,6 +172,11 @@ void TensorService::Create(UnaryCall& call) {
   std::vector<Violation> violations;
   NewTensor tensor = NewTensorOf(state, options_.validation, violations);
   const auto home = FindHome(state.request, pool_, store_, violations);
+  if (tensor.is_volatile && home.ok() && home->empty()) {
+    violations.push_back({"is_volatile",
+                          "A volatile tensor is placed on a GPU: ask for placement GPU, or name "
+                          "one as device."});
+  }
   if (!violations.empty()) return call.Finish(MakeViolationError(violations, ""));
   if (!home.ok()) return call.Finish(home.status());
   tensor.device = *home;
@@ -290,6 +296,7 @@ void TensorService::List(UnaryCall& call) {
     info.set_bytes(tensor.bytes);
     info.set_label(tensor.label);
     info.set_device(std::string(tensor.device));
+    info.set_is_volatile(tensor.is_volatile);
     info.set_ttl_s(static_cast<uint32_t>(std::chrono::ceil<seconds>(tensor.left).count()));
   }
   answer.set_bytes(list.bytes);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "server/d3d12/runtime/hresult.h"
@@ -442,7 +443,7 @@ class GpuSequenceContentTest : public GpuContentTest {
 
   // Runs it on inputs that are `value` and a half everywhere. The first number of each output.
   std::vector<float> Run(const std::vector<float>& values, const std::vector<ContentId>& contents,
-                         const std::vector<ResultContent>& results) {
+                         const std::vector<ResultContent>& results, bool hands_over = false) {
     std::vector<std::vector<float>> inputs;
     std::vector<std::vector<float>> outputs(2, std::vector<float>(1000));
     SequenceCall call = {.sequence = sequence_.get()};
@@ -452,7 +453,7 @@ class GpuSequenceContentTest : public GpuContentTest {
       call.outputs.push_back(reinterpret_cast<std::byte*>(outputs[i].data()));
     }
     call.contents = results;
-    const DeviceCall device_call = {.sequence = &call};
+    const DeviceCall device_call = {.sequence = &call, .hands_over = hands_over};
     const absl::Status status = own().Run({&device_call, 1});
     EXPECT_TRUE(status.ok()) << status;
     for (const auto& output : outputs) EXPECT_EQ(output, std::vector<float>(1000, output[0]));
@@ -473,6 +474,31 @@ TEST_F(GpuSequenceContentTest, InputsAndResultsAreKept) {
   EXPECT_EQ(Run({3.25f, 7.25f}, {9, 8}, {}), (Floats{5, 1}));
   EXPECT_EQ(transfers().uploaded_bytes, uploaded);
   EXPECT_EQ(transfers().kept_inputs, 3u);
+}
+
+TEST_F(GpuSequenceContentTest, OneResultStaysBesideOneThatIsReadBack) {
+  using Floats = std::vector<float>;
+  bool stays = false;
+  const std::vector<ResultContent> results = {{.id = 8, .stays = &stays, .is_volatile = true},
+                                              {.id = 9}};
+  EXPECT_EQ(Run({1.25f, 5.25f}, {kNoContent, kNoContent}, results), (Floats{0, 5}));
+  EXPECT_TRUE(stays);
+  EXPECT_EQ(transfers().kept_results, 1u);
+  Floats read(1000);
+  ASSERT_TRUE(own().Read(8, std::as_writable_bytes(std::span(read))).ok());
+  EXPECT_EQ(read, Floats(1000, 1));
+  // What takes its place does not take its copy, which others may still read.
+  EXPECT_EQ(Run({3.25f, 7.25f}, {kNoContent, kNoContent}, {{.id = 10, .replaced = 8}, {}}),
+            (Floats{3, 7}));
+  EXPECT_TRUE(own().Read(8, std::as_writable_bytes(std::span(read))).ok());
+  own().Release(8, /*is_of_use=*/true);
+  EXPECT_TRUE(own().Read(8, std::as_writable_bytes(std::span(read))).ok());
+  own().Release(8, /*is_of_use=*/false);
+  EXPECT_TRUE(absl::IsNotFound(own().Read(8, std::as_writable_bytes(std::span(read)))));
+  stays = false;
+  EXPECT_EQ(Run({1.25f, 5.25f}, {kNoContent, kNoContent}, results, /*hands_over=*/true),
+            (Floats{1, 5}));
+  EXPECT_FALSE(stays);
 }
 
 }  // namespace

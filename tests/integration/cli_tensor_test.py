@@ -141,6 +141,7 @@ class TensorTest(TensorCase):
                                  ("brings its own", ["create", x, "--type", "INT8"]),
                                  ("--skip-if-known needs", ["create", "--shape", "2", "--type",
                                                             "INT8", "--skip-if-known"]),
+                                 ("--volatile needs", ["create", x, "--volatile"]),
                                  ("HANDLE", ["delete"]), ("FILE", ["write", UNKNOWN]),
                                  ("--offset", ["write", UNKNOWN, x, "--offset", "-1"]),
                                  ("standard output", ["read", "x", "--json", "--output", "-"]),

@@ -294,5 +294,25 @@ TEST_F(ClientPlacedTest, ChainsOnAGpuAreReadAtTheirEnd) {
   EXPECT_EQ(InfoOfGpu().counters.recomputed_results, 1u);
 }
 
+TEST_F(ClientPlacedTest, AVolatileTensorIsListedAndMayBeLost) {
+  StartWithGpu();
+  const Floats ones(5000, 1);
+  const auto lease = client_->CreateTensor(ViewOf(ones), {.device = "null/0", .is_volatile = true});
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  const auto list = client_->ListTensors();
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->tensors.size(), 1u);
+  EXPECT_TRUE(list->tensors[0].is_volatile);
+  const OperatorCall add = {
+      .operator_name = "ELEMENT_WISE_ADD",
+      .inputs = {TensorView::At(lease->handle), TensorView::At(lease->handle)}};
+  ASSERT_TRUE(client_->ExecuteTo(add, lease->handle).ok());
+  gpu_.script()->ForgetAll();
+  const absl::Status lost = client_->ReadTensor(lease->handle).status();
+  EXPECT_EQ(lost.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(GetErrorReason(lost), "TENSOR_LOST");
+  EXPECT_FALSE(client_->CreateTensor(ViewOf(ones), {.is_volatile = true}).ok());
+}
+
 }  // namespace
 }  // namespace opserve::testing

@@ -1,5 +1,6 @@
 // A server with a real Direct3D 12 device, and tensors that are placed on it.
 
+#include <cmath>
 #include <memory>
 #include <random>
 
@@ -9,6 +10,7 @@
 #include "tests/gpu/examples.h"
 #include "tests/gpu/test_device.h"
 #include "tests/integration/resident_fixture.h"
+#include "tests/integration/sequence_requests.h"
 #include "tests/integration/wait_until.h"
 #include "tests/testing/required.h"
 
@@ -44,9 +46,10 @@ class GpuResidentTest : public ResidentTensorTest {
   }
   v1::DeviceInfo Gpu() { return Info().devices(1); }
 
-  std::string CreateOnGpu(const Floats& values) {
+  std::string CreateOnGpu(const Floats& values, bool is_volatile = false) {
     v1::CreateTensorRequest request = NewFloats(values);
     request.set_device(kGpu);
+    request.set_is_volatile(is_volatile);
     return Create(request).tensor();
   }
 
@@ -193,6 +196,52 @@ TEST_F(GpuResidentTest, TheLossOfTheDeviceLosesNothing) {
   EXPECT_EQ(Modulus(on_gpu, divisor_after, on_gpu), kGpu);
   Modulus(on_cpu, divisor_after, on_cpu, v1::DEVICE_PREFERENCE_CPU);
   EXPECT_EQ(Values(on_gpu), Values(on_cpu));
+}
+
+// More steps than anything could be computed again by, while other tensors take the room that there
+// is; then a sequence, and the loss of the device.
+TEST_F(GpuResidentTest, VolatileResultsStayUnderPressureAndEndWithTheirDevice) {
+  StartWithGpu(/*budget=*/6 * d3d12::kMinBufferBytes);
+  const Floats start = RandomFloats();
+  const std::string on_gpu = CreateOnGpu(start, /*is_volatile=*/true);
+  const std::string on_cpu = CreateFloats(start);
+  std::vector<std::string> others;
+  for (int i = 0; i < 12; ++i) others.push_back(CreateOnGpu(RandomFloats()));
+  const std::string result = CreateOnGpu(start);
+  for (int call = 0; call < 24; ++call) {
+    const std::string& divisor = others[call % others.size()];
+    EXPECT_EQ(Modulus(on_gpu, divisor, on_gpu), kGpu);
+    Modulus(on_cpu, divisor, on_cpu, v1::DEVICE_PREFERENCE_CPU);
+    EXPECT_EQ(Modulus(others[(call + 5) % others.size()], divisor, result), kGpu);
+  }
+  EXPECT_GT(Gpu().counters().evictions(), 0);
+  EXPECT_EQ(Gpu().counters().recomputed_results(), 0);
+  EXPECT_EQ(Values(on_gpu), Values(on_cpu));
+  const uint64_t kept = Gpu().counters().kept_results();
+  v1::ExecuteSequenceRequest sequence;
+  sequence.add_inputs();
+  *sequence.add_input_places() = InTensor(others[0]);
+  AddRound(sequence, SequenceInput(0));
+  AddRound(sequence, StepInputFrom(0));
+  *sequence.add_outputs()->mutable_place() = InTensor(on_gpu);
+  sequence.mutable_outputs(0)->set_step(1);
+  v1::ExecuteSequenceResponse response;
+  const auto run = [&] { return Call(&Stub::ExecuteSequence, sequence, response); };
+  ASSERT_TRUE(run().ok());
+  EXPECT_EQ(Gpu().counters().kept_results(), kept + 1);
+  Floats rounded = Values(others[0]);
+  for (float& value : rounded) value = std::nearbyint(value);
+  EXPECT_EQ(Values(on_gpu), rounded);
+  ASSERT_TRUE(run().ok());
+  FailingCall fault("->Signal", kDeviceRemoved);
+  {
+    d3d12::ScopedFaultInjector injector(fault);
+    v1::ReadTensorResponse lost;
+    EXPECT_EQ(ReasonOf(Read(on_gpu, lost)), "TENSOR_LOST");
+  }
+  EXPECT_EQ(ReasonOf(Write(on_gpu, 4, BytesOf(Floats{1}))), "TENSOR_LOST");
+  EXPECT_TRUE(Write(on_gpu, 0, BytesOf(start)).ok());
+  EXPECT_EQ(Values(on_gpu), start);
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ absl::Status NullDevice::Run(std::span<const DeviceCall> calls) {
       // The top of the exponent, if it is a float, so that no NaN hides it.
       if (begun.ok() && script_->TakeCorruption()) result.data[result.bytes - 1] ^= std::byte{0x40};
     }
-    if (begun.ok() && call.sequence == nullptr) KeepResult(call);
+    if (begun.ok()) KeepResults(call);
   }
   return begun;
 }
@@ -232,12 +232,32 @@ absl::Status NullDevice::Read(ContentId content, std::span<std::byte> to) {
   return absl::OkStatus();
 }
 
-void NullDevice::KeepResult(const DeviceCall& call) {
-  const uint64_t bytes = call.invocation->output_bytes;
-  Keep(call.content.id, call.output, bytes);
-  if (call.content.stays == nullptr || script_->HandsResultsOver()) return;
-  std::fill_n(call.output, bytes, std::byte{0xEE});
-  *call.content.stays = true;
+void NullDevice::Release(ContentId content, bool is_of_use) {
+  if (is_of_use) return;
+  MutexLock lock(mutex_);
+  const auto kept = kept_.find(content);
+  if (kept == kept_.end()) return;
+  transfers_.kept_bytes -= kept->second.size();
+  kept_.erase(kept);
+}
+
+void NullDevice::KeepResults(const DeviceCall& call) {
+  if (call.sequence == nullptr) {
+    KeepResult(call.content, call.output, call.invocation->output_bytes, call.hands_over);
+    return;
+  }
+  for (size_t i = 0; i < call.sequence->contents.size(); ++i) {
+    KeepResult(call.sequence->contents[i], call.sequence->outputs[i],
+               call.sequence->sequence->output_bytes(i), call.hands_over);
+  }
+}
+
+void NullDevice::KeepResult(const ResultContent& content, std::byte* output, uint64_t bytes,
+                            bool hands_over) {
+  Keep(content.id, output, bytes);
+  if (content.stays == nullptr || hands_over || script_->HandsResultsOver()) return;
+  std::fill_n(output, bytes, std::byte{0xEE});
+  *content.stays = true;
   MutexLock lock(mutex_);
   ++transfers_.kept_results;
 }

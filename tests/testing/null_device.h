@@ -103,7 +103,7 @@ class NullScript {
 };
 
 // Computes like the processor, as far as its script lets it. Keeps for ever what has a ContentId,
-// of inputs and results of operators, and looks at nothing but that when it sees the id again.
+// of inputs of operators and of results, and looks at nothing but that when it sees the id again.
 // Results that may stay do: it writes garbage to their outputs.
 class NullDevice final : public ComputeDevice {
  public:
@@ -114,6 +114,7 @@ class NullDevice final : public ComputeDevice {
   bool Supports(OpId op, DataType lane) const override;
   absl::Status Run(std::span<const DeviceCall> calls) override;
   absl::Status Read(ContentId content, std::span<std::byte> to) override;
+  void Release(ContentId content, bool is_of_use) override;
   TransferCounters transfers() const override;
 
  private:
@@ -121,8 +122,9 @@ class NullDevice final : public ComputeDevice {
   // The call with the bytes that are kept.
   DeviceCall OnKept(DeviceCall call);
   void Keep(ContentId content, const std::byte* data, uint64_t bytes);
-  // Keeps the result of a call; it may stay.
-  void KeepResult(const DeviceCall& call);
+  // Keeps the results of a call; they may stay.
+  void KeepResults(const DeviceCall& call);
+  void KeepResult(const ResultContent& content, std::byte* output, uint64_t bytes, bool hands_over);
   void ForgetIfTold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const DeviceProfile profile_;

@@ -163,6 +163,7 @@ struct TensorCreateArguments {
   absl::Duration lease = absl::ZeroDuration();  // 0: as the server likes
   std::string label = {};
   std::string device = {};  // "gpu", "cpu", a device's name, or empty
+  bool is_volatile = false;
   bool skip_if_known = false;
   bool json = false;
 };

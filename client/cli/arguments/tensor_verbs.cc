@@ -41,6 +41,9 @@ std::string CheckCreate(const TensorCreateArguments& create) {
     return "needs FILE, or --shape and --type for zeros";
   }
   if (create.file.empty() && create.skip_if_known) return "--skip-if-known needs FILE";
+  if (create.is_volatile && (create.device.empty() || create.device == "cpu")) {
+    return "--volatile needs --device gpu, or the name of a GPU";
+  }
   return "";
 }
 
@@ -58,6 +61,8 @@ void AddCreate(Verb tensor, Command& command) {
   verb.AddOption("--device", "DEVICE", TakeAny(create->device),
                  "Where calls find it: gpu for whichever GPU has most room, cpu, or a name that "
                  "`opserve devices` shows [cpu]");
+  verb.AddFlag("--volatile", create->is_volatile,
+               "Let results stay on the GPU alone until they are read; they are lost with it");
   verb.AddFlag("--skip-if-known", create->skip_if_known,
                "Send the content only if the server has it in no tensor of this client");
   ChooseAtServer<TensorCreateArguments>(verb, command, create, CheckCreate);

@@ -43,6 +43,10 @@ struct ResidentOptions {
   // The device to place it on, as in DeviceInfo::name; empty: what `placement` says.
   // INVALID_ARGUMENT where the server has none of that name.
   std::string device = {};
+  // Results that go to the tensor may stay on its GPU alone until they are read, and are lost with
+  // it: calls that need them fail with DATA_LOSS (reason TENSOR_LOST) until the tensor is written,
+  // or a result put in it, as a whole. INVALID_ARGUMENT where it is placed on no GPU.
+  bool is_volatile = false;
 };
 
 // A tensor that was created.
@@ -59,8 +63,9 @@ struct ResidentTensorInfo {
   TensorSpec spec;
   uint64_t bytes = 0;
   std::string label;
-  absl::Duration ttl;  // left of its lease
-  std::string device;  // the GPU that it is placed on; empty: none
+  absl::Duration ttl;        // left of its lease
+  std::string device;        // the GPU that it is placed on; empty: none
+  bool is_volatile = false;  // whether results may be on that GPU alone
 };
 
 // The tensors of a client.

@@ -1,5 +1,7 @@
 // Section "chains": sequences in one submission, against a call per step.
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "tests/bench/d3d12/bench_cases.h"
 #include "tests/bench/d3d12/sections.h"
@@ -29,6 +31,35 @@ absl::Status RunStepByStep(d3d12::D3D12Device& device, const Invocation& step, i
   return absl::OkStatus();
 }
 
+// The chain with a volatile result, which stays on the device in the place of the one before.
+class ResidentChain {
+ public:
+  ResidentChain(BenchContext& context, d3d12::D3D12Device& device, SequenceCall call)
+      : context_(context), device_(device), call_(std::move(call)) {}
+  ~ResidentChain() { device_.Release(last_, /*is_of_use=*/false); }
+  ResidentChain(const ResidentChain&) = delete;
+  ResidentChain& operator=(const ResidentChain&) = delete;
+
+  // Fails where the device handed the result over.
+  absl::Status Run() {
+    bool stays = false;
+    const ContentId fresh = context_.NextContent();
+    call_.contents = {{.id = fresh, .replaced = last_, .stays = &stays, .is_volatile = true}};
+    DeviceCall call;
+    call.sequence = &call_;
+    if (absl::Status status = device_.Run({&call, 1}); !status.ok()) return status;
+    device_.Release(last_, /*is_of_use=*/false);
+    last_ = fresh;
+    return stays ? absl::OkStatus() : absl::InternalError("The result did not stay.");
+  }
+
+ private:
+  BenchContext& context_;
+  d3d12::D3D12Device& device_;
+  SequenceCall call_;
+  ContentId last_ = kNoContent;
+};
+
 absl::Status MeasureChain(BenchContext& context, d3d12::D3D12Device& device, int steps,
                           uint64_t bytes, SectionResult& result) {
   const auto sequence = ChainOf(steps, bytes);
@@ -43,10 +74,12 @@ absl::Status MeasureChain(BenchContext& context, d3d12::D3D12Device& device, int
   DeviceCall chained;
   chained.sequence = &call;
   absl::Status status;
+  ResidentChain resident(context, device, call);
   const std::vector<double> seconds = context.Seconds(
       {{[&](int) {
          status.Update(device.Run({&chained, 1}));
        }},
+       {[&](int) { status.Update(resident.Run()); }},
        {[&](int) {
          status.Update(RunStepByStep(device, *step, steps, buffers.inputs[0], results));
        }}});
@@ -55,7 +88,13 @@ absl::Status MeasureChain(BenchContext& context, d3d12::D3D12Device& device, int
                          .bytes = bytes,
                          .unit = "1/s",
                          .value = 1 / seconds[0],
-                         .ceiling = 1 / seconds[1],
+                         .ceiling = 1 / seconds[2],
+                         .against = "calls"});
+  result.rows.push_back({.name = absl::StrCat(result.rows.back().name, ", stays"),
+                         .bytes = bytes,
+                         .unit = "1/s",
+                         .value = 1 / seconds[1],
+                         .ceiling = 1 / seconds[2],
                          .against = "calls"});
   if (steps == 8) result.rows.back().goal = {Goal::Kind::kAtLeast, 10};
   return absl::OkStatus();

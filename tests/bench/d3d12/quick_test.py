@@ -21,7 +21,7 @@ LIMIT_S = 240
 # How many rows a section has at least.
 SECTIONS = {
     "submissions": 6, "stages": 21, "transfers": 13, "kernels": 6, "batches": 5, "in-flight": 8,
-    "calls": 5, "kept": 10, "chains": 7, "unread": 3, "cold": 4, "pipelines": 3, "placed": 4,
+    "calls": 5, "kept": 10, "chains": 14, "unread": 3, "cold": 4, "pipelines": 3, "placed": 4,
     "oversubscription": 4, "placement": 18, "dispatch": 6, "loss": 5,
 }
 MEASURED, FAILED, BAD_USAGE, NO_HARDWARE = range(4)

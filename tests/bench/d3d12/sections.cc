@@ -26,8 +26,8 @@ std::span<const BenchSection> AllSections() {
       {"kept", "Single packed calls whose inputs the device keeps, against uploading them.",
        &MeasureKeptInputs},
       {"chains",
-       "Chains of ROUND on an input that the device keeps: one submission, against a call per "
-       "step.",
+       "Chains of ROUND on an input that the device keeps, in one submission, whose result is read "
+       "back, or stays on the device in a volatile tensor, against a call per step.",
        &MeasureChains},
       {"unread",
        "Chains of 8 calls in place whose last result is read back, against reading back each.",

@@ -247,6 +247,9 @@ TEST_F(ArgumentsTest, TensorVerbs) {
   EXPECT_TRUE(create.json);
   EXPECT_TRUE(
       Parse<TensorCreateArguments>({"tensor", "create", "x", "--skip-if-known"}).skip_if_known);
+  EXPECT_TRUE(
+      Parse<TensorCreateArguments>({"tensor", "create", "x", "--device", "gpu", "--volatile"})
+          .is_volatile);
   const auto write =
       Parse<TensorWriteArguments>({"tensor", "write", "h", "x.npy", "--offset", "7"});
   EXPECT_EQ(write.handle, "h");

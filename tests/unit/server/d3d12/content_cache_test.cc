@@ -74,6 +74,44 @@ TEST_F(ContentCacheTest, ACopyServesForTheBytesThatItHas) {
   EXPECT_EQ(cache_.evictions(), 0u);
 }
 
+TEST_F(ContentCacheTest, NothingTakesTheRoomOfWhatIsHeld) {
+  const Cache::Share held = cache_.Prepare(kUnit);
+  ASSERT_TRUE(cache_.Hold(*held));
+  cache_.Keep(100, held);
+  for (ContentId content = 1; content <= 20; ++content) ASSERT_TRUE(Keep(content));
+  cache_.Drop(100);
+  cache_.SetBudget(2 * kUnit);
+  EXPECT_TRUE(Has(100));
+  cache_.SetBudget(10 * kUnit);
+}
+
+TEST_F(ContentCacheTest, WhatIsReleasedIsLikeAllOthers) {
+  Cache::Share held = cache_.Prepare(kUnit);
+  ASSERT_TRUE(cache_.Hold(*held));
+  cache_.Keep(100, std::move(held));
+  cache_.Release(100);
+  EXPECT_TRUE(Has(100));
+  for (ContentId content = 1; content <= 10; ++content) ASSERT_TRUE(Keep(content));
+  EXPECT_FALSE(Has(100));
+}
+
+TEST_F(ContentCacheTest, HalfOfTheBudgetMayBeHeld) {
+  std::vector<Cache::Share> held;
+  for (int i = 0; i < 5; ++i) {
+    held.push_back(cache_.Prepare(kUnit));
+    EXPECT_TRUE(cache_.Hold(*held.back()));
+  }
+  const Cache::Share one_more = cache_.Prepare(kUnit);
+  EXPECT_FALSE(cache_.Hold(*one_more));
+  // What is kept does not count any more once it is released, nor does what never was kept.
+  cache_.Keep(7, held[0]);
+  cache_.Release(7);
+  EXPECT_TRUE(cache_.Hold(*one_more));
+  held.pop_back();
+  const Cache::Share another = cache_.Prepare(kUnit);
+  EXPECT_TRUE(cache_.Hold(*another));
+}
+
 TEST_F(ContentCacheTest, TheLeastRecentlyUsedMakesRoom) {
   for (ContentId content = 1; content <= 10; ++content) ASSERT_TRUE(Keep(content));
   EXPECT_TRUE(Has(1));

@@ -94,9 +94,23 @@ TEST_F(ContentTransfersTest, TellsWhichResultsAreKept) {
   transfers_.AddResult(0, 0, 100, {.id = 7});
   transfers_.AddResult(0, 256, 100 * kMinBufferBytes, {.id = 8});
   transfers_.TakeRoom();
-  EXPECT_TRUE(transfers_.IsKept(7));
-  EXPECT_FALSE(transfers_.IsKept(8));
-  EXPECT_FALSE(transfers_.IsKept(9));
+  EXPECT_TRUE(transfers_.MayStay(7));
+  EXPECT_FALSE(transfers_.MayStay(8));
+  EXPECT_FALSE(transfers_.MayStay(9));
+}
+
+// One that is volatile, only where its copy is held.
+TEST_F(ContentTransfersTest, VolatileResultsMayStayWhereThereIsRoomToHoldThem) {
+  const uint64_t half = pool_.budget() / 2;
+  transfers_.AddResult(0, 0, half - kMinBufferBytes, {.id = 7, .is_volatile = true});
+  transfers_.AddResult(0, half, 2 * kMinBufferBytes, {.id = 8, .is_volatile = true});
+  transfers_.TakeRoom();
+  EXPECT_TRUE(transfers_.MayStay(7));
+  EXPECT_FALSE(transfers_.MayStay(8));
+  EXPECT_THAT(transfers_.new_results(), SizeIs(2));
+  transfers_.Keep();
+  cache_.Drop(7);
+  EXPECT_NE(cache_.Find(7, 1), nullptr);
 }
 
 TEST_F(ContentTransfersTest, UploadsGoAroundCopies) {

@@ -116,6 +116,8 @@ TEST_F(PoolStayTest, LeasedDevicesAreReadForTheirLeaseAlone) {
   EXPECT_TRUE(absl::IsUnavailable(ReadOf(1)));
   EXPECT_TRUE(absl::IsUnavailable(ReadOf(1, kOtherLease)));
   EXPECT_TRUE(ReadOf(1, kLease).ok());
+  // What nothing else has.
+  EXPECT_TRUE(pool_->Read(kGpuName, std::nullopt, 101, bytes_).ok());
   pool_->EndReservation(kGpuName);
   EXPECT_TRUE(ReadOf(1, kOtherLease).ok());
 }

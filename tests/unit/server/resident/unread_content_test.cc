@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,7 +33,7 @@ class FakeOrigin final : public ContentOrigin {
     if (fails.exchange(false)) throw std::bad_alloc();
     std::memcpy(to, text_.data(), text_.size());
   }
-  int steps() const override { return 1; }
+  std::optional<int> steps() const override { return 1; }
 
   mutable std::atomic<int> reads{0};
   mutable std::atomic<int> runs{0};
