@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc)
 # Debian's own interpreter: it has Debian's NumPy, another one in PATH may not.
 PYTHON ?= /usr/bin/python3
 PREFIX ?= /usr/local
-# Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-wire`, `make loadtest`,
+# Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-wire`, `make windows-bench`, `make loadtest`,
 # `make prove`, `make hardest` and `make test` (the latter: of ctest).
 ARGS ?=
 # Extra arguments of CMake when a build folder is made.
@@ -314,6 +314,13 @@ windows-programs: windows-build ## Build server, command and client library for 
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve
 	@ninja -C $(WINDOWS_PROGRAMS) -j $(JOBS) tests/windows/all
 	@ctest --test-dir $(WINDOWS_PROGRAMS) --output-on-failure $(ARGS)
+
+.PHONY: windows-bench
+windows-bench: windows-build ## Measure opserve-server.exe under Wine against opserve-server (ARGS='--rounds 5')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) $(PROGRAMS)
+	@xvfb-run --auto-servernum $(PYTHON) tests/windows/bench_wine.py --linux $(RELEASE)/bin \
+	  --windows $(WINDOWS_PROGRAMS)/bin --prefix $(WINDOWS_PROGRAMS)/wine-bench $(ARGS)
 
 .PHONY: windows-bundle
 windows-bundle: windows-build ## Pack the programs for Windows into build/opserve-VERSION-windows-x86_64.zip

@@ -15,11 +15,16 @@ endif()
 
 # Warnings for our own code; generated code goes without.
 add_library(opserve_warnings INTERFACE)
-target_compile_options(opserve_warnings INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
-  # GCC 12 warns of overlap inside std::string's own operator+ (GCC bug 105329).
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
-  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety;-Wthread-safety-beta>)
+if(MSVC)
+  # clang-cl takes -Wall for all that there are.
+  target_compile_options(opserve_warnings INTERFACE /W4)
+else()
+  target_compile_options(opserve_warnings INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
+    # GCC 12 warns of overlap inside std::string's own operator+ (GCC bug 105329).
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+    $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety;-Wthread-safety-beta>)
+endif()
 
 # opserve_library(NAME SRCS ... [PER_SYSTEM ...] DEPS ... [PRIVATE_DEPS ...])
 # A static library opserve_NAME, also known as opserve::NAME. Includes are relative to the root. What

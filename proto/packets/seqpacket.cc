@@ -75,7 +75,7 @@ void TakeDescriptors(const cmsghdr& header, std::vector<UniqueFd>& descriptors) 
 
 }  // namespace
 
-absl::StatusOr<UniqueFd> ListenForPackets(const std::string& path, mode_t mode) {
+absl::StatusOr<UniqueFd> ListenForPackets(const std::string& path, unsigned mode) {
   const auto address = AddressOf(path);
   if (!address.ok()) return address.status();
   if (absl::Status status = RemoveStale(path, *address); !status.ok()) return status;

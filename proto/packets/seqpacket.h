@@ -6,8 +6,6 @@
 #ifndef OPSERVE_PROTO_PACKETS_SEQPACKET_H_
 #define OPSERVE_PROTO_PACKETS_SEQPACKET_H_
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -26,7 +24,7 @@ inline constexpr size_t kMaxPacketBytes = 8192;
 // Listens on a socket file with the permissions `mode`, in place of one that a dead server left
 // behind. Accepting never blocks. ALREADY_EXISTS where a server answers at `path`, or where the
 // file is something else.
-absl::StatusOr<UniqueFd> ListenForPackets(const std::string& path, mode_t mode);
+absl::StatusOr<UniqueFd> ListenForPackets(const std::string& path, unsigned mode);
 
 // Connects to a socket file; receiving blocks. DEADLINE_EXCEEDED where the other side accepts no
 // connection within `timeout`.

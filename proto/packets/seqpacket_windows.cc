@@ -12,7 +12,7 @@ absl::Status NotHere() {
 
 }  // namespace
 
-absl::StatusOr<UniqueFd> ListenForPackets(const std::string& /*path*/, mode_t /*mode*/) {
+absl::StatusOr<UniqueFd> ListenForPackets(const std::string& /*path*/, unsigned /*mode*/) {
   return NotHere();
 }
 

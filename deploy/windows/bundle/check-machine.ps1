@@ -60,13 +60,15 @@ try {
   }
   $address = (Get-Content -LiteralPath $ready -TotalCount 1)
   Test-Program 'health' $opserve @('health', '--address', $address)
-  # GPUs join once each kernel has passed; 5: there is none yet.
+  # GPUs join once a kernel of each kind has passed.
   $end = (Get-Date).AddMinutes(5)
   do {
     Start-Sleep -Seconds 1
-    & $opserve devices --self-test --address $address *> $null
-  } while ($LASTEXITCODE -eq 5 -and (Get-Date) -lt $end)
-  Test-Program 'self-test of the GPUs' $opserve @('devices', '--self-test', '--address', $address)
+    $devices = (& $opserve devices --json --address $address | Out-String | ConvertFrom-Json).devices
+    $joining = @($devices | Where-Object { $_.state -in 'STARTING', 'RECREATING' })
+  } while ($joining.Count -gt 0 -and (Get-Date) -lt $end)
+  # The driver compiles each kernel; without the option the command waits for a minute.
+  Test-Program 'self-test of the GPUs' $opserve @('devices', '--self-test', '--timeout', '30m', '--address', $address)
   $x = Join-Path $work 'x.npy'
   $y = Join-Path $work 'y.npy'
   New-RandomArray $x (16MB)
