@@ -65,7 +65,7 @@ struct KernelKey {
 
 // The types of the inputs that are numbers of types of their own (OpShape::is_number), as kernels
 // read them: a byte of the first or second word for each, 0 where it is no such number or absent.
-// kernels/hlsl/quantization.hlsli says what the bits mean.
+// kernels/hlsl/typed_numbers.hlsli says what the bits mean.
 constexpr std::array<uint32_t, 2> NumberTypesOf(
     const OpTraits& op, const std::array<DataType, kMaxKernelInputs>& types) {
   std::array<uint32_t, 2> words = {};

@@ -141,49 +141,4 @@ Number ArctanYx(uint y, uint x) {
   return angle;
 }
 
-// Whether a FLOAT32 is an integer, and whether that is odd. All of magnitudes from 2^24 on are even.
-bool IsWhole(uint x) {
-  const uint exponent = x >> 23 & 0xff;
-  const uint fraction_bits = uint(max(150 - int(max(exponent, 127)), 0));
-  return (x & 0x7fffffff) == 0 || (exponent >= 127 && (x & ((1u << fraction_bits) - 1)) == 0);
-}
-
-bool IsOddFloat(uint x) {
-  const uint exponent = x >> 23 & 0xff;
-  const uint mantissa = (x & 0x7fffff) | 0x800000;
-  const bool has_units = exponent >= 127 && exponent <= 150;
-  return has_units && IsWhole(x) && (mantissa >> (150 - (has_units ? exponent : 150)) & 1) != 0;
-}
-
-// C's pow. |x|^y = e^(y * log |x|), which is as much more in doubt as the product is greater than
-// one. Squares and roots, of which many are in the middle of two elements, are exact.
-uint DecidedPower(uint x, uint y) {
-  const Number base = NumberOf(x);
-  const Number exponent = NumberOfFloat(y);
-  const uint magnitude_bits = x & ~SIGN_BIT;
-  const Number logarithm = LogarithmOr(Magnitude(base), false, base);
-  const Number product = ProductOfAny(logarithm, exponent);
-  const bool is_odd = IsOddFloat(y);
-  const bool is_negative = base.sign != 0 && magnitude_bits <= INFINITY_BITS;
-  Number power = Exponential(product);
-  // Zero and infinity have no logarithm, and one none that is not zero.
-  const bool is_end = IsZero(base) || IsInfinite(base);
-  const bool is_growing = IsInfinite(base) == (exponent.sign == 0);
-  if (is_end && is_growing) power = NumberOf(INFINITY_BITS);
-  if (is_end && !is_growing) power = Zero();
-  if (magnitude_bits == ONE_BITS) power = One();
-  power.is_nan = base.is_nan || exponent.is_nan ||
-                 (is_negative && !is_end && !IsWhole(y) && !IsInfinite(exponent));
-  if (IsZero(exponent) || x == ONE_BITS) power = One();
-  power.sign = is_negative && is_odd && !IsZero(exponent) ? 1 : 0;
-  const bool is_square = y == 0x40000000;
-  const bool is_root = y == 0x3f000000;
-  const uint doubt = 128u << uint(min(max(product.exponent, 0), 8));
-  const bool was_open = is_open;
-  const uint decided = Decided(power, doubt);
-  is_open = is_square || is_root ? was_open : is_open;
-  const uint root = x == (SIGN_BIT | INFINITY_BITS) ? INFINITY_BITS : SquareRoot(IsZero(base) ? 0 : x);
-  return is_square ? Multiplied(x, x) : is_root ? root : decided;
-}
-
 #endif

@@ -71,6 +71,10 @@ std::string LaneMacros(const Kernel& kernel) {
                                   "#define LANE_IS_SIGNED ", IsSigned(lane) ? 1 : 0, "\n");
   if (lane == DataType::kFloat32) absl::StrAppend(&text, "#define MANTISSA_BITS 23\n");
   if (lane == DataType::kFloat16) absl::StrAppend(&text, "#define MANTISSA_BITS 10\n");
+  if (kernel.op.shape.tells_integers) {
+    // The type of the second input, as the call tells it.
+    absl::StrAppend(&text, "#define EXPONENT_TYPE (number_types.x >> 8 & 0xff)\n");
+  }
   if (HasScalars(kernel.op)) {
     // A FLOAT16 is given as the FLOAT32 that it is.
     absl::StrAppend(&text, "#define SCALAR(i) ",
@@ -430,8 +434,11 @@ std::string ElementAtOffset(const Kernel& kernel, int index) {
 // wrong where they are not.
 bool ComputesGaps(const Kernel& kernel) {
   constexpr OpId kOps[] = {OpId::ACTIVATION_PARAMETRIC_SOFTPLUS, OpId::ACTIVATION_SOFTPLUS,
-                           OpId::ELEMENT_WISE_ATAN_YX};
-  return kernel.output.size() < 4 && absl::c_linear_search(kOps, kernel.op.id);
+                           OpId::ELEMENT_WISE_ATAN_YX, OpId::ELEMENT_WISE_CONSTANT_POW};
+  const bool is_integer_power =
+      kernel.op.id == OpId::ELEMENT_WISE_POW && !IsFloat(kernel.output.type);
+  return kernel.output.size() < 4 &&
+         (is_integer_power || absl::c_linear_search(kOps, kernel.op.id));
 }
 
 // What belongs to the place that SlotFunction has found: zero in a gap.
@@ -557,15 +564,17 @@ std::string RenderKernel(const KernelKey& key, const Bodies& bodies) {
   // Each file builds upon some of those before it.
   const bool has_open = LeavesOpen(key.op);
   const bool has_distribution = Calls(expression, bodies.normal_distribution);
+  const bool has_power = Calls(expression, bodies.power);
+  const bool has_numbers = HasNumbers(kernel.op);
   const bool has_quantization = Calls(expression, bodies.quantization);
   const bool has_elementary = has_open || has_distribution || Calls(expression, bodies.elementary);
-  const bool has_arithmetic =
-      has_elementary || has_quantization || Calls(expression, bodies.arithmetic);
+  const bool has_arithmetic = has_elementary || has_numbers || Calls(expression, bodies.arithmetic);
   return absl::StrCat(
       LaneMacros(kernel), bodies.common, has_arithmetic ? bodies.arithmetic : "",
-      has_quantization ? bodies.quantization : "", has_elementary ? bodies.elementary : "",
-      has_distribution ? bodies.normal_distribution : "", has_open ? bodies.open : "",
-      Bindings(kernel), NumberFunctions(kernel), ElementFunction(kernel),
+      has_numbers ? bodies.typed_numbers : "", has_quantization ? bodies.quantization : "",
+      has_elementary ? bodies.elementary : "", has_distribution ? bodies.normal_distribution : "",
+      has_open ? bodies.open : "", has_power ? bodies.power : "", Bindings(kernel),
+      NumberFunctions(kernel), ElementFunction(kernel),
       key.layout == LayoutClass::kPacked ? PackedMain(kernel) : StridedMain(kernel));
 }
 
@@ -573,10 +582,12 @@ Bodies ReadBodies(const std::string& folder) {
   return {ReadFiles(folder, {"/elements.hlsli", "/moves.hlsli", "/logic.hlsli", "/selection.hlsli",
                              "/rounding.hlsli"}),
           ReadFiles(folder, {"/arithmetic.hlsli"}),
+          ReadFiles(folder, {"/typed_numbers.hlsli"}),
           ReadFiles(folder, {"/quantization.hlsli"}),
           ReadFiles(folder, {"/elementary.hlsli"}),
           ReadFiles(folder, {"/normal_distribution.hlsli"}),
-          ReadFiles(folder, {"/open.hlsli"})};
+          ReadFiles(folder, {"/open.hlsli"}),
+          ReadFiles(folder, {"/power.hlsli"})};
 }
 
 }  // namespace opserve::hlsl

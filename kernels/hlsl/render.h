@@ -37,14 +37,16 @@ std::vector<KernelKey> AllKernelKeys();
 struct Bodies {
   std::string common;               // part of every kernel
   std::string arithmetic;           // numbers of 64 bits, and what needs no more
-  std::string quantization;         // numbers of types that the call tells, and quantisation
+  std::string typed_numbers;        // numbers of types that the call tells
+  std::string quantization;         // quantisation
   std::string elementary;           // elementary functions
   std::string normal_distribution;  // that function, with a table that others do without
   std::string open;                 // what may leave elements open
+  std::string power;                // powers, which may as well
 
   bool empty() const {
-    return common.empty() || arithmetic.empty() || quantization.empty() || elementary.empty() ||
-           normal_distribution.empty() || open.empty();
+    return common.empty() || arithmetic.empty() || typed_numbers.empty() || quantization.empty() ||
+           elementary.empty() || normal_distribution.empty() || open.empty() || power.empty();
   }
 };
 

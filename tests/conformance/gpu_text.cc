@@ -2,10 +2,12 @@
 
 #include <array>
 
+#include "kernels/hlsl/kernel_key.h"
 #include "tests/conformance/hlsl_words.h"
 
 // Not all of the text is called, and it is written as HLSL is.
 #pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
@@ -16,6 +18,9 @@
 
 namespace opserve::testing {
 namespace {
+
+// Powers of floats are told the type of the exponent, and do not look at it.
+#define EXPONENT_TYPE 0
 
 namespace of_float32 {
 #define LANE_BITS 32
@@ -39,6 +44,13 @@ GpuBody GpuBodyOf(OpId op, DataType lane) {
   if (lane == DataType::kFloat32) return of_float32::BodyOf(op);
   if (lane == DataType::kFloat16) return of_float16::BodyOf(op);
   return nullptr;
+}
+
+GpuElement GpuPower(DataType lane, uint32_t x, DataType exponent, uint32_t y) {
+  const uint32_t type =
+      hlsl::NumberTypesOf(TraitsOf(OpId::ELEMENT_WISE_POW), {lane, exponent})[0] >> 8;
+  return lane == DataType::kFloat32 ? of_float32::PowerOfTyped(x, y, type)
+                                    : of_float16::PowerOfTyped(x, y, type);
 }
 
 }  // namespace opserve::testing

@@ -31,6 +31,10 @@ using GpuBody = GpuElement (*)(uint32_t x, uint32_t y, const AttributeValues& at
 // elementary function and no activation.
 GpuBody GpuBodyOf(OpId op, DataType lane);
 
+// An element of the result of ELEMENT_WISE_POW of FLOAT32 or FLOAT16, whose exponents have a type
+// of their own.
+GpuElement GpuPower(DataType lane, uint32_t x, DataType exponent, uint32_t y);
+
 }  // namespace opserve::testing
 
 #endif  // OPSERVE_TESTS_CONFORMANCE_GPU_TEXT_H_

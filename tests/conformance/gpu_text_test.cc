@@ -188,6 +188,50 @@ TEST(GpuTextOpenTest, ElementsNextToAMiddleAreLeftOpen) {
   EXPECT_FALSE(elu(0xbf800000, 0, attributes).is_open);
 }
 
+// Squares, cubes and powers of roots are often exactly in the middle of two elements.
+TEST(GpuTextOpenTest, PowersInTheMiddleAreRoundedToEven) {
+  int middles = 0;
+  for (const float exponent : {2.0f, 3.0f, 1.5f, 0.75f, -1.0f}) {
+    for (uint32_t bits = 0; bits < 0x7c00; ++bits) {
+      const float x = NumberOf(DataType::kFloat16, bits);
+      const GpuElement power =
+          GpuPower(DataType::kFloat16, bits, DataType::kFloat32, std::bit_cast<uint32_t>(exponent));
+      const double exact = ExactResult(OpId::ELEMENT_WISE_POW, {{x, exponent}, {}});
+      ASSERT_FALSE(power.is_open) << std::hexfloat << x << " to " << exponent;
+      ASSERT_EQ(power.bits, RoundedBits(DataType::kFloat16, exact))
+          << std::hexfloat << x << " to " << exponent;
+      const float nearest = NumberOf(DataType::kFloat16, power.bits);
+      const float other = static_cast<float>(2 * exact - nearest);
+      middles +=
+          std::isfinite(other) && other != nearest &&
+                  NumberOf(DataType::kFloat16, RoundedBits(DataType::kFloat16, other)) == other
+              ? 1
+              : 0;
+    }
+  }
+  EXPECT_GT(middles, 100);
+}
+
+// Of FLOAT32: 2^-150 is half of the least number, and squares of numbers of 13 digits have 25. The
+// exponent may have more digits than a FLOAT32.
+TEST(GpuTextOpenTest, PowersOfFewDigitsAreDecided) {
+  const auto power = [](float x, DataType type, uint32_t exponent) {
+    const GpuElement element =
+        GpuPower(DataType::kFloat32, std::bit_cast<uint32_t>(x), type, exponent);
+    EXPECT_FALSE(element.is_open) << std::hexfloat << x << " to " << exponent;
+    return std::bit_cast<float>(element.bits);
+  };
+  EXPECT_EQ(power(0.5f, DataType::kUint8, 150), 0);
+  EXPECT_EQ(power(0.5f, DataType::kInt32, 149), 0x1p-149f);
+  EXPECT_EQ(power(-0.5f, DataType::kInt16, 149), -0x1p-149f);
+  EXPECT_EQ(power(0x1.001p0f, DataType::kUint32, 2), 0x1.002p0f);
+  EXPECT_EQ(power(0x1.003p0f, DataType::kInt8, 2), 0x1.006008p0f);
+  EXPECT_EQ(power(1 + 0x1p-23f, DataType::kUint32, 0x20000001),
+            static_cast<float>(std::pow(1 + 0x1p-23, 536870913.0)));
+  EXPECT_EQ(power(-1, DataType::kUint32, 0xffffffff), -1);
+  EXPECT_EQ(power(-1, DataType::kUint32, 0xfffffffe), 1);
+}
+
 // Proofs evaluate the text in many threads.
 TEST(GpuTextOpenTest, ThreadsLeaveElementsOpenEachForItself) {
   const AttributeValues attributes = {std::bit_cast<uint32_t>(0.5f)};

@@ -47,6 +47,8 @@ class Elements {
 
 void CloseOpenElements(const Invocation& call, std::vector<GuardedInput>& inputs) {
   if (!hlsl::LeavesOpen(call.op)) return;
+  // Powers of integers by integers never are.
+  if (!IsFloat(call.lane_type)) return;
   const GpuBody body = GpuBodyOf(call.op, call.lane_type);
   const bool is_pair = inputs.size() > 1;
   Elements first(call.lane_type, inputs.front());

@@ -7,6 +7,8 @@
 
 // (arithmetic)
 
+// (typed numbers)
+
 // (quantization)
 uint Quantize(
 uint Dequantize(

@@ -6,6 +6,8 @@
 
 // (arithmetic)
 
+// (typed numbers)
+
 // (quantization)
 uint Quantize(
 uint Dequantize(

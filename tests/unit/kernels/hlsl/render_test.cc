@@ -53,6 +53,8 @@ const Representative kRepresentatives[] = {
     {"numbers_uint8_packed",
      {OpId::ELEMENT_WISE_QUANTIZE_LINEAR, DataType::kUint8, DataType::kUint8, 0,
       LayoutClass::kPacked}},
+    {"power_float16_packed",
+     {OpId::ELEMENT_WISE_POW, DataType::kFloat16, DataType::kFloat16, 0, LayoutClass::kPacked}},
     {"single_numbers_int8_strided",
      {OpId::ELEMENT_WISE_QUANTIZED_LINEAR_ADD, DataType::kInt8, DataType::kInt8, 0,
       LayoutClass::kStrided}},
@@ -62,10 +64,12 @@ const Representative kRepresentatives[] = {
 const Bodies kNamesOfBodies = {
     "// (bodies)\n\n",
     "// (arithmetic)\n\n",
+    "// (typed numbers)\n\n",
     "// (quantization)\nuint Quantize(\nuint Dequantize(\nuint AddQuantized(\n\n",
     "// (elementary)\n\n",
     "// (normal distribution)\n\n",
-    "// (open)\n\n"};
+    "// (open)\n\n",
+    "// (power)\nuint DecidedPower(\n\n"};
 
 class RenderGoldenTest : public ::testing::TestWithParam<Representative> {};
 
@@ -119,14 +123,16 @@ TEST(RenderTest, LongBodiesArePartOfKernelsThatCallThem) {
     const KernelKey key = {op, DataType::kFloat32, DataType::kFloat32, 0, LayoutClass::kPacked};
     const Bodies bodies = {"",
                            "(arithmetic)\nuint Added(uint x, uint y)\n",
+                           "(typed numbers)\n",
                            "(quantization)\nuint Dequantize(Number v)\n",
                            "(elementary)\nuint Exp(uint x)\n",
                            "(normal distribution)\nuint Gelu(uint x)\n",
-                           "(open)\n"};
+                           "(open)\n",
+                           "(power)\nuint DecidedPower(uint x, Number y)\n"};
     const std::string text = RenderKernel(key, bodies);
     std::string found;
-    for (const char* const name :
-         {"(arithmetic)", "(quantization)", "(elementary)", "(normal distribution)", "(open)"}) {
+    for (const char* const name : {"(arithmetic)", "(typed numbers)", "(quantization)",
+                                   "(elementary)", "(normal distribution)", "(open)", "(power)"}) {
       if (text.find(name) != std::string::npos) found += name;
     }
     return found;
@@ -137,7 +143,11 @@ TEST(RenderTest, LongBodiesArePartOfKernelsThatCallThem) {
   EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_EXP), "(arithmetic)(elementary)");
   EXPECT_EQ(bodies_of(OpId::ACTIVATION_ELU), "(arithmetic)(elementary)(open)");
   EXPECT_EQ(bodies_of(OpId::ACTIVATION_GELU), "(arithmetic)(elementary)(normal distribution)");
-  EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_DEQUANTIZE_LINEAR), "(arithmetic)(quantization)");
+  EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_DEQUANTIZE_LINEAR),
+            "(arithmetic)(typed numbers)(quantization)");
+  EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_CONSTANT_POW), "(arithmetic)(elementary)(open)(power)");
+  EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_POW),
+            "(arithmetic)(typed numbers)(elementary)(open)(power)");
 }
 
 // A long body is called once, whatever the number of elements in a word.
