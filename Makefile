@@ -230,7 +230,7 @@ prove: packages ## Compare elementary functions of all FLOAT32 with MPFR (ARGS='
 	@$(RELEASE)/bin/prove $(ARGS)
 
 .PHONY: hardest
-hardest: packages ## Find the inputs that are hardest to round, and write them (ARGS='--stride 7')
+hardest: packages ## Find the inputs that are hardest to round, and write them (ARGS=ELEMENT_WISE_EXP)
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/hardest
 	@$(RELEASE)/bin/hardest $(ARGS) >$(RELEASE)/hard_inputs.def

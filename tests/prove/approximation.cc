@@ -32,6 +32,8 @@ long double Approximation(OpId op, float input, const std::array<float, 2>& attr
       return std::atan(x);
     case OpId::ELEMENT_WISE_ATANH:
       return std::atanh(x);
+    case OpId::ELEMENT_WISE_CONSTANT_POW:
+      return std::pow(x, p);
     case OpId::ELEMENT_WISE_COS:
       return std::cos(x);
     case OpId::ELEMENT_WISE_COSH:

@@ -4,7 +4,8 @@
 // Of FLOAT16 all numbers are looked at. Of FLOAT32 one in so many, and besides all numbers of few
 // digits with their neighbours, where traps are that no sample finds: SIGMOID of 3 * 2^-23, GELU of
 // the least denormals. Long doubles choose candidates, MPFR says how near each of them is. What is
-// written depends on the options alone. --check finds those of FLOAT16 again.
+// written depends on the options alone. Where operators are named, the others stay as the file has
+// them. --check finds those of FLOAT16 again.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <string>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -50,7 +52,11 @@ struct Subject {
   std::array<float, 2> attributes = {};
 };
 
-// The attributes that DirectML's documentation gives as usual, or 1.
+// Of all FLOAT32 the file has looked at one in so many.
+constexpr uint64_t kAll = uint64_t{1} << 32;
+constexpr uint64_t kStride = 31;
+
+// The attributes that DirectML's documentation gives as usual, or 1; and the exponent of sRGB.
 constexpr Subject kWithAttributes[] = {
     {OpId::ACTIVATION_CELU, {1}},
     {OpId::ACTIVATION_ELU, {1}},
@@ -59,6 +65,7 @@ constexpr Subject kWithAttributes[] = {
     {OpId::ACTIVATION_SCALED_TANH, {1, 0.5f}},
     {OpId::ACTIVATION_SOFTPLUS, {1}},
     {OpId::ACTIVATION_SWISH, {1}},
+    {OpId::ELEMENT_WISE_CONSTANT_POW, {2.4f}},
 };
 
 std::vector<Subject> Subjects() {
@@ -299,16 +306,38 @@ std::string AttributesText(const Subject& subject) {
   return absl::StrJoin(members, ", ");
 }
 
-void Write(const Subject& subject, DataType type, uint64_t stride) {
+void Write(const Subject& subject, DataType type, const std::vector<uint32_t>& hardest,
+           const std::vector<uint32_t>& edges) {
+  absl::PrintF("\nOPSERVE_HARD_INPUTS(%s, k%s, (%s),\n    (%s),\n    (%s))\n",
+               TraitsOf(subject.op).name, type == DataType::kFloat32 ? "Float32" : "Float16",
+               AttributesText(subject), HexLines(hardest, type), HexLines(edges, type));
+  std::fflush(stdout);
+}
+
+void WriteFound(const Subject& subject, DataType type, uint64_t stride) {
   Search search(subject, type, stride);
   search.Run();
   const std::vector<uint32_t> hardest = search.Hardest();
-  absl::PrintF("\nOPSERVE_HARD_INPUTS(%s, k%s, (%s),\n    (%s),\n    (%s))\n",
-               TraitsOf(subject.op).name, type == DataType::kFloat32 ? "Float32" : "Float16",
-               AttributesText(subject), HexLines(hardest, type), HexLines(search.Edges(), type));
-  std::fflush(stdout);
+  Write(subject, type, hardest, search.Edges());
   absl::FPrintF(stderr, "%s %s: %d inputs, %d hard\n", TraitsOf(subject.op).name, NameOf(type),
                 search.sampled(), hardest.size());
+}
+
+// Of operators that are not named, where any are, what the file has; of new ones what is found.
+void WriteAll(const std::set<std::string>& named, uint64_t stride) {
+  absl::PrintF(kHeader, stride, kAll / stride, kPerExponent, kWritten);
+  for (const Subject& subject : Subjects()) {
+    const absl::string_view name = TraitsOf(subject.op).name;
+    const bool is_sought = named.empty() || named.contains(std::string(name));
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      const HardInputs* const kept = is_sought ? nullptr : FindHardInputs(name, type);
+      if (kept == nullptr) {
+        WriteFound(subject, type, stride);
+      } else {
+        Write(subject, type, kept->hardest, kept->edges);
+      }
+    }
+  }
 }
 
 // Whether the file has what the search finds again.
@@ -332,19 +361,20 @@ int Check() {
 int Main(int argc, char** argv) {
   CLI::App app("Finds the inputs at which elementary functions are hardest to round.");
   bool check = false;
-  uint64_t stride = 1;
+  uint64_t stride = kStride;
+  std::vector<std::string> named;
+  std::vector<std::string> names;
+  for (const Subject& subject : Subjects()) names.emplace_back(TraitsOf(subject.op).name);
   app.add_flag("--check", check, "Compares those of FLOAT16 with the file, and writes nothing");
-  app.add_option("--stride", stride, "Takes one FLOAT32 of so many")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 20));
+  CLI::Option* const operators =
+      app.add_option("OPERATOR", named, "Seeks those of these operators, and keeps the others")
+          ->check(CLI::IsMember(names));
+  app.add_option("--stride", stride, "Takes one FLOAT32 of so many, of all operators")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 20))
+      ->excludes(operators);
   CLI11_PARSE(app, argc, argv);
   if (check) return Check();
-  constexpr uint64_t kAll = uint64_t{1} << 32;
-  absl::PrintF(kHeader, stride, kAll / stride, kPerExponent, kWritten);
-  for (const Subject& subject : Subjects()) {
-    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
-      Write(subject, type, stride);
-    }
-  }
+  WriteAll({named.begin(), named.end()}, stride);
   return 0;
 }
 
