@@ -20,13 +20,15 @@ struct PreparedCall {
 
 extern "C" {
 
-// Prepares a packed call of `count` elements: operator by name, number of the lane type, mode, most
-// threads. Returns nullptr if there is no such call. Free it with opserve_bench_close.
-void* opserve_bench_open(const char* op_name, int type, int mode, uint32_t count, int threads) {
+// Prepares a packed call of `rows` rows of `columns` elements: operator by name, number of the lane
+// type, mode, most threads. Returns nullptr if there is no such call. Free it with
+// opserve_bench_close.
+void* opserve_bench_open(const char* op_name, int type, int mode, uint32_t rows, uint32_t columns,
+                         int threads) {
   const opserve::OpTraits* op = opserve::FindOperator(op_name);
   const std::optional<opserve::DataType> lane = opserve::DataTypeFromNumber(type);
   if (op == nullptr || !lane) return nullptr;
-  auto invocation = opserve::bench::MakePackedCall(op->id, *lane, mode, count);
+  auto invocation = opserve::bench::MakePackedCall(op->id, *lane, mode, {rows, columns});
   if (invocation == nullptr) return nullptr;
   return new PreparedCall{std::move(invocation), opserve::CpuExecutor(threads)};
 }

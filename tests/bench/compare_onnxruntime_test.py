@@ -8,7 +8,7 @@ from unittest import mock
 
 import compare_onnxruntime
 import numpy as np
-from compare_onnxruntime import find_faults
+from compare_onnxruntime import distant, find_faults
 from demo import find_fault
 
 
@@ -44,6 +44,22 @@ class FindFaultsTest(unittest.TestCase):
     def test_nothing_compared_is_no_pass(self):
         self.assertEqual(find_faults([]), ["no results were compared"])
         self.assertEqual(find_faults([SKIPPED_ROW]), ["no results were compared"])
+
+
+class DistantTest(unittest.TestCase):
+    """Results of functions that one side rounds otherwise."""
+
+    def test_neighbours_are_near(self):
+        for dtype in (np.float32, np.float16):
+            ours = np.array([1, -2, np.inf, np.nan, 0], dtype)
+            theirs = ours.copy()
+            theirs[:2] = np.nextafter(ours[:2], dtype(0))
+            self.assertEqual(distant(ours, theirs), "")
+
+    def test_other_numbers_are_far(self):
+        for ours, theirs in ((1, 1.0001), (np.inf, 3), (np.nan, 1), (1, np.nan), (0.5, -0.5)):
+            found = distant(np.array([ours], np.float32), np.array([theirs], np.float32))
+            self.assertIn("1 elements are far from each other, first element 0", found)
 
 
 class MainTest(unittest.TestCase):

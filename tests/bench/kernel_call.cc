@@ -55,15 +55,20 @@ void FillInput(DataType type, Values values, bool is_divisor, Buffer& buffer) {
 
 }  // namespace
 
+std::shared_ptr<const Invocation> MakePackedCall(OpId op, DataType lane, int mode, uint32_t count) {
+  return MakePackedCall(op, lane, mode, std::vector<uint32_t>{count});
+}
+
 std::shared_ptr<const Invocation> MakePackedCall(OpId op, DataType lane, int setting,
-                                                 uint32_t count) {
+                                                 const std::vector<uint32_t>& sizes) {
   const OpTraits& traits = TraitsOf(op);
   testing::RequestBuilder builder{std::string(traits.name)};
   for (int i = 0; i < traits.input_count(); ++i) {
-    const uint32_t elements = traits.inputs[i].is_single ? 1 : count;
-    builder.Input({.type = traits.InputType(i, lane), .sizes = {elements}});
+    const std::vector<uint32_t> single(sizes.size(), 1);
+    builder.Input(
+        {.type = traits.InputType(i, lane), .sizes = traits.inputs[i].is_single ? single : sizes});
   }
-  builder.Output({.type = traits.OutputTypes(lane).last(), .sizes = {count}});
+  builder.Output({.type = traits.OutputTypes(lane).last(), .sizes = sizes});
   builder.request().attributes = AttributesOfSetting(traits, lane, setting);
   return builder.Validate({.max_tensor_bytes = UINT64_MAX}).invocation;
 }

@@ -18,6 +18,10 @@ namespace opserve::bench {
 // operator does not take it.
 std::shared_ptr<const Invocation> MakePackedCall(OpId op, DataType lane, int mode, uint32_t count);
 
+// The same of tensors of these sizes, the last of which is that of a row.
+std::shared_ptr<const Invocation> MakePackedCall(OpId op, DataType lane, int mode,
+                                                 const std::vector<uint32_t>& sizes);
+
 // What the elements of inputs are.
 enum class Values {
   kUsual,   // numbers as data has them: quotients are small
