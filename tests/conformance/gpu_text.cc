@@ -41,4 +41,10 @@ GpuBody GpuBodyOf(OpId op, DataType lane) {
   return nullptr;
 }
 
+std::vector<GpuElement> GpuRowOf(OpId op, DataType lane, std::span<const uint32_t> row) {
+  if (lane == DataType::kFloat32) return of_float32::RowOf(op, row);
+  if (lane == DataType::kFloat16) return of_float16::RowOf(op, row);
+  return {};
+}
+
 }  // namespace opserve::testing

@@ -8,6 +8,8 @@
 #define OPSERVE_TESTS_CONFORMANCE_GPU_TEXT_H_
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "kernels/data_type.h"
 #include "kernels/invocation.h"
@@ -30,6 +32,10 @@ using GpuBody = GpuElement (*)(uint32_t x, uint32_t y, const AttributeValues& at
 // The body of a GPU kernel of FLOAT32 or FLOAT16; nullptr where the operator has none, or is no
 // elementary function and no activation.
 GpuBody GpuBodyOf(OpId op, DataType lane);
+
+// The elements of the result for a row of SOFTMAX or LOG_SOFTMAX, of which each is an encoding, in
+// FLOAT32 or FLOAT16; nothing for other operators.
+std::vector<GpuElement> GpuRowOf(OpId op, DataType lane, std::span<const uint32_t> row);
 
 }  // namespace opserve::testing
 
