@@ -53,6 +53,11 @@ const Representative kRepresentatives[] = {
     {"numbers_uint8_packed",
      {OpId::ELEMENT_WISE_QUANTIZE_LINEAR, DataType::kUint8, DataType::kUint8, 0,
       LayoutClass::kPacked}},
+    {"row_float32",
+     {OpId::ACTIVATION_HARDMAX, DataType::kFloat32, DataType::kFloat32, 0, LayoutClass::kStrided}},
+    {"open_row_float16",
+     {OpId::ACTIVATION_LOG_SOFTMAX, DataType::kFloat16, DataType::kFloat16, 0,
+      LayoutClass::kStrided}},
     {"single_numbers_int8_strided",
      {OpId::ELEMENT_WISE_QUANTIZED_LINEAR_ADD, DataType::kInt8, DataType::kInt8, 0,
       LayoutClass::kStrided}},
@@ -65,7 +70,9 @@ const Bodies kNamesOfBodies = {
     "// (quantization)\nuint Quantize(\nuint Dequantize(\nuint AddQuantized(\n\n",
     "// (elementary)\n\n",
     "// (normal distribution)\n\n",
-    "// (open)\n\n"};
+    "// (open)\n\n",
+    "// (softmax)\n\n",
+    "// (rows)\n\n"};
 
 class RenderGoldenTest : public ::testing::TestWithParam<Representative> {};
 
@@ -86,9 +93,14 @@ TEST_P(RenderGoldenTest, TextIsAsBefore) {
 INSTANTIATE_TEST_SUITE_P(Shapes, RenderGoldenTest, ::testing::ValuesIn(kRepresentatives),
                          [](const auto& instance) { return instance.param.golden; });
 
+// Those of rows have one for any plan.
 TEST(RenderTest, EveryOperatorTypeAndModeHasBothLayouts) {
   const std::vector<KernelKey> keys = AllKernelKeys();
   for (KernelKey key : keys) {
+    if (TraitsOf(key.op).shape.is_row) {
+      EXPECT_EQ(key.layout, LayoutClass::kStrided);
+      continue;
+    }
     key.layout = key.layout == LayoutClass::kPacked ? LayoutClass::kStrided : LayoutClass::kPacked;
     EXPECT_EQ(std::count(keys.begin(), keys.end(), key), 1);
   }
@@ -116,17 +128,21 @@ TEST(RenderTest, ModesDiffer) {
 
 TEST(RenderTest, LongBodiesArePartOfKernelsThatCallThem) {
   const auto bodies_of = [](OpId op) {
-    const KernelKey key = {op, DataType::kFloat32, DataType::kFloat32, 0, LayoutClass::kPacked};
+    const LayoutClass layout =
+        TraitsOf(op).shape.is_row ? LayoutClass::kStrided : LayoutClass::kPacked;
+    const KernelKey key = {op, DataType::kFloat32, DataType::kFloat32, 0, layout};
     const Bodies bodies = {"",
                            "(arithmetic)\nuint Added(uint x, uint y)\n",
                            "(quantization)\nuint Dequantize(Number v)\n",
                            "(elementary)\nuint Exp(uint x)\n",
                            "(normal distribution)\nuint Gelu(uint x)\n",
-                           "(open)\n"};
+                           "(open)\n",
+                           "(softmax)\n",
+                           "(rows)\n"};
     const std::string text = RenderKernel(key, bodies);
     std::string found;
-    for (const char* const name :
-         {"(arithmetic)", "(quantization)", "(elementary)", "(normal distribution)", "(open)"}) {
+    for (const char* const name : {"(arithmetic)", "(quantization)", "(elementary)",
+                                   "(normal distribution)", "(open)", "(softmax)", "(rows)"}) {
       if (text.find(name) != std::string::npos) found += name;
     }
     return found;
@@ -137,6 +153,8 @@ TEST(RenderTest, LongBodiesArePartOfKernelsThatCallThem) {
   EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_EXP), "(arithmetic)(elementary)");
   EXPECT_EQ(bodies_of(OpId::ACTIVATION_ELU), "(arithmetic)(elementary)(open)");
   EXPECT_EQ(bodies_of(OpId::ACTIVATION_GELU), "(arithmetic)(elementary)(normal distribution)");
+  EXPECT_EQ(bodies_of(OpId::ACTIVATION_HARDMAX1), "(rows)");
+  EXPECT_EQ(bodies_of(OpId::ACTIVATION_SOFTMAX), "(arithmetic)(elementary)(open)(softmax)(rows)");
   EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_DEQUANTIZE_LINEAR), "(arithmetic)(quantization)");
 }
 
