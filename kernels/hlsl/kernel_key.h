@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/invocation.h"
 #include "kernels/op_table.h"
 
 namespace opserve::hlsl {
@@ -48,6 +49,47 @@ enum class LayoutClass : uint8_t {
 constexpr absl::string_view NameOf(LayoutClass layout) {
   return layout == LayoutClass::kPacked ? "packed" : "strided";
 }
+
+// Whether the operator has kernels of this layout: those of rows take any plan.
+constexpr bool HasLayout(const OpTraits& op, LayoutClass layout) {
+  return layout == LayoutClass::kStrided || !op.shape.is_row;
+}
+
+// What a dispatch of a kernel of rows does.
+enum class RowStage : uint32_t {
+  kLargest,  // leaves records of the largest elements
+  kSums,     // leaves records of sums of powers
+  kResults,  // computes the elements of the result
+};
+
+// What such a dispatch reads in place of attributes, which kernels of rows need none of. Places are
+// in words from the beginning of the output on, behind the result.
+struct RowConstants {
+  RowStage stage = RowStage::kResults;
+  // Plan::row_begin.
+  uint32_t first_row_loop = 0;
+  // Elements or records of a row, and the records that become of them.
+  uint32_t input_count = 0;
+  uint32_t part_count = 0;
+  // The records that it reads; kNoRecords: it reads elements.
+  uint32_t inputs_at = 0;
+  // The records that it writes.
+  uint32_t records_at = 0;
+  // Those of whole rows, where earlier stages have left them.
+  uint32_t largest_at = 0;
+  uint32_t sums_at = 0;
+
+  static constexpr uint32_t kNoRecords = UINT32_MAX;
+  static constexpr uint32_t kLargestWords = 2;
+  static constexpr uint32_t kSumWords = 8;
+
+  // As root constants take attributes, those of the first line of four in the low words.
+  constexpr AttributeValues values() const {
+    const auto pair = [](uint32_t low, uint32_t high) { return low | uint64_t{high} << 32; };
+    return {pair(static_cast<uint32_t>(stage), inputs_at), pair(first_row_loop, records_at),
+            pair(input_count, largest_at), pair(part_count, sums_at)};
+  }
+};
 
 struct KernelKey {
   OpId op = {};

@@ -83,6 +83,9 @@ std::string LaneMacros(const Kernel& kernel) {
                                                : "p[i]",
                     "\n");
   }
+  if (kernel.op.shape.is_row) {
+    absl::StrAppend(&text, "#define ROW_HAS_SUMS ", LeavesOpen(kernel.op.id) ? 1 : 0, "\n");
+  }
   return absl::StrCat(text, "#define kMode ", kernel.key.mode, "\n\n");
 }
 
@@ -94,8 +97,16 @@ std::string Bindings(const Kernel& kernel) {
       "  uint block_count;\n"
       "  uint thread_count;\n"
       "  uint loop_count;\n"
-      "  uint open_mark;\n"
-      "  uint4 p;\n";
+      "  uint open_mark;\n";
+  absl::StrAppend(&text, kernel.op.shape.is_row ? "  uint stage;\n"
+                                                  "  uint first_row_loop;\n"
+                                                  "  uint input_count;\n"
+                                                  "  uint part_count;\n"
+                                                  "  uint inputs_at;\n"
+                                                  "  uint records_at;\n"
+                                                  "  uint largest_at;\n"
+                                                  "  uint sums_at;\n"
+                                                : "  uint4 p;\n");
   const bool has_numbers = HasNumbers(kernel.op);
   if (HasScalars(kernel.op) || has_numbers) absl::StrAppend(&text, "  uint4 p_high;\n");
   absl::StrAppend(&text, has_numbers ? "  uint2 number_types;\n};\n" : "};\n");
@@ -105,7 +116,10 @@ std::string Bindings(const Kernel& kernel) {
   if (kernel.key.layout == LayoutClass::kStrided) {
     absl::StrAppend(&text, "ByteAddressBuffer Plan : register(t", kPlanRegister, ");\n");
   }
-  absl::StrAppend(&text, "RWByteAddressBuffer Output : register(u0);\n");
+  // Which kernels of rows read as well: the compiler lets them read no raw one.
+  absl::StrAppend(&text,
+                  kernel.op.shape.is_row ? "RWStructuredBuffer<uint>" : "RWByteAddressBuffer",
+                  " Output : register(u0);\n");
   return absl::StrCat(
       text, LeavesOpen(kernel.op.id) ? "RWByteAddressBuffer Open : register(u1);\n\n" : "\n");
 }
@@ -132,7 +146,9 @@ std::string ElementFunction(const Kernel& kernel) {
         absl::StrAppend(out, input.is_condition ? "bool" : input.value_type(), " ",
                         absl::string_view(&input.letter, 1));
       });
-  return absl::StrCat(kernel.output.value_type(), " Element(", operands, ") { return ",
+  // Elements of rows are told which row it is, and their place in it.
+  return absl::StrCat(kernel.output.value_type(), " Element(", operands,
+                      kernel.op.shape.is_row ? ", uint row, uint place" : "", ") { return ",
                       ExpressionOf(kernel.key.op),
                       kernel.op.shape.result == OpResult::kFlag ? " ? 1 : 0" : "", "; }\n\n");
 }
@@ -434,6 +450,7 @@ std::string ElementAtOffset(const Kernel& kernel, int index) {
 // wrong where they are not.
 bool ComputesGaps(const Kernel& kernel) {
   constexpr OpId kOps[] = {OpId::ACTIVATION_PARAMETRIC_SOFTPLUS, OpId::ACTIVATION_SOFTPLUS,
+                           OpId::ACTIVATION_SOFTMAX, OpId::ACTIVATION_SOFTMAX1,
                            OpId::ELEMENT_WISE_ATAN_YX, OpId::ELEMENT_WISE_CONSTANT_POW};
   const bool is_integer_power =
       kernel.op.id == OpId::ELEMENT_WISE_POW && !IsFloat(kernel.output.type);
@@ -471,6 +488,8 @@ std::string SlotFunction(const Kernel& kernel) {
   for (int i = 0; i < kernel.op.input_count(); ++i) {
     operands.push_back(ElementAtOffset(kernel, i));
   }
+  // As if they were inputs: the plan has their strides.
+  if (kernel.op.shape.is_row) operands.insert(operands.end(), {"offset.y", "offset.z"});
   return absl::StrCat(kernel.output.value_type(),
                       " Slot(uint rest) {\n"
                       "  bool is_gap = false;\n"
@@ -489,33 +508,41 @@ std::string SlotFunction(const Kernel& kernel) {
 // The words of the output one after the other, and of each the elements, in one loop: the body,
 // which may be long, is in the text once, and Mesa's drivers lose results in loops of loops of
 // loops.
-std::string StridedMain(const Kernel& kernel) {
+std::string LoopOverSlots(const Kernel& kernel) {
+  const auto store = [&kernel](absl::string_view block, absl::string_view value) {
+    return kernel.op.shape.is_row ? absl::StrCat("Output[", block, "] = ", value, ";\n")
+                                  : absl::StrCat("Output.Store(", block, " * 4, ", value, ");\n");
+  };
   const size_t bits = kernel.output.size() * 8;
-  if (bits >= 32) {
-    return absl::StrCat(
-        SlotFunction(kernel),
-        Main(kernel, LoopOverBlocks(bits == 64 ? "    Output.Store2(block * 8, Slot(block));\n"
-                                               : "    Output.Store(block * 4, Slot(block));\n")));
-  }
+  if (bits == 64) return LoopOverBlocks("    Output.Store2(block * 8, Slot(block));\n");
+  if (bits == 32) return LoopOverBlocks(absl::StrCat("    ", store("block", "Slot(block)")));
   const size_t count = 32 / bits;
-  return absl::StrCat(SlotFunction(kernel), "[numthreads(", kThreadsPerGroup,
-                      ", 1, 1)]\n"
-                      "void main(uint3 id : SV_DispatchThreadID) {\n"
-                      "  uint word = 0;\n"
-                      "  for (uint slot = id.x * ",
-                      count, "; slot < block_count * ", count,
-                      "; ++slot) {\n"
-                      "    word = word >> ",
-                      bits, " | Slot(slot) << ", 32 - bits,
-                      ";\n"
-                      "    if (slot % ",
-                      count, " == ", count - 1,
-                      ") {\n"
-                      "      Output.Store(slot / ",
-                      count,
-                      " * 4, word);\n"
-                      "      slot += (thread_count - 1) * ",
-                      count, ";\n    }\n  }\n", MarkOpen(kernel), "}\n");
+  return absl::StrCat("  uint word = 0;\n  for (uint slot = id.x * ", count,
+                      "; slot < block_count * ", count, "; ++slot) {\n    word = word >> ", bits,
+                      " | Slot(slot) << ", 32 - bits, ";\n    if (slot % ", count,
+                      " == ", count - 1, ") {\n      ",
+                      store(absl::StrCat("slot / ", count), "word"),
+                      "      slot += (thread_count - 1) * ", count, ";\n    }\n  }\n");
+}
+
+std::string StridedMain(const Kernel& kernel) {
+  return absl::StrCat(SlotFunction(kernel), Main(kernel, LoopOverSlots(kernel)));
+}
+
+// One of the stages, which is the same for all threads of a dispatch.
+std::string RowMain(const Kernel& kernel) {
+  return absl::StrCat(
+      SlotFunction(kernel),
+      Main(kernel,
+           absl::StrCat(
+               "  if (stage == STAGE_LARGEST) FindLargest(id.x);\n",
+               LeavesOpen(kernel.op.id) ? "  if (stage == STAGE_SUMS) FindSums(id.x);\n" : "",
+               "  if (stage == STAGE_RESULTS) {\n", LoopOverSlots(kernel), "  }\n")));
+}
+
+std::string MainOf(const Kernel& kernel) {
+  if (kernel.op.shape.is_row) return RowMain(kernel);
+  return kernel.key.layout == LayoutClass::kPacked ? PackedMain(kernel) : StridedMain(kernel);
 }
 
 // Whether `expression` calls a function that `text` has.
@@ -549,8 +576,9 @@ std::vector<KernelKey> AllKernelKeys() {
       for (DataType output : kAllDataTypes) {
         if (!op.OutputTypes(lane).contains(output)) continue;
         for (int mode = 0; mode < op.mode_count(); ++mode) {
-          keys.push_back({op.id, lane, output, mode, LayoutClass::kPacked});
-          keys.push_back({op.id, lane, output, mode, LayoutClass::kStrided});
+          for (LayoutClass layout : {LayoutClass::kPacked, LayoutClass::kStrided}) {
+            if (HasLayout(op, layout)) keys.push_back({op.id, lane, output, mode, layout});
+          }
         }
       }
     }
@@ -562,6 +590,7 @@ std::string RenderKernel(const KernelKey& key, const Bodies& bodies) {
   const Kernel kernel = KernelOf(key);
   const absl::string_view expression = ExpressionOf(key.op);
   // Each file builds upon some of those before it.
+  const bool is_row = kernel.op.shape.is_row;
   const bool has_open = LeavesOpen(key.op);
   const bool has_distribution = Calls(expression, bodies.normal_distribution);
   const bool has_power = Calls(expression, bodies.power);
@@ -573,9 +602,9 @@ std::string RenderKernel(const KernelKey& key, const Bodies& bodies) {
       LaneMacros(kernel), bodies.common, has_arithmetic ? bodies.arithmetic : "",
       has_numbers ? bodies.typed_numbers : "", has_quantization ? bodies.quantization : "",
       has_elementary ? bodies.elementary : "", has_distribution ? bodies.normal_distribution : "",
-      has_open ? bodies.open : "", has_power ? bodies.power : "", Bindings(kernel),
-      NumberFunctions(kernel), ElementFunction(kernel),
-      key.layout == LayoutClass::kPacked ? PackedMain(kernel) : StridedMain(kernel));
+      has_open ? bodies.open : "", has_power ? bodies.power : "",
+      is_row && has_open ? bodies.softmax : "", Bindings(kernel), is_row ? bodies.rows : "",
+      NumberFunctions(kernel), ElementFunction(kernel), MainOf(kernel));
 }
 
 Bodies ReadBodies(const std::string& folder) {
@@ -587,7 +616,9 @@ Bodies ReadBodies(const std::string& folder) {
           ReadFiles(folder, {"/elementary.hlsli"}),
           ReadFiles(folder, {"/normal_distribution.hlsli"}),
           ReadFiles(folder, {"/open.hlsli"}),
-          ReadFiles(folder, {"/power.hlsli"})};
+          ReadFiles(folder, {"/power.hlsli"}),
+          ReadFiles(folder, {"/softmax.hlsli"}),
+          ReadFiles(folder, {"/rows.hlsli"})};
 }
 
 }  // namespace opserve::hlsl

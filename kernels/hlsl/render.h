@@ -6,10 +6,11 @@
 // A kernel binds:
 //   b0         block count, thread count, loop count, the mark of open submissions, the attributes
 //              of the call, as in AttributeValues, and the types of numbers, as in NumberTypesOf
-//              (kernels/hlsl/kernel_key.h) (root constants)
+//              (kernels/hlsl/kernel_key.h) (root constants); of rows RowConstants in place of the
+//              attributes
 //   t0, t1, .. the inputs, raw (root SRVs); which one is where InputRegister tells
 //   t3         the plan, raw; strided kernels only (root SRV)
-//   u0         the output, raw (root UAV)
+//   u0         the output, raw (root UAV); of rows with records behind it
 //   u1         a word that gets the mark where an element is left open, raw; only kernels that
 //              LeavesOpen (kernels/hlsl/expressions.h) tells of (root UAV)
 //
@@ -43,10 +44,13 @@ struct Bodies {
   std::string normal_distribution;  // that function, with a table that others do without
   std::string open;                 // what may leave elements open
   std::string power;                // powers, which may as well
+  std::string softmax;              // sums of powers, and what becomes of them
+  std::string rows;                 // the stages of kernels of rows
 
   bool empty() const {
     return common.empty() || arithmetic.empty() || typed_numbers.empty() || quantization.empty() ||
-           elementary.empty() || normal_distribution.empty() || open.empty() || power.empty();
+           elementary.empty() || normal_distribution.empty() || open.empty() || power.empty() ||
+           softmax.empty() || rows.empty();
   }
 };
 

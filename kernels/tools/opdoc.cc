@@ -29,8 +29,7 @@ std::string GpuTypes(const OpTraits& op) {
     if (blob.key.op == op.id) types = types | DataTypeSet{blob.key.lane};
   }
   if (types.empty()) {
-    return absl::StrCat("none", op.shape.is_row ? ", as kernels compute elements and no rows" : "",
-                        "; it runs on the processor");
+    return "none; it runs on the processor";
   }
   const absl::string_view before_and_after = op.takes_scale_bias         ? "ScaleBias"
                                              : op.takes_fused_activation ? kFusedActivation

@@ -75,6 +75,7 @@ bool HasKernels(const OpTraits& op, DataType lane) {
     if (!outputs.contains(output)) continue;
     for (int mode = 0; mode < op.mode_count(); ++mode) {
       for (hlsl::LayoutClass layout : {hlsl::LayoutClass::kPacked, hlsl::LayoutClass::kStrided}) {
+        if (!hlsl::HasLayout(op, layout)) continue;
         if (hlsl::FindBlob({op.id, lane, output, mode, layout}) == nullptr) return false;
       }
     }
@@ -219,10 +220,11 @@ absl::StatusOr<Pipeline> D3D12Device::Impl::PipelineOf(const hlsl::KernelKey& ke
 }
 
 KernelWork D3D12Device::Impl::Bound(const hlsl::KernelKey& kernel, Dispatch& dispatch) const {
-  KernelWork work{{kernel, dispatch.loop_count}};
-  dispatch.most_blocks = submissions->costs().BlocksWithin(work.variant, options.longest_dispatch);
+  KernelWork work{{kernel, dispatch.loop_count, dispatch.stage}};
+  dispatch.most_blocks = submissions->costs().BlocksWithin(work.variant, options.longest_dispatch) /
+                         dispatch.cost_per_block;
   for (const DispatchPiece& piece : PiecesOf(kernel, dispatch)) {
-    work.blocks += piece.computed_blocks;
+    work.blocks += piece.computed_blocks * dispatch.cost_per_block;
   }
   return work;
 }
@@ -398,7 +400,7 @@ absl::Status D3D12Device::Impl::RunSequence(const DeviceCall& of) {
     absl::StatusOr<Pipeline> pipeline = PipelineOf(step.kernel);
     if (!pipeline.ok()) return pipeline.status();
     step_pipelines.push_back(*std::move(pipeline));
-    work.push_back(Bound(step.kernel, step.dispatch));
+    for (Dispatch& dispatch : step.dispatches) work.push_back(Bound(step.kernel, dispatch));
   }
   absl::StatusOr<SubmissionMemory> memory = submissions->TakeInputs(*layout, of);
   if (!memory.ok()) return memory.status();

@@ -73,12 +73,12 @@ std::chrono::nanoseconds HangLimit(std::chrono::nanoseconds fixed, bool is_softw
                                    const PendingWork& pending);
 
 // Thread-safe: while a batch of one thread runs on the device, those of other threads are uploaded.
-// A batch is one submission, with one dispatch where its calls are packed, else one per call; see
-// DeviceOptions::longest_dispatch. A large batch is several, of which the host fills and empties
-// some while the device is at work on others. Of inputs and results that have a ContentId it keeps
-// copies while there is memory, so that they need not be uploaded again. Results that may stay are
-// not read back where there is memory for their copies. After the first batches of a kind, a batch
-// allocates no device memory and makes no pipelines.
+// A batch is one submission, with one dispatch where its calls are packed, else one per call, or
+// several where they compute rows; see DeviceOptions::longest_dispatch. A large batch is several,
+// of which the host fills and empties some while the device is at work on others. Of inputs and
+// results that have a ContentId it keeps copies while there is memory, so that they need not be
+// uploaded again. Results that may stay are not read back where there is memory for their copies.
+// After the first batches of a kind, a batch allocates no device memory and makes no pipelines.
 //
 // A device that hangs or is lost refuses all further calls with UNAVAILABLE; make a new one.
 class D3D12Device final : public ComputeDevice {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "server/d3d12/row_stages.h"
 #include "server/device/lane_key.h"
 
 namespace opserve::d3d12 {
@@ -104,11 +105,29 @@ uint64_t StridedBlockBytes(const Invocation& call) {
   return hlsl::ElementsPerBlock(call.output.data_type) * SizeOf(call.output.data_type);
 }
 
+// Bytes of its whole blocks.
+uint64_t StridedOutputBytes(const Invocation& call) {
+  return RoundUp(StridedResultBytes(call, !OutputNests(ResultPlan(call))), StridedBlockBytes(call));
+}
+
+// Bytes of the records of a call that computes rows.
+uint64_t RecordBytes(const Invocation& call) {
+  return RoundUp(RecordWords(call) * kWordBytes, kTensorAlignment);
+}
+
 Extent StridedExtent(const Invocation& call) {
-  Extent extent{kPlanBytes, RoundUp(StridedResultBytes(call, !OutputNests(call.plan)),
-                                    StridedBlockBytes(call))};
+  Extent extent{kPlanBytes, StridedOutputBytes(call)};
   for (int i = 0; i < TraitsOf(call.op).input_count(); ++i) {
     extent.inputs += StridedAreaBytes(call, i);
+  }
+  return extent;
+}
+
+// The same with the records of a call that computes rows.
+Extent StridedExtentAlone(const Invocation& call) {
+  Extent extent = StridedExtent(call);
+  if (call.plan.row_begin) {
+    extent.outputs = RoundUp(extent.outputs, kTensorAlignment) + RecordBytes(call);
   }
   return extent;
 }
@@ -159,7 +178,7 @@ void AddStrided(const Invocation& call, BatchLayout& layout) {
     bound.plan += StridedAreaBytes(call, i);
   }
   bound.output = RoundUp(layout.output_buffer_bytes, kTensorAlignment);
-  const bool is_dense = !OutputNests(call.plan);
+  const bool is_dense = !OutputNests(ResultPlan(call));
   layout.places.push_back({bound, StridedResultBytes(call, is_dense), is_dense});
   const Extent extent = StridedExtent(call);
   layout.input_buffer_bytes += extent.inputs;
@@ -167,6 +186,35 @@ void AddStrided(const Invocation& call, BatchLayout& layout) {
   dispatch.loop_count = static_cast<uint32_t>(call.plan.loop_count);
   TellKernel(call, dispatch);
   dispatch.block_count = static_cast<uint32_t>(extent.outputs / StridedBlockBytes(call));
+}
+
+// What calls that compute rows, each of which has the dispatch of its result, have before that, and
+// their records behind the results.
+void AddRowStages(std::span<const DeviceCall> calls, BatchLayout& layout) {
+  // By how many there are before them.
+  std::vector<std::vector<Dispatch>> stages;
+  for (size_t c = 0; c < calls.size(); ++c) {
+    const Invocation& call = *calls[c].invocation;
+    const Dispatch& result = layout.dispatches[c];
+    const uint64_t records = RoundUp(layout.output_buffer_bytes, kTensorAlignment);
+    layout.output_buffer_bytes = records + RecordBytes(call);
+    const std::vector<RowDispatch> dispatches =
+        RowDispatchesOf(call, result.block_count, (records - result.bound.output) / kWordBytes);
+    stages.resize(std::max(stages.size(), dispatches.size()));
+    for (size_t i = 0; i < dispatches.size(); ++i) {
+      Dispatch dispatch = result;
+      dispatch.stage = dispatches[i].constants.stage;
+      dispatch.attributes = dispatches[i].constants.values();
+      dispatch.block_count = static_cast<uint32_t>(dispatches[i].block_count);
+      dispatch.cost_per_block = dispatches[i].cost_per_block();
+      dispatch.reads_earlier = i > 0 && stages[i].empty();
+      stages[i].push_back(dispatch);
+    }
+  }
+  layout.dispatches.clear();
+  for (const std::vector<Dispatch>& each : stages) {
+    layout.dispatches.insert(layout.dispatches.end(), each.begin(), each.end());
+  }
 }
 
 // OK if every call is of the lane of the first one, and fits into buffers of `limit` bytes.
@@ -187,7 +235,7 @@ absl::Status CheckCalls(std::span<const DeviceCall> calls, uint64_t limit) {
       return absl::InternalError("The calls of a batch are of several lanes.");
     }
     const Extent alone = lane.is_packed ? packed.ExtentOf(packed.BlocksOf(*call.invocation))
-                                        : StridedExtent(*call.invocation);
+                                        : StridedExtentAlone(*call.invocation);
     if (alone.largest() > limit) {
       return absl::UnimplementedError(absl::StrCat(
           "A buffer of ", alone.largest(), " bytes exceeds the device's limit (", limit, ")."));
@@ -214,6 +262,7 @@ absl::StatusOr<BatchLayout> LayOut(std::span<const DeviceCall> calls, uint64_t m
   } else {
     layout.dispatches.reserve(calls.size());
     for (const DeviceCall& call : calls) AddStrided(*call.invocation, layout);
+    if (first.plan.row_begin) AddRowStages(calls, layout);
   }
   const uint64_t largest = std::max(layout.input_buffer_bytes, layout.output_buffer_bytes);
   if (largest > limit) {
@@ -227,11 +276,12 @@ absl::StatusOr<BatchLayout> LayOut(std::span<const DeviceCall> calls, uint64_t m
 }
 
 void WritePlan(const Invocation& invocation, const CallPlace& place, std::byte* to) {
-  const Plan& plan = invocation.plan;
+  const Plan plan = ResultPlan(invocation);
   const auto output = OutputStrides(plan, place.is_dense);
   const OpTraits& op = TraitsOf(invocation.op);
   for (int l = 0; l < kMaxDimensionCount; ++l) {
-    // Size, stride of the output, strides of up to three inputs, padding.
+    // Size, stride of the output, strides of up to three inputs; of rows as well the size and the
+    // stride of the input of the loop that is there in their order; padding.
     std::array<uint32_t, 8> row = {};
     if (l < plan.loop_count) {
       row[0] = static_cast<uint32_t>(plan.sizes[l]);
@@ -239,6 +289,13 @@ void WritePlan(const Invocation& invocation, const CallPlace& place, std::byte* 
       for (int i = 0; i < op.input_count(); ++i) {
         const std::optional<int> position = hlsl::StridePosition(op, i);
         if (position) row[2 + *position] = static_cast<uint32_t>(plan.strides[i][l]);
+      }
+      if (invocation.plan.row_begin) {
+        for (int t = 0; t < hlsl::kMaxStridedInputs; ++t) {
+          row[2 + t] = static_cast<uint32_t>(plan.strides[t][l]);
+        }
+        row[5] = static_cast<uint32_t>(invocation.plan.sizes[l]);
+        row[6] = static_cast<uint32_t>(invocation.plan.strides[0][l]);
       }
     }
     std::memcpy(to + l * sizeof(row), row.data(), sizeof(row));
@@ -277,7 +334,7 @@ void WriteResult(const CallPlace& place, const DeviceCall& call, const std::byte
     copies.push_back({call.output, from, invocation.output_bytes});
     return;
   }
-  const Plan& plan = invocation.plan;
+  const Plan plan = ResultPlan(invocation);
   const auto& strides = plan.strides[OutputIndex(plan)];
   const size_t element = SizeOf(invocation.output.data_type);
   std::memset(call.output, 0, invocation.output_bytes);

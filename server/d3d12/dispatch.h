@@ -27,7 +27,8 @@ namespace opserve::d3d12 {
 inline constexpr uint64_t kTensorAlignment = 256;
 // Kernels read and write, and copies move, words of so many bytes.
 inline constexpr uint64_t kWordBytes = 4;
-// A plan has so many bytes as strided kernels read it: 8 loops of 8 words each.
+// A plan has so many bytes as strided kernels read it: 8 loops of 8 words each. Those of rows have
+// the loops in both orders: that of the result, and that of rows.
 inline constexpr uint64_t kPlanBytes = kMaxDimensionCount * 32;
 // No buffer is larger than this, because kernels compute byte addresses in 32 bits.
 inline constexpr uint64_t kMaxKernelBytes = uint64_t{1} << 31;
@@ -44,8 +45,15 @@ struct Offsets {
 // One dispatch of a kernel, in one command or, as dispatch_pieces.h says, several.
 struct Dispatch {
   uint32_t block_count = 0;
+  // What a block counts as for KernelCosts: the elements, or records, that become one record of a
+  // row.
+  uint32_t cost_per_block = 1;
   // Blocks that one command may compute; see KernelCosts.
   uint64_t most_blocks = UINT64_MAX;
+  // Whether it reads what dispatches before it have written, as those of rows do.
+  bool reads_earlier = false;
+  // Of rows: what it does.
+  hlsl::RowStage stage = hlsl::RowStage::kResults;
   // Root constants that the kernel reads.
   uint32_t loop_count = 0;
   AttributeValues attributes = {};
@@ -68,7 +76,9 @@ struct CallPlace {
 
 // A batch of one kernel. Packed calls share one dispatch: every input has an area that holds that
 // input of all calls, one after the other, each call from a block of the kernel, and a whole word,
-// on. Strided calls have a dispatch each, with areas and a plan of their own.
+// on. Strided calls have a dispatch each, with areas and a plan of their own. Calls that compute
+// rows have several, with records behind the results of all of them; those of all calls that need
+// not wait for each other lie side by side.
 struct BatchLayout {
   hlsl::KernelKey kernel;
   std::vector<Dispatch> dispatches;

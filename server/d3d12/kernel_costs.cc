@@ -32,7 +32,8 @@ double GuessedNanosecondsPerBlock(const KernelVariant& variant) {
   const hlsl::KernelKey& key = variant.kernel;
   const OpTraits& op = TraitsOf(key.op);
   const bool is_packed = key.layout == hlsl::LayoutClass::kPacked;
-  const uint32_t elements = hlsl::ElementsPerBlock(key.output);
+  const bool is_result = variant.stage == hlsl::RowStage::kResults;
+  const uint32_t elements = is_result ? hlsl::ElementsPerBlock(key.output) : 1;
   auto bytes = static_cast<double>(elements * SizeOf(key.output));
   for (int i = 0; i < op.input_count(); ++i) {
     const auto size = static_cast<double>(SizeOf(op.InputType(i, key.lane)));

@@ -17,19 +17,22 @@
 
 namespace opserve::d3d12 {
 
-// A kernel as costs tell it apart: strided ones take longer for more loops.
+// A kernel as costs tell it apart: strided ones take longer for more loops, and those of rows do
+// something else in each stage.
 struct KernelVariant {
   hlsl::KernelKey kernel;
   uint32_t loop_count = 0;
+  hlsl::RowStage stage = hlsl::RowStage::kResults;
 
   bool operator==(const KernelVariant&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const KernelVariant& variant) {
-    return H::combine(std::move(h), variant.kernel, variant.loop_count);
+    return H::combine(std::move(h), variant.kernel, variant.loop_count, variant.stage);
   }
 };
 
-// Blocks of a kernel that a submission computes.
+// Blocks of a kernel that a submission computes; of rows, in stages before the last one, elements
+// and records that it reads.
 struct KernelWork {
   KernelVariant variant;
   uint64_t blocks = 0;
@@ -44,7 +47,8 @@ double GuessedNanosecondsPerBlock(const KernelVariant& variant);
 // The costs of one device. Thread-safe.
 class KernelCosts {
  public:
-  // Blocks that the device is expected to compute within `limit`; 0: not even one.
+  // Blocks, as KernelWork counts them, that the device is expected to compute within `limit`; 0:
+  // not even one.
   uint64_t BlocksWithin(const KernelVariant& variant, std::chrono::nanoseconds limit) const;
 
   // How long the device is expected to take for all of `work`.

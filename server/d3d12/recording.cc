@@ -100,6 +100,7 @@ void RecordPiece(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
 void RecordDispatch(ID3D12GraphicsCommandList& list, const Dispatch& dispatch,
                     const hlsl::KernelKey& kernel, const Addresses& addresses,
                     SubmissionMemory& memory) {
+  if (dispatch.reads_earlier) SeparateWrites(list, addresses.output.buffer);
   for (const DispatchPiece& piece : PiecesOf(kernel, dispatch)) {
     RecordPiece(list, dispatch, kernel, addresses, piece, memory);
   }
@@ -263,7 +264,9 @@ void RecordSequence(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_s
     addresses.plan = first_input + step.plan;
     addresses.output = {results.For(BufferUse::kWritten, step.output), 0};
     list.SetPipelineState(pipelines[s].Get());
-    RecordDispatch(list, step.dispatch, step.kernel, addresses, memory);
+    for (const Dispatch& dispatch : step.dispatches) {
+      RecordDispatch(list, dispatch, step.kernel, addresses, memory);
+    }
   }
   for (const SequenceOutputPlace& output : layout.outputs) {
     if (output.stays) continue;

@@ -46,7 +46,7 @@ struct SubmissionMemory {
 };
 
 // Uploads, the dispatches, each in its pieces, one readback per range. Dispatches write different
-// ranges, so nothing has to stand between them.
+// ranges, so nothing has to stand between those that read none of them.
 void RecordBatch(ID3D12GraphicsCommandList& list, ID3D12RootSignature& root_signature,
                  ID3D12PipelineState& pipeline, const BatchLayout& layout,
                  SubmissionMemory& memory);

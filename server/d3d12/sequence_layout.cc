@@ -61,12 +61,12 @@ class Builder {
     if (!alone.ok()) return alone.status();
     StepLayout& added = layout_.steps.emplace_back();
     added.kernel = alone->kernel;
-    added.dispatch = alone->dispatches[0];
+    added.dispatches = alone->dispatches;
     added.is_dense = alone->places[0].is_dense;
     result_bytes_[s] = std::max(result_bytes_[s], alone->output_buffer_bytes);
     layout_.work_bytes += alone->input_buffer_bytes + alone->output_buffer_bytes;
     const int input_count = TraitsOf(step.call->op).input_count();
-    const Offsets& bound = added.dispatch.bound;
+    const Offsets& bound = added.dispatches[0].bound;
     for (int i = 0; i < input_count; ++i) {
       // Areas follow each other up to the plan.
       const uint64_t end = i + 1 < input_count ? bound.inputs[i + 1] : bound.plan;

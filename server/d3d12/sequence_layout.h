@@ -29,12 +29,12 @@ struct StepInputPlace {
   static constexpr uint32_t kInputBuffer = UINT32_MAX;
 };
 
-// One step, which has a dispatch of its own.
+// One step, which has a dispatch of its own, or several where it computes rows.
 struct StepLayout {
   hlsl::KernelKey kernel;
-  // Only the numbers of it count: where the tensors are is what the members below say, and `bound`
+  // Only their numbers count: where the tensors are is what the members below say, and `bound`
   // says nothing.
-  Dispatch dispatch;
+  std::vector<Dispatch> dispatches;
   std::array<StepInputPlace, hlsl::kMaxKernelInputs> inputs = {};
   // First byte of the plan in the buffer of inputs, where the kernel is a strided one.
   uint64_t plan = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/hlsl/expressions.h"
 #include "server/d3d12/dispatch_pieces.h"
 
 namespace opserve::testing {
@@ -24,7 +25,10 @@ struct PlanRow {
   uint32_t size;
   uint32_t output;
   std::array<uint32_t, hlsl::kMaxStridedInputs> inputs;
-  std::array<uint32_t, 3> padding;
+  // Of rows: the loop that is here in their order.
+  uint32_t row_loop_size;
+  uint32_t row_loop_stride;
+  uint32_t padding;
 };
 static_assert(sizeof(PlanRow) * kMaxDimensionCount == d3d12::kPlanBytes);
 
@@ -38,6 +42,27 @@ Owner OwnerOf(size_t call, int tensor) {
 }
 size_t CallOf(Owner owner) { return (owner - 1) / (hlsl::kMaxKernelInputs + 1); }
 
+// A record that a kernel of rows has left in a word.
+struct RecordWord {
+  size_t call = 0;
+  // Of the dispatches between which nothing stands; 0: there is no record.
+  int level = 0;
+};
+
+// As root constants tell it.
+hlsl::RowConstants RowConstantsOf(const AttributeValues& values) {
+  const auto low = [&values](size_t i) { return static_cast<uint32_t>(values[i]); };
+  const auto high = [&values](size_t i) { return static_cast<uint32_t>(values[i] >> 32); };
+  return {static_cast<hlsl::RowStage>(low(0)),
+          low(1),
+          low(2),
+          low(3),
+          high(0),
+          high(1),
+          high(2),
+          high(3)};
+}
+
 // Checks the accesses of one batch.
 class Model {
  public:
@@ -47,12 +72,16 @@ class Model {
         first_(*calls[0].invocation),
         op_(TraitsOf(first_.op)),
         is_strided_(layout.kernel.layout == LayoutClass::kStrided),
+        is_row_(op_.shape.is_row),
         inputs_(layout.input_buffer_bytes, kNobody),
-        outputs_(layout.output_buffer_bytes, kNobody) {}
+        outputs_(layout.output_buffer_bytes, kNobody),
+        records_(layout.output_buffer_bytes / d3d12::kWordBytes + 1) {}
 
   std::string Run() {
     Expect(layout_.places.size() == calls_.size(), "calls without a place", 0);
-    Expect(layout_.dispatches.size() == (is_strided_ ? calls_.size() : 1), "dispatches", 0);
+    const bool has_all = is_row_ ? layout_.dispatches.size() > calls_.size()
+                                 : layout_.dispatches.size() == (is_strided_ ? calls_.size() : 1);
+    Expect(has_all, "dispatches", 0);
     Expect(layout_.result_bytes <= layout_.output_buffer_bytes, "readback ends late", 0);
     for (size_t k = 0; problem_.empty() && k < calls_.size(); ++k) PlaceCall(k);
     for (size_t d = 0; problem_.empty() && d < layout_.dispatches.size(); ++d) RunDispatch(d);
@@ -102,7 +131,7 @@ class Model {
   // The element of the kernel that is the call's first one; the same in all tensors.
   void CheckFirstElement(size_t k) {
     const d3d12::Offsets& at = layout_.places[k].at;
-    const d3d12::Offsets& bound = layout_.dispatches[is_strided_ ? k : 0].bound;
+    const d3d12::Offsets& bound = layout_.dispatches[FirstDispatchOf(k)].bound;
     const uint64_t first = (at.output - bound.output) / SizeOf(first_.output.data_type);
     const uint64_t unit = hlsl::ElementsPerBlock(first_.output.data_type);
     Expect(is_strided_ ? first == 0 : first % unit == 0, "call begins within a block", at.output);
@@ -114,11 +143,30 @@ class Model {
     }
   }
 
+  // Those of rows are told by their plan.
+  bool IsDispatchOf(size_t d, size_t k) const {
+    if (is_row_) return layout_.dispatches[d].bound.plan == layout_.places[k].at.plan;
+    return !is_strided_ || d == k;
+  }
+  size_t FirstDispatchOf(size_t k) const {
+    size_t d = 0;
+    while (d + 1 < layout_.dispatches.size() && !IsDispatchOf(d, k)) ++d;
+    return d;
+  }
+  size_t CallOfDispatch(size_t d) const {
+    size_t k = 0;
+    while (k + 1 < calls_.size() && !IsDispatchOf(d, k)) ++k;
+    return k;
+  }
+
   void RunDispatch(size_t d) {
     dispatch_ = &layout_.dispatches[d];
-    call_ = is_strided_ ? calls_[d].invocation : &first_;
+    call_number_ = CallOfDispatch(d);
+    call_ = is_strided_ ? calls_[call_number_].invocation : &first_;
+    level_ += dispatch_->reads_earlier ? 1 : 0;
+    row_ = RowConstantsOf(dispatch_->attributes);
     CheckBindings();
-    if (is_strided_) ReadPlan(d);
+    if (is_strided_) ReadPlan(call_number_);
     writers_.assign(layout_.output_buffer_bytes / d3d12::kWordBytes + 1, 0);
     const std::vector<DispatchPiece> pieces = PiecesOf(layout_.kernel, *dispatch_);
     for (size_t p = 0; problem_.empty() && p < pieces.size(); ++p) {
@@ -138,7 +186,9 @@ class Model {
            block += piece_->thread_count) {
         ++computed;
         block_owner_ = kNobody;
-        if (is_strided_) {
+        if (is_row_ && row_.stage != hlsl::RowStage::kResults) {
+          RowBlock(block);
+        } else if (is_strided_) {
           StridedBlock(block);
         } else {
           PackedBlock(block);
@@ -210,6 +260,7 @@ class Model {
       writers_[word] = piece_number_;
     }
     for (uint64_t at = begin; at < begin + bytes; ++at) {
+      Expect(records_[at / 4].level == 0 || IsReduction(), "result over a record", at);
       if (outputs_[at] == kNobody) continue;
       Belong(outputs_[at], at);
       outputs_[at] = kNobody;  // written
@@ -246,6 +297,68 @@ class Model {
     plan_.resize(std::min<size_t>(dispatch_->loop_count, kMaxDimensionCount));
   }
 
+  bool IsReduction() const { return is_row_ && row_.stage != hlsl::RowStage::kResults; }
+  uint32_t RecordWords(hlsl::RowStage stage) const {
+    return stage == hlsl::RowStage::kLargest ? hlsl::RowConstants::kLargestWords
+                                             : hlsl::RowConstants::kSumWords;
+  }
+
+  // A record of this call, which an earlier dispatch has left.
+  void ReadRecord(uint32_t first_word, uint32_t words) {
+    for (uint32_t word = first_word; word < first_word + words; ++word) {
+      const uint64_t at = dispatch_->bound.output / 4 + word;
+      const bool is_there = at < records_.size() && records_[at].level > 0 &&
+                            records_[at].level < level_ && records_[at].call == call_number_;
+      Expect(is_there, "record is not there", at * 4);
+    }
+  }
+
+  void WriteRecord(uint32_t first_word, uint32_t words) {
+    Write(first_word * 4, words * 4);
+    for (uint32_t word = first_word; word < first_word + words; ++word) {
+      const uint64_t at = dispatch_->bound.output / 4 + word;
+      if (!problem_.empty()) return;
+      Expect(outputs_[at * 4] == kNobody && at * 4 >= layout_.result_bytes, "record over a result",
+             at * 4);
+      Expect(records_[at].level == 0 || records_[at].level == level_, "record over another",
+             at * 4);
+      records_[at] = {call_number_, level_};
+    }
+  }
+
+  void ReadElementOfRow(uint32_t row, uint32_t place) {
+    uint32_t offset = 0;
+    uint32_t rest = place;
+    for (auto i = static_cast<uint32_t>(plan_.size()); i > 0; --i) {
+      if (i == row_.first_row_loop) rest = row;
+      const PlanRow& loop = plan_[i - 1];
+      Expect(loop.row_loop_size != 0, "division by zero in the plan", place);
+      if (loop.row_loop_size == 0) return;
+      offset += rest % loop.row_loop_size * loop.row_loop_stride;
+      rest /= loop.row_loop_size;
+    }
+    Expect(rest == 0, "place outside of a row", place);
+    const auto size = static_cast<uint32_t>(SizeOf(first_.inputs[0].data_type));
+    Read(0, offset * size, size);
+  }
+
+  // What a thread of a stage before the last one does for one record.
+  void RowBlock(uint32_t block) {
+    const uint32_t words = RecordWords(row_.stage);
+    const uint32_t row = block / row_.part_count;
+    const bool reads_elements = row_.inputs_at == hlsl::RowConstants::kNoRecords;
+    const bool has_sums = row_.stage == hlsl::RowStage::kSums;
+    for (uint32_t place = block % row_.part_count; place < row_.input_count;
+         place += row_.part_count) {
+      if (reads_elements || has_sums) ReadElementOfRow(row, place);
+      if (!reads_elements) {
+        ReadRecord(row_.inputs_at + (row * row_.input_count + place) * words, words);
+      }
+      if (has_sums) ReadRecord(row_.largest_at + row * 2, 2);
+    }
+    WriteRecord(row_.records_at + block * words, words);
+  }
+
   void StridedBlock(uint32_t block) {
     const uint32_t slots = hlsl::ElementsPerBlock(first_.output.data_type);
     for (uint32_t slot = 0; slot < slots; ++slot) StridedSlot(block * slots + slot);
@@ -265,6 +378,10 @@ class Model {
       for (size_t i = 0; i < offsets.size(); ++i) offsets[i] += index * row.inputs[i];
     }
     if (is_gap || rest != 0) return;
+    if (is_row_) {
+      ReadRecord(row_.largest_at + offsets[1] * 2, 2);
+      if (hlsl::LeavesOpen(op_.id)) ReadRecord(row_.sums_at + offsets[1] * 8, 8);
+    }
     for (int i = 0; i < input_count(); ++i) {
       const auto size = static_cast<uint32_t>(SizeOf(first_.inputs[i].data_type));
       const std::optional<int> position = hlsl::StridePosition(op_, i);
@@ -278,9 +395,11 @@ class Model {
   const Invocation& first_;
   const OpTraits& op_;
   const bool is_strided_;
+  const bool is_row_;
   std::vector<Owner> inputs_;
   // Nobody again once written.
   std::vector<Owner> outputs_;
+  std::vector<RecordWord> records_;
   const Dispatch* dispatch_ = nullptr;
   const DispatchPiece* piece_ = nullptr;
   // Of the dispatch, from 1 on.
@@ -288,6 +407,9 @@ class Model {
   // The piece that wrote each word of the buffer of outputs; 0: none of this dispatch.
   std::vector<uint32_t> writers_;
   const Invocation* call_ = nullptr;
+  size_t call_number_ = 0;
+  int level_ = 1;
+  hlsl::RowConstants row_;
   Owner block_owner_ = kNobody;
   std::vector<PlanRow> plan_;
   std::string problem_;

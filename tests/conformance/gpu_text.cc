@@ -53,4 +53,10 @@ GpuElement GpuPower(DataType lane, uint32_t x, DataType exponent, uint32_t y) {
                                     : of_float16::PowerOfTyped(x, y, type);
 }
 
+std::vector<GpuElement> GpuRowOf(OpId op, DataType lane, std::span<const uint32_t> row) {
+  if (lane == DataType::kFloat32) return of_float32::RowOf(op, row);
+  if (lane == DataType::kFloat16) return of_float16::RowOf(op, row);
+  return {};
+}
+
 }  // namespace opserve::testing

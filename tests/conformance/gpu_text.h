@@ -8,6 +8,8 @@
 #define OPSERVE_TESTS_CONFORMANCE_GPU_TEXT_H_
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "kernels/data_type.h"
 #include "kernels/invocation.h"
@@ -34,6 +36,10 @@ GpuBody GpuBodyOf(OpId op, DataType lane);
 // An element of the result of ELEMENT_WISE_POW of FLOAT32 or FLOAT16, whose exponents have a type
 // of their own.
 GpuElement GpuPower(DataType lane, uint32_t x, DataType exponent, uint32_t y);
+
+// The elements of the result for a row of SOFTMAX or LOG_SOFTMAX, of which each is an encoding, in
+// FLOAT32 or FLOAT16; nothing for other operators.
+std::vector<GpuElement> GpuRowOf(OpId op, DataType lane, std::span<const uint32_t> row);
 
 }  // namespace opserve::testing
 

@@ -1,6 +1,5 @@
 #include "tests/fuzz/run_and_compare.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -46,16 +45,9 @@ bool Agree(DataType type, const std::byte* a, const std::byte* b, uint64_t bytes
   return true;
 }
 
-// No kernel computes rows.
-bool MayHaveKernel(const Invocation& call) { return !call.plan.row_begin; }
-
 }  // namespace
 
 void CheckGpuBounds(std::span<const DeviceCall> calls) {
-  if (!std::all_of(calls.begin(), calls.end(),
-                   [](const DeviceCall& call) { return MayHaveKernel(*call.invocation); })) {
-    return;
-  }
   const auto layout = d3d12::LayOut(calls, d3d12::kMaxKernelBytes);
   if (!layout.ok()) return;  // too large for any device
   const std::string problem = testing::FirstOutOfBounds(calls, *layout);

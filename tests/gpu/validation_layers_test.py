@@ -33,6 +33,7 @@ TESTS = {
     "gpu_content_test": "*",
     "gpu_device_test": "GpuDeviceTest.SmallStagingMemoryIsShared",
     "gpu_pieces_test": "*",
+    "gpu_rows_test": "GpuRowsTest.*:*Batches*",
     "gpu_sequence_test": "*",
     "gpu_submission_test": "-*WhatCannotBeBound*",
     "gpu_transfers_test": "AllWidths/*:*LargeCalls*:*OpenElement*:*ThreadsShareTheQueues/CopyQueues:GpuCopyQueuesTest.*",

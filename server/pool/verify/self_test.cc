@@ -94,14 +94,17 @@ class Test {
 
   // Runs calls of `counts` elements together. Where hard values leave some of them open, usual ones
   // must not; or, as functions of positive ones may be linear, with results that are the middle of
-  // two elements, those below zero.
+  // two elements, those below zero. Rows that have a NaN may be nothing else: they are computed
+  // with usual values as well.
   absl::Status TestCalls(SampleSpec spec, std::span<const uint32_t> counts) {
     absl::Status status;
     for (const SampleValues values :
          {SampleValues::kHard, SampleValues::kUsual, SampleValues::kUsualNegative}) {
       spec.values = values;
       status = TestValues(spec, counts);
-      if (!absl::IsOutOfRange(status)) break;
+      const bool is_open = absl::IsOutOfRange(status);
+      const bool tells_little = values == SampleValues::kHard && TraitsOf(spec.op).shape.is_row;
+      if (!is_open && !(status.ok() && tells_little)) break;
     }
     return status;
   }

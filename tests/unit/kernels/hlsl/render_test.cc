@@ -55,6 +55,11 @@ const Representative kRepresentatives[] = {
       LayoutClass::kPacked}},
     {"power_float16_packed",
      {OpId::ELEMENT_WISE_POW, DataType::kFloat16, DataType::kFloat16, 0, LayoutClass::kPacked}},
+    {"row_float32",
+     {OpId::ACTIVATION_HARDMAX, DataType::kFloat32, DataType::kFloat32, 0, LayoutClass::kStrided}},
+    {"open_row_float16",
+     {OpId::ACTIVATION_LOG_SOFTMAX, DataType::kFloat16, DataType::kFloat16, 0,
+      LayoutClass::kStrided}},
     {"single_numbers_int8_strided",
      {OpId::ELEMENT_WISE_QUANTIZED_LINEAR_ADD, DataType::kInt8, DataType::kInt8, 0,
       LayoutClass::kStrided}},
@@ -69,7 +74,9 @@ const Bodies kNamesOfBodies = {
     "// (elementary)\n\n",
     "// (normal distribution)\n\n",
     "// (open)\n\n",
-    "// (power)\nuint DecidedPower(\n\n"};
+    "// (power)\nuint DecidedPower(\n\n",
+    "// (softmax)\n\n",
+    "// (rows)\n\n"};
 
 class RenderGoldenTest : public ::testing::TestWithParam<Representative> {};
 
@@ -90,9 +97,14 @@ TEST_P(RenderGoldenTest, TextIsAsBefore) {
 INSTANTIATE_TEST_SUITE_P(Shapes, RenderGoldenTest, ::testing::ValuesIn(kRepresentatives),
                          [](const auto& instance) { return instance.param.golden; });
 
+// Those of rows have one for any plan.
 TEST(RenderTest, EveryOperatorTypeAndModeHasBothLayouts) {
   const std::vector<KernelKey> keys = AllKernelKeys();
   for (KernelKey key : keys) {
+    if (TraitsOf(key.op).shape.is_row) {
+      EXPECT_EQ(key.layout, LayoutClass::kStrided);
+      continue;
+    }
     key.layout = key.layout == LayoutClass::kPacked ? LayoutClass::kStrided : LayoutClass::kPacked;
     EXPECT_EQ(std::count(keys.begin(), keys.end(), key), 1);
   }
@@ -120,7 +132,9 @@ TEST(RenderTest, ModesDiffer) {
 
 TEST(RenderTest, LongBodiesArePartOfKernelsThatCallThem) {
   const auto bodies_of = [](OpId op) {
-    const KernelKey key = {op, DataType::kFloat32, DataType::kFloat32, 0, LayoutClass::kPacked};
+    const LayoutClass layout =
+        TraitsOf(op).shape.is_row ? LayoutClass::kStrided : LayoutClass::kPacked;
+    const KernelKey key = {op, DataType::kFloat32, DataType::kFloat32, 0, layout};
     const Bodies bodies = {"",
                            "(arithmetic)\nuint Added(uint x, uint y)\n",
                            "(typed numbers)\n",
@@ -128,11 +142,14 @@ TEST(RenderTest, LongBodiesArePartOfKernelsThatCallThem) {
                            "(elementary)\nuint Exp(uint x)\n",
                            "(normal distribution)\nuint Gelu(uint x)\n",
                            "(open)\n",
-                           "(power)\nuint DecidedPower(uint x, Number y)\n"};
+                           "(power)\nuint DecidedPower(uint x, Number y)\n",
+                           "(softmax)\n",
+                           "(rows)\n"};
     const std::string text = RenderKernel(key, bodies);
     std::string found;
-    for (const char* const name : {"(arithmetic)", "(typed numbers)", "(quantization)",
-                                   "(elementary)", "(normal distribution)", "(open)", "(power)"}) {
+    for (const char* const name :
+         {"(arithmetic)", "(typed numbers)", "(quantization)", "(elementary)",
+          "(normal distribution)", "(open)", "(power)", "(softmax)", "(rows)"}) {
       if (text.find(name) != std::string::npos) found += name;
     }
     return found;
@@ -148,6 +165,8 @@ TEST(RenderTest, LongBodiesArePartOfKernelsThatCallThem) {
   EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_CONSTANT_POW), "(arithmetic)(elementary)(open)(power)");
   EXPECT_EQ(bodies_of(OpId::ELEMENT_WISE_POW),
             "(arithmetic)(typed numbers)(elementary)(open)(power)");
+  EXPECT_EQ(bodies_of(OpId::ACTIVATION_HARDMAX1), "(rows)");
+  EXPECT_EQ(bodies_of(OpId::ACTIVATION_SOFTMAX), "(arithmetic)(elementary)(open)(softmax)(rows)");
 }
 
 // A long body is called once, whatever the number of elements in a word.

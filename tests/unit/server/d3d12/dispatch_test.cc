@@ -27,6 +27,7 @@
 #include "tests/conformance/call_cases.h"
 #include "tests/conformance/dispatch_model.h"
 #include "tests/conformance/quantization_cases.h"
+#include "tests/testing/request_builder.h"
 
 namespace opserve::d3d12 {
 namespace {
@@ -123,6 +124,69 @@ TEST(DispatchTest, BatchesInPiecesStayInBounds) {
   for (const Layout& layout : {Packed(20001), LayoutsOf(20001)[5]}) {
     EXPECT_GE(CheckPieces({MakeCall(cell, 0, layout), MakeCall(cell, 0, layout)}, 600), 3u);
   }
+}
+
+// A call on rows, over dimension 1 of two where the operator has no Axes.
+std::shared_ptr<const Invocation> RowCall(const char* op, DataType type,
+                                          const std::vector<uint32_t>& sizes,
+                                          const std::vector<uint32_t>& strides,
+                                          const std::vector<int64_t>& axes) {
+  testing::RequestBuilder builder{std::string(op)};
+  builder.Input({type, sizes}).Output({type, sizes, strides});
+  if (FindOperator(op)->axes_attribute() >= 0) builder.AxesOf("Axes", axes);
+  return builder.Validate().invocation;
+}
+
+constexpr const char* kRowOperators[] = {"ACTIVATION_HARDMAX1", "ACTIVATION_SOFTMAX1"};
+
+TEST(DispatchTest, RowsStayInBounds) {
+  for (const char* const op : kRowOperators) {
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      for (const uint32_t length : {1u, 2u, 63u, 64u, 65u, 4096u, 4097u}) {
+        SCOPED_TRACE(std::string(op) + " " + std::to_string(length));
+        CheckBounds({RowCall(op, type, {3, length}, {}, {1})});
+        CheckBounds({RowCall(op, type, {3, length}, {1, 3}, {1})});
+        CheckBounds({RowCall(op, type, {length, 3}, {}, {0})});
+        CheckBounds({RowCall(op, type, {length, 3}, {4, 1}, {})});
+        CheckBounds({RowCall(op, type, {3, length}, {}, {0, 1})});
+        // Interleaved: written densely.
+        CheckBounds({RowCall(op, type, {2, 3, length}, {3, 2, 11}, {0, 2})});
+        CheckBounds({RowCall(op, type, {2, length}, {}, {1}), RowCall(op, type, {1, 5}, {}, {1}),
+                     RowCall(op, type, {300, 2}, {1, 300}, {1})});
+        if (::testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(DispatchTest, RowsInPiecesStayInBounds) {
+  for (const char* const op : kRowOperators) {
+    EXPECT_GE(CheckPieces({RowCall(op, DataType::kFloat32, {1500, 130}, {}, {1})}, 600), 3u);
+    EXPECT_GE(CheckPieces({RowCall(op, DataType::kFloat16, {3, 100'001}, {1, 3}, {1}),
+                           RowCall(op, DataType::kFloat16, {1, 20}, {}, {1})},
+                          600),
+              3u);
+  }
+}
+
+// Stages of calls that need not wait for each other lie side by side: as many waits as the call
+// with the longest rows has.
+TEST(DispatchTest, StagesOfABatchWaitTogether) {
+  const auto layout = LayOutAll({RowCall("ACTIVATION_SOFTMAX", DataType::kFloat32, {5}, {}, {}),
+                                 RowCall("ACTIVATION_SOFTMAX", DataType::kFloat32, {300}, {}, {}),
+                                 RowCall("ACTIVATION_SOFTMAX", DataType::kFloat32, {7}, {}, {})});
+  ASSERT_TRUE(layout.ok());
+  EXPECT_EQ(layout->dispatches.size(), 3u + 5u + 3u);
+  EXPECT_EQ(std::count_if(layout->dispatches.begin(), layout->dispatches.end(),
+                          [](const Dispatch& dispatch) { return dispatch.reads_earlier; }),
+            4);
+}
+
+// 40 bytes of records for each row of one element.
+TEST(DispatchTest, RecordsCountToTheLimit) {
+  const auto call = RowCall("ACTIVATION_SOFTMAX1", DataType::kFloat32, {10'000}, {}, {});
+  EXPECT_TRUE(LayOutAll({call}, 450'000).ok());
+  EXPECT_TRUE(absl::IsUnimplemented(LayOutAll({call}, 400'000).status()));
 }
 
 Layout RandomLayout(std::mt19937_64& random) {

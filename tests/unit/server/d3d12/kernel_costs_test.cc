@@ -13,6 +13,7 @@
 #include "kernels/hlsl/blobs.h"
 #include "server/d3d12/d3d12_device.h"
 #include "server/d3d12/dispatch_pieces.h"
+#include "server/d3d12/row_stages.h"
 
 namespace opserve::d3d12 {
 namespace {
@@ -24,10 +25,15 @@ using std::chrono::seconds;
 
 const nanoseconds kLimit = DeviceOptions().longest_dispatch;
 
-// The variants of a kernel: strided ones have up to eight loops.
+// The variants of a kernel: strided ones have up to eight loops, those of rows several stages.
 std::vector<KernelVariant> VariantsOf(const hlsl::KernelKey& kernel) {
   if (kernel.layout == hlsl::LayoutClass::kPacked) return {{kernel, 0}};
-  return {{kernel, 1}, {kernel, 2}, {kernel, kMaxDimensionCount}};
+  std::vector<KernelVariant> variants = {{kernel, 1}, {kernel, 2}, {kernel, kMaxDimensionCount}};
+  if (TraitsOf(kernel.op).shape.is_row) {
+    variants.push_back({kernel, kMaxDimensionCount, hlsl::RowStage::kLargest});
+    variants.push_back({kernel, kMaxDimensionCount, hlsl::RowStage::kSums});
+  }
+  return variants;
 }
 
 // The most blocks that a call can have: those of an output, or of the widest input, of the most
@@ -51,10 +57,15 @@ nanoseconds EstimateOf(const KernelCosts& costs, const KernelVariant& variant, u
   return costs.Estimate({&work, 1});
 }
 
+// What the costs count of a block: the elements that become a record of a row.
+uint64_t CostPerBlock(const KernelVariant& variant) {
+  return variant.stage == hlsl::RowStage::kResults ? 1 : kRowPartLength;
+}
+
 std::vector<DispatchPiece> PiecesOfAll(const KernelCosts& costs, const KernelVariant& variant) {
   Dispatch dispatch;
-  dispatch.block_count = MostBlocks(variant.kernel);
-  dispatch.most_blocks = costs.BlocksWithin(variant, kLimit);
+  dispatch.block_count = static_cast<uint32_t>(MostBlocks(variant.kernel) / CostPerBlock(variant));
+  dispatch.most_blocks = costs.BlocksWithin(variant, kLimit) / CostPerBlock(variant);
   return PiecesOf(variant.kernel, dispatch);
 }
 
@@ -83,7 +94,7 @@ void ExpectShortPieces(const KernelCosts& costs, const KernelVariant& variant) {
     blocks = std::max(blocks, piece.computed_blocks);
     ASSERT_LE(piece.group_count, 65535u);
   }
-  ASSERT_LE(EstimateOf(costs, variant, blocks), kLimit);
+  ASSERT_LE(EstimateOf(costs, variant, blocks * CostPerBlock(variant)), kLimit);
 }
 
 TEST(KernelCostsTest, NoCommandIsExpectedToTakeLong) {
