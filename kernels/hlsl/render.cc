@@ -449,9 +449,12 @@ std::string ElementAtOffset(const Kernel& kernel, int index) {
 // bodies are within the condition for gaps, within the loop over the elements of a word. Others are
 // wrong where they are not.
 bool ComputesGaps(const Kernel& kernel) {
-  constexpr OpId kOps[] = {OpId::ACTIVATION_PARAMETRIC_SOFTPLUS, OpId::ACTIVATION_SOFTPLUS,
-                           OpId::ACTIVATION_SOFTMAX, OpId::ACTIVATION_SOFTMAX1,
-                           OpId::ELEMENT_WISE_ATAN_YX, OpId::ELEMENT_WISE_CONSTANT_POW};
+  constexpr OpId kOps[] = {OpId::ACTIVATION_PARAMETRIC_SOFTPLUS,
+                           OpId::ACTIVATION_SOFTPLUS,
+                           OpId::ACTIVATION_SOFTMAX,
+                           OpId::ACTIVATION_SOFTMAX1,
+                           OpId::ELEMENT_WISE_ATAN_YX,
+                           OpId::ELEMENT_WISE_CONSTANT_POW};
   const bool is_integer_power =
       kernel.op.id == OpId::ELEMENT_WISE_POW && !IsFloat(kernel.output.type);
   return kernel.output.size() < 4 &&
