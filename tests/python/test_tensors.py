@@ -44,6 +44,9 @@ def test_what_does_not_fit(client):
         client.zeros((3,), dtype=complex)
     with pytest.raises(opserve.InvalidArgumentError):
         client.tensor(X, device="gpu/none")
+    for make in (lambda: client.zeros((3,), volatile=True), lambda: client.tensor(X, volatile=True)):
+        with pytest.raises(opserve.InvalidArgumentError, match="is_volatile"):
+            make()
 
 
 def test_they_are_given_up_with_their_object(server):

@@ -83,13 +83,15 @@ ClientOptions ReadClientOptions(const nb::dict& given) {
 }
 
 ResidentOptions ResidentOptionsOf(nb::handle ttl, std::string label, bool skip_if_known,
-                                  const std::optional<std::string>& placement, std::string device) {
+                                  const std::optional<std::string>& placement, std::string device,
+                                  bool is_volatile) {
   ResidentOptions options;
   if (!ttl.is_none()) options.ttl = SecondsAsTime(ttl, "ttl");
   options.label = std::move(label);
   options.skip_if_known = skip_if_known;
   if (placement) options.placement = DeviceByName(nb::cast(*placement));
   options.device = std::move(device);
+  options.is_volatile = is_volatile;
   return options;
 }
 
@@ -312,22 +314,24 @@ void BindConnection(nb::module_& module) {
           "create_tensor",
           [](Connection& connection, const nb::object& array, const nb::object& ttl,
              std::string label, bool skip_if_known, const std::optional<std::string>& placement,
-             std::string device) {
+             std::string device, bool is_volatile) {
             return connection.CreateTensor(
                 array, ResidentOptionsOf(ttl, std::move(label), skip_if_known, placement,
-                                         std::move(device)));
+                                         std::move(device), is_volatile));
           },
-          "array"_a, "ttl"_a.none(), "label"_a, "skip_if_known"_a, "placement"_a.none(), "device"_a)
+          "array"_a, "ttl"_a.none(), "label"_a, "skip_if_known"_a, "placement"_a.none(), "device"_a,
+          "is_volatile"_a)
       .def(
           "create_zeros",
           [](Connection& connection, const nb::object& shape, const nb::object& dtype,
              const nb::object& ttl, std::string label, const std::optional<std::string>& placement,
-             std::string device) {
-            return connection.CreateZeros(
-                shape, dtype,
-                ResidentOptionsOf(ttl, std::move(label), false, placement, std::move(device)));
+             std::string device, bool is_volatile) {
+            return connection.CreateZeros(shape, dtype,
+                                          ResidentOptionsOf(ttl, std::move(label), false, placement,
+                                                            std::move(device), is_volatile));
           },
-          "shape"_a, "dtype"_a, "ttl"_a.none(), "label"_a, "placement"_a.none(), "device"_a)
+          "shape"_a, "dtype"_a, "ttl"_a.none(), "label"_a, "placement"_a.none(), "device"_a,
+          "is_volatile"_a)
       .def("create_region", &Connection::CreateRegion, "nbytes"_a)
       .def(
           "lease_device",

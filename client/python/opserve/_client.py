@@ -129,7 +129,7 @@ class Client(Operators[Array]):
 
     def tensor(self, array: npt.ArrayLike, *, ttl: float | None = None, label: str = "",
                skip_if_known: bool = False, placement: Device | None = None,
-               device: str = "") -> ResidentTensor:
+               device: str = "", volatile: bool = False) -> ResidentTensor:
         """Keeps a copy of an array at the server, for calls to come.
 
         ttl: seconds until the server gives it up should this program be gone; it is renewed
@@ -137,14 +137,20 @@ class Client(Operators[Array]):
         label: shown to administrators.
         skip_if_known: send only a hash where this client has a tensor with that content.
         placement, device: "gpu", or a device's name: keep a copy on it.
+        volatile: results put in the tensor may stay on that GPU alone until they are read, and
+            are lost with it: calls that need them raise DataLossError then.
         """
-        return self._connection.create_tensor(array, ttl, label, skip_if_known, placement, device)
+        return self._connection.create_tensor(array, ttl, label, skip_if_known, placement, device,
+                                              volatile)
 
     def zeros(self, shape: Shape, dtype: npt.DTypeLike = np.float32, *, ttl: float | None = None,
               label: str = "", placement: Device | None = None,
-              device: str = "") -> ResidentTensor:
-        """Keeps a tensor of zeros at the server, such as for results; they do not travel."""
-        return self._connection.create_zeros(shape, dtype, ttl, label, placement, device)
+              device: str = "", volatile: bool = False) -> ResidentTensor:
+        """Keeps a tensor of zeros at the server, such as for results; they do not travel.
+
+        Takes the keywords of `tensor`.
+        """
+        return self._connection.create_zeros(shape, dtype, ttl, label, placement, device, volatile)
 
     def region(self, nbytes: int) -> Region:
         """Makes memory that this program shares with a server on its machine.
