@@ -12,8 +12,8 @@ struct OddFactor {
 OddFactor OddFactorOf(Number x) {
   const bool is_high = x.mantissa.x == 0;
   const uint word = is_high ? x.mantissa.y : x.mantissa.x;
-  const uint lowest = word & (0 - word);
-  const uint zeros = (lowest == 0 ? 0 : firstbithigh(lowest)) + (is_high ? 32 : 0);
+  // Not firstbithigh of the lowest bit alone: a compiler of NVIDIA's fails there.
+  const uint zeros = (word == 0 ? 0 : firstbitlow(word)) + (is_high ? 32 : 0);
   OddFactor factor;
   factor.odd = ShiftedRightToOdd(x.mantissa, zeros);
   factor.exponent = x.exponent - 62 + int(zeros);

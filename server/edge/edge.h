@@ -55,8 +55,8 @@ struct EdgeCounters {
 };
 
 // To be used in this order: Listen, AddTo, Start, StopAccepting, EndConnections, and destruction
-// after that of the gRPC server. counters() and receive_times() are thread-safe; all else belongs
-// to one thread.
+// after that of the gRPC server. counters(), TakeMostOpen() and receive_times() are thread-safe;
+// all else belongs to one thread.
 class Edge {
  public:
   // Listens at all addresses, with the words of the operating system where that fails. Connections
@@ -93,6 +93,8 @@ class Edge {
   virtual std::vector<ListenAddress> addresses() const = 0;
 
   virtual EdgeCounters counters() const = 0;
+  // The most connections that were open at once since the last call, or the start.
+  virtual size_t TakeMostOpen() = 0;
   // From the headers of each call until its first message was there.
   const DurationHistogram& receive_times() const { return *receive_times_; }
   // Constant.

@@ -164,6 +164,11 @@ EdgeCounters MeteredEdge::counters() const {
   return counters_;
 }
 
+size_t MeteredEdge::TakeMostOpen() {
+  MutexLock lock(mutex_);
+  return std::exchange(most_open_, counters_.open);
+}
+
 void MeteredEdge::Serve() {
   while (!is_over_) {
     int timeout_ms = -1;
@@ -260,6 +265,7 @@ void MeteredEdge::TakeConnection(UniqueFd socket, int listener) {
     MutexLock lock(mutex_);
     ++counters_.accepted;
     counters_.open = watched_.size();
+    most_open_ = std::max(most_open_, counters_.open);
   }
   HandOver(std::move(socket), listener, is_unix);
 }

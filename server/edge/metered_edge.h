@@ -54,6 +54,7 @@ class MeteredEdge final : public Edge {
   void RemoveSocketFiles() override;
   std::vector<ListenAddress> addresses() const override;
   EdgeCounters counters() const override;
+  size_t TakeMostOpen() override;
 
  private:
   // What connections of one client have in common.
@@ -122,6 +123,8 @@ class MeteredEdge final : public Edge {
   // There is no connection any more.
   CondVar emptied_;
   EdgeCounters counters_ ABSL_GUARDED_BY(mutex_);
+  // Since it was taken.
+  size_t most_open_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace opserve

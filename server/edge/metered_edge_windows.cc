@@ -41,6 +41,7 @@ class ListenerEdge final : public Edge {
 
   std::vector<ListenAddress> addresses() const override { return addresses_; }
   EdgeCounters counters() const override { return {}; }
+  size_t TakeMostOpen() override { return 0; }
 
  private:
   // gRPC writes the ports that it picked.

@@ -5,6 +5,7 @@
 #ifndef OPSERVE_SERVER_SERVICE_PEAK_WATCH_H_
 #define OPSERVE_SERVER_SERVICE_PEAK_WATCH_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 
@@ -26,6 +27,9 @@ class PeakWatch {
   // The least time between two ends of peaks.
   static constexpr std::chrono::seconds kPause{60};
 
+  // So many connections were open at once since the last sample.
+  void NotePeak(size_t connections) { most_ = std::max(most_, connections); }
+
   // Takes the next sample, at `now`: open connections, and requests that are not yet answered.
   // Returns whether a peak is over and the server at rest: nothing is asked of it, and connections
   // neither come nor go, for kRest. The next peak begins with those that are open then.
@@ -34,6 +38,7 @@ class PeakWatch {
  private:
   size_t peak_ = 0;
   size_t last_connections_ = 0;
+  size_t most_ = 0;  // since the last sample
   // When the server was last seen not to be at rest.
   Clock::TimePoint rest_begin_ = Clock::TimePoint::min();
   Clock::TimePoint next_end_ = Clock::TimePoint::min();

@@ -552,6 +552,8 @@ void Server::Impl::WatchLoad() {
   const bool is_full = saturation.Sample(held);
   if (is_full != was_full) health.SetServingStatus(kAdmissionHealthName, !is_full);
   was_full = is_full;
+  // Connections may come and go between two samples.
+  peak.NotePeak(edge->TakeMostOpen());
   const bool is_after_peak = peak.Sample(edge->counters().open, held.requests, clock.Now());
   if (is_after_peak && trim_heap) trim_heap();
 }

@@ -52,6 +52,10 @@ inline float floor(float x) { return std::floor(x); }
 
 // The place of the highest bit that is set; all bits where there is none.
 constexpr uint firstbithigh(uint x) { return 31u - static_cast<uint>(std::countl_zero(x)); }
+// And of the lowest one.
+constexpr uint firstbitlow(uint x) {
+  return x == 0 ? 0xffffffff : static_cast<uint>(std::countr_zero(x));
+}
 
 }  // namespace opserve::testing::hlsl_words
 

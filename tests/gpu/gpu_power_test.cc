@@ -56,7 +56,7 @@ class GpuPowerTest : public GpuTest {
     }
     const std::vector<const std::byte*> pointers = PointersTo(inputs);
     SentinelOutput output(call->output_bytes, 0);
-    const absl::Status status = RunOne(device(), *call, pointers, output.data());
+    absl::Status status = RunOne(device(), *call, pointers, output.data());
     if (!status.ok()) return status;
     const std::vector<std::byte> expected = ReferenceOutput(*call, pointers);
     const std::string difference = Difference(*call, expected.data(), output.data());

@@ -328,9 +328,8 @@ TEST_F(DeviceLeaseTest, DrainsAndSelfTestsHaveTheirLinesInTheAuditLog) {
   ServerOptions options = OneByOneOptions();
   options.audit_log = ::testing::TempDir() + "opserve-audit-of-leases-" + std::to_string(getpid());
   std::remove(options.audit_log.c_str());
-  factory(0).PrepareScripts([](NullScript& script) {
-    script.SupportOnly(OpId::ELEMENT_WISE_ROUND, DataType::kFloat32);
-  });
+  factory(0).PrepareScripts(
+      [](NullScript& script) { script.SupportOnly(OpId::ELEMENT_WISE_ROUND, DataType::kFloat32); });
   StartServer(1, options);
   v1::DrainDeviceRequest request;
   request.set_device("null/0");

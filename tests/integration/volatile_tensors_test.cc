@@ -257,7 +257,7 @@ TEST_F(VolatileTensorsTest, OtherDevicesReadThem) {
 }
 
 TEST_F(VolatileTensorsTest, TheyEndAsOthersDo) {
-  const std::vector<DeviceSource> sources = {gpus_[0]->source()};
+  std::vector<DeviceSource> sources = {gpus_[0]->source()};
   Start({.clock = &clock_, .find_gpus = [sources] { return sources; }});
   ASSERT_TRUE(WaitUntil([this] { return InfoOf(0).state() == v1::DEVICE_STATE_READY; }));
   v1::CreateTensorRequest request = NewVolatile(0);

@@ -86,7 +86,7 @@ class RefusedMessagesTest : public ::testing::Test {
   RefusedMessagesTest() { Take(std::string(kPreface) + FrameOf(kSettings, 0), 0); }
 
   // Frames, in pieces of so many bytes; 0: as a whole.
-  void Take(std::string bytes, size_t piece_bytes) {
+  void Take(const std::string& bytes, size_t piece_bytes) {
     if (piece_bytes == 0) piece_bytes = bytes.size();
     for (size_t at = 0; at < bytes.size(); at += piece_bytes) {
       TakePiece(bytes.substr(at, piece_bytes));

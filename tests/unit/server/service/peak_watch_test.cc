@@ -23,6 +23,15 @@ TEST(PeakWatchTest, IsOverOnceAQuarterIsLeftAndNothingMoves) {
   EXPECT_FALSE(watch.Sample(1000, 0, kStart + 200 * kSecond));
 }
 
+TEST(PeakWatchTest, SeesPeaksBetweenSamples) {
+  PeakWatch watch;
+  watch.Sample(0, 0, kStart);
+  watch.NotePeak(1000);
+  watch.NotePeak(3);
+  EXPECT_FALSE(watch.Sample(0, 0, kStart + kSecond));
+  EXPECT_TRUE(watch.Sample(0, 0, kStart + 10 * kSecond));
+}
+
 TEST(PeakWatchTest, WaitsForTheLastRequest) {
   PeakWatch watch;
   watch.Sample(1000, 7, kStart);
