@@ -137,8 +137,9 @@ class GpuRowsTest : public GpuTest {
     }
   }
 
-  // Of those that ran, few may be left open.
-  void ExpectFewOpen() const { EXPECT_LE(open_ * 50, ran_) << open_ << " of " << ran_; }
+  // Of those that ran, few may be left open: some of the rows whose elements are nearly equal,
+  // which are a sixth of AnyValues().
+  void ExpectFewOpen() const { EXPECT_LE(open_ * 20, ran_) << open_ << " of " << ran_; }
 
   std::mt19937_64 random_{20261126};
   int ran_ = 0;
