@@ -24,9 +24,6 @@ constexpr uint8_t kPadded = 8;
 // The flags in a frame's header, from its end.
 constexpr size_t kFlagsFromEnd = 5;
 
-// gRPC's flag and length in front of each message.
-constexpr uint8_t kMessagePrefixBytes = 5;
-
 // Data in frames below this size costs gRPC more for the frames than for the bytes.
 constexpr uint32_t kSmallDataBytes = 1024;
 

@@ -9,9 +9,6 @@
 namespace opserve {
 namespace {
 
-// gRPC's flag and length in front of each message.
-constexpr size_t kPrefixBytes = 5;
-
 // Shorter messages come in any case and do not count: calls that wait for their message are few
 // enough, and a note must fit in the place of a message.
 constexpr uint32_t kShortMessageBytes = 4096;
@@ -35,12 +32,12 @@ std::optional<MessageNote> Admit(uint64_t bytes, const MessageLimits& limits,
 void StreamMessages::Take(absl::Span<char> data, const MessageLimits& limits,
                           ArrivingBytes& client) {
   while (!data.empty() && !is_refused_) {
-    if (prefix_bytes_ < kPrefixBytes) {
+    if (prefix_bytes_ < kMessagePrefixBytes) {
       TakePrefix(data, limits, client);
     } else {
       TakeBytes(data);
     }
-    if (prefix_bytes_ == kPrefixBytes && missing_bytes_ == 0) OnMessageEnd(client);
+    if (prefix_bytes_ == kMessagePrefixBytes && missing_bytes_ == 0) OnMessageEnd(client);
   }
 }
 
@@ -52,12 +49,13 @@ void StreamMessages::Leave(ArrivingBytes& client) {
 
 void StreamMessages::TakePrefix(absl::Span<char>& data, const MessageLimits& limits,
                                 ArrivingBytes& client) {
-  const absl::Span<char> prefix = data.first(std::min(kPrefixBytes - prefix_bytes_, data.size()));
+  const absl::Span<char> prefix =
+      data.first(std::min(kMessagePrefixBytes - prefix_bytes_, data.size()));
   data.remove_prefix(prefix.size());
   // The first byte is the flag and shifted out.
   for (const char byte : prefix) length_ = length_ << 8 | static_cast<uint8_t>(byte);
   prefix_bytes_ += static_cast<uint8_t>(prefix.size());
-  if (prefix_bytes_ < kPrefixBytes) return;
+  if (prefix_bytes_ < kMessagePrefixBytes) return;
   missing_bytes_ = length_;
   if (length_ <= kShortMessageBytes) return;
   if (const auto note = Admit(length_, limits, client)) {
@@ -80,7 +78,7 @@ void StreamMessages::TakeBytes(absl::Span<char>& data) {
 
 void StreamMessages::Refuse(absl::Span<char> prefix, std::string note) {
   // Of the length gRPC has had the bytes before, if any; the note has need of the last one.
-  const size_t bits = 8 * std::min<size_t>(prefix.size(), kPrefixBytes - 1);
+  const size_t bits = 8 * std::min<size_t>(prefix.size(), kMessagePrefixBytes - 1);
   if (uint64_t{length_} >> bits != 0) {
     is_refused_ = true;
     needs_reset_ = true;

@@ -14,6 +14,9 @@
 
 namespace opserve {
 
+// gRPC's flag and length in front of each message.
+inline constexpr size_t kMessagePrefixBytes = 5;
+
 struct MessageLimits {
   // Most bytes of a message.
   uint64_t max_message_bytes = uint64_t{257} << 20;
