@@ -3,6 +3,9 @@
 // A function is computed fast, in FLOAT64 lanes with an error that is known. Where all numbers
 // within it round to the same element, that is the result. Few elements in a million are left, next
 // to a middle between two elements; kernels/cpu/slow decides them with twice the digits.
+//
+// FLOAT16 elements have so few digits that FLOAT32 lanes decide nearly all of them, where a
+// function serves these too; one in some hundreds is left for the FLOAT64 lanes.
 
 #if defined(OPSERVE_KERNELS_CPU_BODIES_DECIDED_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPSERVE_KERNELS_CPU_BODIES_DECIDED_INL_H_
@@ -14,10 +17,12 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "hwy/highway.h"
 #include "kernels/cpu/bodies/rounded_sum-inl.h"
+#include "kernels/cpu/bodies/tags-inl.h"
 #include "kernels/cpu/slow/decisions.h"
 #include "kernels/cpu/slow/double_double.h"
 #include "kernels/cpu/slow/elementary.h"
@@ -27,7 +32,8 @@ namespace opserve::cpu::HWY_NAMESPACE {
 
 // Both ways to compute a function of elements, which come widened:
 //
-//   Fast(D, Vec<D>...)   in FLOAT64 lanes, with a relative error below 2^-kErrorBits
+//   Fast(D, Vec<D>...)   in FLOAT64 lanes, with a relative error below 2^-kErrorBits; perhaps in
+//                        FLOAT32 lanes too, of FLOAT16 elements, with one below kShortError
 //   Slow(double...)      a slow::DoubleDouble; asked where Fast gives a number that is not zero
 //   parameters()         what both depend on beside the elements: a std::array<double, 2>
 template <class F>
@@ -91,23 +97,74 @@ HWY_INLINE Value<D> Decided(D d, const F& function, V... x) {
   return Narrowed(d, result);
 }
 
+// ------------------------------------------------------------------ FLOAT16 by FLOAT32 lanes
+
+// The relative error of functions of FLOAT32 lanes, together with that of a product with a number
+// next to 1.
+inline constexpr float kShortError = 0x1p-21f;
+
+// As many halves as FLOAT32 lanes fill a vector, and FLOAT64 lanes more than one.
+template <class D>
+concept HalfBeyondDoubleTag = HalfInFloatTag<D> && !FitsAs<D, double>;
+
+// What functions take that serve both kinds of lanes.
+template <class D>
+concept FunctionTag = FloatOrHalfInDoubleTag<D> || HalfBeyondDoubleTag<D>;
+
+// A function with parameters may serve them only for some: then ServesFloats() tells.
+template <class F, class D>
+concept DecidableInFloats = HalfBeyondDoubleTag<D> &&
+    requires(const F& function, hn::Rebind<float, D> df, hn::Vec<hn::Rebind<float, D>> x) {
+  function.Fast(df, x);
+};
+
+// The function of elements by FLOAT64 lanes, which hold a part of them at a time.
+template <HalfBeyondDoubleTag D, Decidable F>
+HWY_NOINLINE Value<D> DecidedInParts(D /*tag*/, const F& function, Value<D> x) {
+  const BitsTag<D> du;
+  const hn::Rebind<hwy::float16_t, hn::ScalableTag<double>> part;
+  const BitsTag<decltype(part)> part_bits;
+  HWY_ALIGN uint16_t elements[MaxLanes(D())];
+  hn::Store(x, du, elements);
+  for (size_t i = 0; i < MaxLanes(D()); i += MaxLanes(part)) {
+    const auto result = Decided(part, function, hn::LoadU(part_bits, elements + i));
+    hn::StoreU(result, part_bits, elements + i);
+  }
+  return hn::Load(du, elements);
+}
+
+template <class D, DecidableInFloats<D> F>
+HWY_INLINE Value<D> Decided(D d, const F& function, Value<D> x) {
+  if constexpr (requires { function.ServesFloats(); }) {
+    if (!function.ServesFloats()) return DecidedInParts(d, function, x);
+  }
+  const hn::Rebind<float, D> df;
+  const auto result = function.Fast(df, PromoteHalf(df, x));
+  const auto least = DemoteHalf(df, hn::Mul(result, hn::Set(df, 1 - kShortError)));
+  const auto most = DemoteHalf(df, hn::Mul(result, hn::Set(df, 1 + kShortError)));
+  if (HWY_LIKELY(hn::AllTrue(BitsTag<D>(), hn::Eq(least, most)))) return least;
+  return DecidedInParts(d, function, x);
+}
+
 // ------------------------------------------------------------------ Functions of one number
 
-// NAME of elements, by FUNCTION##Of of FLOAT64 lanes and slow::FUNCTION.
+// NAME of elements, by FUNCTION##Of of FLOAT64 lanes, and of FLOAT32 lanes where there is one, and
+// slow::FUNCTION.
 #undef OPSERVE_DECIDED_FUNCTION
-#define OPSERVE_DECIDED_FUNCTION(NAME, FUNCTION)                          \
-  struct FUNCTION##Function {                                             \
-    static constexpr int kErrorBits = 46;                                 \
-    std::array<double, 2> parameters() const { return {}; }               \
-    template <DoubleTag D>                                                \
-    HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {                 \
-      return FUNCTION##Of(d, x);                                          \
-    }                                                                     \
-    slow::DoubleDouble Slow(double x) const { return slow::FUNCTION(x); } \
-  };                                                                      \
-  template <FloatOrHalfInDoubleTag D>                                     \
-  HWY_INLINE Value<D> NAME(D d, Value<D> x) {                             \
-    return Decided(d, FUNCTION##Function(), x);                           \
+#define OPSERVE_DECIDED_FUNCTION(NAME, FUNCTION)                                    \
+  struct FUNCTION##Function {                                                       \
+    static constexpr int kErrorBits = 46;                                           \
+    std::array<double, 2> parameters() const { return {}; }                         \
+    template <FloatTag D>                                                           \
+    HWY_INLINE auto Fast(D d, hn::Vec<D> x) const -> decltype(FUNCTION##Of(d, x)) { \
+      return FUNCTION##Of(d, x);                                                    \
+    }                                                                               \
+    slow::DoubleDouble Slow(double x) const { return slow::FUNCTION(x); }           \
+  };                                                                                \
+  template <class D>                                                                \
+  requires FloatOrHalfInDoubleTag<D> || DecidableInFloats<FUNCTION##Function, D>    \
+      HWY_INLINE Value<D> NAME(D d, Value<D> x) {                                   \
+    return Decided(d, FUNCTION##Function(), x);                                     \
   }
 
 }  // namespace opserve::cpu::HWY_NAMESPACE

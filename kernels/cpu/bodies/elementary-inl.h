@@ -19,6 +19,7 @@
 #include "kernels/cpu/bodies/inverse_trigonometric-inl.h"
 #include "kernels/cpu/bodies/logarithm-inl.h"
 #include "kernels/cpu/bodies/power-inl.h"
+#include "kernels/cpu/bodies/short_functions-inl.h"
 #include "kernels/cpu/bodies/trigonometric-inl.h"
 
 HWY_BEFORE_NAMESPACE();

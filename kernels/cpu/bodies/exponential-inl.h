@@ -26,8 +26,8 @@ namespace opserve::cpu::HWY_NAMESPACE {
 
 // The lesser of x and a number. Of two operands, one of them NaN, x86 returns the second; Highway
 // without vectors the other one.
-template <DoubleTag D>
-HWY_INLINE hn::Vec<D> AtMost(D d, hn::Vec<D> x, double most) {
+template <FloatTag D>
+HWY_INLINE hn::Vec<D> AtMost(D d, hn::Vec<D> x, hn::TFromD<D> most) {
   const auto limit = hn::Set(d, most);
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   return hn::Min(limit, x);
@@ -36,8 +36,8 @@ HWY_INLINE hn::Vec<D> AtMost(D d, hn::Vec<D> x, double most) {
 #endif
 }
 
-template <DoubleTag D>
-HWY_INLINE hn::Vec<D> AtLeast(D d, hn::Vec<D> x, double least) {
+template <FloatTag D>
+HWY_INLINE hn::Vec<D> AtLeast(D d, hn::Vec<D> x, hn::TFromD<D> least) {
   const auto limit = hn::Set(d, least);
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   return hn::Max(limit, x);

@@ -33,8 +33,9 @@ struct LogarithmParts {
 };
 
 // Whether there are instructions for tables of sixteen and to take numbers apart.
-template <DoubleTag D>
-inline constexpr bool kLogarithmByTable = OPSERVE_HAVE_BIT_MASKS != 0 && MaxLanes(D()) == 8;
+template <FloatTag D>
+inline constexpr bool kLogarithmByTable = OPSERVE_HAVE_BIT_MASKS != 0 &&
+                                          DoubleTag<D>&& MaxLanes(D()) == 8;
 
 #if OPSERVE_HAVE_BIT_MASKS
 // By the upper four digits of a mantissa, from 1 to 1.5, then from 0.75 to 1: the reciprocal of
@@ -129,7 +130,7 @@ HWY_INLINE hn::Vec<D> LogarithmOfParts(D d, const LogarithmParts<D>& parts) {
 }
 
 // y, the logarithm of x, also where x is no positive finite number.
-template <DoubleTag D>
+template <FloatTag D>
 HWY_INLINE hn::Vec<D> WithSpecialLogarithms(D d, hn::Vec<D> x, hn::Vec<D> y) {
   // Where instructions take numbers apart, the parts of those are such that it is already.
   if constexpr (kLogarithmByTable<D>) return y;

@@ -1,4 +1,4 @@
-// Polynomials in FLOAT64 lanes. Included once per target.
+// Polynomials in FLOAT64 and FLOAT32 lanes. Included once per target.
 
 #if defined(OPSERVE_KERNELS_CPU_BODIES_POLYNOMIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPSERVE_KERNELS_CPU_BODIES_POLYNOMIAL_INL_H_
@@ -11,15 +11,15 @@
 #include <cstddef>
 
 #include "hwy/highway.h"
-#include "kernels/cpu/bodies/rounded_sum-inl.h"
+#include "kernels/cpu/bodies/tags-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
 
 // Every kStep-th coefficient from kFrom on, by Horner's rule.
-template <size_t kFrom, size_t kStep, DoubleTag D, size_t kTerms>
+template <size_t kFrom, size_t kStep, FloatTag D, size_t kTerms>
 HWY_INLINE hn::Vec<D> HornerOf(D d, [[maybe_unused]] hn::Vec<D> x,
-                               const std::array<double, kTerms>& coefficients) {
+                               const std::array<hn::TFromD<D>, kTerms>& coefficients) {
   const auto first = hn::Set(d, coefficients[kFrom]);
   if constexpr (kFrom + kStep >= kTerms) {
     return first;
@@ -29,9 +29,9 @@ HWY_INLINE hn::Vec<D> HornerOf(D d, [[maybe_unused]] hn::Vec<D> x,
 }
 
 // The sum of coefficients[i] * x^i. Even and odd powers apart: each step waits for half as many.
-template <DoubleTag D, size_t kTerms>
+template <FloatTag D, size_t kTerms>
 HWY_INLINE hn::Vec<D> PolynomialOf(D d, hn::Vec<D> x,
-                                   const std::array<double, kTerms>& coefficients) {
+                                   const std::array<hn::TFromD<D>, kTerms>& coefficients) {
   static_assert(kTerms >= 2);
   const auto square = hn::Mul(x, x);
   const auto even = HornerOf<0, 2>(d, square, coefficients);

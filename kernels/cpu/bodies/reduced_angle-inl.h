@@ -10,9 +10,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "hwy/highway.h"
 #include "kernels/cpu/bodies/rounded_sum-inl.h"
+#include "kernels/cpu/bodies/tags-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
@@ -34,12 +36,14 @@ struct NearestMultiple {
   hn::Vec<D> multiple;
 };
 
-// Of x below 2^26. The first addition rounds to units or halves, the second removes what it added:
-// a multiple of zero is +0.
-template <int kMultiples, DoubleTag D>
+// Of x below 2^26, or 2^16 in FLOAT32 lanes. The first addition rounds to units or halves, the
+// second removes what it added: a multiple of zero is +0.
+template <int kMultiples, FloatTag D>
 HWY_INLINE NearestMultiple<D> NearestMultipleTo(D d, hn::Vec<D> x) {
+  using T = hn::TFromD<D>;
   const BitsTag<D> du;
-  const auto rounder = hn::Set(d, kMultiples == kHalves ? 0x1.8p51 : 0x1.8p52);
+  const auto rounder =
+      hn::Set(d, (kMultiples == kHalves ? T{0.75} : T{1.5}) / std::numeric_limits<T>::epsilon());
   if constexpr (kMultiples == kOddHalves) {
     const auto half = hn::Set(d, 0.5);
     const auto sum = hn::Add(hn::Sub(x, half), rounder);

@@ -8,7 +8,9 @@
 #endif
 
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "hwy/highway.h"
 #include "kernels/cpu/bodies/elementary-inl.h"
@@ -30,6 +32,26 @@ inline constexpr double kNextToLimit = 60;
 inline slow::DoubleDouble JustWithin(double limit) { return {limit, -limit * 0x1p-90}; }
 inline slow::DoubleDouble JustBeyond(double limit) { return {limit, limit * 0x1p-90}; }
 
+// ------------------------------------------------------------------ Parameters in lanes
+
+template <FloatTag D>
+HWY_INLINE hn::Vec<D> InLanes(D d, double parameter) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(parameter));
+}
+
+// Whether products of FLOAT16 numbers and a FLOAT32 neither leave the range of FLOAT32 nor come
+// near its end.
+inline bool KeepsRange(double factor) {
+  return std::abs(factor) >= 0x1p-60 && std::abs(factor) <= 0x1p60;
+}
+
+// Whether they are exact, too: 11 digits by 13.
+inline bool IsExactFactor(double factor) {
+  constexpr uint32_t kDropped = (1u << 11) - 1;
+  return KeepsRange(factor) &&
+         (std::bit_cast<uint32_t>(static_cast<float>(factor)) & kDropped) == 0;
+}
+
 // ------------------------------------------------------------------ ELU, SCALED_ELU, CELU
 
 // gamma * (x >= 0 ? x : alpha * (e^x - 1)), where factor is gamma * alpha.
@@ -39,10 +61,10 @@ struct EluFunction {
   double factor;
   std::array<double, 2> parameters() const { return {gamma, factor}; }
 
-  template <DoubleTag D>
+  template <FloatTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
-    const auto below = hn::Mul(Expm1Of(d, x), hn::Set(d, factor));
-    return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, gamma)), below);
+    const auto below = hn::Mul(Expm1Of(d, x), InLanes(d, factor));
+    return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), hn::Mul(x, InLanes(d, gamma)), below);
   }
   slow::DoubleDouble Slow(double x) const {
     if (x >= 0) return {gamma * x, 0};
@@ -51,24 +73,30 @@ struct EluFunction {
   }
 };
 
-template <FloatOrHalfInDoubleTag D>
+template <FunctionTag D>
 HWY_INLINE Value<D> Elu(D d, Value<D> x, float alpha, float gamma) {
   return Decided(d, EluFunction{gamma, double{gamma} * double{alpha}}, x);
 }
 
-// max(0, x) + min(0, alpha * (e^(x / alpha) - 1)) for an alpha that is neither zero nor infinite.
+// max(0, x) + min(0, alpha * (e^(x / alpha) - 1)), where the second term is zero for an alpha of
+// zero or infinity, or NaN.
 struct CeluFunction {
   // The quotient's error counts once per unit of its magnitude.
   static constexpr int kErrorBits = 43;
   double alpha;
   std::array<double, 2> parameters() const { return {alpha}; }
+  bool HasPower() const { return alpha != 0 && std::isfinite(alpha); }
+  // The quotient's error counts only for powers above one.
+  bool ServesFloats() const { return !HasPower() || (alpha > 0 && KeepsRange(alpha)); }
 
-  template <DoubleTag D>
+  template <FloatTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
     const auto zero = hn::Zero(d);
-    const auto by = hn::Set(d, alpha);
+    const auto positive = hn::IfThenElseZero(hn::Gt(x, zero), x);
+    if (!HasPower()) return positive;
+    const auto by = InLanes(d, alpha);
     const auto below = hn::Mul(Expm1Of(d, hn::Div(x, by)), by);
-    return hn::IfThenElse(hn::Lt(x, zero), below, hn::IfThenElseZero(hn::Gt(x, zero), x));
+    return hn::IfThenElse(hn::Lt(x, zero), below, positive);
   }
   slow::DoubleDouble Slow(double x) const {
     if (x >= 0) return {x, 0};
@@ -78,12 +106,9 @@ struct CeluFunction {
   }
 };
 
-template <FloatOrHalfInDoubleTag D>
+template <FunctionTag D>
 HWY_INLINE Value<D> Celu(D d, Value<D> x, float alpha) {
-  if (alpha != 0 && std::isfinite(alpha)) return Decided(d, CeluFunction{alpha}, x);
-  const hn::Rebind<double, D> dd;
-  const auto wide = Widened(d, x);
-  return Narrowed(d, hn::IfThenElseZero(hn::Gt(wide, hn::Zero(dd)), wide));
+  return Decided(d, CeluFunction{alpha}, x);
 }
 
 // ------------------------------------------------------------------ SCALED_TANH
@@ -94,11 +119,12 @@ struct ScaledTanhFunction {
   double alpha;
   double beta;
   std::array<double, 2> parameters() const { return {alpha, beta}; }
+  bool ServesFloats() const { return KeepsRange(beta); }
 
-  template <DoubleTag D>
+  template <FloatTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
-    const auto product = hn::Mul(x, hn::Set(d, beta));
-    return hn::Mul(TanhOf(d, product), hn::Set(d, alpha));
+    const auto product = hn::Mul(x, InLanes(d, beta));
+    return hn::Mul(TanhOf(d, product), InLanes(d, alpha));
   }
   slow::DoubleDouble Slow(double x) const {
     const double product = beta * x;
@@ -108,7 +134,7 @@ struct ScaledTanhFunction {
   }
 };
 
-template <FloatOrHalfInDoubleTag D>
+template <FunctionTag D>
 HWY_INLINE Value<D> ScaledTanh(D d, Value<D> x, float alpha, float beta) {
   return Decided(d, ScaledTanhFunction{alpha, beta}, x);
 }
@@ -120,16 +146,17 @@ struct SoftplusFunction {
   static constexpr int kErrorBits = 45;
   double steepness;
   std::array<double, 2> parameters() const { return {steepness}; }
+  bool ServesFloats() const { return IsExactFactor(steepness); }
 
-  template <DoubleTag D>
+  template <FloatTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
-    const auto by = hn::Set(d, steepness);
+    const auto by = InLanes(d, steepness);
     return hn::Div(SoftplusOf(d, hn::Mul(x, by)), by);
   }
   slow::DoubleDouble Slow(double x) const { return slow::Softplus(steepness * x) / steepness; }
 };
 
-template <FloatOrHalfInDoubleTag D>
+template <FunctionTag D>
 HWY_INLINE Value<D> Softplus(D d, Value<D> x, float steepness) {
   return Decided(d, SoftplusFunction{steepness}, x);
 }
@@ -140,11 +167,13 @@ struct ParametricSoftplusFunction {
   double alpha;
   double beta;
   std::array<double, 2> parameters() const { return {alpha, beta}; }
+  // With larger factors FLOAT16 would show powers that are limited there.
+  bool ServesFloats() const { return IsExactFactor(beta) && std::abs(alpha) <= 0x1p20; }
 
-  template <DoubleTag D>
+  template <FloatTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
-    const auto product = hn::Mul(x, hn::Set(d, beta));
-    return hn::Mul(SoftplusOf(d, product), hn::Set(d, alpha));
+    const auto product = hn::Mul(x, InLanes(d, beta));
+    return hn::Mul(SoftplusOf(d, product), InLanes(d, alpha));
   }
   // Far above zero, alpha * beta * x and a power of e, of which both parts can be seen.
   slow::DoubleDouble Slow(double x) const {
@@ -155,7 +184,7 @@ struct ParametricSoftplusFunction {
   }
 };
 
-template <FloatOrHalfInDoubleTag D>
+template <FunctionTag D>
 HWY_INLINE Value<D> ParametricSoftplus(D d, Value<D> x, float alpha, float beta) {
   return Decided(d, ParametricSoftplusFunction{alpha, beta}, x);
 }
@@ -167,10 +196,11 @@ struct SwishFunction {
   static constexpr int kErrorBits = 45;
   double scale;
   std::array<double, 2> parameters() const { return {scale}; }
+  bool ServesFloats() const { return IsExactFactor(scale); }
 
-  template <DoubleTag D>
+  template <FloatTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
-    const auto product = hn::Mul(x, hn::Set(d, scale));
+    const auto product = hn::Mul(x, InLanes(d, scale));
     const auto result = hn::Mul(SigmoidOf(d, product), x);
     if (scale == 0 || !std::isfinite(scale)) return result;
     const auto limit =
@@ -180,7 +210,7 @@ struct SwishFunction {
   slow::DoubleDouble Slow(double x) const { return scale == 0 ? x / 2 : slow::Swish(x, scale); }
 };
 
-template <FloatOrHalfInDoubleTag D>
+template <FunctionTag D>
 HWY_INLINE Value<D> Swish(D d, Value<D> x, float scale) {
   return Decided(d, SwishFunction{scale}, x);
 }
