@@ -123,6 +123,12 @@ bench-wire: packages ## Measure what travels over the wire against bare gRPC (AR
 	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/wire_peer bin/wire_load bin/wire_idle
 	@$(PYTHON) tests/bench/wire/bench_wire.py --bin $(RELEASE)/bin $(ARGS)
 
+.PHONY: bench-pollers
+bench-pollers: packages ## Measure how calls per second grow with the server's pollers (ARGS='--clients 8')
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/opserve-server bin/wire_load
+	@$(PYTHON) tests/bench/wire/bench_pollers.py --bin $(RELEASE)/bin $(ARGS)
+
 .PHONY: bench-shared
 bench-shared: packages ## Measure overload, and a greedy client beside a modest one (ARGS='--seconds 2')
 	@$(MAKE) $(RELEASE)/build.ninja

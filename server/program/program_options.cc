@@ -154,8 +154,8 @@ void AddSize(CLI::App& app, const std::string& name, uint64_t& value, const char
 
 void AddThreadOptions(CLI::App& app, ServerOptions& server) {
   app.add_option("--pollers", server.pollers,
-                 "Threads that read and answer calls, up to 256; 0: one per eight processors, 1 to "
-                 "4")
+                 "Threads that read and answer calls, up to 256; 0: one per four processors, 1 to "
+                 "8")
       ->capture_default_str()
       ->check(Between(0, 256));
   app.add_option("--workers", server.workers,

@@ -75,8 +75,9 @@ constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 
 int ProcessorCount() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
+// `make bench-pollers` tells what each is worth.
 int PollersOf(const ServerOptions& options) {
-  return options.pollers > 0 ? options.pollers : std::clamp(ProcessorCount() / 8, 1, 4);
+  return options.pollers > 0 ? options.pollers : std::clamp(ProcessorCount() / 4, 1, 8);
 }
 
 PoolOptions MakePoolOptions(const ServerOptions& options, const ServerEnvironment& environment) {
