@@ -154,22 +154,45 @@ HWY_INLINE Value<D> Narrowed(D /*tag*/, hn::Vec<hn::Rebind<double, D>> v) {
   return DemoteHalf(df, NarrowToFloat(df, hn::BitCast(dd, odd)));
 }
 
-// Whether doubles with errors of less than 2^kLogUlps units in the last place narrow as the exact
-// numbers do: none is that near to a middle between two numbers of the narrower type, nor so small
-// that these lie elsewhere.
-template <int kLogUlps = 2, FloatOrHalfInDoubleTag D>
-HWY_INLINE bool NarrowSafely(D /*tag*/, hn::Vec<hn::Rebind<double, D>> v) {
+// What is known of numbers before they are narrowed: that they are normal ones of the narrower type
+// or larger, that none is below zero, or nothing.
+enum class NarrowedKind { kNormal, kMagnitude, kAny };
+
+// Numbers whose digits beyond those of the element type are the distance from the number of that
+// type below. Its denormal numbers lie as far apart as those from the least normal one up to twice
+// that: so there the least one is added.
+template <NarrowedKind kKind, FloatOrHalfInDoubleTag D>
+HWY_INLINE hn::Vec<hn::Rebind<double, D>> AsNormal(D /*tag*/, hn::Vec<hn::Rebind<double, D>> v) {
   const hn::Rebind<double, D> dd;
-  const BitsTag<decltype(dd)> du;
+  if constexpr (kKind == NarrowedKind::kNormal) return v;
+  if constexpr (kKind == NarrowedKind::kAny) v = hn::Abs(v);
+  const auto least = hn::Set(dd, kIsHalf<D> ? 0x1p-14 : 0x1p-126);
+  const auto is_small = hn::Lt(v, least);
+#if OPSERVE_HAVE_BIT_MASKS
+  if constexpr (MaxLanes(hn::Rebind<double, D>()) == 8) {
+    return hn::Vec<decltype(dd)>{_mm512_mask_add_pd(v.raw, is_small.raw, v.raw, least.raw)};
+  }
+#endif
+  return hn::Add(v, hn::IfThenElseZero(is_small, least));
+}
+
+// Whether doubles with errors of less than 2^kLogUlps units in the last place narrow as the exact
+// numbers do: none is that near to a middle between two numbers of the narrower type.
+template <int kLogUlps = 2, NarrowedKind kKind = NarrowedKind::kAny, FloatOrHalfInDoubleTag D>
+HWY_INLINE bool NarrowSafely(D d, hn::Vec<hn::Rebind<double, D>> v) {
+  const BitsTag<hn::Rebind<double, D>> du;
   constexpr uint64_t kMiddle = uint64_t{1} << (kIsHalf<D> ? 41 : 28);
   constexpr uint64_t kUlps = uint64_t{1} << kLogUlps;
-  const auto dropped = hn::And(hn::BitCast(du, v), hn::Set(du, 2 * kMiddle - 1));
-  const auto from_middle = hn::Sub(dropped, hn::Set(du, kMiddle - kUlps));
-  const auto is_near = hn::Eq(hn::AndNot(hn::Set(du, 2 * kUlps - 1), from_middle), hn::Zero(du));
-  const auto magnitude = hn::Abs(v);
-  const auto is_small = hn::And(hn::Lt(magnitude, hn::Set(dd, kIsHalf<D> ? 0x1p-14 : 0x1p-126)),
-                                hn::Gt(magnitude, hn::Zero(dd)));
-  return hn::AllFalse(dd, hn::Or(hn::RebindMask(dd, is_near), is_small));
+  const auto bits = hn::BitCast(du, AsNormal<kKind>(d, v));
+  const auto from_middle = hn::Sub(bits, hn::Set(du, kMiddle - kUlps));
+  // Zero next to a middle.
+  const auto distance = hn::Set(du, (2 * kMiddle - 1) & ~(2 * kUlps - 1));
+#if OPSERVE_HAVE_BIT_MASKS
+  if constexpr (MaxLanes(BitsTag<hn::Rebind<double, D>>()) == 8) {
+    return _mm512_test_epi64_mask(from_middle.raw, distance.raw) == 0xFF;
+  }
+#endif
+  return hn::AllFalse(du, hn::Eq(hn::And(from_middle, distance), hn::Zero(du)));
 }
 
 // ------------------------------------------------------------------ x * a + b
