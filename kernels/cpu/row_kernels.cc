@@ -2,6 +2,8 @@
 
 #include "kernels/cpu/row_kernels.h"
 
+#include "kernels/cpu/row_scratch.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/row_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

@@ -13,7 +13,10 @@
 #include <random>
 #include <vector>
 
+#include "client/inputs/hard_inputs.h"
 #include "kernels/cpu/row_kernels.h"
+#include "kernels/cpu/row_scratch.h"
+#include "kernels/cpu/slow/decisions.h"
 #include "kernels/reference_ops.h"
 #include "tests/conformance/exact_values.h"
 #include "tests/conformance/special_values.h"
@@ -50,20 +53,24 @@ std::vector<float> ComputedInHalf(OpId op, const std::vector<float>& row) {
   return numbers;
 }
 
-// Spread, dominated by one, next to each other, of all magnitudes, and with minus infinities.
+// Spread, dominated by one, next to each other, of all magnitudes, with minus infinities, and
+// large.
 std::vector<std::vector<float>> Rows(std::mt19937_64& random) {
-  std::vector<std::vector<float>> rows = {{0, -100},       {3, 3, 3},         {-kInf, 1, 1},
-                                          {kMost, -kMost}, {kLeast, -kLeast}, {1, 1 - 0x1p-24f}};
+  // The last two have results next to a middle, by less than any sum in FLOAT64 shows.
+  std::vector<std::vector<float>> rows = {{0, -100},         {3, 3, 3},         {-kInf, 1, 1},
+                                          {kMost, -kMost},   {kLeast, -kLeast}, {1, 1 - 0x1p-24f},
+                                          {0.5f, -0x1p+23f}, {0x3p-23f, 0}};
   std::normal_distribution<float> near(0, 4);
   for (const size_t length : {1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 100, 1000, 4099}) {
-    for (int kind = 0; kind < 5; ++kind) {
+    for (int kind = 0; kind < 6; ++kind) {
       std::vector<float>& row = rows.emplace_back(length);
       for (float& x : row) {
         x = kind == 0   ? near(random)
             : kind == 1 ? near(random) - 95
             : kind == 2 ? 1 + std::ldexp(near(random), -20)
             : kind == 3 ? std::ldexp(near(random), static_cast<int>(random() % 40) - 20)
-                        : std::round(near(random));
+            : kind == 4 ? std::round(near(random))
+                        : near(random) - 0x1p17f;
         if (kind == 4 && random() % 5 == 0) x = -kInf;
       }
       if (kind == 1 || std::isinf(row[0])) row[0] = 2;
@@ -149,6 +156,41 @@ TEST_P(SoftmaxTest, PermutedRowsHavePermutedResults) {
       ExpectSame(Computed(op, permuted), expected);
       if (HasFatalFailure()) return;
     }
+  }
+}
+
+// The same elements 64 times: each result is a 64th, and there is no room to keep so many
+// exponentials.
+TEST_P(SoftmaxTest, LongRowsAreRoundedOnce) {
+  std::normal_distribution<float> near(0, 4);
+  for (const float lowest : {-10.f, -100.f, -kInf}) {
+    std::vector<float> row(1027);
+    for (float& x : row) x = near(random_);
+    row[500] = lowest;
+    std::vector<float> expected = Computed(OpId::ACTIVATION_SOFTMAX, row);
+    for (float& x : expected) x /= 64;
+    std::vector<float> repeated;
+    for (int i = 0; i < 64; ++i) repeated.insert(repeated.end(), row.begin(), row.end());
+    ASSERT_GT(repeated.size(), cpu::kRowScratchSize);
+    const std::vector<float> results = Computed(OpId::ACTIVATION_SOFTMAX, repeated);
+    for (size_t i = 0; i < repeated.size(); i += row.size()) {
+      ExpectSame({results.begin() + i, results.begin() + i + row.size()}, expected);
+      if (HasFatalFailure()) return;
+    }
+    repeated.back() = kNan;
+    for (float x : Computed(OpId::ACTIVATION_SOFTMAX, repeated)) ASSERT_TRUE(std::isnan(x));
+  }
+}
+
+// e^x / (e^x + 1), and -ln(e^x + 1) beside it: some of them are decided.
+TEST_P(SoftmaxTest, HardRowsAreRoundedOnce) {
+  const uint64_t before = cpu::slow::DecisionCount();
+  for (const uint32_t bits : FindHardInputs("ACTIVATION_SIGMOID", DataType::kFloat32)->hardest) {
+    ExpectExact(OpId::ACTIVATION_SOFTMAX, {std::bit_cast<float>(bits), 0});
+  }
+  EXPECT_GT(cpu::slow::DecisionCount(), before);
+  for (const uint32_t bits : FindHardInputs("ACTIVATION_SOFTPLUS", DataType::kFloat32)->hardest) {
+    ExpectExact(OpId::ACTIVATION_LOG_SOFTMAX, {0, std::bit_cast<float>(bits)});
   }
 }
 

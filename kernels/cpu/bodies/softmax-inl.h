@@ -5,10 +5,11 @@
 //
 //   SOFTMAX = e^d / S      LOG_SOFTMAX = d - ln S
 //
-// where d and -ln S are never of unlike signs: nothing cancels. S is kept as the number of elements
-// that equal M and the sum of the others, as ln S is no larger than that where the number is 1.
-// Both are computed in FLOAT64 lanes with a relative error below kRowError; the few elements
-// for which that is too much need the sum of their row again, in pairs of doubles, once.
+// where d and -ln S are never of unlike signs: nothing cancels. For the logarithm, S is kept as the
+// number of elements that equal M and the sum of the others, as ln S is no larger than that where
+// the number is 1. Both are computed in FLOAT64 lanes with a relative error below kRowError. Of the
+// few elements for which that is too much, a part is decided by an exact e^d or d and the sum there
+// is; those that are left need the sum of their row again, in pairs of doubles, once.
 //
 // No order of the row shows: what is decided is decided by the exact number.
 
@@ -27,286 +28,51 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <span>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/bodies/exponential-inl.h"
 #include "kernels/cpu/bodies/lanes-inl.h"
 #include "kernels/cpu/bodies/logarithm-inl.h"
-#include "kernels/cpu/bodies/polynomial-inl.h"
+#include "kernels/cpu/bodies/packed_row-inl.h"
 #include "kernels/cpu/bodies/rounded_sum-inl.h"
+#include "kernels/cpu/bodies/row_sums-inl.h"
 #include "kernels/cpu/slow/decisions.h"
 #include "kernels/cpu/slow/double_double.h"
 #include "kernels/cpu/slow/elementary.h"
-#include "kernels/cpu/slow/series.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
 
-// ------------------------------------------------------------------ Rows in vectors
-
-// Elements of T that are packed, at any address.
-template <class T>
-struct PackedRow {
-  const std::byte* elements;
-  size_t count;
-
-  HWY_INLINE const std::byte* at(size_t i) const { return elements + i * sizeof(T); }
-};
-
-// As many elements as a vector has FLOAT64 lanes, or FLOAT32 lanes.
-template <class T>
-using InDoubleTag = hn::Rebind<T, hn::ScalableTag<double>>;
-template <class T>
-using InFloatTag = hn::Rebind<T, hn::ScalableTag<float>>;
-
-// A vector of the row from `i` on; behind the row come minus infinities, which change no result.
-template <class D, class T>
-HWY_INLINE Value<D> LoadOfRow(D /*tag*/, const PackedRow<T>& row, size_t i) {
-  const ValueTag<D> d;
-  const size_t left = row.count - i;
-  if (HWY_LIKELY(left >= Lanes(d))) return LoadAt(d, row.at(i));
-  using V = hn::TFromD<ValueTag<D>>;
-  const uint32_t filler = kIsHalf<D> ? 0xFC00 : 0xFF800000;
-  HWY_ALIGN V lanes[MaxLanes(D())];
-  for (size_t k = left; k < Lanes(d); ++k) std::memcpy(&lanes[k], &filler, sizeof(V));
-  std::memcpy(lanes, row.at(i), left * sizeof(V));
-  return hn::Load(d, lanes);
-}
-
-// Stores element `i` of `count` and those behind it.
-template <class D>
-HWY_INLINE void StoreOfRow(D /*tag*/, Value<D> v, std::byte* out, size_t i, size_t count) {
-  const ValueTag<D> d;
-  using V = hn::TFromD<ValueTag<D>>;
-  std::byte* const to = out + i * sizeof(V);
-  const size_t left = count - i;
-  if (HWY_LIKELY(left >= Lanes(d))) return StoreAt<false>(v, d, to);
-  HWY_ALIGN V lanes[MaxLanes(D())];
-  hn::Store(v, d, lanes);
-  std::memcpy(to, lanes, left * sizeof(V));
-}
-
-template <class D>
-HWY_INLINE hn::Vec<hn::Rebind<float, D>> AsFloats([[maybe_unused]] D d, Value<D> v) {
-  if constexpr (kIsHalf<D>) {
-    return PromoteHalf(hn::Rebind<float, D>(), v);
-  } else {
-    return v;
-  }
-}
-
-// The largest element; NaN where there is one.
-template <class T>
-float MaximumOfRow(const PackedRow<T>& row) {
-  const InFloatTag<T> d;
-  const hn::ScalableTag<float> df;
-  auto maximum = hn::Neg(hn::Inf(df));
-  auto ordered = hn::Eq(maximum, maximum);
-  for (size_t i = 0; i < row.count; i += Lanes(d)) {
-    const auto x = AsFloats(d, LoadOfRow(d, row, i));
-    ordered = hn::And(ordered, hn::Eq(x, x));
-    maximum = hn::Max(maximum, x);
-  }
-  if (!hn::AllTrue(df, ordered)) return std::numeric_limits<float>::quiet_NaN();
-  return hn::GetLane(hn::MaxOfLanes(df, maximum));
-}
-
-// ------------------------------------------------------------------ Sums of exponentials
-
-// e^x for x.value + x.error, x.value <= 0, of which the error is a rounding error, or NaN beside
-// minus infinity. 0 from about -709 down. The remainder has both parts of ln 2 and the error; with
-// AVX-512 its polynomial is the one with a term more.
-// Error 2^-49.9 where the result is at least 2^-300: that of kGrowth is at most 2^-50.5 of e^x, and
-// five roundings are less than 2^-51.4; with AVX-512, 2^-51 in all.
-template <DoubleTag D>
-HWY_INLINE hn::Vec<D> ExpOfDifference(D d, const Exact<D>& x) {
-  const auto one = hn::Set(d, 1);
-#if OPSERVE_HAVE_BIT_MASKS
-  if constexpr (kSplitsByEighthRoot<D>) {
-    // As PartsByEighthRoot.
-    const auto shifter = hn::Set(d, 0x1.8p49);
-    const auto shifted = hn::MulAdd(x.value, hn::Set(d, kLog2OfE), shifter);
-    const auto k = hn::Sub(shifted, shifter);
-    const __m512d root =
-        _mm512_permutexvar_pd(_mm512_castpd_si512(shifted.raw), _mm512_load_pd(kEighthRootPowers));
-    const hn::Vec<D> scale{_mm512_scalef_pd(root, k.raw)};
-    const auto any_rest = hn::Add(RestOfExponent(d, x.value, k), x.error);
-    // As ExpOf.
-    const hn::Vec<D> rest{_mm512_range_pd(any_rest.raw, hn::Set(d, 0.0625).raw, 2)};
-    const auto growth = PolynomialOf(d, rest, kGrowthOfSmallFromOne);
-    return hn::Mul(scale, hn::MulAdd(rest, growth, one));
-  }
-#endif
-  const auto least = hn::Set(d, -709);
-  const auto parts = PartsByTwo(d, hn::Max(x.value, least));
-  const auto error = hn::IfThenElseZero(hn::Gt(x.value, least), x.error);
-  const auto rest = hn::Add(parts.rest, error);
-  const auto growth = PolynomialOf(d, rest, kGrowth);
-  return hn::Mul(parts.scale, hn::MulAdd(rest, growth, one));
-}
-
-// The sum of e^(x - M) over a row: how many elements are M, and the sum for all others.
-struct RowSum {
-  double maxima = 0;
-  slow::DoubleDouble rest;
-};
-
-inline RowSum operator+(const RowSum& a, const RowSum& b) {
-  return {a.maxima + b.maxima, a.rest + b.rest};
-}
-
-// Rows are added up in blocks of as many vectors. The error of a sum with compensation is that of
-// its last rounding and the square of 2^-53 times the number of terms.
-inline constexpr size_t kBlockVectors = size_t{1} << 16;
-
-// From `begin` up to `end`; error 2^-49.7: the exponentials', and four roundings.
-template <class T>
-RowSum SumOfBlock(const PackedRow<T>& row, double maximum, size_t begin, size_t end) {
-  const InDoubleTag<T> d;
-  const hn::ScalableTag<double> dd;
-  const auto zero = hn::Zero(dd);
-  const auto one = hn::Set(dd, 1);
-  const auto negative_maximum = hn::Set(dd, -maximum);
-  auto sum = zero;
-  auto error = zero;
-  auto maxima = zero;
-  for (size_t i = begin; i < end; i += Lanes(d)) {
-    const auto difference = ExactSum(dd, Widened(d, LoadOfRow(d, row, i)), negative_maximum);
-    const auto is_maximum = hn::Eq(difference.value, zero);
-    maxima = hn::Add(maxima, hn::IfThenElseZero(is_maximum, one));
-    const auto power = hn::IfThenZeroElse(is_maximum, ExpOfDifference(dd, difference));
-    const auto next = ExactSum(dd, sum, power);
-    sum = next.value;
-    error = hn::Add(error, next.error);
-  }
-  return {hn::GetLane(hn::SumOfLanes(dd, maxima)),
-          hn::GetLane(hn::SumOfLanes(dd, sum)) + hn::GetLane(hn::SumOfLanes(dd, error))};
-}
-
-template <class T>
-RowSum SumOfRow(const PackedRow<T>& row, double maximum) {
-  const size_t block = kBlockVectors * Lanes(InDoubleTag<T>());
-  if (row.count <= block) return SumOfBlock(row, maximum, 0, row.count);
-  RowSum sum;
-  for (size_t i = 0; i < row.count; i += block) {
-    sum = sum + SumOfBlock(row, maximum, i, std::min(i + block, row.count));
-  }
-  return sum;
-}
-
-// ------------------------------------------------------------------ The same in pairs
-
-// The operations of slow::DoubleDouble, with the same bounds, on lanes.
-template <DoubleTag D>
-HWY_INLINE Exact<D> OrderedSum(D /*tag*/, hn::Vec<D> a, hn::Vec<D> b) {
-  const auto sum = hn::Add(a, b);
-  return {sum, hn::Sub(b, hn::Sub(sum, a))};
-}
-
-template <DoubleTag D>
-HWY_INLINE Exact<D> PairSum(D d, const Exact<D>& a, const Exact<D>& b) {
-  const auto upper = ExactSum(d, a.value, b.value);
-  const auto lower = ExactSum(d, a.error, b.error);
-  const auto sum = OrderedSum(d, upper.value, hn::Add(upper.error, lower.value));
-  return OrderedSum(d, sum.value, hn::Add(lower.error, sum.error));
-}
-
-template <DoubleTag D>
-HWY_INLINE Exact<D> PairProduct(D d, const Exact<D>& a, const Exact<D>& b) {
-  const auto product = ExactProduct(d, a.value, b.value);
-  const auto cross = hn::Add(hn::Mul(a.value, b.error), hn::Mul(a.error, b.value));
-  return OrderedSum(d, product.value, hn::Add(product.error, cross));
-}
-
-// 1/k! for the terms of e^r, r at most ln(2) / 16, that need pairs, and for those that need none:
-// the 8th is below 2^-51, the first left out below 2^-107.
-inline constexpr auto kFirstOfExp = slow::ReciprocalFactorials<8>(0, 1);
-inline constexpr std::array kLastOfExp = {1.0 / 40320,      1.0 / 362880,    1.0 / 3628800,
-                                          1.0 / 39916800,   1.0 / 479001600, 1.0 / 6227020800,
-                                          1.0 / 87178291200};
-
-// e^x for x <= 0, 0 from -600 down. x = n ln 2 + 8 r, and e^r is squared three times.
-// Error below 2^-96: eight times that of e^r, and the squares'.
-template <DoubleTag D>
-HWY_INLINE Exact<D> PairExp(D d, const Exact<D>& x) {
-  const BitsTag<D> du;
-  const auto least = hn::Set(d, -600);
-  const auto is_limited = hn::Not(hn::Gt(x.value, least));
-  const auto value = hn::IfThenElse(is_limited, least, x.value);
-  const auto error = hn::IfThenZeroElse(is_limited, x.error);
-  // As PartsByTwo; ln 2 as in slow::Exp.
-  const auto shifter = hn::Set(d, 0x1.8p52 + 1023);
-  const auto shifted = hn::Add(hn::Mul(value, hn::Set(d, kLog2OfE)), shifter);
-  const auto scale = hn::BitCast(d, hn::ShiftLeft<52>(hn::BitCast(du, shifted)));
-  const auto n = hn::Sub(shifter, shifted);
-  auto rest = PairSum(d, Exact<D>{value, error},
-                      Exact<D>{hn::Mul(n, hn::Set(d, 0x1.62e42fefa2p-1)), hn::Zero(d)});
-  const Exact<D> rest_of_ln2 = {hn::Set(d, 0x1.9ef35793c7673p-41),
-                                hn::Set(d, 0x1.f97b57a079a19p-103)};
-  rest = PairSum(d, rest, PairProduct(d, rest_of_ln2, Exact<D>{n, hn::Zero(d)}));
-
-  const auto eighth = hn::Set(d, 0.125);
-  const Exact<D> r = {hn::Mul(rest.value, eighth), hn::Mul(rest.error, eighth)};
-  Exact<D> power = {PolynomialOf(d, r.value, kLastOfExp), hn::Zero(d)};
-  for (size_t k = kFirstOfExp.size(); k-- > 0;) {
-    const Exact<D> term = {hn::Set(d, kFirstOfExp[k].high), hn::Set(d, kFirstOfExp[k].low)};
-    power = PairSum(d, term, PairProduct(d, power, r));
-  }
-  for (int k = 0; k < 3; ++k) power = PairProduct(d, power, power);
-  return {hn::IfThenZeroElse(is_limited, hn::Mul(power.value, scale)),
-          hn::IfThenZeroElse(is_limited, hn::Mul(power.error, scale))};
-}
-
-// The sum of a row; error below 2^-90, below 2^-83 for the longest rows: blocks of 2^12 terms, up
-// to 2^20 of them.
-template <class T>
-HWY_NOINLINE RowSum SlowSumOfRow(const PackedRow<T>& row, double maximum) {
-  constexpr size_t kSlowBlockVectors = size_t{1} << 12;
-  const InDoubleTag<T> d;
-  const hn::ScalableTag<double> dd;
-  const auto zero = hn::Zero(dd);
-  const auto negative_maximum = hn::Set(dd, -maximum);
-  RowSum sum;
-  for (size_t i = 0; i < row.count;) {
-    const size_t end = std::min(i + kSlowBlockVectors * Lanes(d), row.count);
-    Exact<hn::ScalableTag<double>> rest = {zero, zero};
-    auto maxima = zero;
-    for (; i < end; i += Lanes(d)) {
-      const auto difference = ExactSum(dd, Widened(d, LoadOfRow(d, row, i)), negative_maximum);
-      const auto is_maximum = hn::Eq(difference.value, zero);
-      maxima = hn::Add(maxima, hn::IfThenElseZero(is_maximum, hn::Set(dd, 1)));
-      auto power = PairExp(dd, difference);
-      power.value = hn::IfThenZeroElse(is_maximum, power.value);
-      power.error = hn::IfThenZeroElse(is_maximum, power.error);
-      rest = PairSum(dd, rest, power);
-    }
-    HWY_ALIGN double values[MaxLanes(hn::ScalableTag<double>())];
-    HWY_ALIGN double errors[MaxLanes(hn::ScalableTag<double>())];
-    hn::Store(rest.value, dd, values);
-    hn::Store(rest.error, dd, errors);
-    sum.maxima += hn::GetLane(hn::SumOfLanes(dd, maxima));
-    for (size_t k = 0; k < Lanes(dd); ++k)
-      sum.rest = sum.rest + slow::DoubleDouble(values[k], errors[k]);
-  }
-  return sum;
-}
-
 // ------------------------------------------------------------------ Results of a row
 
-// See the functions for their errors.
-inline constexpr double kRowError = 0x1p-48;
+// Of the results that are computed fast, see the functions for theirs.
+inline constexpr double kRowError = 0x1p-46;
+inline constexpr int kLogRowUlps = 7;
 
-// What both functions have: a row of finite elements and minus infinities, and its sum.
+// The result of one element, rounded to odd, from two bounds of it; NaN where they round apart.
+template <class T>
+double DecidedBetween(const slow::DoubleDouble& nearer, const slow::DoubleDouble& farther) {
+  const InDoubleTag<T> d;
+  const hn::ScalableTag<double> dd;
+  const BitsTag<decltype(d)> du;
+  const double result = slow::RoundedToOdd(nearer);
+  const auto bits_of = [&](double x)
+                           HWY_ATTR { return hn::BitCast(du, Narrowed(d, hn::Set(dd, x))); };
+  const bool are_same =
+      hn::AllTrue(du, hn::Eq(bits_of(result), bits_of(slow::RoundedToOdd(farther))));
+  return are_same ? result : std::numeric_limits<double>::quiet_NaN();
+}
+
+// What both functions have: a row of finite elements and minus infinities.
 template <class T>
 class RowFunction {
  public:
-  RowFunction(const PackedRow<T>& row, double maximum)
-      : row_(row), maximum_(maximum), sum_(AtLeastTiny(SumOfRow(row, maximum))) {}
+  RowFunction(const PackedRow<T>& row, double maximum) : row_(row), maximum_(maximum) {}
+
+  double maximum() const { return maximum_; }
 
  protected:
-  double maximum() const { return maximum_; }
-  const RowSum& sum() const { return sum_; }
-
   slow::DoubleDouble Difference(double x) const { return slow::ExactSum(x, -maximum_); }
 
   // In pairs; computed where it is first needed.
@@ -315,7 +81,6 @@ class RowFunction {
     return *slow_sum_;
   }
 
- private:
   // Below any number that rounds to something, all that matters is whether the sum is zero.
   RowSum AtLeastTiny(RowSum sum) const {
     constexpr double kTiny = 0x1p-300;
@@ -323,6 +88,7 @@ class RowFunction {
     return sum;
   }
 
+ private:
   // Whether finite elements differ.
   bool HasOthers() const {
     const InDoubleTag<T> d;
@@ -338,30 +104,30 @@ class RowFunction {
 
   PackedRow<T> row_;
   double maximum_;
-  RowSum sum_;
   std::optional<RowSum> slow_sum_;
 };
 
-// e^(x - M) / S. Error 2^-48.6: that of an exponential, that of S, which is no larger than that of
-// the sum, and four roundings.
+// e^(x - M) / S. Error 2^-47 of an exponential times the reciprocal of their sum, whose common
+// factor goes: that of the exponential where the result is not zero, that of S, and two roundings.
 //
 // The only rational results are 1/n, for n elements of one value: no other but powers of two are
 // middles between two elements, or near to one in 100 digits, and pairs are exact for those.
 template <class T>
 class SoftmaxOfRow : public RowFunction<T> {
  public:
-  SoftmaxOfRow(const PackedRow<T>& row, double maximum)
-      : RowFunction<T>(row, maximum),
-        reciprocal_(1 / (this->sum().maxima + this->sum().rest.high)) {}
-
-  template <DoubleTag D>
-  HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
-    const auto difference = ExactSum(d, x, hn::Set(d, -this->maximum()));
-    return hn::Mul(ExpOfDifference(d, difference), hn::Set(d, reciprocal_));
-  }
+  // `sum`: of the exponentials.
+  SoftmaxOfRow(const PackedRow<T>& row, const PowersOfRow& powers, double sum)
+      : RowFunction<T>(row, powers.maximum()), powers_(powers), sum_(sum) {}
 
   // The result of one element, rounded to odd.
   double Decided(double x) {
+    const double fast_sum = sum_ / powers_.unit();
+    const double result =
+        slow::Remembered({&kFastIdentity, {fast_sum, 0}, {x, this->maximum()}}, [&] {
+          const slow::DoubleDouble quotient = slow::Exp(this->Difference(x)) / fast_sum;
+          return DecidedBetween<T>(quotient * (1 - kSumError), quotient * (1 + kSumError));
+        });
+    if (!std::isnan(result)) return result;
     const RowSum& parts = this->slow_sum();
     const slow::DoubleDouble sum = parts.maxima + parts.rest;
     return slow::Remembered({&kIdentity, {sum.high, sum.low}, {x, this->maximum()}}, [&] {
@@ -370,35 +136,36 @@ class SoftmaxOfRow : public RowFunction<T> {
   }
 
  private:
+  static constexpr char kFastIdentity = 0;
   static constexpr char kIdentity = 0;
+  // Those of exponentials, 2^-50 and 2^-50.2; seven roundings of their sum, 2^-50.2; that of the
+  // common factor, 2^-51.
+  static constexpr double kSumError = 0x1.8p-49;
 
-  double reciprocal_;
+  PowersOfRow powers_;
+  double sum_;
 };
 
-// (x - M) - ln S. Error 2^-48.5: terms have the same sign, so it is at most that of the logarithm,
-// and two roundings.
+// (x - M) - ln S. Error 2^-46.3, where both are subtracted from x in turn: terms have the same
+// sign, so it is at most that of the logarithm, and two roundings.
 //
 // An irrational number is no middle, but it may be next to one in thousands of digits: where x - M
-// is a middle, and S next to 1. There the sign of the logarithm decides. Where x - M is a middle
-// but for the last digits of x and M, these are at least 2^-47 of it: M has 24 digits, too.
+// is a middle, and S next to 1. There the sign of the logarithm decides.
 template <class T>
 class LogSoftmaxOfRow : public RowFunction<T> {
  public:
-  LogSoftmaxOfRow(const PackedRow<T>& row, double maximum)
-      : RowFunction<T>(row, maximum), logarithm_(FastLogarithm(this->sum())) {}
+  LogSoftmaxOfRow(const PackedRow<T>& row, double maximum, const RowSum& sum)
+      : RowFunction<T>(row, maximum), logarithm_(FastLogarithm(this->AtLeastTiny(sum))) {}
 
-  template <DoubleTag D>
-  HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
-    return hn::Sub(hn::Sub(x, hn::Set(d, this->maximum())), hn::Set(d, logarithm_));
-  }
+  double logarithm() const { return logarithm_; }
 
   // The result of one element, rounded to odd.
   double Decided(double x) {
     const slow::DoubleDouble difference = this->Difference(x);
     // Most often next to a middle because x - M is one: then about any logarithm will do.
-    const double nearer = slow::RoundedToOdd(difference - logarithm_ * (1 - kRowError));
-    const double farther = slow::RoundedToOdd(difference - logarithm_ * (1 + kRowError));
-    if (AreSameElement(nearer, farther)) return nearer;
+    const double result = DecidedBetween<T>(difference - logarithm_ * (1 - kRowError),
+                                            difference - logarithm_ * (1 + kRowError));
+    if (!std::isnan(result)) return result;
     const slow::DoubleDouble logarithm = SlowLogarithm();
     return slow::Remembered({&kIdentity, {logarithm.high, logarithm.low}, {x, this->maximum()}},
                             [&] { return slow::RoundedToOdd(difference - logarithm); });
@@ -407,7 +174,9 @@ class LogSoftmaxOfRow : public RowFunction<T> {
  private:
   static constexpr char kIdentity = 0;
 
-  // ln S = ln T + (S - T) / T for T next to S: error 2^-48.8, that of the sum and of LogOf.
+  // ln S = ln T + (S - T) / T for T next to S: error 2^-46.4, that of the sum and of LogOf. The sum
+  // of others is at least 2^-300, so most of it is of elements less than 230 below M: error
+  // 2^-46.8.
   static double FastLogarithm(const RowSum& sum) {
     const hn::ScalableTag<double> dd;
     const slow::DoubleDouble parts = slow::ExactSum(sum.maxima, sum.rest.high);
@@ -424,33 +193,28 @@ class LogSoftmaxOfRow : public RowFunction<T> {
     return *slow_logarithm_;
   }
 
-  static bool AreSameElement(double a, double b) {
-    const InDoubleTag<T> d;
-    const hn::ScalableTag<double> dd;
-    const BitsTag<decltype(d)> du;
-    return hn::AllTrue(du, hn::Eq(hn::BitCast(du, Narrowed(d, hn::Set(dd, a))),
-                                  hn::BitCast(du, Narrowed(d, hn::Set(dd, b)))));
-  }
-
   double logarithm_;
   std::optional<slow::DoubleDouble> slow_logarithm_;
 };
 
 // ------------------------------------------------------------------ Rows
 
-// `result`, with those lanes replaced whose bounds round to elements that differ.
+// `result` of `x`, with those lanes replaced whose bounds round to elements that differ.
 template <class D, class F>
-HWY_NOINLINE Value<D> SettledInRow(D d, F& function, Value<D> x, hn::ScalableTag<double> dd,
-                                   hn::Vec<hn::ScalableTag<double>> result, Value<D> lower,
-                                   Value<D> upper) {
+HWY_NOINLINE Value<D> SettledInRow(D d, F& function, Value<D> x,
+                                   hn::Vec<hn::ScalableTag<double>> result) {
+  const hn::ScalableTag<double> dd;
   const BitsTag<D> du;
   using Bits = hn::TFromD<BitsTag<D>>;
   HWY_ALIGN Bits below[MaxLanes(D())];
   HWY_ALIGN Bits above[MaxLanes(D())];
   HWY_ALIGN double results[MaxLanes(D())];
   HWY_ALIGN double inputs[MaxLanes(D())];
-  hn::Store(hn::BitCast(du, lower), du, below);
-  hn::Store(hn::BitCast(du, upper), du, above);
+  // Rounding is monotone: where both bounds give one element, so does the exact number.
+  const auto lower = hn::Mul(result, hn::Set(dd, 1 - kRowError));
+  const auto upper = hn::Mul(result, hn::Set(dd, 1 + kRowError));
+  hn::Store(hn::BitCast(du, Narrowed(d, lower)), du, below);
+  hn::Store(hn::BitCast(du, Narrowed(d, upper)), du, above);
   hn::Store(result, dd, results);
   hn::Store(Widened(d, x), dd, inputs);
   for (size_t i = 0; i < Lanes(d); ++i) {
@@ -459,26 +223,44 @@ HWY_NOINLINE Value<D> SettledInRow(D d, F& function, Value<D> x, hn::ScalableTag
   return Narrowed(d, hn::Load(dd, results));
 }
 
-// All results of a row.
-template <class T, class F>
-void RunRow(const PackedRow<T>& row, std::byte* out, F& function) {
-  const InDoubleTag<T> d;
-  const hn::ScalableTag<double> dd;
-  const BitsTag<decltype(d)> du;
-  const auto less = hn::Set(dd, 1 - kRowError);
-  const auto more = hn::Set(dd, 1 + kRowError);
-  for (size_t i = 0; i < row.count; i += Lanes(d)) {
-    const auto x = LoadOfRow(d, row, i);
-    const auto result = function.Fast(dd, Widened(d, x));
-    // Rounding is monotone: where both bounds give one element, so does the exact number.
-    auto element = Narrowed(d, hn::Mul(result, less));
-    const auto upper = Narrowed(d, hn::Mul(result, more));
-    const auto is_settled = hn::Eq(hn::BitCast(du, element), hn::BitCast(du, upper));
-    if (HWY_UNLIKELY(!hn::AllTrue(du, is_settled))) {
-      element = SettledInRow(d, function, x, dd, result, element, upper);
-    }
-    StoreOfRow(d, element, out, i, row.count);
+// Narrows results; whether that was safe.
+template <NarrowedKind kKind, FloatInDoubleTag D>
+HWY_INLINE bool NarrowInRow(D d, hn::Vec<hn::ScalableTag<double>> result, Value<D>& element) {
+  element = NarrowToFloat(d, result);
+  return NarrowSafely<kLogRowUlps, kKind>(d, result);
+}
+
+// By way of FLOAT32, which rounds by less than 2^29 units: so far from middles a second rounding
+// does no harm.
+template <NarrowedKind kKind, HalfInDoubleTag D>
+HWY_INLINE bool NarrowInRow(D d, hn::Vec<hn::ScalableTag<double>> result, Value<D>& element) {
+  const hn::Rebind<float, D> df;
+  element = DemoteHalf(df, NarrowToFloat(df, result));
+  return NarrowSafely<29, kKind>(d, result);
+}
+
+// The results of elements `begin` to `end` of a row, where fast_at(i, load) gives those of a vector
+// and load(i) its elements.
+template <NarrowedKind kKind, class T, class F, class FastAt>
+HWY_INLINE void StoreResults(const PackedRow<T>& row, std::byte* out, size_t begin, size_t end,
+                             F& function, const FastAt& fast_at) {
+  using D = InDoubleTag<T>;
+  const size_t step = Lanes(D());
+  // A local copy, so that no store can change it.
+  const PackedRow<T> elements = row;
+  const auto results_at = [&](size_t i, const auto& load) HWY_ATTR {
+    const auto result = fast_at(i, load);
+    Value<D> narrow;
+    if (HWY_LIKELY(NarrowInRow<kKind>(D(), result, narrow))) return narrow;
+    return SettledInRow(D(), function, load(i), result);
+  };
+  const auto load_whole = [&](size_t i) HWY_ATTR { return LoadAt(ValueTag<D>(), elements.at(i)); };
+  const auto load_rest = [&](size_t i) HWY_ATTR { return LoadOfRow(D(), elements, i); };
+  size_t i = begin;
+  for (; i + step <= end; i += step) {
+    StoreAt<false>(results_at(i, load_whole), ValueTag<D>(), out + i * sizeof(T));
   }
+  if (i < end) StoreOfRow(D(), results_at(i, load_rest), out, i, end);
 }
 
 template <class T>
@@ -487,28 +269,110 @@ void FillWithNaN(std::byte* out, size_t count) {
   for (size_t i = 0; i < count; ++i) std::memcpy(out + i * sizeof(T), &nan, sizeof(T));
 }
 
+// Stores the exponentials of elements `begin` to `end`, and of more behind the row up to a whole
+// vector; their sum. Results at `out` are next.
+template <class Kind, class T>
+HWY_NOINLINE double KeepPowers(PackedRow<T> row, PowersOfRow powers, size_t begin, size_t end,
+                               double* kept, const std::byte* out) {
+  return SumOfBlock<Kind>(row, begin, end, [&](auto kind, size_t i, auto x) HWY_ATTR {
+    const hn::ScalableTag<double> dd;
+    const auto power = powers.At(dd, kind, x);
+    hn::Store(power, dd, kept + (i - begin));
+    hwy::Prefetch(out + i * sizeof(T));
+    return power;
+  });
+}
+
+// The results of a row with a finite maximum. Exponentials are kept from the sum to the results
+// where there is room for all of them, and computed twice otherwise.
+template <class Kind, class T>
+void RunSoftmax(PackedRow<T> row, double maximum, std::byte* out, std::span<double> scratch) {
+  // Of longer rows, few at a time: they stay in the first-level cache.
+  constexpr size_t kKeptOfMany = 1024;
+  constexpr auto kKind =
+      Kind::value && sizeof(T) == 4 ? NarrowedKind::kNormal : NarrowedKind::kMagnitude;
+  const hn::ScalableTag<double> dd;
+  const PowersOfRow powers(maximum);
+  double* const kept = scratch.data();
+  const bool is_kept = row.count <= scratch.size();
+  const double sum = is_kept ? KeepPowers<Kind>(row, powers, 0, row.count, kept, out)
+                             : SumOfRow<Kind>(row, [&](auto kind, size_t /*i*/, auto x)
+                                                       HWY_ATTR { return powers.At(dd, kind, x); });
+  if (std::isnan(sum)) return FillWithNaN<T>(out, row.count);
+  SoftmaxOfRow<T> function(row, powers, sum);
+  const auto reciprocal = hn::Set(dd, 1 / sum);
+  const size_t step = is_kept ? scratch.size() : kKeptOfMany;
+  for (size_t begin = 0; begin < row.count; begin += step) {
+    const size_t end = std::min(begin + step, row.count);
+    if (!is_kept) KeepPowers<Kind>(row, powers, begin, end, kept, out);
+    StoreResults<kKind>(row, out, begin, end, function, [&](size_t i, const auto&) HWY_ATTR {
+      return hn::Mul(hn::Load(dd, kept + (i - begin)), reciprocal);
+    });
+  }
+}
+
+template <NarrowedKind kKind, class T>
+HWY_NOINLINE void StoreLogResults(const PackedRow<T>& row, std::byte* out,
+                                  LogSoftmaxOfRow<T>& function) {
+  const hn::ScalableTag<double> dd;
+  const auto most = hn::Set(dd, function.maximum());
+  const auto logarithm = hn::Set(dd, function.logarithm());
+  StoreResults<kKind>(row, out, 0, row.count, function, [&](size_t i, const auto& load) HWY_ATTR {
+    return hn::Sub(hn::Sub(Widened(InDoubleTag<T>(), load(i)), most), logarithm);
+  });
+}
+
+// The results for the logarithm.
+template <class Kind, class T>
+void RunLogSoftmax(PackedRow<T> row, double maximum, std::byte* out) {
+  const hn::ScalableTag<double> dd;
+  const PowersOfRow powers(maximum);
+  const auto most = hn::Set(dd, maximum);
+  size_t maxima = 0;
+  const double rest = SumOfRow<Kind>(row, [&](auto kind, size_t /*i*/, auto x) HWY_ATTR {
+    const auto is_maximum = hn::Eq(x, most);
+    maxima += hn::CountTrue(dd, is_maximum);
+    return hn::IfThenZeroElse(is_maximum, powers.At(dd, kind, x));
+  });
+  if (std::isnan(rest)) return FillWithNaN<T>(out, row.count);
+  LogSoftmaxOfRow<T> function(row, maximum, {static_cast<double>(maxima), rest / powers.unit()});
+  // No result is smaller than the logarithm.
+  if (function.logarithm() > 0x1p-14) {
+    StoreLogResults<NarrowedKind::kNormal>(row, out, function);
+  } else {
+    StoreLogResults<NarrowedKind::kAny>(row, out, function);
+  }
+}
+
 // A row without a finite maximum has no sum: NaN and plus infinity take it, minus infinities have
-// nothing but themselves.
-template <template <class> class Function, class T>
-void RunRowFunction(const std::byte* in, std::byte* out, size_t count) {
+// nothing but themselves. Calls run(kind, row, maximum) for all others.
+template <class T, class Run>
+void RunFiniteRow(const std::byte* in, std::byte* out, size_t count, const Run& run) {
   const PackedRow<T> row = {in, count};
-  const float maximum = MaximumOfRow(row);
-  if (!std::isfinite(maximum)) return FillWithNaN<T>(out, count);
-  Function<T> function(row, maximum);
-  RunRow(row, out, function);
+  const RowLimits limits = LimitsOfRow(row);
+  if (!std::isfinite(limits.most)) return FillWithNaN<T>(out, count);
+  const bool is_plain =
+      limits.most - limits.least <= kMostSpread && std::abs(limits.most) <= kMostOfPlain;
+  if (is_plain) return run(PlainRow(), row, limits.most);
+  run(AnyRow(), row, limits.most);
 }
 
 // SOFTMAX of `count` packed elements of T, float or hwy::float16_t. Both rows may have any address;
-// they do not overlap.
+// they do not overlap. `scratch` is room for 1024 exponentials or more, a multiple of that, at a
+// multiple of 64 bytes.
 template <class T>
-void SoftmaxRow(const std::byte* in, std::byte* out, size_t count) {
-  RunRowFunction<SoftmaxOfRow, T>(in, out, count);
+void SoftmaxRow(const std::byte* in, std::byte* out, size_t count, std::span<double> scratch) {
+  RunFiniteRow<T>(in, out, count, [&](auto kind, const PackedRow<T>& row, double maximum) {
+    RunSoftmax<decltype(kind)>(row, maximum, out, scratch);
+  });
 }
 
-// The same for LOG_SOFTMAX.
+// LOG_SOFTMAX of such rows.
 template <class T>
 void LogSoftmaxRow(const std::byte* in, std::byte* out, size_t count) {
-  RunRowFunction<LogSoftmaxOfRow, T>(in, out, count);
+  RunFiniteRow<T>(in, out, count, [&](auto kind, const PackedRow<T>& row, double maximum) {
+    RunLogSoftmax<decltype(kind)>(row, maximum, out);
+  });
 }
 
 // The element that HARDMAX chooses of at least one: the first that no other is above, where a NaN

@@ -38,7 +38,8 @@ double Remembered(const DecisionKey& key, const Decide& decide) {
   return decision.result;
 }
 
-// Elements decided since the process began.
+// Decisions since the process began: one per element that was open, but for a few of rows that take
+// two.
 uint64_t DecisionCount();
 
 }  // namespace opserve::cpu::slow
