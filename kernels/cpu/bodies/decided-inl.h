@@ -44,6 +44,10 @@ concept Decidable = requires {
 template <class F>
 inline constexpr char kIdentityOf = 0;
 
+// What is known of the results of a function in FLOAT32, zero aside.
+template <class F>
+inline constexpr NarrowedKind kResultsOf = NarrowedKind::kAny;
+
 // Slow of lane `i` of all inputs, rounded to odd.
 template <class F, size_t kLanes, size_t... kInput>
 double SlowAt(const F& function, const double (&inputs)[sizeof...(kInput)][kLanes], size_t i,
@@ -89,9 +93,10 @@ template <FloatOrHalfInDoubleTag D, Decidable F, class... V>
 HWY_INLINE Value<D> Decided(D d, const F& function, V... x) {
   // An error of 2^-53 is half a unit in the last place, or nearly a whole one.
   constexpr int kLogUlps = 53 - F::kErrorBits + 1;
+  constexpr NarrowedKind kKind = kIsHalf<D> ? NarrowedKind::kAny : kResultsOf<F>;
   const hn::Rebind<double, D> dd;
   auto result = function.Fast(dd, Widened(d, x)...);
-  if (HWY_UNLIKELY(!NarrowSafely<kLogUlps>(d, result))) {
+  if (HWY_UNLIKELY((!NarrowSafely<kLogUlps, kKind>(d, result)))) {
     result = Settled(d, function, result, Widened(d, x)...);
   }
   return Narrowed(d, result);

@@ -41,6 +41,20 @@ OPSERVE_DECIDED_FUNCTION(Sinh, Sinh)
 OPSERVE_DECIDED_FUNCTION(Tan, Tan)
 OPSERVE_DECIDED_FUNCTION(Tanh, Tanh)
 
+// No number of FLOAT32 is so near to a zero of these that its result is denormal.
+template <>
+inline constexpr NarrowedKind kResultsOf<AcosFunction> = NarrowedKind::kNormal;
+template <>
+inline constexpr NarrowedKind kResultsOf<AcoshFunction> = NarrowedKind::kNormal;
+template <>
+inline constexpr NarrowedKind kResultsOf<CosFunction> = NarrowedKind::kNormal;
+template <>
+inline constexpr NarrowedKind kResultsOf<CoshFunction> = NarrowedKind::kNormal;
+template <>
+inline constexpr NarrowedKind kResultsOf<LogFunction> = NarrowedKind::kNormal;
+template <>
+inline constexpr NarrowedKind kResultsOf<ExpFunction> = NarrowedKind::kMagnitude;
+
 // ------------------------------------------------------------------ ATAN_YX
 
 struct AtanYxFunction {

@@ -154,8 +154,8 @@ HWY_INLINE Value<D> Narrowed(D /*tag*/, hn::Vec<hn::Rebind<double, D>> v) {
   return DemoteHalf(df, NarrowToFloat(df, hn::BitCast(dd, odd)));
 }
 
-// What is known of numbers before they are narrowed: that they are normal ones of the narrower type
-// or larger, that none is below zero, or nothing.
+// What is known of numbers before they are narrowed: that they are zero, or normal ones of the
+// narrower type or larger, that none is below zero, or nothing.
 enum class NarrowedKind { kNormal, kMagnitude, kAny };
 
 // Numbers whose digits beyond those of the element type are the distance from the number of that

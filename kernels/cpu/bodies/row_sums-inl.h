@@ -209,10 +209,17 @@ inline constexpr std::array kLastOfExp = {1.0 / 40320,      1.0 / 362880,    1.0
                                           1.0 / 39916800,   1.0 / 479001600, 1.0 / 6227020800,
                                           1.0 / 87178291200};
 
-// e^x for x <= 0, 0 from -600 down. x = n ln 2 + 8 r, and e^r is squared three times.
-// Error below 2^-96: eight times that of e^r, and the squares'.
+// How far e^x has come for a vector: x = ln(scale) + 8 r, and the power is that of r.
+template <class D>
+struct PairPower {
+  hn::Vec<D> scale;
+  Exact<D> r;
+  Exact<D> power;
+};
+
+// Before the terms that need pairs. The scale is zero from x = -600 down.
 template <DoubleTag D>
-HWY_INLINE Exact<D> PairExp(D d, const Exact<D>& x) {
+HWY_INLINE PairPower<D> BegunPower(D d, const Exact<D>& x) {
   const BitsTag<D> du;
   const auto least = hn::Set(d, -600);
   const auto is_limited = hn::Not(hn::Gt(x.value, least));
@@ -231,14 +238,31 @@ HWY_INLINE Exact<D> PairExp(D d, const Exact<D>& x) {
 
   const auto eighth = hn::Set(d, 0.125);
   const Exact<D> r = {hn::Mul(rest.value, eighth), hn::Mul(rest.error, eighth)};
-  Exact<D> power = {PolynomialOf(d, r.value, kLastOfExp), hn::Zero(d)};
+  return {hn::IfThenZeroElse(is_limited, scale),
+          r,
+          {PolynomialOf(d, r.value, kLastOfExp), hn::Zero(d)}};
+}
+
+// e^x of several vectors of x <= 0, 0 from -600 down: their steps take turns, as each waits for the
+// one before it. Error below 2^-96: eight times that of e^r, which is squared three times, and the
+// squares'.
+template <DoubleTag D, size_t kCount>
+HWY_INLINE void PairExp(D d, Exact<D> (&x)[kCount]) {
+  PairPower<D> powers[kCount];
+  for (size_t i = 0; i < kCount; ++i) powers[i] = BegunPower(d, x[i]);
   for (size_t k = kFirstOfExp.size(); k-- > 0;) {
     const Exact<D> term = {hn::Set(d, kFirstOfExp[k].high), hn::Set(d, kFirstOfExp[k].low)};
-    power = PairSum(d, term, PairProduct(d, power, r));
+    for (PairPower<D>& each : powers) {
+      each.power = PairSum(d, term, PairProduct(d, each.power, each.r));
+    }
   }
-  for (int k = 0; k < 3; ++k) power = PairProduct(d, power, power);
-  return {hn::IfThenZeroElse(is_limited, hn::Mul(power.value, scale)),
-          hn::IfThenZeroElse(is_limited, hn::Mul(power.error, scale))};
+  for (int k = 0; k < 3; ++k) {
+    for (PairPower<D>& each : powers) each.power = PairProduct(d, each.power, each.power);
+  }
+  for (size_t i = 0; i < kCount; ++i) {
+    x[i] = {hn::Mul(powers[i].power.value, powers[i].scale),
+            hn::Mul(powers[i].power.error, powers[i].scale)};
+  }
 }
 
 // The sum of a row; error below 2^-90, below 2^-83 for the longest rows: blocks of 2^12 terms, up
@@ -246,30 +270,40 @@ HWY_INLINE Exact<D> PairExp(D d, const Exact<D>& x) {
 template <class T>
 HWY_NOINLINE RowSum SlowSumOfRow(const PackedRow<T>& row, double maximum) {
   constexpr size_t kSlowBlockVectors = size_t{1} << 12;
+  constexpr size_t kTogether = 4;
   const InDoubleTag<T> d;
   const hn::ScalableTag<double> dd;
+  const size_t step = Lanes(d);
   const auto zero = hn::Zero(dd);
   const auto negative_maximum = hn::Set(dd, -maximum);
   RowSum sum;
   for (size_t i = 0; i < row.count;) {
-    const size_t end = std::min(i + kSlowBlockVectors * Lanes(d), row.count);
+    const size_t end = std::min(i + kSlowBlockVectors * step, row.count);
     Exact<hn::ScalableTag<double>> rest = {zero, zero};
     auto maxima = zero;
-    for (; i < end; i += Lanes(d)) {
-      const auto difference = ExactSum(dd, Widened(d, LoadOfRow(d, row, i)), negative_maximum);
-      const auto is_maximum = hn::Eq(difference.value, zero);
-      maxima = hn::Add(maxima, hn::IfThenElseZero(is_maximum, hn::Set(dd, 1)));
-      auto power = PairExp(dd, difference);
-      power.value = hn::IfThenZeroElse(is_maximum, power.value);
-      power.error = hn::IfThenZeroElse(is_maximum, power.error);
-      rest = PairSum(dd, rest, power);
+    for (; i < end; i += kTogether * step) {
+      Exact<hn::ScalableTag<double>> powers[kTogether];
+      hn::Vec<hn::ScalableTag<double>> are_others[kTogether];
+      for (size_t k = 0; k < kTogether; ++k) {
+        // Nothing but minus infinities where no elements are left.
+        const auto x = LoadOfRow(d, row, std::min(i + k * step, row.count));
+        powers[k] = ExactSum(dd, Widened(d, x), negative_maximum);
+        are_others[k] = hn::IfThenZeroElse(hn::Eq(powers[k].value, zero), hn::Set(dd, 1));
+        maxima = hn::Add(maxima, hn::Sub(hn::Set(dd, 1), are_others[k]));
+      }
+      PairExp(dd, powers);
+      for (size_t k = 0; k < kTogether; ++k) {
+        powers[k].value = hn::Mul(powers[k].value, are_others[k]);
+        powers[k].error = hn::Mul(powers[k].error, are_others[k]);
+        rest = PairSum(dd, rest, powers[k]);
+      }
     }
     HWY_ALIGN double values[MaxLanes(hn::ScalableTag<double>())];
     HWY_ALIGN double errors[MaxLanes(hn::ScalableTag<double>())];
     hn::Store(rest.value, dd, values);
     hn::Store(rest.error, dd, errors);
     sum.maxima += hn::GetLane(hn::SumOfLanes(dd, maxima));
-    for (size_t k = 0; k < Lanes(dd); ++k)
+    for (size_t k = 0; k < step; ++k)
       sum.rest = sum.rest + slow::DoubleDouble(values[k], errors[k]);
   }
   return sum;

@@ -22,6 +22,9 @@ namespace opserve::cpu::HWY_NAMESPACE {
 OPSERVE_DECIDED_FUNCTION(Gelu, Gelu)
 OPSERVE_DECIDED_FUNCTION(Sigmoid, Sigmoid)
 
+template <>
+inline constexpr NarrowedKind kResultsOf<SigmoidFunction> = NarrowedKind::kMagnitude;
+
 // ------------------------------------------------------------------ Limits that are approached
 
 // Where a function is next to its limit, which may be a middle between two elements, a power of e
