@@ -15,7 +15,7 @@ Watchdog::~Watchdog() {
   {
     const MutexLock lock(mutex_);
     is_stopping_ = true;
-    changed_.NotifyOne();
+    Wake();
   }
   if (thread_.joinable()) thread_.join();
 }
@@ -25,8 +25,8 @@ Watchdog::Key Watchdog::RunAfter(absl::Duration delay, std::function<void()> act
   const Key key = {Now() + delay, ++last_number_};
   if (delay == absl::InfiniteDuration()) return key;
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
-  const auto added = actions_.emplace(key, std::move(action)).first;
-  if (added == actions_.begin()) changed_.NotifyOne();
+  actions_.emplace(key, std::move(action));
+  if (key.first < wakes_at_) Wake();
   return key;
 }
 
@@ -35,16 +35,28 @@ void Watchdog::Cancel(const Key& key) {
   actions_.erase(key);
 }
 
+void Watchdog::Wake() {
+  wakes_at_ = absl::InfinitePast();
+  changed_.NotifyOne();
+}
+
+void Watchdog::SleepUntil(absl::Time time) {
+  wakes_at_ = time;
+  if (time == absl::InfiniteFuture()) {
+    changed_.Wait(mutex_);
+  } else {
+    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(time - Now()));
+  }
+  wakes_at_ = absl::InfinitePast();
+}
+
 void Watchdog::Run() {
   const MutexLock lock(mutex_);
   while (!is_stopping_) {
-    if (actions_.empty()) {
-      changed_.Wait(mutex_);
-      continue;
-    }
-    const absl::Duration wait = actions_.begin()->first.first - Now();
-    if (wait > absl::ZeroDuration()) {
-      changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(wait));
+    const absl::Time next =
+        actions_.empty() ? absl::InfiniteFuture() : actions_.begin()->first.first;
+    if (next > Now()) {
+      SleepUntil(next);
       continue;
     }
     const std::function<void()> action = std::move(actions_.begin()->second);

@@ -36,11 +36,18 @@ class Watchdog {
 
  private:
   void Run();
+  // Or until Wake.
+  void SleepUntil(absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   CondVar changed_;
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<Key, std::function<void()>> actions_ ABSL_GUARDED_BY(mutex_);
+  // Until when the thread sleeps, which may be for an action that was called off: then it looks for
+  // the next. So nearly all that watches a call, and is called off at its end, wakes nobody. In the
+  // past: it does not sleep.
+  absl::Time wakes_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // From the first action on. Started under the lock, and joined by the destructor, which is alone.
   std::thread thread_;

@@ -1,6 +1,9 @@
 #include "client/rpc/watchdog.h"
 
+#include <sys/resource.h>
+
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <vector>
 
@@ -39,6 +42,42 @@ TEST(WatchdogTest, RunsActionsInTheOrderOfTheirTimesButNotThoseCalledOff) {
   proceed.set_value();
   EXPECT_GE(finished.get_future().get() - start, kDelay);
   EXPECT_THAT(order, ::testing::ElementsAre(1, 3, 4));
+}
+
+// How often the thread of `watchdog` has slept until now.
+int64_t CountSleeps(Watchdog& watchdog) {
+  std::promise<int64_t> sleeps;
+  watchdog.RunAfter(absl::ZeroDuration(), [&] {
+    rusage usage = {};
+    getrusage(RUSAGE_THREAD, &usage);
+    sleeps.set_value(usage.ru_nvcsw);
+  });
+  return sleeps.get_future().get();
+}
+
+TEST(WatchdogTest, ActionsThatAreCalledOffBeforeTheirTimeDoNotWakeItsThread) {
+  constexpr int kActions = 50000;
+  Watchdog watchdog;
+  const int64_t before = CountSleeps(watchdog);
+  for (int i = 0; i < kActions; ++i) watchdog.Cancel(watchdog.RunAfter(absl::Hours(1), [] {}));
+  // Few come from the counting itself, and from finding the lock taken.
+  EXPECT_LT(CountSleeps(watchdog) - before, kActions / 1000);
+}
+
+TEST(WatchdogTest, AnActionAfterOneThatWasCalledOffRuns) {
+  std::promise<void> finished;
+  Watchdog watchdog;
+  watchdog.Cancel(watchdog.RunAfter(absl::Milliseconds(1), [] {}));
+  watchdog.RunAfter(absl::Milliseconds(2), [&] { finished.set_value(); });
+  finished.get_future().wait();
+}
+
+TEST(WatchdogTest, AnActionBeforeTheOneThatItWaitsForRuns) {
+  std::promise<void> finished;
+  Watchdog watchdog;
+  watchdog.RunAfter(absl::Hours(1), [] {});
+  watchdog.RunAfter(absl::Milliseconds(1), [&] { finished.set_value(); });
+  finished.get_future().wait();
 }
 
 TEST(WatchdogTest, AnActionMayAddAnother) {
