@@ -82,7 +82,7 @@ void EncodeInputs(const std::vector<TensorView>& inputs,
   });
   for (const TensorView& input : inputs) {
     v1::TensorDesc* const desc = descs->Add();
-    desc->set_name(input.name());
+    if (!input.name().empty()) desc->set_name(input.name());
     EncodeSpec(input.spec(), desc);
     if (!has_places) continue;
     v1::TensorPlace* const place = places->Add();

@@ -7,6 +7,7 @@
 #define OPSERVE_CLIENT_WIRE_WIRE_TENSORS_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/wire/message.h"
@@ -35,15 +36,17 @@ inline constexpr char kDeviceLeaseVariable[] = "OPSERVE_LEASE";
 // The lease that a call with these settings runs under; empty: none.
 std::string LeaseOf(const std::string& named, DevicePreference device);
 
-// What a call of one operator or of several says beside its tensors.
+// What a call of one operator or of several says beside its tensors. Nothing is set to an empty
+// string, for which protobuf would allocate one.
 template <class Call, class Request>
 void EncodeSettings(const Call& call, Request& request) {
-  request.set_request_id(call.request_id);
-  request.set_feature_level(call.feature_level);
+  if (!call.request_id.empty()) request.set_request_id(call.request_id);
+  if (!call.feature_level.empty()) request.set_feature_level(call.feature_level);
   request.set_device(static_cast<v1::DevicePreference>(call.device));
   request.set_priority(static_cast<v1::Priority>(call.priority));
   request.set_verify(call.verify);
-  request.set_device_lease(LeaseOf(call.device_lease, call.device));
+  std::string lease = LeaseOf(call.device_lease, call.device);
+  if (!lease.empty()) request.set_device_lease(std::move(lease));
 }
 
 // Descriptors and places of inputs; no places where all inputs are in memory of the caller.
