@@ -224,12 +224,13 @@ nb::object AsArray(std::byte* data, DataType data_type, const std::vector<size_t
                             nb::cast(ResultMemory{data, bytes, std::move(hold)}));
 }
 
-nb::object AsArray(const Tensor& tensor, bool is_single) {
+nb::object AsArray(Tensor tensor, bool is_single) {
   std::vector<size_t> sizes;
   if (!is_single) sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
   // The memory is a buffer of the client's that nobody else knows.
   auto* const data = const_cast<std::byte*>(tensor.bytes().data());
-  return AsArray(data, tensor.data_type(), sizes, std::make_shared<Tensor>(tensor));
+  const DataType data_type = tensor.data_type();
+  return AsArray(data, data_type, sizes, std::make_shared<Tensor>(std::move(tensor)));
 }
 
 DataType DataTypeOf(nb::handle dtype, const std::string& name) {

@@ -49,7 +49,7 @@ void BindResultMemory(nanobind::module_& module);
 
 // A NumPy array in the memory of `tensor`, a result that nobody else looks at: it can be written
 // to. `is_single`: of no dimensions.
-nanobind::object AsArray(const Tensor& tensor, bool is_single);
+nanobind::object AsArray(Tensor tensor, bool is_single);
 
 // A writable NumPy array in memory that `hold` keeps.
 nanobind::object AsArray(std::byte* data, DataType data_type, const std::vector<size_t>& sizes,

@@ -10,6 +10,7 @@
 
 #include <tuple>
 
+#include "absl/synchronization/mutex.h"
 #include "client/python/core/arrays.h"
 #include "client/python/core/bind_catalogue.h"
 #include "client/python/core/call_settings.h"
@@ -353,6 +354,9 @@ NB_MODULE(_core, module) {
   module.doc() = "What the package opserve is written upon; use that.";
   // Arrays of calls that are still under way when the program ends are no leaks.
   nb::set_leak_warnings(false);
+  // Debian builds Abseil with assertions, and then each lock of each of gRPC's mutexes, dozens for
+  // a call, takes a global one to search for deadlocks. None of the module's own takes another.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   RegisterErrors();
   BindResultMemory(module);
   BindCalls(module);

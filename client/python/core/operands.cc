@@ -183,13 +183,12 @@ std::vector<uint32_t> BroadcastStrides(const std::vector<uint32_t>& sizes,
                                        const std::vector<uint32_t>& target) {
   std::vector<uint32_t> repeated(target.size(), 0);
   const size_t leading = target.size() - sizes.size();
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] != 1) repeated[leading + i] = strides[i];
-  }
-  const std::vector<uint32_t> packed = PackedStrides(target);
+  uint32_t packed = 1;
   bool is_packed = true;
-  for (size_t i = 0; i < target.size(); ++i) {
-    is_packed = is_packed && (target[i] == 1 || repeated[i] == packed[i]);
+  for (size_t i = target.size(); i-- > 0;) {
+    if (i >= leading && sizes[i - leading] != 1) repeated[i] = strides[i - leading];
+    is_packed = is_packed && (target[i] == 1 || repeated[i] == packed);
+    packed *= target[i];
   }
   if (is_packed) return {};
   return repeated;

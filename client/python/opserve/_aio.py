@@ -18,6 +18,7 @@ from opserve._errors import Error
 class CallFuture(asyncio.Future[Any]):
     """The result of a call. Cancelling it gives the call up."""
 
+    __slots__ = ("call",)
     call: Call
 
     def cancel(self, msg: Any = None) -> bool:

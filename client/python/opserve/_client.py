@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -222,10 +223,7 @@ class AsyncClient(Operators[Awaitable[Array]]):
         """For `Client`."""
         self._connection = connection
         self._completions = Completions()
-        super().__init__(self._start)
-
-    def _start(self, *arguments: Any) -> Awaitable[Array]:
-        return self._completions.start(self._connection.start, *arguments)
+        super().__init__(functools.partial(self._completions.start, connection.start))
 
     def stream(self, *, piece_bytes: int = _PIECE_BYTES,
                max_bytes_in_flight: int = _MAX_BYTES_IN_FLIGHT,
@@ -287,10 +285,7 @@ class AsyncStream(Operators[Awaitable[Array]]):
         """For `AsyncClient.stream`."""
         self._stream = stream
         self._completions = completions
-        super().__init__(self._start)
-
-    def _start(self, *arguments: Any) -> Awaitable[Array]:
-        return self._completions.start(self._stream.start, *arguments)
+        super().__init__(functools.partial(completions.start, stream.start))
 
     def sequence(self, **settings: Any) -> AsyncSequence:
         """As `Stream.sequence`, to be used with `async with`, whose end awaits the results."""
