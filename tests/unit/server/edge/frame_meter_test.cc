@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "server/base/token_bucket.h"
-#include "tests/unit/server/edge/frame_bytes.h"
+#include "tests/testing/frame_bytes.h"
 
 namespace opserve::testing {
 namespace {

@@ -1,9 +1,9 @@
-// File: tests/unit/server/edge/frame_bytes.h
+// File: tests/testing/frame_bytes.h
 //
 // HTTP/2 frames as a client of gRPC writes them.
 
-#ifndef OPSERVE_TESTS_UNIT_SERVER_EDGE_FRAME_BYTES_H_
-#define OPSERVE_TESTS_UNIT_SERVER_EDGE_FRAME_BYTES_H_
+#ifndef OPSERVE_TESTS_TESTING_FRAME_BYTES_H_
+#define OPSERVE_TESTS_TESTING_FRAME_BYTES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -45,4 +45,4 @@ inline std::string MessageOf(size_t bytes) { return PrefixOf(bytes) + std::strin
 
 }  // namespace opserve::testing
 
-#endif  // OPSERVE_TESTS_UNIT_SERVER_EDGE_FRAME_BYTES_H_
+#endif  // OPSERVE_TESTS_TESTING_FRAME_BYTES_H_
