@@ -18,6 +18,7 @@ import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "testing"))
+from gpu_probe import has_gpu  # pylint: disable=wrong-import-position
 from isolation import unshare  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
 
@@ -125,6 +126,7 @@ def use(machine, gpu):
         expect(printed.startswith("rounded: -2 -0 0 2 2 4\n"), f"the example prints {printed}")
         expect("SERVING" in machine.run("opserve", "health", *at), "the server is healthy")
         if gpu:
+            expect(has_gpu(machine.root / "usr/bin/opserve", server.address), "the GPU joins")
             numpy.save(machine.root / "tmp" / "x.npy", numpy.array([-1.5, 2.5], numpy.float32))
             machine.run("opserve", "run", "ELEMENT_WISE_ROUND", "--device", "gpu", "--input", "/tmp/x.npy",
                         "--attr", "RoundingMode=TOWARD_ZERO", "--output", "/tmp/y.npy", *at)
