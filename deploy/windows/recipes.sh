@@ -3,13 +3,15 @@
 # How each package of the sysroot is built: to be sourced by make-sysroot.sh, which sets `sysroot`,
 # `source` and `build`, the package's folders, and `jobs`.
 
-# with_cmake TARGETS [OPTION...]: configures, builds the targets (a list in one word), and installs.
+# with_cmake TARGETS [OPTION...]: configures, and builds the targets (a list in one word). -O2 is what Debian's
+# libraries for Linux are compiled with; CMake's own choice, -O3, makes programs larger.
 with_cmake() {
   local targets=$1
   shift
   cmake -S "$source" -B "$build" -G Ninja \
     -DCMAKE_TOOLCHAIN_FILE="$windows_folder/mingw-w64.cmake" -DOPSERVE_WINDOWS_SYSROOT="$sysroot" \
-    -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$sysroot" -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_{C,CXX}_FLAGS_RELEASE='-O2 -DNDEBUG' \
+    -DCMAKE_INSTALL_PREFIX="$sysroot" -DCMAKE_INSTALL_LIBDIR=lib \
     -DCMAKE_CXX_STANDARD=17 -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF "$@"
   # The word is a list.
   # shellcheck disable=SC2086
@@ -66,8 +68,10 @@ build_protobuf() {
 build_grpc() {
   # It asks for Windows Vista on the command line.
   sed -i 's/-D_WIN32_WINNT=0x600)/-D_WIN32_WINNT=0x0A00)/' "$source/CMakeLists.txt"
-  # The plugins, which are not built, would link the compiler's library; any file will do.
-  with_cmake "grpc++ grpc++_reflection" -DgRPC_INSTALL=ON -DgRPC_BUILD_TESTS=OFF \
+  # The plugins, which are not built, would link the compiler's library; any file will do. Control planes
+  # (xds: and route lookup) are used by nobody here, and would make a program megabytes larger.
+  CXXFLAGS='-DGRPC_NO_XDS -DGRPC_NO_RLS' with_cmake "grpc++ grpc++_reflection" \
+    -DgRPC_INSTALL=ON -DgRPC_BUILD_TESTS=OFF \
     -DgRPC_BUILD_CODEGEN=ON -DgRPC_BUILD_CSHARP_EXT=OFF -DgRPC_BACKWARDS_COMPATIBILITY_MODE=OFF \
     -DgRPC_BUILD_GRPC_{CPP,CSHARP,NODE,OBJECTIVE_C,PHP,PYTHON,RUBY}_PLUGIN=OFF \
     -DgRPC_{ABSL,CARES,PROTOBUF,RE2,SSL,ZLIB}_PROVIDER=package \
