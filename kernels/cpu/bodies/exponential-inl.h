@@ -90,9 +90,9 @@ alignas(64) inline constexpr double kEighthRootPowers[8] = {
     0x1.0000000000000p+0, 0x1.172b83c7d517bp+0, 0x1.306fe0a31b715p+0, 0x1.4bfdad5362a27p+0,
     0x1.6a09e667f3bcdp+0, 0x1.8ace5422aa0dbp+0, 0x1.ae89f995ad3adp+0, 0x1.d5818dcfba487p+0};
 
-// The scale is a power of 2^(1/8), |rest| at most ln(2) / 16 and a trifle; the scale of large x is
-// 0 or infinite, and the rest no longer means anything. One fused step: the rest is off by less
-// than |x| 2^-54.7, that is by 2^-47.9 where e^x is 2^160.
+// The scale is a power of 2^(1/8), |rest| at most ln(2) / 16 and a trifle; the scale is 0 below
+// -708 and infinite for large x, where the rest no longer means anything. One fused step: the rest
+// is off by less than |x| 2^-54.7, that is by 2^-47.9 where e^x is 2^160.
 template <DoubleTag D>
 HWY_INLINE ExponentParts<D> PartsByEighthRoot(D d, hn::Vec<D> x) {
   // Numbers from 2^49 on are eighths: the sum rounds, and its low bits are the index.
@@ -101,8 +101,12 @@ HWY_INLINE ExponentParts<D> PartsByEighthRoot(D d, hn::Vec<D> x) {
   const auto k = hn::Sub(shifted, shifter);
   const __m512d root =
       _mm512_permutexvar_pd(_mm512_castpd_si512(shifted.raw), _mm512_load_pd(kEighthRootPowers));
-  // Multiplies by two to the power of k rounded down.
-  return {hn::Vec<D>{_mm512_scalef_pd(root, k.raw)}, hn::NegMulAdd(k, hn::Set(d, kLn2), x)};
+  // Multiplies by two to the power of k rounded down. Where that gives a denormal number, or is
+  // below all of them, Intel's processors take a hundred times as long, so these lanes are left
+  // out.
+  const auto is_normal = _mm512_cmp_pd_mask(x.raw, hn::Set(d, -708).raw, _CMP_NLT_UQ);
+  return {hn::Vec<D>{_mm512_maskz_scalef_pd(is_normal, root, k.raw)},
+          hn::NegMulAdd(k, hn::Set(d, kLn2), x)};
 }
 #endif  // OPSERVE_HAVE_BIT_MASKS
 
@@ -122,7 +126,7 @@ inline constexpr std::array kGrowth = {
     0x1.11111121333fbp-7,  0x1.6c16c13654e63p-10, 0x1.a0199c03f7ac9p-13, 0x1.a01a76a2edee8p-16,
     0x1.72da3c5696934p-19, 0x1.27dea35c7d033p-22};
 
-// e^x for any x, NaN included: 0 from about -709 (-745 with AVX-512) down, infinite from about 709
+// e^x for any x, NaN included: 0 from about -709 (-708 with AVX-512) down, infinite from about 709
 // on. Error 2^-47 (measured: 2^-47.3 with AVX-512, else 2^-50.2) where the result is from 2^-160 to
 // 2^160, twice that where it is from 2^-300 to 2^300.
 template <DoubleTag D>
