@@ -1,5 +1,5 @@
-// Hyperbolic functions and the logistic one, in FLOAT64 lanes. Included once per target. Errors are
-// relative ones, also near zero.
+// Hyperbolic functions and the logistic one, in FLOAT64 lanes; TANH and SIGMOID in FLOAT32 lanes,
+// too, for results of FLOAT16. Included once per target. Errors are relative ones, also near zero.
 
 #if defined(OPSERVE_KERNELS_CPU_BODIES_HYPERBOLIC_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPSERVE_KERNELS_CPU_BODIES_HYPERBOLIC_INL_H_
@@ -72,19 +72,20 @@ HWY_INLINE hn::Vec<D> CoshOf(D d, hn::Vec<D> x) {
 // ------------------------------------------------------------------ TANH
 
 // For any x, NaN included. Keeps the sign of zero. (e^2x - 1) / (e^2x + 1), whose distance from 1
-// is beyond all digits long before the limit. Error 2^-48 (measured: 2^-48.8).
-template <DoubleTag D>
+// is beyond all digits long before the limit. Error 2^-48 (measured: 2^-48.8) in FLOAT64 lanes.
+template <FloatTag D>
 HWY_INLINE hn::Vec<D> TanhOf(D d, hn::Vec<D> x) {
-  const auto magnitude = AtMost(d, hn::Abs(x), 64);
+  // LimitedExpm1 of FLOAT32 lanes goes to 20.
+  const auto magnitude = AtMost(d, hn::Abs(x), sizeof(hn::TFromD<D>) == 8 ? 64 : 10);
   const auto grown = LimitedExpm1(d, hn::Add(magnitude, magnitude));
   return hn::CopySign(hn::Div(grown, hn::Add(grown, hn::Set(d, 2))), x);
 }
 
 // ------------------------------------------------------------------ SIGMOID
 
-// 1 / (1 + e^-x) for any x, NaN included: 0 from about -709 down. Error 2^-47 (measured: 2^-47.3
-// with AVX-512, else 2^-50) where the result is at least 2^-160.
-template <DoubleTag D>
+// 1 / (1 + e^-x) for any x, NaN included. In FLOAT64 lanes 0 from about -709 down; error 2^-47
+// (measured: 2^-47.3 with AVX-512, else 2^-50) where the result is at least 2^-160.
+template <FloatTag D>
 HWY_INLINE hn::Vec<D> SigmoidOf(D d, hn::Vec<D> x) {
   const auto one = hn::Set(d, 1);
   return hn::Div(one, hn::Add(one, ExpOf(d, hn::Neg(x))));

@@ -3,7 +3,7 @@
 // Of exactly widened FLOAT16 numbers they give results with a relative error below 2^-21.2, as
 // tests/conformance/short_functions_test.cc shows for all of them; results that are nearer to zero
 // than half of the least FLOAT16 may be any such number of the same sign. The algorithms are those
-// of the FLOAT64 lanes, with fewer terms.
+// of the FLOAT64 lanes, with fewer terms; powers of e, TANH and SIGMOID stand beside theirs.
 
 #if defined(OPSERVE_KERNELS_CPU_BODIES_SHORT_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPSERVE_KERNELS_CPU_BODIES_SHORT_FUNCTIONS_INL_H_
@@ -24,63 +24,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
-
-// ------------------------------------------------------------------ e^x
-
-// (e^r - 1) / r for |r| < 0.3468: error 2^-26.5.
-inline constexpr std::array kFloatGrowth = {0x1.000000p+0f, 0x1.fffffep-2f, 0x1.55547ep-3f,
-                                            0x1.555652p-5f, 0x1.123d40p-7f, 0x1.6c162cp-10f};
-
-// x = ln(scale) + rest, for |x| <= 40 or NaN: the scale is a power of two.
-template <FullFloatTag D>
-HWY_INLINE ExponentParts<D> PartsByTwo(D d, hn::Vec<D> x) {
-  const BitsTag<D> du;
-  // As for FLOAT64 lanes: the low bits of the sum are the biased exponent.
-  const auto shifter = hn::Set(d, 0x1.8p23f + 127);
-  const auto shifted = hn::MulAdd(x, hn::Set(d, static_cast<float>(kLog2OfE)), shifter);
-  const auto scale = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, shifted)));
-  const auto k = hn::Sub(shifted, shifter);
-  // ln 2 in two parts, of which multiples of the upper one are exact.
-  const auto rest = hn::NegMulAdd(k, hn::Set(d, 0x1.62e4p-1f), x);
-  return {scale, hn::NegMulAdd(k, hn::Set(d, 0x1.7f7d1cp-20f), rest)};
-}
-
-// e^40 from there on, and its inverse from -40 down: beyond FLOAT16 also next to factors of it.
-template <FullFloatTag D>
-HWY_INLINE hn::Vec<D> ExpOf(D d, hn::Vec<D> x) {
-  const auto parts = PartsByTwo(d, AtMost(d, AtLeast(d, x, -40), 40));
-  const auto growth = PolynomialOf(d, parts.rest, kFloatGrowth);
-  return hn::Mul(parts.scale, hn::MulAdd(parts.rest, growth, hn::Set(d, 1)));
-}
-
-// e^x - 1 for |x| <= 20 or NaN, but for the sign of zero.
-template <FullFloatTag D>
-HWY_INLINE hn::Vec<D> LimitedExpm1(D d, hn::Vec<D> x) {
-  const auto parts = PartsByTwo(d, x);
-  const auto growth = hn::Mul(parts.rest, PolynomialOf(d, parts.rest, kFloatGrowth));
-  return hn::MulAdd(parts.scale, growth, hn::Sub(parts.scale, hn::Set(d, 1)));
-}
-
-// Of any x up to 20. Keeps the sign of zero.
-template <FullFloatTag D>
-HWY_INLINE hn::Vec<D> Expm1Of(D d, hn::Vec<D> x) {
-  return hn::CopySign(LimitedExpm1(d, AtMost(d, AtLeast(d, x, -20), 20)), x);
-}
-
-// ------------------------------------------------------------------ TANH, SIGMOID
-
-template <FullFloatTag D>
-HWY_INLINE hn::Vec<D> TanhOf(D d, hn::Vec<D> x) {
-  const auto magnitude = AtMost(d, hn::Abs(x), 10);
-  const auto grown = LimitedExpm1(d, hn::Add(magnitude, magnitude));
-  return hn::CopySign(hn::Div(grown, hn::Add(grown, hn::Set(d, 2))), x);
-}
-
-template <FullFloatTag D>
-HWY_INLINE hn::Vec<D> SigmoidOf(D d, hn::Vec<D> x) {
-  const auto one = hn::Set(d, 1);
-  return hn::Div(one, hn::Add(one, ExpOf(d, hn::Neg(x))));
-}
 
 // ------------------------------------------------------------------ ln x
 
