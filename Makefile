@@ -10,8 +10,8 @@ JOBS ?= $(shell nproc)
 # Debian's own interpreter: it has Debian's NumPy, another one in PATH may not.
 PYTHON ?= /usr/bin/python3
 PREFIX ?= /usr/local
-# Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-wire`, `make windows-bench`, `make loadtest`,
-# `make prove`, `make hardest` and `make test` (the latter: of ctest).
+# Extra arguments of `make serve`, `make demo`, `make bench`, `make bench-onnx`, `make bench-wire`,
+# `make windows-bench`, `make loadtest`, `make prove`, `make hardest` and `make test` (the latter: of ctest).
 ARGS ?=
 # Extra arguments of CMake when a build folder is made.
 CMAKE_ARGS ?=
@@ -33,14 +33,15 @@ UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # What these compute is looked at, and nothing else that others do not do: the values of GPU kernels, of
 # which a quarter is run, and shells' completion.
 UNSANITIZED_TESTS := ^cli_completion_test$$|^gpu_exhaustive_test$$|^gpu_conformance_test_[1-3]$$
-# Of the seeds of a model, those of two digits: ten others are enough to look at memory.
-UNSANITIZED_SUITES := */BatchQueueModelTest.*/??
+# Of the seeds of a model, those of two digits: ten others are enough to look at memory. Sanitizers themselves
+# do not go on where there is no memory.
+UNSANITIZED_SUITES := */BatchQueueModelTest.*/??:LargeCopyDeathTest.*
 # The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
 # gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
 # Proofs are not compiled for it: what runs calls on a device at the same time is tested otherwise.
 UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^install_test$$|^gpu_conformance_test_|^prove_|^device_proof_test$$
-# Long computations of a single thread, which has nobody to race with.
-UNTHREADED_SUITES := AllWidths/*:*/BatchQueueModelTest.*:CalibrationTest.*:*/ClosedLoopTest.*:DispatchTest.*:FreeRangesTest.*:KernelCostsTest.*:*/PlacementRegretTest.*:PlanTest.*:SelfTestTest.*:ValidateTest.*
+# Long computations of a single thread, which has nobody to race with, and what goes on without memory.
+UNTHREADED_SUITES := AllWidths/*:*/BatchQueueModelTest.*:CalibrationTest.*:*/ClosedLoopTest.*:DispatchTest.*:FreeRangesTest.*:KernelCostsTest.*:LargeCopyDeathTest.*:*/PlacementRegretTest.*:PlanTest.*:SelfTestTest.*:ValidateTest.*
 # The sanitizer guesses how glibc laid out the thread-local data of a library loaded at run time, here by
 # its address alone, and LeakSanitizer ends where the guess is wrong. Without it, it reads none of them.
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0
@@ -97,7 +98,7 @@ bench: packages ## Measure kernels against memcpy, batches, placement, and ONNX 
 	@ninja -C $(RELEASE) -j $(JOBS) bin/bench_kernels bin/bench_pool
 	@$(RELEASE)/bin/bench_kernels $(ARGS)
 	@$(RELEASE)/bin/bench_pool
-	@$(MAKE) bench-onnx
+	@$(MAKE) bench-onnx ARGS=
 
 .PHONY: bench-kernels
 bench-kernels: packages ## Measure the kernels alone, or count their instructions (ARGS='--instructions')
@@ -106,12 +107,12 @@ bench-kernels: packages ## Measure the kernels alone, or count their instruction
 	@$(RELEASE)/bin/bench_kernels $(ARGS)
 
 .PHONY: bench-onnx
-bench-onnx: packages ## Measure the kernels side by side with ONNX Runtime
+bench-onnx: packages ## Measure the kernels side by side with ONNX Runtime (ARGS='--filter TANH')
 	@deploy/setup.sh bench
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/bench_kernels
 	@if .venv/bin/python -c 'import onnxruntime' 2>/dev/null; then \
-	  .venv/bin/python tests/bench/compare_onnxruntime.py --bin $(RELEASE)/bin; \
+	  .venv/bin/python tests/bench/compare_onnxruntime.py --bin $(RELEASE)/bin $(ARGS); \
 	else \
 	  echo 'bench-onnx: skipped, ONNX Runtime is not installed'; \
 	fi

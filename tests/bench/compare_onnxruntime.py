@@ -173,15 +173,28 @@ FUNCTIONS = {
     "ELEMENT_WISE_LOG": ("Log", OPSET, 1e-3, 1000, 2.5),
     "ELEMENT_WISE_SIN": ("Sin", OPSET, -20, 20, 2.5),
     "ELEMENT_WISE_COS": ("Cos", OPSET, -20, 20, 1.0),
+    "ELEMENT_WISE_TAN": ("Tan", OPSET, -20, 20, 1.0),
+    "ELEMENT_WISE_ASIN": ("Asin", OPSET, -1, 1, 1.0),
+    "ELEMENT_WISE_ACOS": ("Acos", OPSET, -1, 1, 1.0),
+    "ELEMENT_WISE_ATAN": ("Atan", OPSET, -20, 20, 1.0),
+    "ELEMENT_WISE_SINH": ("Sinh", OPSET, -8, 8, 1.0),
+    "ELEMENT_WISE_COSH": ("Cosh", OPSET, -8, 8, 1.0),
     "ELEMENT_WISE_TANH": ("Tanh", OPSET, -4, 4, 1.0),
+    "ELEMENT_WISE_ASINH": ("Asinh", OPSET, -100, 100, 1.0),
+    "ELEMENT_WISE_ACOSH": ("Acosh", OPSET, 1, 100, 1.0),
+    "ELEMENT_WISE_ATANH": ("Atanh", OPSET, -1, 1, 1.0),
     "ELEMENT_WISE_ERF": ("Erf", OPSET, -3, 3, 1.0),
     "ACTIVATION_SIGMOID": ("Sigmoid", OPSET, -8, 8, 1.0),
     "ACTIVATION_GELU": ("Gelu", 20, -3, 3, 1.0),
     "ACTIVATION_SOFTPLUS": ("Softplus", OPSET, -8, 8, 1.0),
+    "ACTIVATION_ELU": ("Elu", OPSET, -8, 8, 1.0),
+    "ACTIVATION_CELU": ("Celu", OPSET, -8, 8, 1.0),
 }
 
-# The setting of kernels/attribute_settings.cc with a Steepness next to 1, which ONNX's has.
-STEEPNESS_NEXT_TO_ONE = 8
+# The setting of kernels/attribute_settings.cc with a Steepness or an Alpha next to 1, which ONNX's
+# operators have.
+NEXT_TO_ONE = 8
+WITH_PARAMETER = ("ACTIVATION_SOFTPLUS", "ACTIVATION_ELU", "ACTIVATION_CELU")
 
 
 def cases():
@@ -196,7 +209,7 @@ def cases():
                   "int64", "uint64"):
         yield Case("ELEMENT_WISE_MODULUS_TRUNCATE", "Mod", dtype, 10.0, attributes={"fmod": 1})
     for op, (onnx_op, opset, least, most, goal) in FUNCTIONS.items():
-        mode = STEEPNESS_NEXT_TO_ONE if op == "ACTIVATION_SOFTPLUS" else 0
+        mode = NEXT_TO_ONE if op in WITH_PARAMETER else 0
         for dtype in ("float32", "float16"):
             yield Case(op, onnx_op, dtype, goal if dtype == "float32" else 5.0, mode=mode,
                        opset=opset, least=least, most=most, is_exact=False)
@@ -282,6 +295,21 @@ def print_row(row):
           f"{verdict}{differs}", flush=True)
 
 
+def print_summary(rows):
+    """A line for each operator and type, over all sizes and numbers of threads."""
+    groups = {}
+    for row in rows:
+        if "skipped" not in row:
+            groups.setdefault((row["op"], row["type"]), []).append(row)
+    print(f"\n{'operator':<30} {'type':<8} {'slowest':>8} {'median':>8} {'fastest':>8}  goal")
+    for (op, dtype), group in groups.items():
+        ratios = sorted(row["ratio"] for row in group)
+        goal = group[0]["goal"]
+        verdict = "ok" if ratios[0] >= goal else "below" if ratios[-1] < goal else "below in places"
+        print(f"{op:<30} {dtype:<8} {ratios[0]:>8.1f} {statistics.median(ratios):>8.1f} "
+              f"{ratios[-1]:>8.1f}  >= {goal:<4g} {verdict}")
+
+
 def find_faults(rows):
     """What is wrong with the results of measure(): a line each, which opserve's are `got` in."""
     compared = [row for row in rows if "skipped" not in row]
@@ -325,6 +353,7 @@ def main():
                     break
             if "skipped" in rows[-1]:
                 break
+    print_summary(rows)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
     faults = find_faults(rows)

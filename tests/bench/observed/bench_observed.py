@@ -7,7 +7,6 @@ Starts the servers itself, all at once; rows take turns within each round, so a 
 measured within seconds. Goals are marked, never enforced.
 """
 
-import json
 import pathlib
 import statistics
 import subprocess
@@ -22,7 +21,6 @@ from server_process import ServerProcess, metrics_address  # noqa: E402
 
 GIB = 1 << 30
 GOAL = 0.95
-CALL_LIMIT_S = 300
 
 # Quotas that are counted and never reached.
 POLICY = """\
@@ -104,19 +102,13 @@ class Observed:
 
         The lines of its logs are thrown away afterwards.
         """
-        done = subprocess.run(
-            [self._programs / "wire_load", "--target", self._process.address,
-             "--bytes", str(options.bytes), "--concurrency", str(options.concurrency),
-             "--seconds", str(options.seconds),
-             "--warm-up", str(options.seconds / 4),
-             "--server-pid", str(self._process.pid), *self._metadata],
-            capture_output=True, text=True, timeout=CALL_LIMIT_S, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"{self._features or 'nothing'}: {done.stderr.strip()}")
+        command = [self._programs / "wire_load", "--target", self._process.address, "--bytes", options.bytes,
+                   "--concurrency", options.concurrency, "--seconds", options.seconds,
+                   "--warm-up", options.seconds / 4, "--server-pid", self._process.pid, *self._metadata]
+        got = bench_program.answer_of(command, ", ".join(self._features) or "nothing", options.seconds)
         for log in self._folder.glob("*.log"):
             if log.name != "server.log":
                 log.open("w").close()
-        got = json.loads(done.stdout)
         cpu_s_per_gib = got["client_cpu_s_per_gib"] + got["server_cpu_s_per_gib"]
         return got["calls_per_s"], cpu_s_per_gib * options.bytes / GIB * 1e6
 

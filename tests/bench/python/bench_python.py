@@ -15,7 +15,6 @@ import concurrent.futures
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -38,8 +37,6 @@ UNDER_WAY = 256
 SEVERAL = 4
 RATIO_GOAL = 0.95
 CALLS_GOAL = 20000
-# Beside the time to measure.
-LIMIT_S = 120
 
 
 def size_text(size):
@@ -52,11 +49,7 @@ def tensor(size):
 
 def run_process(command, seconds):
     """Calls per second, of a process that prints JSON with calls_per_s."""
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
-                          timeout=seconds + LIMIT_S, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
-    return json.loads(done.stdout)["calls_per_s"]
+    return bench_program.answer_of(command, " ".join(map(str, command)), seconds)["calls_per_s"]
 
 
 def cpp(options, server, size, *arguments):

@@ -7,7 +7,6 @@ round.
 """
 
 import contextlib
-import json
 import pathlib
 import statistics
 import subprocess
@@ -21,7 +20,6 @@ import bench_program  # noqa: E402
 import machine  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 
-RUN_LIMIT_S = 300
 MIB = 1 << 20
 # Name, bytes each way, calls at a time.
 LOADS = (("64 B, 32 at a time", 64, 32), ("1 MiB, 4 at a time", MIB, 4))
@@ -54,25 +52,16 @@ def start_servers(stack, programs, folder):
     return kinds
 
 
-def run(command):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True,
-                          timeout=RUN_LIMIT_S, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip())
-    return json.loads(done.stdout)
-
-
 def measure_load(programs, client, size, concurrency, seconds):
-    got = run([programs / "wire_load", "--mode", "execute", "--bytes", size, "--concurrency",
-               concurrency, "--seconds", seconds, "--warm-up", seconds / 4, "--cubic",
-               "--keep-pages", *client])
-    return got["calls_per_s"]
+    command = [programs / "wire_load", "--mode", "execute", "--bytes", size, "--concurrency", concurrency,
+               "--seconds", seconds, "--warm-up", seconds / 4, "--cubic", "--keep-pages", *client]
+    return bench_program.answer_of(command, f"{size} B", seconds)["calls_per_s"]
 
 
 def measure_connections(programs, client, seconds):
-    got = run([programs / "tls_connect", "--threads", CONNECTING_THREADS, "--seconds", seconds,
-               "--warm-up", seconds / 4, *client])
-    return got["connections_per_s"]
+    command = [programs / "tls_connect", "--threads", CONNECTING_THREADS, "--seconds", seconds,
+               "--warm-up", seconds / 4, *client]
+    return bench_program.answer_of(command, "connections", seconds)["connections_per_s"]
 
 
 def rounds_of(kinds, measure, count):

@@ -8,11 +8,9 @@ them.
 
 import concurrent.futures
 import contextlib
-import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
@@ -23,7 +21,6 @@ import bench_program  # noqa: E402
 import machine  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 
-CALL_LIMIT_S = 300
 POLLERS = (1, 2, 4, 8)
 # Bytes each way, and calls that a client has under way.
 LOADS = ((64, 32), (65536, 8), (1 << 20, 4), (16 << 20, 2))
@@ -31,13 +28,9 @@ LOADS = ((64, 32), (65536, 8), (1 << 20, 4), (16 << 20, 2))
 
 def load(options, address, size, concurrency):
     """Calls per second of one client, a process of its own."""
-    done = subprocess.run(
-        [options.bin / "wire_load", "--target", address, "--bytes", str(size), "--concurrency",
-         str(concurrency), "--seconds", str(options.seconds), "--warm-up", str(options.seconds / 4)],
-        capture_output=True, text=True, timeout=CALL_LIMIT_S, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{size} B: {done.stderr.strip()}")
-    return json.loads(done.stdout)["calls_per_s"]
+    command = [options.bin / "wire_load", "--target", address, "--bytes", size, "--concurrency", concurrency,
+               "--seconds", options.seconds, "--warm-up", options.seconds / 4]
+    return bench_program.answer_of(command, f"{size} B", options.seconds)["calls_per_s"]
 
 
 def measure(options, address, size, concurrency):

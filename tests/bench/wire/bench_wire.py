@@ -20,12 +20,12 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up] / folder)
                 for up, folder in ((2, "testing"), (1, ""))]
 
 import wire_report  # noqa: E402
+from bench_program import answer_of  # noqa: E402
 from machine import processor  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 from wire_rows import (  # noqa: E402
     GIB, MIB, OPSERVE, ROWS, SIZES, SMALL_OPSERVE, concurrencies, size_text)
 
-CALL_LIMIT_S = 300
 # What a server needs beside its connections.
 OTHER_FILES = 1024
 BUSY_CONNECTIONS = 64
@@ -61,19 +61,14 @@ class Servers:
 
 def measure(programs, servers, row, size, concurrency, seconds):
     """One run of wire_load; what it printed."""
-    command = [programs / "wire_load", "--mode", row.mode, "--bytes", str(size),
-               "--concurrency", str(concurrency), "--seconds", str(seconds),
-               "--warm-up", str(seconds / 4)]
+    command = [programs / "wire_load", "--mode", row.mode, "--bytes", size, "--concurrency", concurrency,
+               "--seconds", seconds, "--warm-up", seconds / 4]
     if row.server:
         process, path = servers.find(row.server)
         command += ["--target", f"unix:{path}" if row.unix else process.address,
-                    "--server-pid", str(process.pid)]
+                    "--server-pid", process.pid]
     command += row.tuning
-    done = subprocess.run(command, capture_output=True, text=True, timeout=CALL_LIMIT_S, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{row.name}, {size_text(size)}, {concurrency} at a time: "
-                           f"{done.stderr.strip()}")
-    return json.loads(done.stdout)
+    return answer_of(command, f"{row.name}, {size_text(size)}, {concurrency} at a time", seconds)
 
 
 def show_progress(text):
@@ -114,14 +109,10 @@ def measure_idle(programs, folder, connections):
         show_progress(f"{connections} idle connections, {name}")
         with Servers(programs, tempfile.mkdtemp(dir=folder)) as servers:
             process, path = servers.find(OPSERVE)
-            done = subprocess.run(
-                [programs / "wire_idle", "--connections", str(connections),
-                 "--target", f"unix:{path}" if unix else process.address,
-                 "--server-pid", str(process.pid)],
-                capture_output=True, text=True, timeout=CALL_LIMIT_S, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"idle connections, {name}: {done.stderr.strip()}")
-        idle[name] = json.loads(done.stdout)
+            idle[name] = answer_of(
+                [programs / "wire_idle", "--connections", connections,
+                 "--target", f"unix:{path}" if unix else process.address, "--server-pid", process.pid],
+                f"idle connections, {name}")
     show_progress("")
     return idle
 
@@ -148,13 +139,10 @@ def measure_large(programs, folder, size):
         status = f"/proc/{process.pid}/status"
 
         def load(mode, count):
-            done = subprocess.run(
-                [programs / "wire_load", "--mode", mode, "--bytes", str(count), "--seconds", "0",
-                 "--warm-up", "0", "--target", process.address, "--server-pid", str(process.pid)],
-                capture_output=True, text=True, timeout=CALL_LIMIT_S, check=False)
-            if done.returncode != 0:
-                raise RuntimeError(f"a tensor of {size_text(count)}: {done.stderr.strip()}")
-            return json.loads(done.stdout)
+            return answer_of(
+                [programs / "wire_load", "--mode", mode, "--bytes", count, "--seconds", 0, "--warm-up", 0,
+                 "--target", process.address, "--server-pid", process.pid],
+                f"a tensor of {size_text(count)}")
 
         # The first call makes what every one needs.
         load("pipelined", 64)
