@@ -1,6 +1,5 @@
 #include "client/api/execute.h"
 
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/api/staging.h"
+#include "client/wire/large_copy.h"
 #include "client/wire/wire.h"
 #include "client/wire/wire_tensors.h"
 
@@ -156,7 +156,7 @@ Operation<TensorSpec> ExecuteInto(ClientImpl& client, const OperatorCall& call,
     return std::move(output->spec);
   };
   const auto copy_staged = [target](TensorSpec spec, const StagedCall& staged) {
-    std::memcpy(target.data(), staged.output_range().bytes().data(), target.size());
+    CopyPiece(staged.output_range().bytes(), target.data());
     return absl::StatusOr<TensorSpec>(std::move(spec));
   };
   return {client.StartRetries(options),

@@ -1,9 +1,9 @@
 #include "client/api/staging.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
+#include "client/wire/large_copy.h"
 #include "client/wire/wire.h"
 #include "opserve/errors.h"
 #include "opserve/tensor.h"
@@ -91,7 +91,7 @@ std::optional<StagedCall> Staging::Stage(const OperatorCall& call, uint64_t resu
   uint64_t offset = 0;
   for (TensorView& input : staged.call.inputs) {
     const RegionRange range = staged.inputs->region().range(offset, *NeededBytes(input));
-    std::memcpy(range.bytes().data(), input.bytes().data(), range.size());
+    CopyPiece(input.bytes().first(range.size()), range.bytes().data());
     offset += AlignUp(range.size());
     TensorView placed = TensorView::At(range, input.spec());
     placed.set_name(input.name());

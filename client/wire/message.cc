@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/base/sockets.h"
+#include "client/wire/large_copy.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/wire_format_lite.h"
 
@@ -84,7 +85,7 @@ absl::Status ResponseMessage::Read(grpc::ByteBuffer& bytes) {
 }
 
 void ResponseMessage::CopyPayload(size_t payload, std::byte* target) const {
-  Gather(views_, parts_.payloads[payload], target);
+  CopyPieces(PiecesOf(views_, parts_.payloads[payload]), target);
 }
 
 }  // namespace opserve::client_internal
