@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/base/sockets.h"
+#include "client/rpc/client_poller.h"
 #include "grpcpp/channel.h"
 #include "proto/base/mutex.h"
 
@@ -25,6 +26,8 @@ struct ClientConnection {
   bool with_tls = false;
   // The number of its host; see Hosts.
   size_t host = 0;
+  // Of its streams, and of calls that nobody waits for.
+  ClientPoller* poller = nullptr;
 };
 
 // Thread-safe. All calls must have ended when it is destroyed, which closes all connections, those

@@ -1,7 +1,7 @@
 #include "client/rpc/grpc_stream.h"
 
 #include <grpcpp/impl/rpc_method.h>
-#include <grpcpp/support/client_callback.h>
+#include <grpcpp/support/async_stream.h>
 
 #include <utility>
 #include <vector>
@@ -9,15 +9,17 @@
 #include "client/rpc/connection_errors.h"
 #include "client/rpc/force_release.h"
 #include "proto/base/mutex.h"
+#include "proto/transport/completion_tag.h"
 
 namespace opserve::client_internal {
 namespace {
 
 using grpc::internal::RpcMethod;
+using ReaderWriter = grpc::ClientAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-// gRPC ends no reactor while one of its operations is under way, and one is until messages end.
-class GrpcStream final : public RawStream,
-                         private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+// All its events come from the thread of a poller. It is over once messages have ended, its status
+// has come, and none of its operations is under way.
+class GrpcStream final : public RawStream {
  public:
   GrpcStream(const char* method, absl::Duration timeout,
              std::unique_ptr<grpc::ClientContext> context, Hosts& hosts,
@@ -34,19 +36,27 @@ class GrpcStream final : public RawStream,
     {
       const MutexLock lock(mutex_);
       observer_ = std::move(observer);
+      stream_.reset(
+          grpc::internal::ClientAsyncReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::
+              Create(connection_.channel.get(), connection_.poller->queue(),
+                     RpcMethod(method_, RpcMethod::BIDI_STREAMING), context_.get(),
+                     /*start=*/false, /*tag=*/nullptr));
+      under_way_ = 2;
     }
-    grpc::internal::ClientCallbackReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::Create(
-        connection_.channel.get(), RpcMethod(method_, RpcMethod::BIDI_STREAMING), context(), this);
-    StartRead(&received_);
-    StartCall();
+    connection_.poller->Begin();
+    stream_->StartCall(Tag(started_));
+    stream_->Read(&received_, Tag(read_));
   }
 
   void Write(grpc::ByteBuffer message) override {
-    sent_.Swap(&message);
-    StartWrite(&sent_);
+    if (!Begins(Next::kMessage, &message)) return;
+    stream_->Write(message, Tag(written_));
   }
 
-  void WritesDone() override { StartWritesDone(); }
+  void WritesDone() override {
+    if (!Begins(Next::kEnd, nullptr)) return;
+    stream_->WritesDone(Tag(writes_done_));
+  }
 
   void Cancel() override {
     const MutexLock lock(mutex_);
@@ -60,10 +70,10 @@ class GrpcStream final : public RawStream,
   }
 
  private:
-  grpc::ClientContext* context() {
-    const MutexLock lock(mutex_);
-    return context_.get();
-  }
+  // What is to be sent once the call has started.
+  enum class Next { kNothing, kMessage, kEnd };
+
+  static void* Tag(CompletionTag& tag) { return &tag; }
 
   // gRPC ends no call while it waits for the socket to take what it is writing. Shutting the
   // connection down ends that.
@@ -72,46 +82,99 @@ class GrpcStream final : public RawStream,
         watchdog_.RunAfter(delay, [&connection = connection_] { connection.sockets->ShutDown(); }));
   }
 
-  // Until OnDone, which gRPC may run on another thread than the reactions before it.
+  // Whether the operation may begin now. Else it does when the call has started, and the message is
+  // kept until then.
+  bool Begins(Next next, grpc::ByteBuffer* message) {
+    const MutexLock lock(mutex_);
+    if (is_started_) {
+      ++under_way_;
+      return true;
+    }
+    next_ = next;
+    if (message != nullptr) first_.Swap(message);
+    return false;
+  }
+
+  void OnStarted(bool ok) {
+    Next next = Next::kNothing;
+    grpc::ByteBuffer first;
+    {
+      const MutexLock lock(mutex_);
+      // Else nothing can be written any more, and messages end.
+      is_started_ = ok;
+      if (ok) std::swap(next, next_);
+      first.Swap(&first_);
+    }
+    if (next == Next::kMessage) Write(std::move(first));
+    if (next == Next::kEnd) WritesDone();
+    EndOperation();
+  }
+
+  // An observer may give its last share up, but not before the end.
   Observer& TheObserver() {
     const MutexLock lock(mutex_);
     return *observer_;
   }
 
-  void OnReadDone(bool ok) override {
+  void OnRead(bool ok) {
     Observer& observer = TheObserver();
-    if (!ok) return observer.OnMessagesEnd();
-    observer.OnMessage(received_);
-    StartRead(&received_);
+    if (ok) {
+      observer.OnMessage(received_);
+      return stream_->Read(&received_, Tag(read_));
+    }
+    observer.OnMessagesEnd();
+    // The status is an operation in place of the message.
+    stream_->Finish(&status_, Tag(finished_));
   }
 
-  void OnWriteDone(bool ok) override {
-    sent_.Clear();
-    Observer& observer = TheObserver();
-    if (ok) observer.OnWritten();
+  void OnWritten(bool ok) {
+    if (ok) TheObserver().OnWritten();
+    EndOperation();
   }
 
-  void OnDone(const grpc::Status& status) override {
+  void OnOther(bool /*ok*/) { EndOperation(); }
+
+  // Until the end one waits for a message or for the status, so that is when the last one ends.
+  void EndOperation() {
     std::shared_ptr<Observer> observer;
+    grpc::ByteBuffer unsent;
     {
       const MutexLock lock(mutex_);
+      if (--under_way_ > 0) return;
+      unsent.Swap(&first_);
       observer = std::move(observer_);
       for (const Watchdog::Key& watch : watches_) watchdog_.Cancel(watch);
+      stream_.reset();
       // It has a share of the channel. Were that the last one, because the caller gives the client
       // up as soon as the stream is over, gRPC would join the thread that this runs in.
       context_.reset();
     }
+    unsent.Clear();
+    connection_.poller->End();
     hosts_.End(connection_);
-    observer->OnEnd(ErrorOf(status, connection_));
+    observer->OnEnd(ErrorOf(status_, connection_));
   }
 
   const char* const method_;
   Hosts& hosts_;
   Watchdog& watchdog_;
   const ClientConnection& connection_;
-  grpc::ByteBuffer sent_;
+  MemberTag<GrpcStream, &GrpcStream::OnStarted> started_{*this};
+  MemberTag<GrpcStream, &GrpcStream::OnRead> read_{*this};
+  MemberTag<GrpcStream, &GrpcStream::OnWritten> written_{*this};
+  MemberTag<GrpcStream, &GrpcStream::OnOther> writes_done_{*this};
+  MemberTag<GrpcStream, &GrpcStream::OnOther> finished_{*this};
   grpc::ByteBuffer received_;
+  grpc::Status status_;
+  // From Start to the end, in memory of the context. Not guarded: gRPC's operations may run what
+  // waits for memory that they give back.
+  std::unique_ptr<ReaderWriter> stream_;
   Mutex mutex_;
+  grpc::ByteBuffer first_ ABSL_GUARDED_BY(mutex_);
+  Next next_ ABSL_GUARDED_BY(mutex_) = Next::kNothing;
+  bool is_started_ ABSL_GUARDED_BY(mutex_) = false;
+  // Operations.
+  int under_way_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);  // until the end
   std::shared_ptr<Observer> observer_ ABSL_GUARDED_BY(mutex_);            // from Start to the end
   std::vector<Watchdog::Key> watches_ ABSL_GUARDED_BY(mutex_);

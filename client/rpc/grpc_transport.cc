@@ -1,6 +1,6 @@
 #include <grpcpp/impl/client_unary_call.h>
 #include <grpcpp/impl/rpc_method.h>
-#include <grpcpp/support/client_callback.h>
+#include <grpcpp/support/async_unary_call.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +13,7 @@
 #include "client/base/status_details.h"
 #include "client/rpc/channel.h"
 #include "client/rpc/client_name.h"
+#include "client/rpc/client_poller.h"
 #include "client/rpc/connection_errors.h"
 #include "client/rpc/connections.h"
 #include "client/rpc/force_release.h"
@@ -22,6 +23,7 @@
 #include "client/rpc/transport.h"
 #include "client/rpc/watchdog.h"
 #include "proto/base/mutex.h"
+#include "proto/transport/completion_tag.h"
 
 namespace opserve::client_internal {
 namespace {
@@ -51,10 +53,16 @@ absl::Status WithHost(absl::Status failure, const std::string& peer,
 
 class GrpcTransport final : public Transport {
  public:
-  GrpcTransport(const std::vector<std::string>& addresses, const ClientOptions& options)
-      : hosts_(addresses,
-               [options](const std::string& address, bool is_among_several) {
-                 return MakeConnections(address, options, is_among_several);
+  GrpcTransport(const std::vector<std::string>& addresses, const ClientOptions& options,
+                std::vector<std::shared_ptr<ClientPoller>> pollers)
+      : pollers_(std::move(pollers)),
+        hosts_(addresses,
+               [this, options](const std::string& address, bool is_among_several) {
+                 auto connections = MakeConnections(address, options, is_among_several);
+                 for (size_t i = 0; i < connections.size(); ++i) {
+                   connections[i].poller = pollers_[i % pollers_.size()].get();
+                 }
+                 return connections;
                }),
         client_name_(options.client_name) {
     if (!options.bearer_token.empty()) authorization_ = "Bearer " + options.bearer_token;
@@ -78,19 +86,16 @@ class GrpcTransport final : public Transport {
   void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
                  ResponseMessage& response, Route& route, Cancellation& cancellation,
                  std::function<void(absl::Status)> done) override {
-    const auto attempt =
-        std::make_shared<Attempt>(hosts_.Begin(request.host, route), response, std::move(done));
+    const auto attempt = std::make_shared<Attempt>(*this, hosts_.Begin(request.host, route),
+                                                   response, std::move(done));
     attempt->route = &route;
     attempt->host = request.host;
     attempt->is_of_several = hosts_.has_several();
-    attempt->sent = Compose(request, *attempt->hold);
+    const grpc::ByteBuffer sent = Compose(request, *attempt->hold);
     grpc::ClientContext* const context = attempt->Begin(MakeContext(timeout), watchdog_, timeout);
     // Before the start: once that is made, the attempt may be over, and another one be under way.
     cancellation.OnCancel([this, attempt] { attempt->Cancel(watchdog_); });
-    grpc::internal::CallbackUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-        attempt->connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC), context,
-        &attempt->sent, &attempt->received,
-        [this, attempt](const grpc::Status& status) { OnEnd(*attempt, status); });
+    attempt->Start(method, sent, context);
   }
 
   std::unique_ptr<RawStream> OpenStream(const char* method, absl::Duration timeout,
@@ -104,11 +109,11 @@ class GrpcTransport final : public Transport {
   std::string LocalHost() const override { return hosts_.local(); }
 
  private:
-  // An asynchronous attempt in progress.
-  struct Attempt {
-    Attempt(const ClientConnection& on, ResponseMessage& answer,
+  // An attempt in progress, which keeps itself until its end.
+  struct Attempt final : CompletionTag, std::enable_shared_from_this<Attempt> {
+    Attempt(GrpcTransport& owner, const ClientConnection& on, ResponseMessage& answer,
             std::function<void(absl::Status)> then)
-        : connection(on), response(answer), done(std::move(then)) {}
+        : transport(owner), connection(on), response(answer), done(std::move(then)) {}
 
     grpc::ClientContext* Begin(std::unique_ptr<grpc::ClientContext> made, Watchdog& watchdog,
                                absl::Duration timeout) {
@@ -116,6 +121,24 @@ class GrpcTransport final : public Transport {
       context = std::move(made);
       Watch(watchdog, timeout);
       return context.get();
+    }
+
+    void Start(const char* method, const grpc::ByteBuffer& sent, grpc::ClientContext* on) {
+      self = shared_from_this();
+      connection.poller->Begin();
+      reader.reset(grpc::internal::ClientAsyncResponseReaderHelper::Create<grpc::ByteBuffer>(
+          connection.channel.get(), connection.poller->queue(),
+          RpcMethod(method, RpcMethod::NORMAL_RPC), on, sent));
+      reader->StartCall();
+      hand_over.Give();
+      reader->Finish(&received, &status, static_cast<CompletionTag*>(this));
+    }
+
+    void OnEvent(bool /*ok*/) override {
+      hand_over.Take();
+      connection.poller->End();
+      const std::shared_ptr<Attempt> held = std::move(self);
+      transport.OnEnd(*this);
     }
 
     // Shuts the connection down after `timeout`, and some more, where that keeps the payloads.
@@ -133,8 +156,8 @@ class GrpcTransport final : public Transport {
       Watch(watchdog, absl::ZeroDuration());
     }
 
-    // It is over, with `status`: gives the context up and calls the watches off. Its outcome.
-    absl::Status End(Watchdog& watchdog, const grpc::Status& status) {
+    // It is over: gives the context up and calls the watches off. Its outcome.
+    absl::Status End(Watchdog& watchdog) {
       const MutexLock lock(mutex);
       for (const Watchdog::Key& watch : watches) watchdog.Cancel(watch);
       absl::Status outcome =
@@ -142,12 +165,14 @@ class GrpcTransport final : public Transport {
       if (is_of_several && !outcome.ok()) {
         outcome = WithHost(std::move(outcome), context->peer(), connection);
       }
+      reader.reset();
       // It has a share of the channel. Were that the last one, because the caller gives the client
       // up as soon as it has its answer, gRPC would join the thread that this runs in.
       context.reset();
       return outcome;
     }
 
+    GrpcTransport& transport;
     const ClientConnection& connection;
     ResponseMessage& response;
     Route* route = nullptr;
@@ -155,11 +180,15 @@ class GrpcTransport final : public Transport {
     bool is_of_several = false;
     std::function<void(absl::Status)> done;
     std::shared_ptr<PayloadHold> hold = std::make_shared<PayloadHold>();
-    grpc::ByteBuffer sent;
     grpc::ByteBuffer received;
+    grpc::Status status;
+    std::shared_ptr<Attempt> self;  // while the call is under way
+    HandOver hand_over;             // of the call, to the poller's thread
     Mutex mutex;
     // Until the end.
     std::unique_ptr<grpc::ClientContext> context ABSL_GUARDED_BY(mutex);
+    // Lies in memory of the context.
+    std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader;
     bool is_cancelled ABSL_GUARDED_BY(mutex) = false;
     std::vector<Watchdog::Key> watches ABSL_GUARDED_BY(mutex);
   };
@@ -190,10 +219,9 @@ class GrpcTransport final : public Transport {
     return watchdog_.RunAfter(timeout + kGrace, [&connection] { connection.sockets->ShutDown(); });
   }
 
-  // On a thread of gRPC, which must not block.
-  void OnEnd(Attempt& attempt, const grpc::Status& status) {
-    attempt.sent.Clear();
-    const absl::Status outcome = attempt.End(watchdog_, status);
+  // On a poller's thread, which must not block.
+  void OnEnd(Attempt& attempt) {
+    const absl::Status outcome = attempt.End(watchdog_);
     const ClientConnection& connection = attempt.connection;
     hosts_.End(connection);
     if (!outcome.ok()) hosts_.Judge(outcome, attempt.host, *attempt.route);
@@ -217,6 +245,7 @@ class GrpcTransport final : public Transport {
     return context;
   }
 
+  const std::vector<std::shared_ptr<ClientPoller>> pollers_;
   Hosts hosts_;
   Watchdog watchdog_;  // goes first: its actions need connections
   const std::string client_name_;
@@ -229,7 +258,10 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeGrpcTransport(absl::string_view t
                                                              const ClientOptions& options) {
   const absl::StatusOr<std::vector<std::string>> addresses = CheckOptions(target, options);
   if (!addresses.ok()) return addresses.status();
-  return std::make_unique<GrpcTransport>(*addresses, options);
+  absl::StatusOr<std::vector<std::shared_ptr<ClientPoller>>> pollers =
+      ClientPoller::ForChannels(options.channels);
+  if (!pollers.ok()) return pollers.status();
+  return std::make_unique<GrpcTransport>(*addresses, options, *std::move(pollers));
 }
 
 }  // namespace opserve::client_internal

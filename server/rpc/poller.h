@@ -14,7 +14,7 @@
 #include "grpcpp/alarm.h"
 #include "grpcpp/completion_queue.h"
 #include "proto/base/mutex.h"
-#include "server/rpc/completion_tag.h"
+#include "proto/transport/completion_tag.h"
 #include "server/rpc/polled_call.h"
 
 namespace opserve {

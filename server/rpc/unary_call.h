@@ -19,7 +19,7 @@
 #include "grpcpp/support/async_stream.h"
 #include "server/base/clock.h"
 #include "server/record/request_record.h"
-#include "server/rpc/completion_tag.h"
+#include "proto/transport/completion_tag.h"
 #include "server/rpc/polled_call.h"
 #include "server/rpc/poller.h"
 #include "server/rpc/rpc_service.h"

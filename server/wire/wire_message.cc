@@ -12,7 +12,7 @@
 #include "google/protobuf/wire_format_lite.h"
 #include "grpc/slice.h"
 #include "server/errors/errors.h"
-#include "server/rpc/completion_tag.h"
+#include "proto/transport/completion_tag.h"
 #include "server/rpc/message_bytes.h"
 
 namespace opserve {

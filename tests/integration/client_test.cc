@@ -174,6 +174,15 @@ TEST_F(ClientTest, TheCallbackRunsOnceAndDestructionWaitsForIt) {
   EXPECT_EQ(calls, 20);
 }
 
+// It should not, as it keeps the ends of other calls that were started.
+TEST_F(ClientTest, ACallbackThatMakesACallGetsItsResult) {
+  std::promise<absl::Status> inner;
+  client_->ExecuteAsync(Round(kValues), [&](const absl::StatusOr<Tensor>&, const ExecutionInfo&) {
+    inner.set_value(client_->Execute(Round(kValues)).status());
+  });
+  EXPECT_TRUE(inner.get_future().get().ok());
+}
+
 TEST_F(ClientTest, LargeTensorsTravelWhole) {
   std::vector<float> large(4 << 20);
   for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<float>(i) + 0.125f;

@@ -132,7 +132,7 @@ class Call {
   }
 
   // Has `callback` run once when the call is over: on a thread of the client, where it must not
-  // block, or on this one if the call is over already.
+  // block, since other started calls end there, too, or on this one if the call is over already.
   void Then(CallCallback<T> callback) const { state_->Then(std::move(callback)); }
 
  private:

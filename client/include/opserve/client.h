@@ -182,7 +182,7 @@ class Client {
                                       const CallOptions& options = {});
 
   // StartExecute, with `done` at its end: it runs exactly once, on a thread of the client or, where
-  // the call is over already, on this one; it must not block.
+  // the call is over already, on this one; it must not block, since other started calls end there.
   void ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
                     const CallOptions& options = {});
 

@@ -1,9 +1,9 @@
-// File: server/rpc/completion_tag.h
+// File: proto/transport/completion_tag.h
 //
 // What operations are known by on a completion queue.
 
-#ifndef OPSERVE_SERVER_RPC_COMPLETION_TAG_H_
-#define OPSERVE_SERVER_RPC_COMPLETION_TAG_H_
+#ifndef OPSERVE_PROTO_TRANSPORT_COMPLETION_TAG_H_
+#define OPSERVE_PROTO_TRANSPORT_COMPLETION_TAG_H_
 
 #include <atomic>
 
@@ -45,4 +45,4 @@ class HandOver {
 
 }  // namespace opserve
 
-#endif  // OPSERVE_SERVER_RPC_COMPLETION_TAG_H_
+#endif  // OPSERVE_PROTO_TRANSPORT_COMPLETION_TAG_H_
