@@ -36,6 +36,10 @@ namespace opserve::cpu::HWY_NAMESPACE {
 //                        FLOAT32 lanes too, of FLOAT16 elements, with one below kShortError
 //   Slow(double...)      a slow::DoubleDouble; asked where Fast gives a number that is not zero
 //   parameters()         what both depend on beside the elements: a std::array<double, 2>
+//
+// Where exact results are frequent, and so those in the middle between two elements:
+//
+//   IsExact(D, Vec<D>)   in which lanes Fast has no error
 template <class F>
 concept Decidable = requires {
   F::kErrorBits;
@@ -96,7 +100,11 @@ HWY_INLINE Value<D> Decided(D d, const F& function, V... x) {
   constexpr NarrowedKind kKind = kIsHalf<D> ? NarrowedKind::kAny : kResultsOf<F>;
   const hn::Rebind<double, D> dd;
   auto result = function.Fast(dd, Widened(d, x)...);
-  if (HWY_UNLIKELY((!NarrowSafely<kLogUlps, kKind>(d, result)))) {
+  auto inexact = result;
+  if constexpr (requires { function.IsExact(dd, Widened(d, x)...); }) {
+    inexact = hn::IfThenZeroElse(function.IsExact(dd, Widened(d, x)...), result);
+  }
+  if (HWY_UNLIKELY((!NarrowSafely<kLogUlps, kKind>(d, inexact)))) {
     result = Settled(d, function, result, Widened(d, x)...);
   }
   return Narrowed(d, result);
@@ -144,9 +152,17 @@ HWY_INLINE Value<D> Decided(D d, const F& function, Value<D> x) {
     if (!function.ServesFloats()) return DecidedInParts(d, function, x);
   }
   const hn::Rebind<float, D> df;
-  const auto result = function.Fast(df, PromoteHalf(df, x));
-  const auto least = DemoteHalf(df, hn::Mul(result, hn::Set(df, 1 - kShortError)));
-  const auto most = DemoteHalf(df, hn::Mul(result, hn::Set(df, 1 + kShortError)));
+  const auto wide = PromoteHalf(df, x);
+  const auto result = function.Fast(df, wide);
+  auto below = hn::Set(df, 1 - kShortError);
+  auto above = hn::Set(df, 1 + kShortError);
+  if constexpr (requires { function.IsExact(df, wide); }) {
+    const auto is_exact = function.IsExact(df, wide);
+    below = hn::IfThenElse(is_exact, hn::Set(df, 1), below);
+    above = hn::IfThenElse(is_exact, hn::Set(df, 1), above);
+  }
+  const auto least = DemoteHalf(df, hn::Mul(result, below));
+  const auto most = DemoteHalf(df, hn::Mul(result, above));
   if (HWY_LIKELY(hn::AllTrue(BitsTag<D>(), hn::Eq(least, most)))) return least;
   return DecidedInParts(d, function, x);
 }

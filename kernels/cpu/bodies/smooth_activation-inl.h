@@ -69,6 +69,13 @@ struct EluFunction {
     const auto below = hn::Mul(Expm1Of(d, x), InLanes(d, factor));
     return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), hn::Mul(x, InLanes(d, gamma)), below);
   }
+  // Products, where the lanes have room for all their digits.
+  template <FloatTag D>
+  HWY_INLINE hn::Mask<D> IsExact(D d, hn::Vec<D> x) const {
+    constexpr bool kHasRoom = sizeof(hn::TFromD<D>) == sizeof(double);
+    const auto none = hn::Inf(d);
+    return hn::Ge(x, kHasRoom || IsExactFactor(gamma) ? hn::Zero(d) : none);
+  }
   slow::DoubleDouble Slow(double x) const {
     if (x >= 0) return {gamma * x, 0};
     if (std::isinf(x)) return {-factor, 0};
