@@ -31,8 +31,8 @@ WINDOWS_PROGRAMS := build/windows-programs
 SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all tests/gpu/all
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # What these compute is looked at, and nothing else that others do not do: the values of GPU kernels, of
-# which a quarter is run, and shells' completion.
-UNSANITIZED_TESTS := ^cli_completion_test$$|^gpu_exhaustive_test$$|^gpu_conformance_test_[1-3]$$
+# which a quarter is run, shells' completion, and the load of perf_analyzer, which is kserve_test's many times.
+UNSANITIZED_TESTS := ^cli_completion_test$$|^perf_analyzer_test$$|^gpu_exhaustive_test$$|^gpu_conformance_test_[1-3]$$
 # Of the seeds of a model, those of two digits: ten others are enough to look at memory. Sanitizers themselves
 # do not go on where there is no memory.
 UNSANITIZED_SUITES := */BatchQueueModelTest.*/??:LargeCopyDeathTest.*

@@ -8,8 +8,8 @@
 #   peers    programs that read what the server shows, that stand before it, or how it is deployed, each with tests of its
 #            own that are skipped without it: Prometheus, HAProxy and nginx, whose services stay off, what makes networks
 #            of their own for hosts, Chromium with its driver, docker-compose, in a Python environment in .venv
-#            tritonclient, kubernetes-validate and Ray, and, where there is Go, the programs of deploy/go-tools in
-#            build/release/tools (goes on without where they cannot be installed)
+#            tritonclient, kubernetes-validate and Ray, in build/release/tools Triton's perf_analyzer and, where there is
+#            Go, the programs of deploy/go-tools (goes on without where they cannot be installed)
 #   lint     clang-format, clang-tidy, shellcheck
 #   clang    Clang with its sanitizers and libFuzzer
 #   bundle   what `make bundle` and `make deb` pack and use beside what the build needs
@@ -184,6 +184,8 @@ main() {
     install_python tritonclient tritonclient.grpc "its test is skipped" numpy 'tritonclient[grpc]'
     install_python kubernetes-validate "kubernetes_validate, grpc" "its tests are skipped" grpcio kubernetes-validate
     install_python Ray ray "its test is skipped" numpy ray==2.60.0
+    tests/kserve/fetch-perf-analyzer.sh build/release/tools/perf-analyzer ||
+      say "perf_analyzer cannot be installed here; its test is skipped"
     install_go_tools
   fi
   if [[ $mode == install && " ${groups[*]} " == *" python "* ]]; then

@@ -42,7 +42,7 @@ absl::StatusOr<Workload> ExecuteWork::Validate(const InputPlaces& inputs, const 
   auto invocation = parts_.validator.Validate(header, std::move(violations));
   if (!invocation.ok()) return invocation.status();
   invocation_ = *std::move(invocation);
-  if (absl::Status status = CheckOutputPlace(inputs); !status.ok()) return status;
+  if (absl::Status status = CheckOutputPlace(inputs, origin); !status.ok()) return status;
   Workload load = {.lane = LaneKeyOf(*invocation_), .bytes = invocation_->output_bytes};
   for (const uint64_t bytes : inputs.bytes()) load.bytes += bytes;
   load.held_bytes = load.bytes;
@@ -66,8 +66,9 @@ absl::Status ExecuteWork::FindRuns(const InputPlaces& inputs, const RequestHeade
   return absl::OkStatus();
 }
 
-absl::Status ExecuteWork::CheckOutputPlace(const InputPlaces& inputs) {
+absl::Status ExecuteWork::CheckOutputPlace(const InputPlaces& inputs, const JobOrigin& origin) {
   if (!output_place_.is_set()) return absl::OkStatus();
+  if (origin.takes_larger_place) output_place_.TrimTo(invocation_->output_bytes);
   std::vector<Violation> violations;
   output_place_.Check(invocation_->output, invocation_->output_bytes, violations);
   const bool touches_input = CheckInPlace(*invocation_, inputs, output_place_, violations);

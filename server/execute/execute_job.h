@@ -72,7 +72,7 @@ class ExecuteWork {
   void Describe(RequestRecord& record) const;
 
  private:
-  absl::Status CheckOutputPlace(const InputPlaces& inputs);
+  absl::Status CheckOutputPlace(const InputPlaces& inputs, const JobOrigin& origin);
   // Checks the request and divides it into runs, or finds out why that cannot be: there are none
   // then.
   absl::Status FindRuns(const InputPlaces& inputs, const RequestHeader& header,

@@ -83,6 +83,9 @@ struct JobOrigin {
   size_t header_bytes = 0;
   // Where the payloads may come run by run: what the client offers.
   std::optional<RunOffer> offer = {};
+  // Whether a result's place in a region may have more bytes than the result, whose place its first
+  // ones are then.
+  bool takes_larger_place = false;
 };
 
 // Where a job comes from and its answer goes. One of Send and Fail is called, once, on any thread.

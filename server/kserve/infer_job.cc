@@ -5,10 +5,22 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/data_type.h"
+#include "kernels/tensor_desc.h"
 #include "server/kserve/infer_request.h"
 #include "server/kserve/model_names.h"
+#include "server/wire/wire.h"
 
 namespace opserve {
+namespace {
+
+// Of a result, whose elements lie one after the other.
+uint64_t PackedBytes(const v1::TensorDesc& desc) {
+  return ElementCount(ViewOf(desc).sizes).value_or(0) *
+         SizeOf(static_cast<DataType>(desc.data_type()));
+}
+
+}  // namespace
 
 void InferJob::Start(grpc::ByteBuffer& bytes, Clock::TimePoint deadline) {
   ReceivedMessage payloads;
@@ -44,7 +56,10 @@ absl::Status InferJob::Accept(grpc::ByteBuffer& bytes, Clock::TimePoint deadline
   if (settings.timeout) deadline = std::min(deadline, parts_.clock.Now() + *settings.timeout);
   marks_final_response_ = settings.marks_final_response;
   return job_.Accept(std::move(payload_bytes),
-                     {.deadline = deadline, .header_bytes = header_bytes});
+                     {.deadline = deadline,
+                      .header_bytes = header_bytes,
+                      // Clients of the protocol say how much room there is.
+                      .takes_larger_place = true});
 }
 
 void InferJob::Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) {
@@ -61,8 +76,13 @@ void InferJob::Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload
       std::string(KserveNameOf(static_cast<DataType>(header.output().data_type()))));
   for (const uint32_t size : header.output().sizes()) output.add_shape(size);
   if (job_.request().has_output_place()) {
-    // Where the result is, in the client's words.
-    *output.mutable_parameters() = infer_.outputs(0).parameters();
+    // Where the result is, in the client's words, and how much of that it took.
+    auto& parameters = *output.mutable_parameters();
+    parameters = infer_.outputs(0).parameters();
+    parameters[std::string(kMemoryBytesParameter)].set_int64_param(
+        static_cast<int64_t>(PackedBytes(header.output())));
+    // Triton's clients expect an entry for each output, which is empty here.
+    response.add_raw_output_contents();
   }
   owner_.OnInferred(response, std::move(payloads.front()));
 }

@@ -207,6 +207,10 @@ absl::Status OutputPlace::Resolve(const PlaceParts& parts, const PlaceCaller& ca
   return status;
 }
 
+void OutputPlace::TrimTo(uint64_t bytes) {
+  if (share_.slice.region != nullptr) share_.slice.bytes = std::min(share_.slice.bytes, bytes);
+}
+
 void OutputPlace::Check(const TensorDesc& desc, uint64_t bytes,
                         std::vector<Violation>& violations) const {
   if (share_.tensor != nullptr) {

@@ -136,6 +136,9 @@ class OutputPlace {
   bool is_set() const { return share_.is_set(); }
   const TensorShare& share() const { return share_; }
 
+  // Leaves the place its first `bytes` bytes, if it is in a region and has more.
+  void TrimTo(uint64_t bytes);
+
   // Adds what is wrong with the place for a result of `bytes` bytes that `desc` describes.
   void Check(const TensorDesc& desc, uint64_t bytes, std::vector<Violation>& violations) const;
 

@@ -55,6 +55,7 @@ RUN_BY = {
     "grpcurl": "tests/ghz/grpcurl_test.py",
     "kustomize": "tests/kubernetes/kubernetes_resources_test.py",
     "openssl": "tests/kubernetes/kubernetes_server_test.py",
+    "perf_analyzer": "tests/kserve/perf_analyzer_test.py",
 }
 # What the tests of this repository cannot have: a daemon, a cluster, the system's packages and services, a network.
 NOT_RUN = {"docker", "docker-compose", "kubectl", "systemctl", "install", "apt-get", "go", "tar", "python3",

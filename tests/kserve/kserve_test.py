@@ -300,12 +300,43 @@ class SharedMemoryTest(unittest.TestCase):
         output = triton.InferRequestedOutput("OutputTensor")
         output.set_shared_memory("r", self.bytes, self.result_at)
         result = self.infer(outputs=[output])
-        self.assertEqual(len(result.get_response().raw_output_contents), 0, "there are no bytes in the answer")
+        self.assertEqual(list(result.get_response().raw_output_contents), [b""], "there are no bytes in the answer")
         told = result.get_output("OutputTensor")
         self.assertEqual((told.datatype, list(told.shape), told.parameters["shared_memory_region"].string_param),
                          ("FP32", [self.VALUES], "r"))
         rounded = shared_memory.get_contents_as_numpy(self.memory, np.float32, [self.VALUES], self.result_at)
         self.assertEqual(rounded.tobytes(), np.trunc(self.values).tobytes())
+
+    def test_results_may_have_more_room_than_they_take(self):
+        room = 64 << 10
+        memory = shared_memory.create_shared_memory_region("wide", f"{self.key}-wide", room)
+        self.addCleanup(shared_memory.destroy_shared_memory_region, memory)
+        shared_memory.set_shared_memory_region(memory, [np.full(room, 7, np.uint8)])
+        self.register()
+        self.register("wide", f"{self.key}-wide", room)
+        output = triton.InferRequestedOutput("OutputTensor")
+        output.set_shared_memory("wide", room)
+        told = self.infer(outputs=[output]).get_output("OutputTensor")
+        self.assertEqual(told.parameters["shared_memory_byte_size"].int64_param, self.bytes, "what it took")
+        rounded = shared_memory.get_contents_as_numpy(memory, np.float32, [self.VALUES])
+        self.assertEqual(rounded.tobytes(), np.trunc(self.values).tobytes())
+        rest = shared_memory.get_contents_as_numpy(memory, np.uint8, [room - self.bytes], self.bytes)
+        self.assertEqual(set(rest.tolist()), {7}, "no other byte was written")
+
+    def test_the_room_for_a_result_may_begin_before_its_input(self):
+        # What the result takes ends where the input begins, though the room for it goes on.
+        memory = shared_memory.create_shared_memory_region("both", f"{self.key}-both", 512)
+        self.addCleanup(shared_memory.destroy_shared_memory_region, memory)
+        values = np.linspace(-3, 3, 16, dtype=np.float32)
+        shared_memory.set_shared_memory_region(memory, [values], offset=64)
+        self.register("both", f"{self.key}-both", 512)
+        made = triton.InferInput("InputTensor", [16], "FP32")
+        made.set_shared_memory("both", 64, 64)
+        output = triton.InferRequestedOutput("OutputTensor")
+        output.set_shared_memory("both", 512)
+        self.client.infer(ROUND, [made], outputs=[output], parameters=TO_ZERO)
+        rounded = shared_memory.get_contents_as_numpy(memory, np.float32, [16])
+        self.assertEqual(rounded.tobytes(), np.trunc(values).tobytes())
 
     def test_the_result_may_come_in_the_answer_and_offsets_add_up(self):
         self.register(size=self.bytes - 64, offset=64)
