@@ -333,6 +333,15 @@ windows-bench: windows-build ## Measure opserve-server.exe under Wine against op
 windows-bundle: windows-build ## Pack the programs for Windows into build/opserve-VERSION-windows-x86_64.zip
 	@deploy/windows/make-bundle.sh $(WINDOWS_PROGRAMS) build
 
+.PHONY: kubernetes-api
+kubernetes-api: ## Build Kubernetes' control plane, and test the deployment on it (10 minutes for two cores, once)
+	@deploy/setup.sh build test peers
+	@tests/kubernetes/api/build.sh
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) $(PROGRAMS)
+	@OPSERVE_REQUIRE=$${OPSERVE_REQUIRE-},kubernetes-api ctest --test-dir $(RELEASE) --output-on-failure \
+	  --no-tests=error -R '^kubernetes_api_test$$' $(ARGS)
+
 .PHONY: install
 install: packages ## Install programs, library and headers below PREFIX
 	@$(MAKE) $(RELEASE)/build.ninja

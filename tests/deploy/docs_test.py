@@ -53,12 +53,13 @@ RUN_BY = {
     "make": "tests/deploy/docs_test.py",  # that there is such a verb; .ci/run and people run them
     "ghz": "tests/ghz/ghz_test.py",
     "grpcurl": "tests/ghz/grpcurl_test.py",
+    "kubectl": "tests/kubernetes/kubernetes_api_test.py",
     "kustomize": "tests/kubernetes/kubernetes_resources_test.py",
     "openssl": "tests/kubernetes/kubernetes_server_test.py",
     "perf_analyzer": "tests/kserve/perf_analyzer_test.py",
 }
 # What the tests of this repository cannot have: a daemon, a cluster, the system's packages and services, a network.
-NOT_RUN = {"docker", "docker-compose", "kubectl", "systemctl", "install", "apt-get", "go", "tar", "python3",
+NOT_RUN = {"docker", "docker-compose", "systemctl", "install", "apt-get", "go", "tar", "python3",
            ".venv-opserve/bin/pip", "./bench-gpu.sh"}
 # What shells do themselves, and what makes the files of other commands.
 SHELL = {"(cd", "cat", "echo", "mkdir", "source", "/usr/bin/python3",
