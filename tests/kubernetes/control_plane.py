@@ -169,7 +169,7 @@ class Kubelets:
         self._plane = plane
         self._addresses = 0
 
-    def add_node(self, name, system, **capacity):
+    def add_node(self, name, system, taints=(), **capacity):
         """A node with the operating system `system`, that has `capacity` beside what all have."""
         amounts = {"cpu": "8", "memory": "64Gi", "pods": "20", **capacity}
         labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": system, "topology.kubernetes.io/zone": name}
@@ -178,7 +178,8 @@ class Kubelets:
             "status": {"capacity": amounts, "allocatable": amounts,
                        "conditions": [{"type": "Ready", "status": "True", "reason": "Test", "message": "a stand-in"}]}})
         # The admission marks nodes that are new as not ready, which a controller would take back.
-        self._plane.call("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, "application/merge-patch+json")
+        self._plane.call("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": list(taints)}},
+                         "application/merge-patch+json")
 
     def step(self):
         """What kubelets would have done since the last time."""

@@ -85,6 +85,11 @@ class Resources:
         return container
 
     @property
+    def system(self):
+        """The operating system of its nodes."""
+        return self.pod["spec"]["os"]["name"]
+
+    @property
     def probes(self):
         return {name: self.container[f"{name}Probe"] for name in ("startup", "readiness", "liveness")}
 
@@ -127,10 +132,19 @@ def build_all(kustomize, scratch):
     return built
 
 
-def entry_point():
+# What makes the image, by the operating system of its nodes.
+IMAGES = {"linux": "Dockerfile", "windows": "deploy/windows/Dockerfile"}
+
+
+def entry_point(system="linux"):
     """The command that the image starts, before the arguments of the container."""
-    (text,) = re.findall(r"^ENTRYPOINT (\[.*\])$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.M)
+    (text,) = re.findall(r"^ENTRYPOINT (\[.*\])$", (ROOT / IMAGES[system]).read_text(encoding="utf-8"), re.M)
     return json.loads(text)
+
+
+def in_container(path):
+    """A path of a container of either system, with slashes and without the drive, as mounts have them."""
+    return re.sub(r"^C:", "", path).replace("\\", "/")
 
 
 def printed_blocks():

@@ -36,6 +36,8 @@ SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 MERGE = "application/merge-patch+json"
 # What there is neither of: an engine for images, and containers that ports lead to.
 NOT_HERE = re.compile(r"^(docker build|kubectl -n opserve port-forward) .*\n", re.M)
+# How nodes of Windows keep pods of Linux away.
+WINDOWS_ALONE = {"key": "os", "value": "windows", "effect": "NoSchedule"}
 RESTRICTED = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
 
 
@@ -215,18 +217,47 @@ class ApiTest(unittest.TestCase):
             for block in deployment.printed_blocks():
                 left_out += NOT_HERE.findall(block)
                 self.run_while_playing(["bash", "-e", "-o", "pipefail", "-c", NOT_HERE.sub("", block)], folder=folder)
-        self.assertEqual(left_out, ["docker build", "kubectl -n opserve port-forward"])
+                if "overlays/windows-directx\n" in block:
+                    self.assertEqual({pod["spec"]["containers"][0]["image"] for pod in self.pods() if is_ready(pod)},
+                                     {"farm/opserve:0.1.0-windows"})
+        self.assertEqual(left_out, ["docker build", "kubectl -n opserve port-forward", "docker build"])
         self.roll_out()
         self.assertEqual(self.get("/api/v1/namespaces/my-apps")["metadata"]["labels"]["opserve-clients"], "allowed")
         self.assertEqual({pod["spec"]["containers"][0]["image"] for pod in self.pods()}, {"farm/opserve:0.1.0"})
         secrets = self.get(f"/api/v1/namespaces/{NAMESPACE}/secrets")["items"]
         self.assertEqual({secret["metadata"]["name"]: set(secret["data"]) for secret in secrets},
-                         {"opserve-tls": {"tls.crt", "tls.key"}, "opserve-tokens": {"tokens"},
+                         {"opserve-tls": {"tls.crt", "tls.key", "ca.crt"}, "opserve-tokens": {"tokens"},
                           "opserve-ca": {"ca.pem"}, "opserve-scraper": {"token"}})
         monitor = self.get(f"/apis/monitoring.coreos.com/v1/namespaces/{NAMESPACE}/servicemonitors/opserve")
         self.assertEqual(monitor["spec"]["endpoints"][0]["scheme"], "https")
         # One GPU each.
         self.assertEqual(len({pod["spec"]["nodeName"] for pod in self.pods()}), 2)
+
+    def test_pods_go_to_nodes_of_their_system(self):
+        self.make_namespace()
+        for title in ("cpu", "windows", "windows-directx-tls", "nvidia"):
+            with self.subTest(title):
+                self.apply(self.built[title])
+                self.roll_out()
+                places = {pod["spec"]["nodeName"].split("-")[0] for pod in self.pods() if is_ready(pod)}
+                self.assertEqual(places, {self.built[title].system})
+
+    def test_fields_of_linux_are_refused_in_pods_of_windows(self):
+        self.make_namespace()
+        self.apply(self.built["windows"])
+        linux = self.built["cpu"]
+        cases = [("securityContext", name, value) for name, value in linux.pod["spec"]["securityContext"].items()
+                 if name != "runAsNonRoot"]
+        cases += [("containers", name, value) for name, value in linux.container["securityContext"].items()]
+        self.assertEqual(len(cases), 7)
+        for place, name, value in cases:
+            with self.subTest(name):
+                pod = self.pod_of(self.built["windows"])
+                holder = pod["spec"][place]
+                (holder if place == "securityContext" else holder[0].setdefault("securityContext", {}))[name] = value
+                said = self.refused(lambda: self.plane.call("POST", f"{PODS}?dryRun=All", pod))
+                self.assertIn("cannot be set for a windows pod", said)
+                self.assertIn(name, said)
 
     def test_pods_without_their_gpu_wait(self):
         self.make_namespace()
@@ -320,8 +351,9 @@ def main():
         ApiTest.built = deployment.build_all(ApiTest.kustomize, scratch)
         with ControlPlane(programs, state) as plane:
             ApiTest.plane, ApiTest.kubelets = plane, Kubelets(plane)
-            for node in ("linux-1", "linux-2"):
-                ApiTest.kubelets.add_node(node, "linux", **{"nvidia.com/gpu": "1"})
+            for number in (1, 2):
+                ApiTest.kubelets.add_node(f"linux-{number}", "linux", **{"nvidia.com/gpu": "1"})
+                ApiTest.kubelets.add_node(f"windows-{number}", "windows", [WINDOWS_ALONE], **{"microsoft.com/directx": "1"})
             definition = ["kubectl", "apply", "--server-side", "-f", programs / "servicemonitors.yaml"]
             for command in (definition, ["kubectl", "wait", "--for=condition=Established", "--timeout=60s",
                                          "crd/servicemonitors.monitoring.coreos.com"]):

@@ -54,7 +54,7 @@ class ResourcesTest(unittest.TestCase):
 
     def test_overlays_are_there(self):
         self.assertEqual({title for title in self.built if "," not in title},
-                         {"cpu", "nvidia", "cpu-tls", "nvidia-tls"})
+                         {f"{devices}{tls}" for devices in ("cpu", "nvidia", "windows", "windows-directx") for tls in ("", "-tls")})
 
     def test_kinds_have_their_schemas(self):
         versions = (OLDEST, kubernetes_validate.latest_version())
@@ -98,14 +98,27 @@ class ResourcesTest(unittest.TestCase):
         for title, resources in self.built.items():
             with self.subTest(title):
                 container = resources.container
-                has_gpu = container["resources"]["limits"].get("nvidia.com/gpu") == 1
+                gpus = {name: number for name, number in container["resources"]["limits"].items() if name != "memory"}
+                has_gpu, is_nvidia = bool(gpus), title.startswith("nvidia")
                 environment = {entry["name"]: entry.get("value") for entry in container["env"]}
-                self.assertEqual(has_gpu, title.startswith("nvidia"))
-                self.assertEqual(environment.get("NVIDIA_DRIVER_CAPABILITIES"), "graphics" if has_gpu else None)
+                self.assertEqual(gpus, {"nvidia.com/gpu": 1} if is_nvidia else
+                                 {"microsoft.com/directx": 1} if "directx" in title else {})
+                self.assertEqual(environment.get("NVIDIA_DRIVER_CAPABILITIES"), "graphics" if is_nvidia else None)
+                # Nodes with GPUs are often tainted by the name of the resource.
+                tolerated = {taint["key"] for taint in resources.pod["spec"].get("tolerations", [])}
+                self.assertLessEqual(set(gpus), tolerated)
                 self.assertEqual(self.settings(resources)["devices"], "auto" if has_gpu else "none")
                 rolling = resources.only("Deployment")["spec"]["strategy"]["rollingUpdate"]
                 self.assertEqual(rolling, {"maxSurge": 0, "maxUnavailable": 1} if has_gpu else
                                  {"maxSurge": 1, "maxUnavailable": 0})
+
+    def test_pods_go_to_nodes_of_their_system(self):
+        for title, resources in self.built.items():
+            with self.subTest(title):
+                self.assertEqual(resources.system, "windows" if title.startswith("windows") else "linux")
+                self.assertEqual(resources.pod["spec"]["nodeSelector"], {"kubernetes.io/os": resources.system})
+                tolerated = {(taint["key"], taint.get("value")) for taint in resources.pod["spec"].get("tolerations", [])}
+                self.assertEqual(("node.kubernetes.io/os", "windows") in tolerated, resources.system == "windows")
 
     def test_selectors_find_the_pods(self):
         for resources in self.each():
@@ -163,7 +176,8 @@ class ResourcesTest(unittest.TestCase):
                     command = probe["exec"]["command"]
                     limit = command[command.index("--timeout") + 1]
                     self.assertLess(int(limit.removesuffix("s")), probe["timeoutSeconds"])
-                    self.assertEqual(command[command.index("--ready-file") + 1], deployment.entry_point()[-1])
+                    self.assertEqual(command[command.index("--ready-file") + 1],
+                                     deployment.entry_point(resources.system)[-1])
                 self.assertLessEqual(probe["timeoutSeconds"], probe["periodSeconds"] + 1)
             # No shorter than WatchdogSec of deploy/systemd/opserve.service.
             live = resources.probes["liveness"]
@@ -171,7 +185,17 @@ class ResourcesTest(unittest.TestCase):
 
     def test_drain_ends_within_the_grace_period(self):
         for resources in self.each():
-            sleep = resources.container["lifecycle"]["preStop"]["sleep"]["seconds"]
+            stop = resources.container["lifecycle"]["preStop"]
+            if resources.system == "windows":
+                # The hook sleeps, tells the server to drain, and sleeps; ping waits a second after each but the last.
+                words = stop["exec"]["command"][-1]
+                sleep, drains = (int(number) - 1 for number in re.findall(r"ping -n (\d+) ", words))
+                program = deployment.entry_point("windows")[0]
+                self.assertRegex(words, rf"^ping [^&]+ & {re.escape(program)} stop & ping [^&]+$")
+                self.assertGreater(drains, self.settings(resources)["drain-timeout"] + 10)
+                self.assertGreater(resources.pod["spec"]["terminationGracePeriodSeconds"], sleep + drains)
+            else:
+                sleep = stop["sleep"]["seconds"]
             grace = resources.pod["spec"]["terminationGracePeriodSeconds"]
             drain = self.settings(resources)["drain-timeout"]
             self.assertGreater(sleep, 0)
@@ -190,12 +214,18 @@ class ResourcesTest(unittest.TestCase):
     def test_pods_are_restricted(self):
         """What the Pod Security Standard "restricted" asks for, and more."""
         for resources in self.each():
-            pod, container = resources.pod["spec"], resources.container["securityContext"]
+            pod, container = resources.pod["spec"], resources.container.get("securityContext", {})
             self.assertTrue(pod["securityContext"]["runAsNonRoot"])
-            self.assertGreater(pod["securityContext"]["runAsUser"], 0)
-            self.assertEqual(pod["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
-            self.assertEqual(container, {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
-                                         "capabilities": {"drop": ["ALL"]}})
+            if resources.system == "windows":
+                # All else is Linux's.
+                self.assertEqual(pod["securityContext"], {"runAsNonRoot": True,
+                                                          "windowsOptions": {"runAsUserName": "ContainerUser"}})
+                self.assertEqual(container, {})
+            else:
+                self.assertGreater(pod["securityContext"]["runAsUser"], 0)
+                self.assertEqual(pod["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
+                self.assertEqual(container, {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                             "capabilities": {"drop": ["ALL"]}})
             self.assertFalse(pod["automountServiceAccountToken"])
             self.assertFalse(resources.only("ServiceAccount")["automountServiceAccountToken"])
             self.assertEqual(pod["serviceAccountName"], resources.only("ServiceAccount")["metadata"]["name"])
@@ -204,25 +234,35 @@ class ResourcesTest(unittest.TestCase):
     def test_files_are_in_volumes(self):
         """What the server writes is in an emptyDir, what it reads in a secret or config map that has the key."""
         keys = {"opserve-tls": {"tls.crt", "tls.key"}, **self.keys_of_printed_secrets()}
+        (of_windows,) = re.findall(r"create secret generic opserve-tls --type=kubernetes.io/tls (.*?)--dry-run",
+                                   "".join(deployment.printed_blocks()), re.S)
+        with_authority = {**keys, "opserve-tls": set(re.findall(r"--from-file=([\w.]+)=", of_windows))}
         for resources in self.each():
+            known = with_authority if resources.system == "windows" else keys
             volumes = {volume["name"]: volume for volume in resources.pod["spec"]["volumes"]}
             mounts = {mount["mountPath"]: mount for mount in resources.container["volumeMounts"]}
             self.assertEqual(sorted(volumes), sorted(mount["name"] for mount in mounts.values()))
             self.assertFalse(any("subPath" in mount for mount in mounts.values()))
             paths = [value for name, value in resources.flags() if value and value.startswith(("/", "unix:"))]
-            for path in [deployment.entry_point()[-1], *paths]:
-                file = pathlib.PurePosixPath(path.removeprefix("unix:"))
+            for path in [deployment.entry_point(resources.system)[-1], *paths, *self.files_of_probes(resources)]:
+                file = pathlib.PurePosixPath(deployment.in_container(path.removeprefix("unix:")))
                 volume = volumes[mounts[str(file.parent)]["name"]]
                 if "secret" in volume:
-                    self.assertIn(file.name, keys[volume["secret"]["secretName"]])
+                    self.assertIn(file.name, known[volume["secret"]["secretName"]])
+                    # Windows has no groups for it, and no modes.
                     self.assertEqual(volume["secret"]["defaultMode"], 0o440)
-                    self.assertIn("fsGroup", resources.pod["spec"]["securityContext"])
+                    self.assertEqual("fsGroup" in resources.pod["spec"]["securityContext"], resources.system == "linux")
                 elif "configMap" in volume:
                     (found,) = [item for item in resources.of("ConfigMap")
                                 if item["metadata"]["name"] == volume["configMap"]["name"]]
                     self.assertIn(file.name, found["data"])
                 else:
                     self.assertIn("emptyDir", volume)
+
+    def files_of_probes(self, resources):
+        """The files of volumes that the commands of probes name."""
+        words = [word for probe in resources.probes.values() for word in probe.get("exec", {}).get("command", [])[1:]]
+        return {word for word in words if word.startswith(("/", "C:"))}
 
     def keys_of_printed_secrets(self):
         """By name: the keys of the secrets that docs/kubernetes.md tells to make."""
@@ -234,7 +274,8 @@ class ResourcesTest(unittest.TestCase):
     def test_images_are_of_this_version(self):
         (version,) = re.findall(r"^ +VERSION ([\d.]+)$", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), re.M)
         for resources in self.each():
-            self.assertEqual(resources.container["image"], f"opserve:{version}")
+            suffix = {"linux": "", "windows": "-windows"}[resources.system]
+            self.assertEqual(resources.container["image"], f"opserve:{version}{suffix}")
 
     def test_service_monitor(self):
         keys = self.keys_of_printed_secrets()

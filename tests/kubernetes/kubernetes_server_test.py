@@ -87,8 +87,8 @@ class Pod:
             self._places[mount["mountPath"]] = folder / str(index)
             (folder / str(index)).mkdir()
             self.change(mount["mountPath"], files)
-        program, *rest = deployment.entry_point()
-        assert (program, rest[0]) == ("opserve-server", "--ready-file"), rest
+        program, *rest = deployment.entry_point(resources.system)
+        assert (pathlib.PureWindowsPath(program).stem, rest[0]) == ("opserve-server", "--ready-file"), rest
         self._ready = self.outside(rest[1])
         arguments = [self.outside(argument) for argument in resources.arguments("127.0.0.1")]
         arguments = [re.sub(r"^(--metrics-listen=0\.0\.0\.0):\d+$", r"\1:0", argument) for argument in arguments]
@@ -99,6 +99,7 @@ class Pod:
 
     def outside(self, text):
         """A path of the container, or a flag with one, as it is on this machine."""
+        text = deployment.in_container(text)
         for inside, place in self._places.items():
             text = text.replace(inside, str(place))
         return pathlib.Path(text) if text.startswith("/") else text
@@ -145,7 +146,7 @@ class Pod:
             command = [self._command, "health", "--address", self.address, "--service", probe["grpc"]["service"]]
         else:
             program, *words = probe["exec"]["command"]
-            assert program == "opserve"
+            assert pathlib.PureWindowsPath(program).stem == "opserve", program
             command = [self._command, *map(self.outside, words)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False,
                               stdin=subprocess.DEVNULL)
@@ -175,15 +176,15 @@ class ServerTest(unittest.TestCase):
     def files(self, resources):
         """What the secrets and config maps of docs/kubernetes.md hold, by their paths in the container."""
         sources = {"/etc/opserve/tls/tls.crt": "server.pem", "/etc/opserve/tls/tls.key": "server.key",
-                   "/etc/opserve/tokens/tokens": "tokens"}
+                   "/etc/opserve/tls/ca.crt": "ca.pem", "/etc/opserve/tokens/tokens": "tokens"}
         found = {pathlib.PurePosixPath(path): (self.page / name).read_bytes() for path, name in sources.items()}
         for item in resources.of("ConfigMap"):
             for name, text in item["data"].items():
                 found[pathlib.PurePosixPath("/etc/opserve/policy") / name] = text.encode()
         return found
 
-    def pod(self, title, server=None, name="pod"):
-        folder = self.folder / name
+    def pod(self, title, server=None, name=None):
+        folder = self.folder / (name or title)
         folder.mkdir()
         return Pod(self.programs, folder, self.built[title], self.files(self.built[title]), server)
 
@@ -223,6 +224,17 @@ class ServerTest(unittest.TestCase):
 
     def test_gpu_with_tls(self):
         self.serves("nvidia-tls")
+
+    def test_windows(self):
+        # The arguments, files and probes of Windows, tried on the server for Linux.
+        for title in ("windows", "windows-directx"):
+            with self.subTest(title):
+                self.serves(title)
+
+    def test_windows_with_tls(self):
+        for title in ("windows-tls", "windows-directx-tls"):
+            with self.subTest(title):
+                self.serves(title)
 
     def test_runs_as_the_security_context_says(self):
         may_mount = subprocess.run(["unshare", "--mount", "--propagation", "private", "true"], capture_output=True,
