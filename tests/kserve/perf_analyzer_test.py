@@ -56,12 +56,17 @@ class PerfAnalyzerTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="opserve-perf-")))
 
+    def start(self, *words):
+        """The exit code of a command line, and what it says."""
+        try:
+            done = subprocess.run([self.program, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  check=False, timeout=LIMIT_S, stdin=subprocess.DEVNULL, cwd=self.folder)
+        except subprocess.TimeoutExpired as expired:
+            self.fail(f"not within {LIMIT_S} s: {words}\n{expired.stdout}\nThe server:\n{self.server.log()}")
+        return done.returncode, done.stdout
+
     def run_program(self, *words, address=None):
-        """The exit code, and what it says."""
-        done = subprocess.run([self.program, *words, "-i", "grpc", "-u", address or self.server.address],
-                              capture_output=True, text=True, check=False, timeout=LIMIT_S, stdin=subprocess.DEVNULL,
-                              cwd=self.folder)
-        return done.returncode, done.stdout + done.stderr
+        return self.start(*words, "-i", "grpc", "-u", address or self.server.address)
 
     def measure(self, *words, address=None):
         """The rows of the report, one for each level of load, and what was said; nothing may be wrong."""
@@ -141,10 +146,9 @@ class PerfAnalyzerTest(unittest.TestCase):
             with self.subTest(command):
                 words = [{"127.0.0.1:50051": self.server.address, "unix:/run/opserve/opserve.sock": self.socket}.get(
                     word, word) for word in command[1:]]
-                done = subprocess.run([self.program, *words], capture_output=True, text=True, check=False,
-                                      timeout=LIMIT_S, stdin=subprocess.DEVNULL, cwd=self.folder)
-                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-                self.assertRegex(done.stdout, r"Throughput: [1-9]")
+                code, said = self.start(*words)
+                self.assertEqual(code, 0, said)
+                self.assertRegex(said, r"Throughput: [1-9]")
 
 
 def main():
