@@ -105,7 +105,7 @@ class GrpcStream final : public RawStream {
       if (ok) std::swap(next, next_);
       first.Swap(&first_);
     }
-    if (next == Next::kMessage) Write(std::move(first));
+    if (next == Next::kMessage) Write(first);
     if (next == Next::kEnd) WritesDone();
     EndOperation();
   }
