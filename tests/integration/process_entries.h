@@ -11,6 +11,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
@@ -24,29 +26,34 @@ inline long EntriesOf(const char* folder) {
                        std::filesystem::directory_iterator());
 }
 
-// Threads but gRPC's, which starts more of its own when it is busy, and keeps them.
-inline long OtherThreads() {
+// Names of the threads but gRPC's, which starts more of its own when it is busy, and keeps them.
+inline std::vector<std::string> OtherThreads() {
   constexpr std::array<absl::string_view, 5> kNamesOfGrpc = {"grpc", "default-executo",
                                                              "resolver-execut", "timer", "event"};
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return std::count_if(begin(tasks), end(tasks), [&](const auto& task) {
+  std::vector<std::string> names;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
     // Fails for one that has just ended.
-    return std::getline(std::ifstream(task.path() / "comm"), name) &&
-           std::none_of(kNamesOfGrpc.begin(), kNamesOfGrpc.end(),
-                        [&](absl::string_view start) { return absl::StartsWith(name, start); });
-  });
+    if (std::getline(std::ifstream(task.path() / "comm"), name) &&
+        std::none_of(kNamesOfGrpc.begin(), kNamesOfGrpc.end(),
+                     [&](absl::string_view start) { return absl::StartsWith(name, start); })) {
+      names.push_back(std::move(name));
+    }
+  }
+  return names;
 }
 
 struct ProcessEntries {
   long files = EntriesOf("/proc/self/fd");
-  long threads = OtherThreads();
+  std::vector<std::string> threads = OtherThreads();
 };
 
 // Waits until the process has no more than it had.
 inline void ExpectNoMoreThan(const ProcessEntries& before) {
   EXPECT_TRUE(WaitUntil([&] { return ProcessEntries().files <= before.files; }));
-  EXPECT_TRUE(WaitUntil([&] { return ProcessEntries().threads <= before.threads; }));
+  EXPECT_TRUE(WaitUntil([&] { return OtherThreads().size() <= before.threads.size(); }))
+      << ::testing::PrintToString(OtherThreads()) << " in place of "
+      << ::testing::PrintToString(before.threads);
 }
 
 }  // namespace opserve::testing
