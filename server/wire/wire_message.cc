@@ -11,8 +11,8 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/wire_format_lite.h"
 #include "grpc/slice.h"
-#include "server/errors/errors.h"
 #include "proto/transport/completion_tag.h"
+#include "server/errors/errors.h"
 #include "server/rpc/message_bytes.h"
 
 namespace opserve {
