@@ -10,14 +10,14 @@ import sys
 LIMIT_S = 300
 
 
-def answer_of(command, what="", seconds=0):
+def answer_of(command, what, seconds=0):
     """What a program prints as JSON. `what`: what it measures, and `seconds`: for how long; where it fails, its own
     words come after `what`."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=seconds + LIMIT_S,
                           check=False)
     if done.returncode != 0:
         said = done.stderr.strip() or f"{command[0]} exits with {done.returncode}"
-        raise RuntimeError(f"{what}: {said}" if what else said)
+        raise RuntimeError(f"{what}: {said}")
     return json.loads(done.stdout)
 
 

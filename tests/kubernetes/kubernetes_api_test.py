@@ -195,8 +195,7 @@ class ApiTest(unittest.TestCase):
     def test_unknown_fields_are_refused(self):
         self.make_namespace()
         resources = self.built["cpu, all"]
-        for kind, path, place in (("Deployment", DEPLOYMENT, ("spec", "template", "spec")),
-                                  ("ServiceMonitor", None, ("spec",))):
+        for kind, place in (("Deployment", ("spec", "template", "spec")), ("ServiceMonitor", ("spec",))):
             wrong = copy.deepcopy(resources.only(kind))
             holder = wrong
             for key in place:
