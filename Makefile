@@ -27,21 +27,27 @@ SOAK_ROUNDS ?= 20
 RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
 WINDOWS_PROGRAMS := build/windows-programs
-# What sanitizer builds compile and run: no benchmarks, no fuzz targets, no tests of tools.
-SANITIZED_TARGETS := $(PROGRAMS) tests/unit/all tests/modules/all tests/integration/all tests/gpu/all
+# What ThreadSanitizer's build compiles: the programs, and the tests that it runs.
+THREADED_TARGETS := $(PROGRAMS) tests/unit/proto/all tests/unit/server/all bin/client_unit_test tests/modules/all \
+  tests/integration/all $(patsubst %,bin/%_test,gpu_batch gpu_device gpu_loss gpu_memory gpu_sequence gpu_submission gpu_transfers \
+  system_loss)
+# What sanitizers do not run: no benchmarks, no fuzz targets, no tests of tools.
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # What these compute is looked at, and nothing else that others do not do: the values of GPU kernels, of
 # which a quarter is run, shells' completion, and the load of perf_analyzer, which is kserve_test's many times.
-UNSANITIZED_TESTS := ^cli_completion_test$$|^perf_analyzer_test$$|^gpu_exhaustive_test$$|^gpu_conformance_test_[1-3]$$
+# The last ones read sources.
+UNSANITIZED_TESTS := ^cli_completion_test$$|^perf_analyzer_test$$|^gpu_exhaustive_test$$|^gpu_conformance_test_[1-3]$$|^(adding_docs|clang_tidy|hot_path|include_directions|locks|type_names)_test$$|_self_test$$
 # Of the seeds of a model, those of two digits: ten others are enough to look at memory. Sanitizers themselves
 # do not go on where there is no memory.
 UNSANITIZED_SUITES := */BatchQueueModelTest.*/??:LargeCopyDeathTest.*
 # The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
 # gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
-# Proofs are not compiled for it: what runs calls on a device at the same time is tested otherwise.
-UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^install_test$$|^gpu_conformance_test_|^prove_|^device_proof_test$$
-# Long computations of a single thread, which has nobody to race with, and what goes on without memory.
-UNTHREADED_SUITES := AllWidths/*:*/BatchQueueModelTest.*:CalibrationTest.*:*/ClosedLoopTest.*:DispatchTest.*:FreeRangesTest.*:KernelCostsTest.*:LargeCopyDeathTest.*:*/PlacementRegretTest.*:PlanTest.*:SelfTestTest.*:ValidateTest.*
+# Proofs are not compiled for it: what runs calls on a device at the same time is tested otherwise. The command
+# and what browsers see of a page have no threads that client and server are not tested with.
+UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^install_test$$|^gpu_conformance_test_|^gpu_(content|pieces|rows)_test$$|^prove_|^device_proof_test$$|^cli_|^page_|^prometheus_test$$|^(compare|hlsl|kernels|slow)_unit_test$$
+# Long computations of a single thread, which has nobody to race with, requests that are refused before there are
+# others, and what goes on without memory. Of the ways of large transfers, the one with most queues.
+UNTHREADED_SUITES := AllWidths/*:*/BatchQueueModelTest.*:CalibrationTest.*:*/ClosedLoopTest.*:ComposeTest.*:DevicePoolTest.Auto*:DevicePoolTest.SelfTestReportsEachGpu:DispatchTest.*:FreeRangesTest.*:GpuMemoryTest.CopiesGoWhenOthersTakeMemory:*/GpuTransfersTest.*/Copies:*/GpuTransfersTest.*/Direct:KernelCostsTest.*:LargeCopyDeathTest.*:MalformedTest.*:*/PlacementRegretTest.*:PlanTest.*:SelfTestTest.*:SequenceTest.BrokenMessages*:ValidateTest.*
 # The sanitizer guesses how glibc laid out the thread-local data of a library loaded at run time, here by
 # its address alone, and LeakSanitizer ends where the guess is wrong. Without it, it reads none of them.
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0
@@ -243,6 +249,12 @@ hardest: packages ## Find the inputs that are hardest to round, and write them (
 	@$(RELEASE)/bin/hardest $(ARGS) >$(RELEASE)/hard_inputs.def
 	@mv $(RELEASE)/hard_inputs.def client/inputs/hard_inputs.def
 
+.PHONY: exhaustive
+exhaustive: packages ## Compare CPU kernels of the seed operators with the C library by the billion
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) bin/kernel_exhaustive_test
+	@OPSERVE_EXHAUSTIVE=1 $(RELEASE)/bin/kernel_exhaustive_test $(ARGS)
+
 .PHONY: docs
 docs: packages ## Write docs/operators.md from the operator table
 	@$(MAKE) $(RELEASE)/build.ninja
@@ -274,7 +286,7 @@ asan: clang ## Run the tests, slow ones excepted, under AddressSanitizer and UBS
 .PHONY: tsan
 tsan: packages ## Run the unit, integration and GPU tests under ThreadSanitizer
 	@$(MAKE) build/tsan/build.ninja
-	@ninja -C build/tsan -j $(JOBS) $(SANITIZED_TARGETS)
+	@ninja -C build/tsan -j $(JOBS) $(THREADED_TARGETS)
 	@GTEST_FILTER='-$(UNTHREADED_SUITES)' ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
 	  -L 'unit|integration|gpu' -LE '$(UNSANITIZED_LABELS)' -E '$(UNTHREADED_TESTS)' $(ARGS)
 

@@ -23,8 +23,37 @@ else()
     -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
     # GCC 12 warns of overlap inside std::string's own operator+ (GCC bug 105329).
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+    # With sanitizers it warns of variables that are set, as its manual says.
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Sanitizer>>:-Wno-maybe-uninitialized>
     $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety;-Wthread-safety-beta>)
 endif()
+
+option(OPSERVE_PRECOMPILE_HEADERS "Read what most sources include of other libraries once for all of them" OFF)
+
+# opserve_precompile_headers(NAME fPIC|fPIE DEPS ... HEADERS ...)
+# Headers that the compiler puts before the sources of libraries (fPIC) or programs (fPIE) which are compiled
+# with the options of this directory; variables of directories tell which. Whether a source includes what it
+# uses, builds without this option tell.
+function(opserve_precompile_headers NAME CODE)
+  cmake_parse_arguments(ARG "" "" "DEPS;HEADERS" ${ARGN})
+  if(NOT OPSERVE_PRECOMPILE_HEADERS)
+    return()
+  endif()
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/${NAME}.cc")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "// Nothing but the headers before it.\n")
+  add_library(${NAME} OBJECT EXCLUDE_FROM_ALL "${source}")
+  target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} opserve_warnings)
+  target_compile_options(${NAME} PRIVATE -${CODE})
+  target_precompile_headers(${NAME} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+# Precompiled headers know whether there are threads, and hold only where sources are told the same.
+function(opserve_reuse_headers TARGET NAME)
+  if(TARGET "${NAME}")
+    target_precompile_headers(${TARGET} REUSE_FROM ${NAME})
+    target_compile_options(${TARGET} PRIVATE -pthread)
+  endif()
+endfunction()
 
 # opserve_library(NAME SRCS ... [PER_SYSTEM ...] DEPS ... [PRIVATE_DEPS ...])
 # A static library opserve_NAME, also known as opserve::NAME. Includes are relative to the root. What
@@ -43,6 +72,7 @@ function(opserve_library NAME)
   target_link_libraries(opserve_${NAME}
     PUBLIC ${ARG_DEPS}
     PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:opserve_warnings>)
+  opserve_reuse_headers(opserve_${NAME} "${OPSERVE_LIBRARY_HEADERS}")
 endfunction()
 
 # opserve_test(NAME SRCS ... DEPS ... LABELS ... [ARGS ...] [SHARDS n] [TIMEOUT s] [CAN_SKIP])
@@ -57,6 +87,7 @@ function(opserve_test NAME)
     set(main opserve::test_skipping_main)
   endif()
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} GTest::gmock ${main} opserve_warnings)
+  opserve_reuse_headers(${NAME} "${OPSERVE_TEST_HEADERS}")
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
