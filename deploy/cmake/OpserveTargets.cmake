@@ -23,8 +23,6 @@ else()
     -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
     # GCC 12 warns of overlap inside std::string's own operator+ (GCC bug 105329).
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
-    # With sanitizers it warns of variables that are set, as its manual says.
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Sanitizer>>:-Wno-maybe-uninitialized>
     $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety;-Wthread-safety-beta>)
 endif()
 
