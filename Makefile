@@ -27,6 +27,9 @@ SOAK_ROUNDS ?= 20
 RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
 WINDOWS_PROGRAMS := build/windows-programs
+# What is compiled with Clang, its sanitizers and analysis: the programs, the tests that are run, and fuzz targets.
+CLANG_TARGETS := $(PROGRAMS) tests/unit/all tests/conformance/all tests/modules/all tests/integration/all tests/gpu/all \
+  tests/fuzz/all
 # What ThreadSanitizer's build compiles: the programs, and the tests that it runs.
 THREADED_TARGETS := $(PROGRAMS) tests/unit/proto/all tests/unit/server/all bin/client_unit_test tests/modules/all \
   tests/integration/all $(patsubst %,bin/%_test,gpu_batch gpu_device gpu_loss gpu_memory gpu_sequence gpu_submission gpu_transfers \
@@ -34,17 +37,16 @@ THREADED_TARGETS := $(PROGRAMS) tests/unit/proto/all tests/unit/server/all bin/c
 # What sanitizers do not run: no benchmarks, no fuzz targets, no tests of tools.
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # What these compute is looked at, and nothing else that others do not do: the values of GPU kernels, of
-# which a quarter is run, shells' completion, and the load of perf_analyzer, which is kserve_test's many times.
-# The last ones read sources.
-UNSANITIZED_TESTS := ^cli_completion_test$$|^perf_analyzer_test$$|^gpu_exhaustive_test$$|^gpu_conformance_test_[1-3]$$|^(adding_docs|clang_tidy|hot_path|include_directions|locks|type_names)_test$$|_self_test$$
+# which a quarter is run, shells' completion, the load of perf_analyzer, which is kserve_test's many times, proofs,
+# and operators of others, whose kernels are compiled as all are. An installed library is linked without what
+# deploy/sanitizers tells ThreadSanitizer of gRPC, as any user's is. The last ones read sources.
+UNSANITIZED_TESTS := ^install_test$$|^(prove|hardest|outside)_|^device_proof_test$$|^cli_completion_test$$|^perf_analyzer_test$$|^gpu_exhaustive_test$$|^gpu_conformance_test_[1-3]$$|^(adding_docs|clang_tidy|hot_path|include_directions|locks|type_names)_test$$|_self_test$$
 # Of the seeds of a model, those of two digits: ten others are enough to look at memory. Sanitizers themselves
 # do not go on where there is no memory.
 UNSANITIZED_SUITES := */BatchQueueModelTest.*/??:LargeCopyDeathTest.*
-# The program of the installed package is linked without what deploy/sanitizers tells ThreadSanitizer of
-# gRPC, as any user's is. The cells of the operator table differ in what they compute, not in threads.
-# Proofs are not compiled for it: what runs calls on a device at the same time is tested otherwise. The command
+# The cells of the operator table differ in what they compute, not in threads. The command
 # and what browsers see of a page have no threads that client and server are not tested with.
-UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^install_test$$|^gpu_conformance_test_|^gpu_(content|pieces|rows)_test$$|^prove_|^device_proof_test$$|^cli_|^page_|^prometheus_test$$|^(compare|hlsl|kernels|slow)_unit_test$$
+UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^gpu_conformance_test_|^gpu_(content|pieces|rows)_test$$|^cli_|^page_|^prometheus_test$$|^(compare|hlsl|kernels|slow)_unit_test$$
 # Long computations of a single thread, which has nobody to race with, requests that are refused before there are
 # others, and what goes on without memory. Of the ways of large transfers, the one with most queues.
 UNTHREADED_SUITES := AllWidths/*:*/BatchQueueModelTest.*:CalibrationTest.*:*/ClosedLoopTest.*:ComposeTest.*:DevicePoolTest.Auto*:DevicePoolTest.SelfTestReportsEachGpu:DispatchTest.*:FreeRangesTest.*:GpuMemoryTest.CopiesGoWhenOthersTakeMemory:*/GpuTransfersTest.*/Copies:*/GpuTransfersTest.*/Direct:KernelCostsTest.*:LargeCopyDeathTest.*:MalformedTest.*:*/PlacementRegretTest.*:PlanTest.*:SelfTestTest.*:SequenceTest.BrokenMessages*:ValidateTest.*
@@ -273,10 +275,10 @@ python-operators: build ## Write the Python package's operators from the catalog
 	@$(PYTHON) client/python/generate_operators.py --bin $(RELEASE)/bin
 
 .PHONY: clang
-clang: packages ## Build all with Clang, its thread-safety analysis and sanitizers
+clang: packages ## Build programs and tests with Clang, its thread-safety analysis and sanitizers
 	@deploy/setup.sh clang
 	@$(MAKE) build/clang/build.ninja
-	@ninja -C build/clang -j $(JOBS)
+	@ninja -C build/clang -j $(JOBS) $(CLANG_TARGETS)
 
 .PHONY: asan
 asan: clang ## Run the tests, slow ones excepted, under AddressSanitizer and UBSan
