@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+EMPTY :=
+SPACE := $(EMPTY) $(EMPTY)
 
 JOBS ?= $(shell nproc)
 # Debian's own interpreter: it has Debian's NumPy, another one in PATH may not.
@@ -48,8 +50,20 @@ UNSANITIZED_SUITES := */BatchQueueModelTest.*/??:LargeCopyDeathTest.*
 # and what browsers see of a page have no threads that client and server are not tested with.
 UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^gpu_conformance_test_|^gpu_(content|pieces|rows)_test$$|^cli_|^page_|^prometheus_test$$|^(compare|hlsl|kernels|slow)_unit_test$$
 # Long computations of a single thread, which has nobody to race with, requests that are refused before there are
-# others, and what goes on without memory. Of the ways of large transfers, the one with most queues.
-UNTHREADED_SUITES := AllWidths/*:*/BatchQueueModelTest.*:CalibrationTest.*:*/ClosedLoopTest.*:ComposeTest.*:DevicePoolTest.Auto*:DevicePoolTest.SelfTestReportsEachGpu:DispatchTest.*:FreeRangesTest.*:GpuMemoryTest.CopiesGoWhenOthersTakeMemory:*/GpuTransfersTest.*/Copies:*/GpuTransfersTest.*/Direct:KernelCostsTest.*:LargeCopyDeathTest.*:MalformedTest.*:*/PlacementRegretTest.*:PlanTest.*:SelfTestTest.*:SequenceTest.BrokenMessages*:ValidateTest.*
+# others, and what goes on without memory.
+UNTHREADED_SUITES := \
+  AllWidths/* */BatchQueueModelTest.* CalibrationTest.* */ClosedLoopTest.* ComposeTest.* DevicePoolTest.Auto* \
+  DevicePoolTest.SelfTestReportsEachGpu DispatchTest.* FailoverTest.HardwareIsMeasuredAgainWhenItReturns \
+  FirstUseTest.ASelfTestOnRequestCounts FreeRangesTest.* GpuMemoryTest.CopiesGoWhenOthersTakeMemory KernelCostsTest.* \
+  LargeCopyDeathTest.* MalformedTest.* */PlacementRegretTest.* PlanTest.* \
+  PoolHomeTest.OthersExpectNothingFromHowFastTheyWere SelfTestCallTest.GoodDevicesPass SelfTestTest.* \
+  SequenceTest.BrokenMessages* StreamSequenceTest.TensorsMayBeLargerThanTheServersLimits ValidateTest.*
+# Of faults at each place and of each way of large transfers, some: their threads are the same.
+UNTHREADED_SUITES += */GpuTransfersTest.*/Copies */GpuTransfersTest.*/Direct GpuLossServerTest.*StatusOfAFence \
+  GpuLossServerTest.HangsAtASubmission GpuLossServerTest.NoMemoryForAWait GpuLossServerTest.LiesAboutASubmission \
+  GpuLossServerTest.LiesAboutAWait GpuLossServerTest.ChainsSurviveALossAtASubmission \
+  GpuLossServerTest.ChainsSurviveLies GpuLossServerTest.ChainsSurviveWantOfMemory \
+  */StreamPiecesTest.GiveTheSameResult/7 SystemLossServerTest.*AtASignal
 # The sanitizer guesses how glibc laid out the thread-local data of a library loaded at run time, here by
 # its address alone, and LeakSanitizer ends where the guess is wrong. Without it, it reads none of them.
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0
@@ -289,7 +303,7 @@ asan: clang ## Run the tests, slow ones excepted, under AddressSanitizer and UBS
 tsan: packages ## Run the unit, integration and GPU tests under ThreadSanitizer
 	@$(MAKE) build/tsan/build.ninja
 	@ninja -C build/tsan -j $(JOBS) $(THREADED_TARGETS)
-	@GTEST_FILTER='-$(UNTHREADED_SUITES)' ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
+	@GTEST_FILTER='-$(subst $(SPACE),:,$(strip $(UNTHREADED_SUITES)))' ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
 	  -L 'unit|integration|gpu' -LE '$(UNSANITIZED_LABELS)' -E '$(UNTHREADED_TESTS)' $(ARGS)
 
 .PHONY: fuzz
