@@ -42,7 +42,7 @@ declare -A packages_of=(
   [peers]="chromium chromium-driver docker-compose haproxy iproute2 nginx prometheus python3-venv"
   # The headers are for the plugin of clang-tidy.
   [lint]="clang-format-14 clang-tidy-14 libclang-14-dev llvm-14-dev shellcheck"
-  [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev"
+  [clang]="clang-14 libclang-rt-14-dev libfuzzer-14-dev lld-14"
   [bundle]="binutils dpkg-dev libvkd3d1 libvulkan1 patchelf"
   [bench]="python3 python3-matplotlib python3-venv"
   [python]="python3-dev python3-numpy python3-venv"
