@@ -38,14 +38,14 @@ THREADED_TARGETS := $(PROGRAMS) tests/unit/proto/all tests/unit/server/all bin/c
   system_loss)
 # What sanitizers do not run: no benchmarks, no fuzz targets, no tests of tools.
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
-# What these compute is looked at, and nothing else that others do not do: the values of GPU kernels, of
-# which a quarter is run, shells' completion, the load of perf_analyzer, which is kserve_test's many times, proofs,
+# What these compute is looked at, and nothing else that others do not do: the values of GPU kernels and of their
+# text, of which a quarter is run, shells' completion, the load of perf_analyzer, which is kserve_test's many times, proofs,
 # and operators of others, whose kernels are compiled as all are. An installed library is linked without what
 # deploy/sanitizers tells ThreadSanitizer of gRPC, as any user's is. The last ones read sources.
-UNSANITIZED_TESTS := ^install_test$$|^(prove|hardest|outside)_|^device_proof_test$$|^cli_completion_test$$|^perf_analyzer_test$$|^gpu_exhaustive_test$$|^gpu_conformance_test_[1-3]$$|^(adding_docs|clang_tidy|hot_path|include_directions|locks|type_names)_test$$|_self_test$$
-# Of the seeds of a model, those of two digits: ten others are enough to look at memory. Sanitizers themselves
-# do not go on where there is no memory.
-UNSANITIZED_SUITES := */BatchQueueModelTest.*/??:LargeCopyDeathTest.*
+UNSANITIZED_TESTS := ^install_test$$|^(prove|hardest|outside)_|^device_proof_test$$|^cli_completion_test$$|^perf_analyzer_test$$|^gpu_(exhaustive|text)_test$$|^gpu_conformance_test_[1-3]$$|^(adding_docs|clang_tidy|hot_path|include_directions|locks|type_names)_test$$|_self_test$$
+# Of the seeds of a model, those of two digits: ten others are enough to look at memory. Arithmetic for all of the
+# operator table, which has no memory of its own. Sanitizers themselves do not go on where there is no memory.
+UNSANITIZED_SUITES := */BatchQueueModelTest.*/??:DispatchTest.*:KernelCostsTest.*:LargeCopyDeathTest.*
 # The cells of the operator table differ in what they compute, not in threads. The command
 # and what browsers see of a page have no threads that client and server are not tested with.
 UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^gpu_conformance_test_|^gpu_(content|pieces|rows)_test$$|^cli_|^page_|^prometheus_test$$|^(compare|hlsl|kernels|slow)_unit_test$$
