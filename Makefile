@@ -51,8 +51,9 @@ SANITIZED_ONCE := */GpuTransfersTest.*/Copies */GpuTransfersTest.*/Direct GpuLos
   GpuLossServerTest.ChainsSurviveLies GpuLossServerTest.ChainsSurviveWantOfMemory \
   */StreamPiecesTest.GiveTheSameResult/7 SystemLossServerTest.*AtASignal
 # Of the seeds of a model, those of two digits: ten others are enough to look at memory. Arithmetic for all of the
-# operator table, which has no memory of its own. Sanitizers themselves do not go on where there is no memory.
-UNSANITIZED_SUITES := $(SANITIZED_ONCE) */BatchQueueModelTest.*/?? DispatchTest.* KernelCostsTest.* LargeCopyDeathTest.*
+# operator table and for models of devices, which has no memory of its own. Sanitizers themselves do not go on where there is no memory.
+UNSANITIZED_SUITES := $(SANITIZED_ONCE) AllWidths/* */BatchQueueModelTest.*/?? */ClosedLoopTest.* \
+  DevicePoolTest.SelfTestReportsEachGpu DispatchTest.* KernelCostsTest.* LargeCopyDeathTest.* */PlacementRegretTest.*
 # The cells of the operator table differ in what they compute, not in threads. The command and what browsers see of
 # a page have no threads that client and server are not tested with.
 UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^gpu_conformance_test_|^gpu_(content|pieces|rows)_test$$|^cli_|^page_|^prometheus_test$$|^(compare|hlsl|kernels|slow)_unit_test$$
