@@ -6,7 +6,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 EMPTY :=
-SPACE := $(EMPTY) $(EMPTY)
+# The filter of GoogleTest that leaves out the tests of these names.
+without = -$(subst $(EMPTY) $(EMPTY),:,$(strip $(1)))
 
 JOBS ?= $(shell nproc)
 # Debian's own interpreter: it has Debian's NumPy, another one in PATH may not.
@@ -30,12 +31,12 @@ RELEASE := build/release
 PROGRAMS := bin/opserve-server bin/opserve
 WINDOWS_PROGRAMS := build/windows-programs
 # What is compiled with Clang, its sanitizers and analysis: the programs, the tests that are run, and fuzz targets.
-CLANG_TARGETS := $(PROGRAMS) tests/unit/all tests/conformance/all tests/modules/all tests/integration/all tests/gpu/all \
-  tests/fuzz/all
+CLANG_TARGETS := $(PROGRAMS) tests/unit/all tests/conformance/all tests/modules/all tests/integration/all \
+  tests/gpu/all tests/fuzz/all
 # What ThreadSanitizer's build compiles: the programs, and the tests that it runs.
 THREADED_TARGETS := $(PROGRAMS) tests/unit/proto/all tests/unit/server/all bin/client_unit_test tests/modules/all \
-  tests/integration/all $(patsubst %,bin/%_test,gpu_batch gpu_device gpu_loss gpu_memory gpu_sequence gpu_submission gpu_transfers \
-  system_loss)
+  tests/integration/all $(patsubst %,bin/%_test,gpu_batch gpu_device gpu_loss gpu_memory gpu_sequence \
+  gpu_submission gpu_transfers system_loss)
 # What sanitizers do not run: no benchmarks, no fuzz targets, no tests of tools.
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # What these compute is looked at, and nothing else that others do not do: the values of kernels, of which a half is
@@ -45,25 +46,24 @@ UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # last ones read sources.
 UNSANITIZED_TESTS := ^install_test$$|^(prove|hardest|outside)_|^device_proof_test$$|^cli_completion_test$$|^perf_analyzer_test$$|^kernel_conformance_test_[4-7]$$|^gpu_(exhaustive|text)_test$$|^gpu_conformance_test_[1-3]$$|^(adding_docs|clang_tidy|hot_path|include_directions|locks|type_names)_test$$|_self_test$$
 # Of faults at each place and of each way of large transfers, some are run: their memory and threads are the same.
-SANITIZED_ONCE := */GpuTransfersTest.*/Copies */GpuTransfersTest.*/Direct GpuLossServerTest.*StatusOfAFence \
+UNSANITIZED_SUITES := */GpuTransfersTest.*/Copies */GpuTransfersTest.*/Direct GpuLossServerTest.*StatusOfAFence \
   GpuLossServerTest.HangsAtASubmission GpuLossServerTest.NoMemoryForAWait GpuLossServerTest.LiesAboutASubmission \
   GpuLossServerTest.LiesAboutAWait GpuLossServerTest.ChainsSurviveALossAtASubmission \
   GpuLossServerTest.ChainsSurviveLies GpuLossServerTest.ChainsSurviveWantOfMemory \
   */StreamPiecesTest.GiveTheSameResult/7 SystemLossServerTest.*AtASignal
 # Of the seeds of a model, those of two digits: ten others are enough to look at memory. Arithmetic for all of the
-# operator table and for models of devices, which has no memory of its own. Sanitizers themselves do not go on where there is no memory.
-UNSANITIZED_SUITES := $(SANITIZED_ONCE) AllWidths/* */BatchQueueModelTest.*/?? */ClosedLoopTest.* \
+# operator table and for models of devices, which has no memory of its own. Sanitizers themselves do not go on where
+# there is no memory.
+UNSANITIZED_SUITES += AllWidths/* */BatchQueueModelTest.*/?? */ClosedLoopTest.* \
   DevicePoolTest.SelfTestReportsEachGpu DispatchTest.* KernelCostsTest.* LargeCopyDeathTest.* */PlacementRegretTest.*
 # The cells of the operator table differ in what they compute, not in threads. The command and what browsers see of
 # a page have no threads that client and server are not tested with.
 UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^gpu_conformance_test_|^gpu_(content|pieces|rows)_test$$|^cli_|^page_|^prometheus_test$$|^(compare|hlsl|kernels|slow)_unit_test$$
-# Long computations of a single thread, which has nobody to race with, requests that are refused before there are
-# others, and what goes on without memory.
-UNTHREADED_SUITES := $(SANITIZED_ONCE) \
-  AllWidths/* */BatchQueueModelTest.* CalibrationTest.* */ClosedLoopTest.* ComposeTest.* DevicePoolTest.Auto* \
-  DevicePoolTest.SelfTestReportsEachGpu DispatchTest.* FailoverTest.HardwareIsMeasuredAgainWhenItReturns \
-  FirstUseTest.ASelfTestOnRequestCounts FreeRangesTest.* GpuMemoryTest.CopiesGoWhenOthersTakeMemory KernelCostsTest.* \
-  LargeCopyDeathTest.* MalformedTest.* */PlacementRegretTest.* PlanTest.* \
+# Long computations of a single thread, which has nobody to race with, and requests that are refused before there are
+# others.
+UNTHREADED_SUITES := $(UNSANITIZED_SUITES) */BatchQueueModelTest.* CalibrationTest.* ComposeTest.* \
+  DevicePoolTest.Auto* FailoverTest.HardwareIsMeasuredAgainWhenItReturns FirstUseTest.ASelfTestOnRequestCounts \
+  FreeRangesTest.* GpuMemoryTest.CopiesGoWhenOthersTakeMemory MalformedTest.* PlanTest.* \
   PoolHomeTest.OthersExpectNothingFromHowFastTheyWere SelfTestCallTest.GoodDevicesPass SelfTestTest.* \
   SequenceTest.BrokenMessages* StreamSequenceTest.TensorsMayBeLargerThanTheServersLimits ValidateTest.*
 # The sanitizer guesses how glibc laid out the thread-local data of a library loaded at run time, here by
@@ -298,14 +298,16 @@ clang: packages ## Build programs and tests with Clang, its thread-safety analys
 
 .PHONY: asan
 asan: clang ## Run the tests, slow ones excepted, under AddressSanitizer and UBSan
-	@GTEST_FILTER='-$(subst $(SPACE),:,$(strip $(UNSANITIZED_SUITES)))' ctest --test-dir build/clang --output-on-failure --parallel $(JOBS) \
+	@GTEST_FILTER='$(call without,$(UNSANITIZED_SUITES))' ctest --test-dir build/clang \
+	  --output-on-failure --parallel $(JOBS) \
 	  -L 'unit|conformance|integration|gpu' -LE '$(UNSANITIZED_LABELS)' -E '$(UNSANITIZED_TESTS)' $(ARGS)
 
 .PHONY: tsan
 tsan: packages ## Run the unit, integration and GPU tests under ThreadSanitizer
 	@$(MAKE) build/tsan/build.ninja
 	@ninja -C build/tsan -j $(JOBS) $(THREADED_TARGETS)
-	@GTEST_FILTER='-$(subst $(SPACE),:,$(strip $(UNTHREADED_SUITES)))' ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS) \
+	@GTEST_FILTER='$(call without,$(UNTHREADED_SUITES))' ctest --test-dir build/tsan \
+	  --output-on-failure --parallel $(JOBS) \
 	  -L 'unit|integration|gpu' -LE '$(UNSANITIZED_LABELS)' -E '$(UNTHREADED_TESTS)' $(ARGS)
 
 .PHONY: fuzz

@@ -28,10 +28,11 @@ endif()
 
 option(OPSERVE_PRECOMPILE_HEADERS "Read what most sources include of other libraries once for all of them" OFF)
 
-# opserve_precompile_headers(NAME fPIC|fPIE DEPS ... HEADERS ...)
-# Headers that the compiler puts before the sources of libraries (fPIC) or programs (fPIE) which are compiled
-# with the options of this directory; variables of directories tell which. Whether a source includes what it
-# uses, builds without this option tell.
+# opserve_precompile_headers(NAME fPIC|fPIE [DEPS ... HEADERS ...])
+# What most sources include of the standard library, of gRPC and of Abseil, after those of HEADERS, for the
+# compiler to put before the sources of libraries (fPIC) or programs (fPIE) that are compiled with the options of
+# this directory; variables of directories tell which. Whether a source includes what it uses, builds without this
+# option tell.
 function(opserve_precompile_headers NAME CODE)
   cmake_parse_arguments(ARG "" "" "DEPS;HEADERS" ${ARGN})
   if(NOT OPSERVE_PRECOMPILE_HEADERS)
@@ -40,9 +41,10 @@ function(opserve_precompile_headers NAME CODE)
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${NAME}.cc")
   file(CONFIGURE OUTPUT "${source}" CONTENT "// Nothing but the headers before it.\n")
   add_library(${NAME} OBJECT EXCLUDE_FROM_ALL "${source}")
-  target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} opserve_warnings)
+  target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} gRPC::grpc++ absl::status opserve_warnings)
   target_compile_options(${NAME} PRIVATE -${CODE})
-  target_precompile_headers(${NAME} PRIVATE ${ARG_HEADERS})
+  target_precompile_headers(${NAME} PRIVATE ${ARG_HEADERS}
+    <grpcpp/grpcpp.h> <absl/status/statusor.h> <absl/strings/str_cat.h> <algorithm> <functional> <thread>)
 endfunction()
 
 # Precompiled headers know whether there are threads, and hold only where sources are told the same.
