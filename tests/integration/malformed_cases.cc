@@ -23,6 +23,12 @@ void AddRandomBytes(std::vector<MalformedCase>& cases) {
   }
 }
 
+std::string TwoByteLetters(int count) {
+  std::string text = "é";
+  while (text.size() < size_t{2} * count) text += text;
+  return text;
+}
+
 }  // namespace
 
 v1::ExecuteRequest GoodRequest(const OpTraits& op) {
@@ -97,11 +103,7 @@ void CaseWriter::Names() {
       {"a path", "../../../etc/passwd"},
       {"line breaks", "A\r\nB"},
       {"a megabyte", std::string(1 << 20, 'A')},
-      {"a megabyte of two-byte letters", [] {
-         std::string text;
-         for (int i = 0; i < (1 << 19); ++i) text += "é";
-         return "x" + text;
-       }()}};
+      {"a megabyte of two-byte letters", "x" + TwoByteLetters(1 << 19)}};
   for (const auto& [what, value] : names) {
     const std::string& text = value;
     Add(
@@ -125,12 +127,18 @@ void CaseWriter::Levels() {
         absl::StrCat("level ", level), [&](auto& r) { r.set_feature_level(level); },
         "feature_level");
   }
-  Add(
-      "level of a megabyte", [](auto& r) { r.set_feature_level(std::string(1 << 20, '6')); },
-      "feature_level");
   if (op_.introduced() == FeatureLevel::k1_0) return;
   Add(
       "level before the operator", [](auto& r) { r.set_feature_level("1_0"); }, "operator");
+}
+
+void CaseWriter::Attributes(int count) {
+  Add(
+      absl::StrCat(count, " attributes"),
+      [&](auto& r) {
+        for (int i = 0; i < count; ++i) AddEnum(r, "A", "B");
+      },
+      "attributes");
 }
 
 void CaseWriter::Attributes() {
@@ -139,14 +147,7 @@ void CaseWriter::Attributes() {
   Add(
       "attribute without a name", [](auto& r) { r.add_attributes()->set_int_value(0); },
       "attributes[");
-  for (const int count : {65, 10'000}) {
-    Add(
-        absl::StrCat(count, " attributes"),
-        [&](auto& r) {
-          for (int i = 0; i < count; ++i) AddEnum(r, "A", "B");
-        },
-        "attributes");
-  }
+  Attributes(65);
   if (op_.attributes.empty()) return;
   Add(
       "missing attribute", [](auto& r) { r.clear_attributes(); }, "attributes");
@@ -185,13 +186,6 @@ void CaseWriter::Attributes() {
 void CaseWriter::Envelope() {
   Add(
       "id of 129 bytes", [](auto& r) { r.set_request_id(std::string(129, 'x')); }, "request_id");
-  Add(
-      "id of a megabyte", [](auto& r) { r.set_request_id(std::string(1 << 20, 'x')); },
-      "request_id");
-  Add(
-      "message above the limit",
-      [](auto& r) { r.set_request_id(std::string(kMalformedMaxMessageBytes, 'x')); }, "*",
-      StatusCode::RESOURCE_EXHAUSTED);
   for (const int device : {-1, 4, std::numeric_limits<int>::max()}) {
     Add(
         absl::StrCat("device ", device),
@@ -202,13 +196,35 @@ void CaseWriter::Envelope() {
       StatusCode::FAILED_PRECONDITION);
 }
 
+void CaseWriter::Floods() {
+  Attributes(10'000);
+  Rank(100'000);
+  PayloadsMore(100'000);
+  SurplusInputs(10'000);
+  Add(
+      "level of a megabyte", [](auto& r) { r.set_feature_level(std::string(1 << 20, '6')); },
+      "feature_level");
+  Add(
+      "id of a megabyte", [](auto& r) { r.set_request_id(std::string(1 << 20, 'x')); },
+      "request_id");
+  Add(
+      "message above the limit",
+      [](auto& r) { r.set_request_id(std::string(kMalformedMaxMessageBytes, 'x')); }, "*",
+      StatusCode::RESOURCE_EXHAUSTED);
+}
+
 std::vector<MalformedCase> MalformedCases() {
   std::vector<MalformedCase> cases;
   AddRandomBytes(cases);
   for (const OpTraits& op : OpTable()) {
     CaseWriter writer(op, cases);
+    // What is the same for every operator.
+    if (&op == &OpTable().front()) {
+      writer.Names();
+      writer.Floods();
+      writer.Envelope();
+    }
     writer.WireGarbage();
-    writer.Names();
     writer.Levels();
     writer.Attributes();
     writer.Ranks();
@@ -218,7 +234,6 @@ std::vector<MalformedCase> MalformedCases() {
     writer.Payloads();
     writer.TensorNames();
     writer.Outputs();
-    writer.Envelope();
   }
   return cases;
 }

@@ -41,8 +41,16 @@ class CaseWriter {
   void TensorNames();
   void Outputs();
   void Envelope();
+  // What is refused for its number or length.
+  void Floods();
 
  private:
+  // Appends one case of so many.
+  void Attributes(int count);
+  void Rank(int rank);
+  void PayloadsMore(int count);
+  void SurplusInputs(int count);
+
   // A good request but for `change`; see MalformedCase for the rest.
   void Add(absl::string_view name, const Change& change, std::string field,
            grpc::StatusCode code = grpc::StatusCode::INVALID_ARGUMENT);
