@@ -10,6 +10,7 @@
 #include "client/rpc/force_release.h"
 #include "proto/base/mutex.h"
 #include "proto/transport/completion_tag.h"
+#include "proto/transport/shared_write.h"
 
 namespace opserve::client_internal {
 namespace {
@@ -48,9 +49,9 @@ class GrpcStream final : public RawStream {
     stream_->Read(&received_, Tag(read_));
   }
 
-  void Write(grpc::ByteBuffer message) override {
+  void Write(grpc::ByteBuffer message, bool is_followed) override {
     if (!Begins(Next::kMessage, &message)) return;
-    stream_->Write(message, Tag(written_));
+    stream_->Write(message, shared_write_.OptionsFor(message, is_followed), Tag(written_));
   }
 
   void WritesDone() override {
@@ -105,7 +106,7 @@ class GrpcStream final : public RawStream {
       if (ok) std::swap(next, next_);
       first.Swap(&first_);
     }
-    if (next == Next::kMessage) Write(first);
+    if (next == Next::kMessage) Write(first, /*is_followed=*/false);
     if (next == Next::kEnd) WritesDone();
     EndOperation();
   }
@@ -164,6 +165,7 @@ class GrpcStream final : public RawStream {
   MemberTag<GrpcStream, &GrpcStream::OnWritten> written_{*this};
   MemberTag<GrpcStream, &GrpcStream::OnOther> writes_done_{*this};
   MemberTag<GrpcStream, &GrpcStream::OnOther> finished_{*this};
+  SharedWrite shared_write_;  // for whoever writes
   grpc::ByteBuffer received_;
   grpc::Status status_;
   // From Start to the end, in memory of the context. Not guarded: gRPC's operations may run what

@@ -36,8 +36,9 @@ class RawStream {
   // Begins the stream. To be called once, before all else. The observer is kept until OnEnd.
   virtual void Start(std::shared_ptr<Observer> observer) = 0;
 
-  // Sends a message. Not again before OnWritten.
-  virtual void Write(grpc::ByteBuffer message) = 0;
+  // Sends a message. Not again before OnWritten. `is_followed`: the next one is written then,
+  // unless the stream ends; this one may wait for it.
+  virtual void Write(grpc::ByteBuffer message, bool is_followed) = 0;
 
   // Tells the server that there will be no more messages. Not before OnWritten.
   virtual void WritesDone() = 0;

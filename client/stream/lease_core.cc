@@ -40,7 +40,7 @@ void LeaseCore::Start(const v1::LeaseDeviceRequest& request) {
   const std::string bytes = request.SerializeAsString();
   const grpc::Slice slice(bytes);
   const MutexLock lock(mutex_);
-  if (may_write_) raw_->Write(grpc::ByteBuffer(&slice, 1));
+  if (may_write_) raw_->Write(grpc::ByteBuffer(&slice, 1), /*is_followed=*/false);
 }
 
 void LeaseCore::Finish() {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/wire/wire.h"
 #include "client/wire/wire_sequences.h"
+#include "proto/transport/shared_write.h"
 
 namespace opserve::client_internal {
 namespace {
@@ -252,9 +253,11 @@ void StreamCore::OnMessagesEnd() {
 void StreamCore::OnEnd(const absl::Status& status) {
   std::map<uint64_t, RequestPtr> lost;
   std::vector<RequestPtr> lent;
+  std::optional<grpc::ByteBuffer> unsent;
   {
     const MutexLock lock(mutex_);
     may_write_ = false;
+    unsent.swap(ahead_);
     end_ = is_dropped_ ? absl::OkStatus() : reason_.ok() ? status : reason_;
     lost = std::move(open_);
     open_.clear();
@@ -268,6 +271,7 @@ void StreamCore::OnEnd(const absl::Status& status) {
     }
     for (const auto& [id, request] : pending_) lent.push_back(request);
   }
+  unsent.reset();
   for (const RequestPtr& request : lent) {
     if (!request->hold.IsReleased()) raw_->Reclaim({request, &request->hold});
   }
@@ -321,9 +325,12 @@ bool StreamCore::Abandon(const RequestPtr& request, absl::Status why) {
 
 void StreamCore::SendNext() {
   if (is_writing_ || !may_write_ || !reason_.ok()) return;
-  if (std::optional<grpc::ByteBuffer> message = outbox_.Next()) {
+  std::optional<grpc::ByteBuffer> message = ahead_ ? std::move(ahead_) : outbox_.Next();
+  ahead_.reset();
+  if (message) {
     is_writing_ = true;
-    raw_->Write(*std::move(message));
+    if (SharedWrite::MayWait(*message)) ahead_ = outbox_.Next();
+    raw_->Write(*std::move(message), /*is_followed=*/ahead_.has_value());
   } else if (is_finishing_ && open_.empty()) {
     may_write_ = false;
     raw_->WritesDone();

@@ -105,6 +105,8 @@ class StreamCore final : public RawStream::Observer,
   CondVar changed_;
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   StreamOutbox outbox_ ABSL_GUARDED_BY(mutex_);
+  // What follows the message that is being written, which may wait for it.
+  std::optional<grpc::ByteBuffer> ahead_ ABSL_GUARDED_BY(mutex_);
   // Requests whose answers are still to come, those included that nobody waits for any more.
   std::map<uint64_t, RequestPtr> open_ ABSL_GUARDED_BY(mutex_);
   // Requests whose callbacks have not returned.

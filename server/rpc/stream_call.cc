@@ -68,7 +68,10 @@ void StreamCall::SendNext() {
   if (!outbox_.empty()) {
     is_writing_ = true;
     Hold();
-    stream_.Write(outbox_.front(), static_cast<CompletionTag*>(&written_));
+    const grpc::ByteBuffer& message = outbox_.front();
+    const bool is_followed = outbox_.size() > 1;
+    stream_.Write(message, shared_write_.OptionsFor(message, is_followed),
+                  static_cast<CompletionTag*>(&written_));
     outbox_.pop_front();
   } else if (end_) {
     is_finished_ = true;

@@ -20,6 +20,7 @@
 #include "grpcpp/support/async_stream.h"
 #include "proto/base/mutex.h"
 #include "proto/transport/completion_tag.h"
+#include "proto/transport/shared_write.h"
 #include "server/base/clock.h"
 #include "server/record/request_record.h"
 #include "server/rpc/polled_call.h"
@@ -142,6 +143,7 @@ class StreamCall final : private PolledCall {
 
   Mutex mutex_;
   std::deque<grpc::ByteBuffer> outbox_ ABSL_GUARDED_BY(mutex_);
+  SharedWrite shared_write_ ABSL_GUARDED_BY(mutex_);
   std::optional<grpc::Status> end_ ABSL_GUARDED_BY(mutex_);
   // Somebody is about to set the end, and nobody else may.
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;

@@ -70,11 +70,12 @@ class ManualClock final : public client_internal::ClientClock {
 class ScriptedStream final : public client_internal::RawStream {
  public:
   void Start(std::shared_ptr<Observer> observer) override { observer_ = std::move(observer); }
-  void Write(grpc::ByteBuffer message) override {
+  void Write(grpc::ByteBuffer message, bool is_followed) override {
     const MutexLock lock(mutex_);
     EXPECT_FALSE(is_writing_) << "the message before is still being written";
     EXPECT_FALSE(messages_ended_);
     is_writing_ = true;
+    is_followed_ = is_followed;
     sending_.Swap(&message);
   }
   void WritesDone() override { half_closed_.set_value(); }
@@ -97,6 +98,11 @@ class ScriptedStream final : public client_internal::RawStream {
     v1::ExecuteStreamRequest message;
     EXPECT_TRUE(message.ParseFromString(BytesOf(sending_)));
     return message;
+  }
+  // Whether the message that is being written may wait for another.
+  bool is_followed() const {
+    const MutexLock lock(mutex_);
+    return is_writing_ && is_followed_;
   }
   // Ends the write. `keeps` its memory until Release.
   void Proceed(bool keeps = false) {
@@ -141,10 +147,11 @@ class ScriptedStream final : public client_internal::RawStream {
   int reclaimed_ = 0;
   std::atomic<bool> is_cancelled_ = false;
   std::atomic<bool> messages_ended_ = false;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<grpc::ByteBuffer> kept_ ABSL_GUARDED_BY(mutex_);
   grpc::ByteBuffer sending_ ABSL_GUARDED_BY(mutex_);
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_followed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // What a callback was told.

@@ -128,6 +128,51 @@ TEST_F(ClientStreamTest, TheServerIsToldOfARequestThatIsCancelled) {
   EXPECT_TRUE(absl::IsCancelled(StatusOf(a)));
 }
 
+TEST_F(ClientStreamTest, SmallMessagesMayWaitForTheNext) {
+  Submit("a");
+  EXPECT_FALSE(server_->is_followed());
+  const uint64_t b = Submit("b");
+  const uint64_t c = Submit(std::string(8 << 10, 'c'));
+  const uint64_t d = Submit("d");
+  server_->Receive();
+  EXPECT_TRUE(server_->is_followed());
+  EXPECT_EQ(server_->Receive()->id(), b);
+  EXPECT_FALSE(server_->is_followed()) << "large";
+  EXPECT_EQ(server_->Receive()->id(), c);
+  EXPECT_FALSE(server_->is_followed()) << "the last one";
+  EXPECT_EQ(server_->Receive()->id(), d);
+}
+
+TEST_F(ClientStreamTest, WhatAnotherMessageWaitsForIsSentThoughItIsCancelled) {
+  Submit("a");
+  const uint64_t b = Submit("b");
+  const uint64_t c = Submit("c");
+  server_->Receive();
+  EXPECT_TRUE(server_->is_followed());
+  stream_->Cancel(c);
+  EXPECT_TRUE(absl::IsCancelled(StatusOf(c)));
+  EXPECT_EQ(server_->Receive()->id(), b);
+  EXPECT_TRUE(server_->is_followed());
+  EXPECT_EQ(server_->Receive()->id(), c);
+  const auto told = server_->Receive();
+  EXPECT_EQ(told->id(), c);
+  EXPECT_TRUE(told->cancel());
+  EXPECT_FALSE(server_->Receive());
+}
+
+TEST_F(ClientStreamTest, WhatWasToFollowIsGivenBackWhenTheStreamEnds) {
+  Submit("a");
+  const uint64_t b = Submit("b");
+  const uint64_t c = Submit(kLong);
+  server_->Receive();
+  EXPECT_TRUE(server_->is_followed());
+  server_->End(absl::UnavailableError("gone"));
+  EXPECT_EQ(server_->reclaimed(), 0);
+  clock_.Advance(absl::ZeroDuration());
+  EXPECT_TRUE(absl::IsUnavailable(StatusOf(b)));
+  EXPECT_TRUE(absl::IsUnavailable(StatusOf(c)));
+}
+
 TEST_F(ClientStreamTest, NobodyIsToldBeforeTheMemoryIsFree) {
   const uint64_t cancelled = Submit(kLong);
   server_->Proceed(/*keeps=*/true);
