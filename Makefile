@@ -52,20 +52,22 @@ UNSANITIZED_SUITES := */GpuTransfersTest.*/Copies */GpuTransfersTest.*/Direct Gp
   GpuLossServerTest.ChainsSurviveLies GpuLossServerTest.ChainsSurviveWantOfMemory \
   */StreamPiecesTest.GiveTheSameResult/7 SystemLossServerTest.*AtASignal
 # Of the seeds of a model, those of two digits: ten others are enough to look at memory. Arithmetic for all of the
-# operator table and for models of devices, which has no memory of its own. Sanitizers themselves do not go on where
-# there is no memory.
+# operator table and for models of devices, which has no memory of its own; of self-tests one is run. Sanitizers
+# themselves do not go on where there is no memory.
 UNSANITIZED_SUITES += AllWidths/* */BatchQueueModelTest.*/?? */ClosedLoopTest.* \
-  DevicePoolTest.SelfTestReportsEachGpu DispatchTest.* KernelCostsTest.* LargeCopyDeathTest.* */PlacementRegretTest.*
+  DevicePoolTest.SelfTestReportsEachGpu DispatchTest.* FirstUseTest.ASelfTestOnRequestCounts KernelCostsTest.* \
+  LargeCopyDeathTest.* */PlacementRegretTest.* SelfTestCallTest.GoodDevicesPass \
+  SelfTestTest.CallsThatRunTogetherAreOfOneLane SelfTestTest.SkipsWhatTheDeviceDoesNotSupport
 # The cells of the operator table differ in what they compute, not in threads. The command and what browsers see of
 # a page have no threads that client and server are not tested with.
 UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^gpu_conformance_test_|^gpu_(content|pieces|rows)_test$$|^cli_|^page_|^prometheus_test$$|^(compare|hlsl|kernels|slow)_unit_test$$
 # Long computations of a single thread, which has nobody to race with, and requests that are refused before there are
 # others.
 UNTHREADED_SUITES := $(UNSANITIZED_SUITES) */BatchQueueModelTest.* CalibrationTest.* ComposeTest.* \
-  DevicePoolTest.Auto* FailoverTest.HardwareIsMeasuredAgainWhenItReturns FirstUseTest.ASelfTestOnRequestCounts \
-  FreeRangesTest.* GpuMemoryTest.CopiesGoWhenOthersTakeMemory MalformedTest.* PlanTest.* \
-  PoolHomeTest.OthersExpectNothingFromHowFastTheyWere SelfTestCallTest.GoodDevicesPass SelfTestTest.* \
-  SequenceTest.BrokenMessages* StreamSequenceTest.TensorsMayBeLargerThanTheServersLimits ValidateTest.*
+  DevicePoolTest.Auto* FailoverTest.HardwareIsMeasuredAgainWhenItReturns FreeRangesTest.* \
+  GpuMemoryTest.CopiesGoWhenOthersTakeMemory MalformedTest.* PlanTest.* \
+  PoolHomeTest.OthersExpectNothingFromHowFastTheyWere SelfTestTest.* SequenceTest.BrokenMessages* \
+  StreamSequenceTest.TensorsMayBeLargerThanTheServersLimits ValidateTest.*
 # The sanitizer guesses how glibc laid out the thread-local data of a library loaded at run time, here by
 # its address alone, and LeakSanitizer ends where the guess is wrong. Without it, it reads none of them.
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0
