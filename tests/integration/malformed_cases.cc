@@ -26,6 +26,7 @@ void AddRandomBytes(std::vector<MalformedCase>& cases) {
 std::string TwoByteLetters(int count) {
   std::string text = "é";
   while (text.size() < size_t{2} * count) text += text;
+  text.resize(size_t{2} * count);
   return text;
 }
 
@@ -218,7 +219,7 @@ std::vector<MalformedCase> MalformedCases() {
   AddRandomBytes(cases);
   for (const OpTraits& op : OpTable()) {
     CaseWriter writer(op, cases);
-    // What is the same for every operator.
+    // What does not depend on the operator, and large twins of what is sent for each.
     if (&op == &OpTable().front()) {
       writer.Names();
       writer.Floods();
