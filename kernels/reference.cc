@@ -117,28 +117,38 @@ void RunRows(const Invocation& call, std::span<const std::byte* const> inputs, s
   }
 }
 
+// Computes one element of an operator, a lane type and a mode.
+using ElementFunction = void (*)(const Element& at, const Attributes& attributes,
+                                 DataType output_type);
+
 template <class Op, class T, int kMode>
-void RunCell(const Invocation& call, std::span<const std::byte* const> inputs, std::byte* output) {
+void ComputeElement(const Element& at, const Attributes& attributes, DataType output_type) {
+  Op::Shape::template Apply<typename Op::template Body<kMode>, T>(at, attributes, output_type);
+}
+
+// There is one walk for all functions, which are many.
+void RunElements(const Invocation& call, std::span<const std::byte* const> inputs,
+                 std::byte* output, ElementFunction compute) {
+  const size_t input_count = TraitsOf(call.op).inputs.size();
   const Attributes attributes(call.attributes);
   std::array<uint32_t, kMaxDimensionCount> coordinates = {};
   do {
     Element at;
-    for (size_t i = 0; i < Op::kRow.inputs.size(); ++i) {
+    for (size_t i = 0; i < input_count; ++i) {
       at.inputs[i] = AddressOf(call.inputs[i], coordinates, inputs[i]);
       at.types[i] = call.inputs[i].data_type;
     }
     at.output = AddressOf(call.output, coordinates, output);
-    std::array<std::byte[sizeof(uint64_t)], Op::kRow.inputs.size()> scaled = {};
+    std::array<std::byte[sizeof(uint64_t)], kMaxInputs> scaled = {};
     if (call.scale_bias) {
-      for (size_t i = 0; i < Op::kRow.inputs.size(); ++i) {
+      for (size_t i = 0; i < input_count; ++i) {
         WithType(at.types[i], [&]<DataType, class TInput>(TInput) {
           ScaleAndBias<TInput>(*call.scale_bias, at.inputs[i], scaled[i]);
         });
         at.inputs[i] = scaled[i];
       }
     }
-    Op::Shape::template Apply<typename Op::template Body<kMode>, T>(at, attributes,
-                                                                    call.output.data_type);
+    compute(at, attributes, call.output.data_type);
     if (call.fused_activation) Activate(*call.fused_activation, call.lane_type, at.output);
   } while (Advance(call.output, coordinates));
 }
@@ -150,7 +160,8 @@ void RunMode(const Invocation& call, std::span<const std::byte* const> inputs, s
     if constexpr (Op::kRow.shape.is_row) {
       RunRows<Op, T>(call, inputs, output);
     } else {
-      ((call.mode() == kMode ? RunCell<Op, T, kMode>(call, inputs, output) : void()), ...);
+      constexpr ElementFunction kCompute[] = {&ComputeElement<Op, T, kMode>...};
+      RunElements(call, inputs, output, kCompute[call.mode()]);
     }
   }
 }

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "hwy/base.h"
 #include "kernels/cpu/kernel_table.h"
@@ -26,6 +27,9 @@ struct RowKernels {
   OpId op = {};
   std::array<FlatKernel, 2 * op_rows::kMaxModes> kernels = {};
 };
+
+// The kernel of `op`, if it is among the rows; else nullptr.
+FlatKernel FindInRows(std::span<const RowKernels> rows, OpId op, const KernelVariant& variant);
 
 // The units: a family of operators for a group of element types each. kernels/cpu/CMakeLists.txt
 // makes their sources.

@@ -29,6 +29,14 @@ constexpr FlatKernel (*kLookups[kOpFamilyCount * kLaneGroupCount])(OpId, const K
 
 }  // namespace
 
+FlatKernel FindInRows(std::span<const RowKernels> rows, OpId op, const KernelVariant& variant) {
+  const int at = variant.mode + (IsAlternative(TraitsOf(op), variant) ? op_rows::kMaxModes : 0);
+  for (const RowKernels& row : rows) {
+    if (row.op == op) return row.kernels[static_cast<size_t>(at)];
+  }
+  return nullptr;
+}
+
 FlatKernel GetKernel(OpId op, const KernelVariant& variant) {
   if (variant.mode < 0 || variant.mode >= op_rows::kMaxModes) return nullptr;
   const OpTraits& traits = TraitsOf(op);

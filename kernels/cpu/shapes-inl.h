@@ -1,8 +1,9 @@
 // Drivers of kernels: how operators of each shape walk over packed runs of elements. Included once
 // per target.
 //
-// A step loads one vector per input, calls the body and stores the results. One loop drives the
-// steps of all shapes; it never touches memory beyond the run.
+// A step loads one vector per input, calls the body and stores the results. One loop takes the
+// steps of all shapes; kernels/cpu/step_kernel.h lets it begin and end so that it never touches
+// memory beyond the run.
 
 #if defined(OPSERVE_KERNELS_CPU_SHAPES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPSERVE_KERNELS_CPU_SHAPES_INL_H_
@@ -14,13 +15,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <utility>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/bodies/lanes-inl.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/step_kernel.h"
 #include "kernels/op_shape.h"
 #include "kernels/scalar.h"
 
@@ -310,88 +310,52 @@ using QuantizedSumStep = NumbersStep<op_shapes::kQuantizedSum, Body, T>;
 
 // ------------------------------------------------------------------ The loop
 
-// Runs shorter than a step: through buffers of a step's size.
-template <class Step>
-HWY_NOINLINE void RunShort(const std::byte* const* inputs, std::byte* output, size_t count,
-                           const Attributes& p) {
-  constexpr size_t kMaxBytes = Step::kCount * 8;
-  constexpr size_t kInputs = Step::kInputSizes.size();
-  alignas(64) std::byte in[kInputs][kMaxBytes] = {};
-  alignas(64) std::byte out[kMaxBytes];
-  const std::byte* pointers[kInputs];
-  for (size_t k = 0; k < kInputs; ++k) {
-    std::memcpy(in[k], inputs[k], count * Step::kInputSizes[k]);
-    pointers[k] = in[k];
-  }
-  Step::template Run<false>(pointers, out, 0, p);
-  std::memcpy(output, out, count * Step::kOutputSize);
-}
-
-// The first element from which on all vectors of the output are aligned, or the step's size if
-// there is none.
-template <class Step>
-HWY_INLINE size_t FirstAligned(const std::byte* output, bool& is_aligned) {
-  constexpr size_t kVectorBytes = Step::kCount * Step::kOutputSize;
-  const size_t excess = reinterpret_cast<uintptr_t>(output) % kVectorBytes;
-  is_aligned = excess % Step::kOutputSize == 0;
-  return is_aligned ? (kVectorBytes - excess) / Step::kOutputSize : Step::kCount;
-}
-
 // A block is small enough to be in the first-level cache when it is looked at again.
 inline constexpr size_t kBlockSteps = 64;
 
-// Takes all whole steps from element `i` on; the first element that is left.
+// The loop of a StepKernel.
 template <class Step, bool kStream>
-HWY_INLINE size_t RunSteps(const std::byte* const* in, std::byte* output, size_t i, size_t count,
-                           const Attributes& p) {
+size_t RunSteps(const std::byte* const* inputs, std::byte* output, size_t begin, size_t end,
+                const AttributeValues& attributes) {
   constexpr size_t kCount = Step::kCount;
-  while (i + kCount <= count) {
-    if constexpr (Step::kHasBlocks) {
-      const size_t end = i + std::min((count - i) / kCount, kBlockSteps) * kCount;
-      Step::template RunBlock<kStream>(in, output, i, end, p);
-      i = end;
-    } else {
-      Step::template Run<kStream>(in, output, i, p);
-      i += kCount;
-    }
-  }
-  return i;
-}
-
-// Never looks at an input whose result is there already.
-template <class Step>
-void RunInPlace(const std::byte* const* inputs, std::byte* output, size_t count,
-                const Attributes& p) {
+  // Local copies, so that stores to the output cannot change them.
+  const Attributes p(attributes);
   std::array<const std::byte*, Step::kInputSizes.size()> in;
   std::copy_n(inputs, in.size(), in.begin());
-  const size_t i = RunSteps<Step, false>(in.data(), output, 0, count, p);
-  for (size_t k = 0; k < in.size(); ++k) in[k] += i * Step::kInputSizes[k];
-  if (i < count) RunShort<Step>(in.data(), output + i * Step::kOutputSize, count - i, p);
+  // With an end that is a whole number of steps away, a step costs one addition and one comparison.
+  const size_t whole_end = begin + (end - begin) / kCount * kCount;
+  if constexpr (Step::kHasBlocks) {
+    constexpr size_t kBlock = kBlockSteps * kCount;
+    for (size_t i = begin; i != whole_end;) {
+      const size_t block_end = i + std::min(whole_end - i, kBlock);
+      Step::template RunBlock<kStream>(in.data(), output, i, block_end, p);
+      i = block_end;
+    }
+  } else {
+    for (size_t i = begin; i != whole_end; i += kCount) {
+      Step::template Run<kStream>(in.data(), output, i, p);
+    }
+  }
+  return whole_end;
 }
 
+template <class Step>
+constexpr StepKernel MakeStepKernel() {
+  static_assert(Step::kCount <= kMaxStepElements);
+  StepKernel kernel = {.cached = &RunSteps<Step, false>, .streaming = &RunSteps<Step, true>};
+  std::copy(Step::kInputSizes.begin(), Step::kInputSizes.end(), kernel.input_sizes.begin());
+  kernel.input_count = static_cast<uint8_t>(Step::kInputSizes.size());
+  kernel.output_size = static_cast<uint8_t>(Step::kOutputSize);
+  kernel.step_elements = static_cast<uint8_t>(Step::kCount);
+  return kernel;
+}
+
+// The FlatKernel of a step.
 template <class Step>
 void RunFlat(const std::byte* const* inputs, std::byte* output, size_t count, StoreMode store_mode,
              const AttributeValues& attributes) {
-  constexpr size_t kCount = Step::kCount;
-  // A local copy, like that of the pointers below.
-  const Attributes p(attributes);
-  if (count < kCount) return RunShort<Step>(inputs, output, count, p);
-  if (store_mode == StoreMode::kInPlace) return RunInPlace<Step>(inputs, output, count, p);
-
-  // A local copy, so that stores to the output cannot change it.
-  std::array<const std::byte*, Step::kInputSizes.size()> in;
-  std::copy_n(inputs, in.size(), in.begin());
-  // The first and the last step overlap their neighbours instead of leaving a rest.
-  Step::template Run<false>(in.data(), output, 0, p);
-  bool is_aligned;
-  size_t i = FirstAligned<Step>(output, is_aligned);
-  if (store_mode == StoreMode::kStreaming && is_aligned) {
-    i = RunSteps<Step, true>(in.data(), output, i, count, p);
-    hwy::FlushStream();
-  } else {
-    i = RunSteps<Step, false>(in.data(), output, i, count, p);
-  }
-  if (i < count) Step::template Run<false>(in.data(), output, count - kCount, p);
+  static constexpr StepKernel kKernel = MakeStepKernel<Step>();
+  RunInSteps(kKernel, inputs, output, count, store_mode, attributes);
 }
 
 }  // namespace opserve::cpu::HWY_NAMESPACE

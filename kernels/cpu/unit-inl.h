@@ -10,6 +10,9 @@
 #define OPSERVE_KERNELS_CPU_UNIT_INL_H_
 #endif
 
+#include <span>
+#include <utility>
+
 #include "hwy/highway.h"
 // Their names come before those of the drivers.
 #include OPSERVE_UNIT_BODIES
@@ -60,27 +63,23 @@ constexpr RowKernels MakeRow(std::integer_sequence<int, kMode...>) {
 // All units have these, each with rows of its own.
 namespace {
 
-// The kernel of `op` for lanes of T.
+// The kernels of all operators of the unit for lanes of T.
 template <class T>
-FlatKernel FindInRows(OpId op, const KernelVariant& variant) {
+std::span<const RowKernels> RowsOf() {
   constexpr auto kModes = std::make_integer_sequence<int, op_rows::kMaxModes>();
   static constexpr RowKernels kRows[] = {
 #define OPSERVE_OPERATOR(NAME, ...) MakeRow<Op##NAME, T>(kModes),
 #include OPSERVE_UNIT_ROWS
 #undef OPSERVE_OPERATOR
   };
-  const int at = variant.mode + (IsAlternative(TraitsOf(op), variant) ? op_rows::kMaxModes : 0);
-  for (const RowKernels& row : kRows) {
-    if (row.op == op) return row.kernels[static_cast<size_t>(at)];
-  }
-  return nullptr;
+  return kRows;
 }
 
 template <class... T>
 FlatKernel FindKernel(OpId op, const KernelVariant& variant) {
-  FlatKernel found = nullptr;
-  ((kLaneType<T> == variant.lane ? void(found = FindInRows<T>(op, variant)) : void()), ...);
-  return found;
+  std::span<const RowKernels> rows;
+  ((kLaneType<T> == variant.lane ? void(rows = RowsOf<T>()) : void()), ...);
+  return FindInRows(rows, op, variant);
 }
 
 }  // namespace
