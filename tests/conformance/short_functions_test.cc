@@ -19,6 +19,14 @@ enum class ShortFunction {
   kCos,
   kTan,
   kTanh,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
   kErf,
   kSigmoid,
   kGelu,
@@ -69,6 +77,22 @@ void RunShort(const testing::ShortCase& c, const float* x, float* y, size_t coun
       return RunInFloats(TanFunction(), x, y, count);
     case kTanh:
       return RunInFloats(TanhFunction(), x, y, count);
+    case kAsin:
+      return RunInFloats(AsinFunction(), x, y, count);
+    case kAcos:
+      return RunInFloats(AcosFunction(), x, y, count);
+    case kAtan:
+      return RunInFloats(AtanFunction(), x, y, count);
+    case kSinh:
+      return RunInFloats(SinhFunction(), x, y, count);
+    case kCosh:
+      return RunInFloats(CoshFunction(), x, y, count);
+    case kAsinh:
+      return RunInFloats(AsinhFunction(), x, y, count);
+    case kAcosh:
+      return RunInFloats(AcoshFunction(), x, y, count);
+    case kAtanh:
+      return RunInFloats(AtanhFunction(), x, y, count);
     case kErf:
       return RunInFloats(ErfFunction(), x, y, count);
     case kSigmoid:
@@ -144,6 +168,22 @@ long double ExactOf(const ShortCase& c, long double x) {
       return std::tan(x);
     case kTanh:
       return std::tanh(x);
+    case kAsin:
+      return std::asin(x);
+    case kAcos:
+      return std::acos(x);
+    case kAtan:
+      return std::atan(x);
+    case kSinh:
+      return std::sinh(x);
+    case kCosh:
+      return std::cosh(x);
+    case kAsinh:
+      return std::asinh(x);
+    case kAcosh:
+      return std::acosh(x);
+    case kAtanh:
+      return std::atanh(x);
     case kErf:
       return std::erf(x);
     case kSigmoid:
@@ -206,6 +246,14 @@ constexpr ShortCase kCases[] = {
     {ShortFunction::kCos},
     {ShortFunction::kTan},
     {ShortFunction::kTanh},
+    {ShortFunction::kAsin},
+    {ShortFunction::kAcos},
+    {ShortFunction::kAtan},
+    {ShortFunction::kSinh},
+    {ShortFunction::kCosh},
+    {ShortFunction::kAsinh},
+    {ShortFunction::kAcosh},
+    {ShortFunction::kAtanh},
     {ShortFunction::kErf},
     {ShortFunction::kSigmoid},
     {ShortFunction::kGelu},

@@ -59,6 +59,12 @@ template <class D, class TWide>
 concept FitsAs = MaxLanes(D())
 *sizeof(TWide) <= HWY_MAX_BYTES;
 
+// A number, rounded to the type of the lanes.
+template <class D>
+HWY_INLINE hn::Vec<D> InLanes(D d, double number) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(number));
+}
+
 // A load at any address.
 template <class D>
 HWY_INLINE hn::Vec<D> LoadAt(D d, const std::byte* from) {

@@ -1,7 +1,9 @@
-// Logarithms of FLOAT64 lanes. Included once per target.
+// Logarithms, in FLOAT64 lanes, and in FLOAT32 lanes for results of FLOAT16. Included once per
+// target.
 //
 // x = e^w (1 + r), with w a multiple of ln 2, or near one, and r small: then ln x = w + ln(1 + r).
-// Near 1, w is zero. Errors are relative ones, also near the zeros of a function.
+// Near 1, w is zero. Errors are relative ones, also near the zeros of a function; those that are
+// told are of FLOAT64 lanes.
 
 #if defined(OPSERVE_KERNELS_CPU_BODIES_LOGARITHM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPSERVE_KERNELS_CPU_BODIES_LOGARITHM_INL_H_
@@ -92,13 +94,26 @@ HWY_INLINE BinaryParts<D> BinaryPartsOf(D d, hn::Vec<D> x) {
   return {hn::Sub(biased, hn::Set(d, 0x1p52 + 1023)), mantissa};
 }
 
-template <DoubleTag D>
-HWY_INLINE LogarithmParts<D> PartsByExponent(D d, hn::Vec<D> x) {
-  const BinaryParts<D> parts = BinaryPartsOf(d, x);
-  return {hn::Mul(parts.exponent, hn::Set(d, kLn2)), hn::Sub(parts.mantissa, hn::Set(d, 1))};
+template <FullFloatTag D>
+HWY_INLINE BinaryParts<D> BinaryPartsOf(D d, hn::Vec<D> x) {
+  const BitsTag<D> du;
+  const hn::RebindToSigned<D> di;
+  // The root of a half, and less than the next number above it with as many zeros at its end.
+  const auto root = hn::Set(du, 0x3F350000u);
+  const auto one = hn::Set(du, 0x3F800000u);
+  const auto bits = hn::Add(hn::BitCast(du, x), hn::Sub(one, root));
+  const auto fraction = hn::And(bits, hn::Set(du, 0x007FFFFFu));
+  const auto exponent = hn::ConvertTo(d, hn::BitCast(di, hn::ShiftRight<23>(bits)));
+  return {hn::Sub(exponent, hn::Set(d, 127)), hn::BitCast(d, hn::Add(fraction, root))};
 }
 
-template <DoubleTag D>
+template <FloatTag D>
+HWY_INLINE LogarithmParts<D> PartsByExponent(D d, hn::Vec<D> x) {
+  const BinaryParts<D> parts = BinaryPartsOf(d, x);
+  return {hn::Mul(parts.exponent, InLanes(d, kLn2)), hn::Sub(parts.mantissa, hn::Set(d, 1))};
+}
+
+template <FloatTag D>
 HWY_INLINE LogarithmParts<D> PartsOfLogarithm(D d, hn::Vec<D> x) {
 #if OPSERVE_HAVE_BIT_MASKS
   if constexpr (kLogarithmByTable<D>) return PartsByTable(d, x);
@@ -118,10 +133,17 @@ inline constexpr std::array kLogOfQuotient = {
     0x1.0000000000000p+1, 0x1.555555555396fp-1, 0x1.999999a2918a7p-2, 0x1.24924178a5e31p-2,
     0x1.c72277b44db42p-3, 0x1.732c2da3982fep-3, 0x1.58774e1ad8126p-3};
 
-template <DoubleTag D>
+// ln(1 + r) / r for r from sqrt(1/2) - 1 to sqrt(2) - 1: error 2^-25.1.
+inline constexpr std::array kFloatLog1p = {0x1.000000p+0f,  -0x1.fffff8p-2f, 0x1.55579cp-2f,
+                                           -0x1.0005a0p-2f, 0x1.98b458p-3f,  -0x1.53278ap-3f,
+                                           0x1.324d24p-3f,  -0x1.26993ep-3f, 0x1.65bf36p-4f};
+
+template <FloatTag D>
 HWY_INLINE hn::Vec<D> LogarithmOfParts(D d, const LogarithmParts<D>& parts) {
   const auto rest = parts.rest;
-  if constexpr (kLogarithmByTable<D>) {
+  if constexpr (!DoubleTag<D>) {
+    return hn::MulAdd(rest, PolynomialOf(d, rest, kFloatLog1p), parts.whole);
+  } else if constexpr (kLogarithmByTable<D>) {
     return hn::MulAdd(rest, PolynomialOf(d, rest, kLog1pOfSmall), parts.whole);
   } else {
     const auto s = hn::Div(rest, hn::Add(rest, hn::Set(d, 2)));
@@ -145,21 +167,22 @@ HWY_INLINE hn::Vec<D> WithSpecialLogarithms(D d, hn::Vec<D> x, hn::Vec<D> y) {
 
 // ------------------------------------------------------------------ ln x, ln(1 + x)
 
-// ln x for any x but subnormal doubles, which no float widens to: minus infinity for zeros, NaN for
-// negative numbers, +0 for 1. Error 2^-50 (measured: 2^-50.3).
-template <DoubleTag D>
+// ln x for any x but subnormal numbers of the lanes, which no narrower one widens to: minus
+// infinity for zeros, NaN for negative numbers, +0 for 1. Error 2^-50 (measured: 2^-50.3).
+template <FloatTag D>
 HWY_INLINE hn::Vec<D> LogOf(D d, hn::Vec<D> x) {
   return WithSpecialLogarithms(d, x, LogarithmOfParts(d, PartsOfLogarithm(d, x)));
 }
 
-// ln(1 + x) for any x: minus infinity for -1, NaN below, +0 for zeros of both signs. Near zero the
-// sum only tells that there is no whole part; elsewhere its rounding adds no more than 2^-48.
-// Error 2^-47.5 (measured: 2^-47.9).
-template <DoubleTag D>
+// ln(1 + x) for any x, in FLOAT32 lanes from -1/4 on: minus infinity for -1, NaN below, +0 for
+// zeros of both signs. Near zero the sum only tells that there is no whole part; elsewhere its
+// rounding adds no more than 2^-48. Error 2^-47.5 (measured: 2^-47.9).
+template <FloatTag D>
 HWY_INLINE hn::Vec<D> Log1pOf(D d, hn::Vec<D> x) {
+  constexpr double kSmall = DoubleTag<D> ? 1.0 / 32 : 0.375;
   const auto sum = hn::Add(x, hn::Set(d, 1));
   auto parts = PartsOfLogarithm(d, sum);
-  const auto is_small = hn::Lt(hn::Abs(x), hn::Set(d, 1.0 / 32));
+  const auto is_small = hn::Lt(hn::Abs(x), InLanes(d, kSmall));
   parts.rest = hn::IfThenElse(is_small, x, parts.rest);
   return WithSpecialLogarithms(d, sum, LogarithmOfParts(d, parts));
 }

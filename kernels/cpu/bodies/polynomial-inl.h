@@ -16,6 +16,16 @@
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
 
+// Of the coefficients for FLOAT64 and those for FLOAT32 lanes, the ones for these.
+template <FloatTag D, class Doubles, class Floats>
+constexpr const auto& TermsFor(D /*tag*/, const Doubles& doubles, const Floats& floats) {
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(double)) {
+    return doubles;
+  } else {
+    return floats;
+  }
+}
+
 // Every kStep-th coefficient from kFrom on, by Horner's rule.
 template <size_t kFrom, size_t kStep, FloatTag D, size_t kTerms>
 HWY_INLINE hn::Vec<D> HornerOf(D d, [[maybe_unused]] hn::Vec<D> x,

@@ -3,7 +3,8 @@
 // Of exactly widened FLOAT16 numbers they give results with a relative error below 2^-21.2, as
 // tests/conformance/short_functions_test.cc shows for all of them; results that are nearer to zero
 // than half of the least FLOAT16 may be any such number of the same sign. The algorithms are those
-// of the FLOAT64 lanes, with fewer terms; powers of e, TANH and SIGMOID stand beside theirs.
+// of the FLOAT64 lanes, with fewer terms; functions that differ in nothing else stand beside
+// theirs.
 
 #if defined(OPSERVE_KERNELS_CPU_BODIES_SHORT_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPSERVE_KERNELS_CPU_BODIES_SHORT_FUNCTIONS_INL_H_
@@ -16,7 +17,6 @@
 
 #include "hwy/highway.h"
 #include "kernels/cpu/bodies/exponential-inl.h"
-#include "kernels/cpu/bodies/lanes-inl.h"
 #include "kernels/cpu/bodies/logarithm-inl.h"
 #include "kernels/cpu/bodies/polynomial-inl.h"
 #include "kernels/cpu/bodies/reduced_angle-inl.h"
@@ -24,35 +24,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
-
-// ------------------------------------------------------------------ ln x
-
-// ln(1 + r) / r for r from sqrt(1/2) - 1 to sqrt(2) - 1: error 2^-25.1.
-inline constexpr std::array kFloatLog1p = {0x1.000000p+0f,  -0x1.fffff8p-2f, 0x1.55579cp-2f,
-                                           -0x1.0005a0p-2f, 0x1.98b458p-3f,  -0x1.53278ap-3f,
-                                           0x1.324d24p-3f,  -0x1.26993ep-3f, 0x1.65bf36p-4f};
-
-template <FullFloatTag D>
-HWY_INLINE BinaryParts<D> BinaryPartsOf(D d, hn::Vec<D> x) {
-  const BitsTag<D> du;
-  const hn::RebindToSigned<D> di;
-  // The root of a half, and less than the next number above it with as many zeros at its end.
-  const auto root = hn::Set(du, 0x3F350000u);
-  const auto one = hn::Set(du, 0x3F800000u);
-  const auto bits = hn::Add(hn::BitCast(du, x), hn::Sub(one, root));
-  const auto fraction = hn::And(bits, hn::Set(du, 0x007FFFFFu));
-  const auto exponent = hn::ConvertTo(d, hn::BitCast(di, hn::ShiftRight<23>(bits)));
-  return {hn::Sub(exponent, hn::Set(d, 127)), hn::BitCast(d, hn::Add(fraction, root))};
-}
-
-template <FullFloatTag D>
-HWY_INLINE hn::Vec<D> LogOf(D d, hn::Vec<D> x) {
-  const BinaryParts<D> parts = BinaryPartsOf(d, x);
-  const auto rest = hn::Sub(parts.mantissa, hn::Set(d, 1));
-  const auto log1p = hn::Mul(rest, PolynomialOf(d, rest, kFloatLog1p));
-  const auto ln2 = hn::Set(d, static_cast<float>(kLn2));
-  return WithSpecialLogarithms(d, x, hn::MulAdd(parts.exponent, ln2, log1p));
-}
 
 // ------------------------------------------------------------------ SOFTPLUS
 

@@ -37,11 +37,6 @@ inline slow::DoubleDouble JustBeyond(double limit) { return {limit, limit * 0x1p
 
 // ------------------------------------------------------------------ Parameters in lanes
 
-template <FloatTag D>
-HWY_INLINE hn::Vec<D> InLanes(D d, double parameter) {
-  return hn::Set(d, static_cast<hn::TFromD<D>>(parameter));
-}
-
 // Whether products of FLOAT16 numbers and a FLOAT32 neither leave the range of FLOAT32 nor come
 // near its end.
 inline bool KeepsRange(double factor) {
