@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <latch>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -133,8 +134,14 @@ void GpuServerTest::RunClients(const std::function<void()>& meanwhile,
   const v1::GetServerInfoResponse before = Info();
   tally_ = {};
   std::vector<std::thread> clients;
+  // No thread ends before the others are done: a blocking call of gRPC reads for other connections,
+  // too, and what a thread waits for when it ends is lost under Wine, unlike on Windows.
+  std::latch all_done(kClients);
   for (int client = 0; client < kClients; ++client) {
-    clients.emplace_back([this, client, &change] { RunClient(client, change); });
+    clients.emplace_back([this, client, &change, &all_done] {
+      RunClient(client, change);
+      all_done.arrive_and_wait();
+    });
   }
   if (meanwhile) meanwhile();
   for (std::thread& client : clients) client.join();
