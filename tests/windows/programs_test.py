@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 TOOLS = "x86_64-w64-mingw32-"
@@ -13,6 +14,8 @@ TOOLS = "x86_64-w64-mingw32-"
 SYSTEM = {"advapi32", "bcrypt", "crypt32", "dbghelp", "dnsapi", "iphlpapi", "kernel32", "msvcrt", "ole32", "psapi",
           "shell32", "user32", "ws2_32"}
 PROGRAMS = []
+# Stripped, as they are in the zip.
+MOST_BYTES = 20_000_000
 
 
 def imports(program):
@@ -33,6 +36,12 @@ class Programs(unittest.TestCase):
         for program in PROGRAMS:
             with self.subTest(program=program.name):
                 self.assertIn(b">UTF-8</activeCodePage>", program.read_bytes())
+
+    def test_are_not_too_large(self):
+        for program in PROGRAMS:
+            with self.subTest(program=program.name), tempfile.NamedTemporaryFile() as stripped:
+                subprocess.run([TOOLS + "strip", "-o", stripped.name, program], check=True)
+                self.assertLessEqual(pathlib.Path(stripped.name).stat().st_size, MOST_BYTES)
 
 
 if __name__ == "__main__":
