@@ -23,7 +23,10 @@ class SharedWrite {
   // this one, unless the stream ends. Where that did not come, the message would never be sent.
   grpc::WriteOptions OptionsFor(const grpc::ByteBuffer& message, bool is_followed) {
     grpc::WriteOptions options;
-    if (is_followed && MayWait(message) && ++waiting_ < kMaxMessages) {
+    // With the first one goes the metadata of the stream, which gRPC takes only once it is sent.
+    const bool waits = is_followed && !is_first_ && MayWait(message);
+    is_first_ = false;
+    if (waits && ++waiting_ < kMaxMessages) {
       options.set_buffer_hint();
     } else {
       waiting_ = 0;
@@ -31,11 +34,15 @@ class SharedWrite {
     return options;
   }
 
+  // Whether messages wait for the next one.
+  bool has_waiting() const { return waiting_ > 0; }
+
  private:
-  static constexpr size_t kMaxBytes = 4096;
+  static constexpr size_t kMaxBytes = 32 << 10;
   // The other side begins with the first ones before the last ones are made.
   static constexpr int kMaxMessages = 32;
 
+  bool is_first_ = true;
   int waiting_ = 0;
 };
 

@@ -74,6 +74,11 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
                        [this](const auto& entry) { return IsClientsTurn(entry.second); });
   }
 
+  bool has_more_to_send() const override {
+    MutexLock lock(mutex_);
+    return !answers_.empty();
+  }
+
   void OnTick() override {
     const Clock::TimePoint now = parts_.clock.Now();
     const Clock::Duration since_last = now - std::exchange(last_tick_, now);

@@ -41,6 +41,12 @@ class PolledCall {
   // Time has passed: the call is given up if its client has stalled. The call may end here.
   virtual void OnTick() = 0;
 
+  // Of a call that has put something off, see Poller::PutOff. Whether it is to have the event of
+  // this tag before it does that.
+  virtual bool GoesOnWith(const void* /*tag*/) const { return false; }
+  // Does what it put off. The call may end here.
+  virtual void OnPutOff() {}
+
  protected:
   PolledCall() = default;
   virtual ~PolledCall() = default;

@@ -109,19 +109,38 @@ void Poller::OnTick(bool ok) {
   SetTickAlarm();
 }
 
+void Poller::PutOff(PolledCall& call) {
+  DoWhatWasPutOff();
+  put_off_ = &call;
+}
+
+void Poller::DoWhatWasPutOff() {
+  if (PolledCall* call = std::exchange(put_off_, nullptr); call != nullptr) call->OnPutOff();
+}
+
+bool Poller::Next(void** tag, bool* ok) {
+  if (put_off_ != nullptr) {
+    const auto status = queue_->AsyncNext(tag, ok, gpr_inf_past(GPR_CLOCK_MONOTONIC));
+    if (status == grpc::CompletionQueue::GOT_EVENT && put_off_->GoesOnWith(*tag)) return true;
+    DoWhatWasPutOff();
+    if (status == grpc::CompletionQueue::GOT_EVENT) return true;
+  }
+  return queue_->Next(tag, ok);
+}
+
 void Poller::Run() {
   thread_id_ = std::this_thread::get_id();
   SetTickAlarm();
   void* tag = nullptr;
   bool ok = false;
-  while (!(is_stopping_ && calls_ == nullptr) && queue_->Next(&tag, &ok)) {
+  while (!(is_stopping_ && calls_ == nullptr) && Next(&tag, &ok)) {
     static_cast<CompletionTag*>(tag)->OnEvent(ok);
   }
   // What is left are calls that were asked for and never came.
   is_ended_ = true;
   tick_alarm_.Cancel();
   queue_->Shutdown();
-  while (queue_->Next(&tag, &ok)) static_cast<CompletionTag*>(tag)->OnEvent(ok);
+  while (Next(&tag, &ok)) static_cast<CompletionTag*>(tag)->OnEvent(ok);
 }
 
 }  // namespace opserve

@@ -44,6 +44,11 @@ class Poller {
   void AddCall(PolledCall& call);
   void RemoveCall(PolledCall& call);
 
+  // Has OnPutOff of the call called before the thread waits, and before any event but those with
+  // which the call goes on. The call must not end before, and puts off one thing at a time. Only in
+  // the poller's thread.
+  void PutOff(PolledCall& call);
+
   // To be asked by threads that have to do with a call.
   bool is_current_thread() const { return std::this_thread::get_id() == thread_id_; }
 
@@ -62,6 +67,9 @@ class Poller {
 
  private:
   void Run();
+  // Waits for the next event. False once the queue is shut down and empty.
+  bool Next(void** tag, bool* ok);
+  void DoWhatWasPutOff();
   void OnStop(bool ok);
   void OnTick(bool ok);
   void OnHurry(bool ok);
@@ -95,6 +103,7 @@ class Poller {
 
   // The calls, the newest first; like the flags they belong to the thread.
   PolledCall* calls_ = nullptr;
+  PolledCall* put_off_ = nullptr;
   bool is_stopping_ = false;
   bool is_ended_ = false;
 };

@@ -8,6 +8,12 @@
 #include "server/rpc/rpc_status.h"
 
 namespace opserve {
+namespace {
+
+// A client that has one request under way at a time does not pay for the look at the queue.
+constexpr int kMessagesAtOnce = 15;
+
+}  // namespace
 
 void StreamCall::Expect(RpcService::Method& method, Poller& poller) {
   auto* const call = new StreamCall(method, poller);
@@ -27,10 +33,42 @@ void StreamCall::Read() {
 }
 
 void StreamCall::Write(grpc::ByteBuffer message) {
-  MutexLock lock(mutex_);
-  if (is_over_ || is_ending_) return;
-  outbox_.push_back(std::move(message));
-  SendNext();
+  {
+    MutexLock lock(mutex_);
+    if (is_over_ || is_ending_) return;
+    const bool puts_off = !is_put_off_ && MayPutOff(message);
+    outbox_.push_back(std::move(message));
+    if (!puts_off) {
+      if (!is_put_off_) SendNext();
+      return;
+    }
+    is_put_off_ = true;
+    Hold();
+  }
+  poller_.PutOff(*this);
+}
+
+bool StreamCall::MayPutOff(const grpc::ByteBuffer& message) {
+  if (!poller_.is_current_thread() || handler_ == nullptr || is_writing_) return false;
+  // Of messages that go together, the first one has been put off.
+  if (shared_write_.has_waiting() || !SharedWrite::MayWait(message)) return false;
+  if (messages_at_once_ == 0) return true;
+  --messages_at_once_;
+  return false;
+}
+
+bool StreamCall::GoesOnWith(const void* tag) const {
+  return tag == static_cast<const CompletionTag*>(&read_);
+}
+
+void StreamCall::OnPutOff() {
+  {
+    MutexLock lock(mutex_);
+    is_put_off_ = false;
+    if (outbox_.size() == 1 && !handler_->has_more_to_send()) messages_at_once_ = kMessagesAtOnce;
+    SendNext();
+  }
+  Unreference();
 }
 
 void StreamCall::Finish(const absl::Status& status) {
@@ -69,7 +107,9 @@ void StreamCall::SendNext() {
     is_writing_ = true;
     Hold();
     const grpc::ByteBuffer& message = outbox_.front();
-    const bool is_followed = outbox_.size() > 1;
+    const bool is_followed =
+        outbox_.size() > 1 ||
+        (poller_.is_current_thread() && handler_ != nullptr && handler_->has_more_to_send());
     stream_.Write(message, shared_write_.OptionsFor(message, is_followed),
                   static_cast<CompletionTag*>(&written_));
     outbox_.pop_front();
@@ -130,6 +170,11 @@ void StreamCall::OnTick() {
 
 void StreamCall::OnRead(bool ok) {
   ++progress_;
+  if (!SharedWrite::MayWait(incoming_)) {
+    // No answer waits until that of a large message is computed.
+    MutexLock lock(mutex_);
+    if (is_put_off_) SendNext();
+  }
   if (handler_ != nullptr) {
     Guard([this, ok] {
       if (!ok) return handler_->OnMessagesEnd();

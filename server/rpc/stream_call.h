@@ -38,6 +38,9 @@ class StreamHandler {
 
   // The message that Read asked for, which is the handler's to take.
   virtual void OnMessage(grpc::ByteBuffer& message) = 0;
+  // Whether another message follows the one that is being sent, as soon as that has been taken.
+  // Thread-safe; asked with locks of the call.
+  virtual bool has_more_to_send() const { return false; }
   // Called in place of OnMessage: the client sends no more, or the stream is broken.
   virtual void OnMessagesEnd() = 0;
   // One more message of Write is on its way. Not called any more once the stream is broken.
@@ -95,6 +98,8 @@ class StreamCall final : private PolledCall {
   static void Expect(RpcService::Method& method, Poller& poller);
 
   void OnTick() override;
+  bool GoesOnWith(const void* tag) const override;
+  void OnPutOff() override;
   void OnStart(bool ok);
   // Waits for the next call in the place of this one, as soon as there is memory for it.
   void ExpectNext() noexcept;
@@ -106,6 +111,8 @@ class StreamCall final : private PolledCall {
   void OnOver(bool ok);
   void OnReleased(bool ok);
 
+  // Whether the poller is to look first for messages whose answers may go along with this one.
+  bool MayPutOff(const grpc::ByteBuffer& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sends the next message, or the end, if it is time for it.
   void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // An operation is done. Only in the poller's thread.
@@ -148,6 +155,10 @@ class StreamCall final : private PolledCall {
   // Somebody is about to set the end, and nobody else may.
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  // The poller has been told to send what there is.
+  bool is_put_off_ ABSL_GUARDED_BY(mutex_) = false;
+  // How many messages more are sent at once, because the last one that was put off went alone.
+  int messages_at_once_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
 };

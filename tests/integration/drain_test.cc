@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/base/mutex.h"
+#include "tests/integration/client_threads.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/test_server.h"
 
@@ -104,31 +105,28 @@ TEST(DrainTest, LosesNothingUnderLoad) {
   std::atomic<bool> refused{false};
   Mutex mutex;
   std::map<std::string, int> unexpected;
-  std::vector<std::thread> clients;
-  for (int i = 0; i < kClients; ++i) {
-    clients.emplace_back([&] {
-      const auto stub = v1::OperatorService::NewStub(ConnectTo(address));
-      const v1::ExecuteRequest request = RoundRequest(std::vector<float>(4096, 1.5f));
-      for (;;) {
-        grpc::ClientContext context;
-        v1::ExecuteResponse response;
-        const grpc::Status status = stub->Execute(&context, request, &response);
-        if (status.ok()) {
-          ++answered;
-          continue;
-        }
-        if (status.error_code() != grpc::StatusCode::UNAVAILABLE) {
-          const MutexLock lock(mutex);
-          ++unexpected[std::to_string(status.error_code()) + ": " + status.error_message()];
-        }
-        refused = true;
-        return;
+  ClientThreads clients(kClients, [&](int) {
+    const auto stub = v1::OperatorService::NewStub(ConnectTo(address));
+    const v1::ExecuteRequest request = RoundRequest(std::vector<float>(4096, 1.5f));
+    for (;;) {
+      grpc::ClientContext context;
+      v1::ExecuteResponse response;
+      const grpc::Status status = stub->Execute(&context, request, &response);
+      if (status.ok()) {
+        ++answered;
+        continue;
       }
-    });
-  }
+      if (status.error_code() != grpc::StatusCode::UNAVAILABLE) {
+        const MutexLock lock(mutex);
+        ++unexpected[std::to_string(status.error_code()) + ": " + status.error_message()];
+      }
+      refused = true;
+      return;
+    }
+  });
   while (answered < 20 * kClients && !refused) std::this_thread::yield();
   EXPECT_EQ(server.server().Drain(std::chrono::minutes(1)), DrainResult::kComplete);
-  for (std::thread& client : clients) client.join();
+  clients.Join();
   EXPECT_EQ(device.runs(), answered);
   EXPECT_GE(answered, 20 * kClients);
   EXPECT_THAT(unexpected, ::testing::IsEmpty());
@@ -147,33 +145,30 @@ TEST(DrainTest, CallsInALoopSeeNothingButUnavailable) {
   std::atomic<bool> is_over{false};
   Mutex mutex;
   std::map<std::string, int> unexpected;
-  std::vector<std::thread> clients;
-  for (int i = 0; i < kClients; ++i) {
-    clients.emplace_back([&, i] {
-      // Calls that are counted, and others that nobody counts.
-      const auto stub = v1::OperatorService::NewStub(ConnectTo(addresses[i / 2 % 2]));
-      const v1::ExecuteRequest request = RoundRequest({1.5f});
-      while (!is_over) {
-        grpc::ClientContext context;
-        v1::ExecuteResponse response;
-        v1::GetServerInfoResponse info;
-        const grpc::Status status = i % 2 == 0 ? stub->Execute(&context, request, &response)
-                                               : stub->GetServerInfo(&context, {}, &info);
-        if (status.ok()) {
-          ++answered;
-        } else if (status.error_code() != grpc::StatusCode::UNAVAILABLE) {
-          const MutexLock lock(mutex);
-          ++unexpected[std::to_string(status.error_code()) + ": " + status.error_message()];
-        }
+  ClientThreads clients(kClients, [&](int i) {
+    // Calls that are counted, and others that nobody counts.
+    const auto stub = v1::OperatorService::NewStub(ConnectTo(addresses[i / 2 % 2]));
+    const v1::ExecuteRequest request = RoundRequest({1.5f});
+    while (!is_over) {
+      grpc::ClientContext context;
+      v1::ExecuteResponse response;
+      v1::GetServerInfoResponse info;
+      const grpc::Status status = i % 2 == 0 ? stub->Execute(&context, request, &response)
+                                             : stub->GetServerInfo(&context, {}, &info);
+      if (status.ok()) {
+        ++answered;
+      } else if (status.error_code() != grpc::StatusCode::UNAVAILABLE) {
+        const MutexLock lock(mutex);
+        ++unexpected[std::to_string(status.error_code()) + ": " + status.error_message()];
       }
-    });
-  }
+    }
+  });
   while (answered < 20 * kClients) std::this_thread::yield();
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(server.server().Drain(std::chrono::minutes(1)), DrainResult::kComplete);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
   is_over = true;
-  for (std::thread& client : clients) client.join();
+  clients.Join();
   EXPECT_THAT(unexpected, ::testing::IsEmpty());
 }
 

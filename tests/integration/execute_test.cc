@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/integration/client_threads.h"
 #include "tests/integration/test_server.h"
 
 namespace opserve::testing {
@@ -170,29 +170,26 @@ TEST_F(ExecuteTest, ManyClientsGetTheirOwnAnswers) {
   constexpr int kClients = 16;
   constexpr int kRequests = 50;
   std::atomic<int> wrong{0};
-  std::vector<std::thread> clients;
-  for (int client = 0; client < kClients; ++client) {
-    clients.emplace_back([&wrong, client] {
-      const auto stub =
-          v1::OperatorService::NewStub(ConnectTo(server().server().addresses().front()));
-      for (int i = 0; i < kRequests; ++i) {
-        const auto base = static_cast<float>(client * 100000 + i * 100);
-        std::vector<float> values(static_cast<size_t>(1 + i * 37));
-        for (size_t k = 0; k < values.size(); ++k) values[k] = base + 0.25f * static_cast<float>(k);
-        v1::ExecuteRequest request = RoundRequest(values);
-        request.set_request_id(std::to_string(client) + "/" + std::to_string(i));
-        grpc::ClientContext context;
-        v1::ExecuteResponse response;
-        const bool ok = stub->Execute(&context, request, &response).ok();
-        for (float& value : values) value = std::nearbyint(value);
-        if (!ok || response.request_id() != request.request_id() ||
-            ValuesOf<float>(response.payload()) != values) {
-          ++wrong;
-        }
+  ClientThreads clients(kClients, [&wrong](int client) {
+    const auto stub =
+        v1::OperatorService::NewStub(ConnectTo(server().server().addresses().front()));
+    for (int i = 0; i < kRequests; ++i) {
+      const auto base = static_cast<float>(client * 100000 + i * 100);
+      std::vector<float> values(static_cast<size_t>(1 + i * 37));
+      for (size_t k = 0; k < values.size(); ++k) values[k] = base + 0.25f * static_cast<float>(k);
+      v1::ExecuteRequest request = RoundRequest(values);
+      request.set_request_id(std::to_string(client) + "/" + std::to_string(i));
+      grpc::ClientContext context;
+      v1::ExecuteResponse response;
+      const bool ok = stub->Execute(&context, request, &response).ok();
+      for (float& value : values) value = std::nearbyint(value);
+      if (!ok || response.request_id() != request.request_id() ||
+          ValuesOf<float>(response.payload()) != values) {
+        ++wrong;
       }
-    });
-  }
-  for (std::thread& client : clients) client.join();
+    }
+  });
+  clients.Join();
   EXPECT_EQ(wrong, 0);
 }
 

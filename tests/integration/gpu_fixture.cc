@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <latch>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "server/pool/verify/self_test.h"
+#include "tests/integration/client_threads.h"
 #include "tests/integration/wait_until.h"
 
 namespace opserve::testing {
@@ -133,18 +132,9 @@ void GpuServerTest::RunClients(const std::function<void()>& meanwhile,
                                const std::function<void(v1::ExecuteRequest&)>& change) {
   const v1::GetServerInfoResponse before = Info();
   tally_ = {};
-  std::vector<std::thread> clients;
-  // No thread ends before the others are done: a blocking call of gRPC reads for other connections,
-  // too, and what a thread waits for when it ends is lost under Wine, unlike on Windows.
-  std::latch all_done(kClients);
-  for (int client = 0; client < kClients; ++client) {
-    clients.emplace_back([this, client, &change, &all_done] {
-      RunClient(client, change);
-      all_done.arrive_and_wait();
-    });
-  }
+  ClientThreads clients(kClients, [&](int client) { RunClient(client, change); });
   if (meanwhile) meanwhile();
-  for (std::thread& client : clients) client.join();
+  clients.Join();
   EXPECT_EQ(tally_.right, kRequests);
   EXPECT_EQ(tally_.ids.size(), kRequests);
   EXPECT_EQ(tally_.unhealthy, 0u);

@@ -12,22 +12,37 @@ grpc::ByteBuffer MessageOf(size_t bytes) {
   return {&slice, 1};
 }
 
-TEST(SharedWriteTest, OnlySmallMessagesThatAreFollowedWait) {
+// One whose first message, which never waits, has been sent.
+SharedWrite BegunWrite() {
   SharedWrite write;
-  EXPECT_TRUE(write.OptionsFor(MessageOf(4096), true).get_buffer_hint());
-  EXPECT_FALSE(write.OptionsFor(MessageOf(4097), true).get_buffer_hint());
+  write.OptionsFor(MessageOf(1), false);
+  return write;
+}
+
+TEST(SharedWriteTest, TheFirstMessageWaitsForNone) {
+  SharedWrite write;
+  EXPECT_FALSE(write.OptionsFor(MessageOf(1), true).get_buffer_hint());
+  EXPECT_FALSE(write.has_waiting());
+  EXPECT_TRUE(write.OptionsFor(MessageOf(1), true).get_buffer_hint());
+  EXPECT_TRUE(write.has_waiting());
+}
+
+TEST(SharedWriteTest, OnlySmallMessagesThatAreFollowedWait) {
+  SharedWrite write = BegunWrite();
+  EXPECT_TRUE(write.OptionsFor(MessageOf(32 << 10), true).get_buffer_hint());
+  EXPECT_FALSE(write.OptionsFor(MessageOf((32 << 10) + 1), true).get_buffer_hint());
   EXPECT_FALSE(write.OptionsFor(MessageOf(1), false).get_buffer_hint());
 }
 
 TEST(SharedWriteTest, OneOf32MessagesWaitsForNone) {
-  SharedWrite write;
+  SharedWrite write = BegunWrite();
   for (int i = 1; i <= 100; ++i) {
     EXPECT_EQ(write.OptionsFor(MessageOf(1), true).get_buffer_hint(), i % 32 != 0) << i;
   }
 }
 
 TEST(SharedWriteTest, AWriteBeginsTheCountAnew) {
-  SharedWrite write;
+  SharedWrite write = BegunWrite();
   for (int i = 1; i < 32; ++i) write.OptionsFor(MessageOf(1), true);
   EXPECT_FALSE(write.OptionsFor(MessageOf(1), false).get_buffer_hint());
   EXPECT_TRUE(write.OptionsFor(MessageOf(1), true).get_buffer_hint());
