@@ -13,9 +13,9 @@
 
 namespace opserve::testing {
 
-// Threads that do `work`, each with its number, of which none ends before all are done. A thread
-// that is in a blocking call of gRPC reads for other connections, too. Should it end then, what it
-// waits for is lost under Wine, and a connection with it; Windows keeps it.
+// Threads that do `work`, each with its number, of which none ends before all are done. In a
+// blocking call of gRPC a thread reads for other connections, too, and on Windows a connection may
+// be lost where the thread that reads for it ends: what it waits for is given up with it.
 class ClientThreads {
  public:
   ClientThreads(int count, std::function<void(int)> work)

@@ -132,7 +132,7 @@ TEST_F(ClientStreamTest, SmallMessagesMayWaitForTheNext) {
   Submit("a");
   EXPECT_FALSE(server_->is_followed());
   const uint64_t b = Submit("b");
-  const uint64_t c = Submit(std::string(8 << 10, 'c'));
+  const uint64_t c = Submit(std::string(64 << 10, 'c'));
   const uint64_t d = Submit("d");
   server_->Receive();
   EXPECT_TRUE(server_->is_followed());
