@@ -35,7 +35,7 @@ inline constexpr double kNextToLimit = 60;
 inline slow::DoubleDouble JustWithin(double limit) { return {limit, -limit * 0x1p-90}; }
 inline slow::DoubleDouble JustBeyond(double limit) { return {limit, limit * 0x1p-90}; }
 
-// ------------------------------------------------------------------ Parameters in lanes
+// ------------------------------------------------------------------ Parameters in FLOAT32 lanes
 
 // Whether products of FLOAT16 numbers and a FLOAT32 neither leave the range of FLOAT32 nor come
 // near its end.
