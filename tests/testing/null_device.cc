@@ -217,7 +217,8 @@ absl::Status NullDevice::Compute(const DeviceCall& call) {
   if (!Supports(invocation.op, invocation.lane_type)) {
     return absl::UnimplementedError("unsupported by the script");
   }
-  const DeviceCall on_kept = OnKept(call);
+  std::vector<Copy> copies;
+  const DeviceCall on_kept = OnKept(call, copies);
   return processor_.Run({&on_kept, 1});
 }
 
@@ -227,7 +228,7 @@ absl::Status NullDevice::Read(ContentId content, std::span<std::byte> to) {
   ForgetIfTold();
   const auto kept = kept_.find(content);
   if (kept == kept_.end()) return absl::NotFoundError("not kept");
-  std::copy_n(kept->second.begin(), to.size(), to.begin());
+  std::copy_n(kept->second->begin(), to.size(), to.begin());
   ++transfers_.read_results;
   return absl::OkStatus();
 }
@@ -237,7 +238,7 @@ void NullDevice::Release(ContentId content, bool is_of_use) {
   MutexLock lock(mutex_);
   const auto kept = kept_.find(content);
   if (kept == kept_.end()) return;
-  transfers_.kept_bytes -= kept->second.size();
+  transfers_.kept_bytes -= kept->second->size();
   kept_.erase(kept);
 }
 
@@ -254,7 +255,7 @@ void NullDevice::KeepResults(const DeviceCall& call) {
 
 void NullDevice::KeepResult(const ResultContent& content, std::byte* output, uint64_t bytes,
                             bool hands_over) {
-  Keep(content.id, output, bytes);
+  if (content.id != kNoContent) Keep(content.id, std::vector<std::byte>(output, output + bytes));
   if (content.stays == nullptr || hands_over || script_->HandsResultsOver()) return;
   std::fill_n(output, bytes, std::byte{0xEE});
   *content.stays = true;
@@ -264,9 +265,9 @@ void NullDevice::KeepResult(const ResultContent& content, std::byte* output, uin
 
 void NullDevice::ForgetIfTold() {
   const uint64_t told = script_->forgotten();
-  // A run may be reading them.
-  if (told != forgotten_) forgotten_contents_.push_back(std::move(kept_));
-  if (told != forgotten_) kept_.clear();
+  if (told == forgotten_) return;
+  kept_.clear();
+  transfers_.kept_bytes = 0;
   forgotten_ = told;
 }
 
@@ -275,7 +276,7 @@ TransferCounters NullDevice::transfers() const {
   return transfers_;
 }
 
-DeviceCall NullDevice::OnKept(DeviceCall call) {
+DeviceCall NullDevice::OnKept(DeviceCall call, std::vector<Copy>& copies) {
   for (int i = 0; i < TraitsOf(call.invocation->op).input_count(); ++i) {
     TensorBytes& input = call.inputs[i];
     if (input.is_absent()) continue;
@@ -285,7 +286,7 @@ DeviceCall NullDevice::OnKept(DeviceCall call) {
       ForgetIfTold();
       if (const auto kept = kept_.find(input.content()); kept != kept_.end()) {
         ++transfers_.kept_inputs;
-        input = kept->second.data();
+        input = copies.emplace_back(kept->second)->data();
         continue;
       }
       transfers_.uploaded_bytes += bytes;
@@ -294,18 +295,19 @@ DeviceCall NullDevice::OnKept(DeviceCall call) {
     if (input.content() == kNoContent) continue;
     std::vector<std::byte> copy(bytes);
     input.CopyTo(copy.data(), bytes);
-    MutexLock lock(mutex_);
-    transfers_.kept_bytes += bytes;
-    kept_[input.content()] = std::move(copy);
+    Keep(input.content(), std::move(copy));
   }
   return call;
 }
 
-void NullDevice::Keep(ContentId content, const std::byte* data, uint64_t bytes) {
-  if (content == kNoContent) return;
+// Another run may have kept the same meanwhile.
+void NullDevice::Keep(ContentId content, std::vector<std::byte> copy) {
   MutexLock lock(mutex_);
-  transfers_.kept_bytes += bytes;
-  kept_[content].assign(data, data + bytes);
+  const uint64_t bytes = copy.size();
+  const bool is_new =
+      kept_.emplace(content, std::make_shared<const std::vector<std::byte>>(std::move(copy)))
+          .second;
+  if (is_new) transfers_.kept_bytes += bytes;
 }
 
 DeviceProfile NullProfile(std::string name, bool is_software) {
@@ -345,7 +347,7 @@ int NullDeviceFactory::attempts() const {
 
 std::shared_ptr<NullScript> NullDeviceFactory::script() const {
   MutexLock lock(mutex_);
-  return script_;
+  return scripts_.empty() ? nullptr : scripts_.back();
 }
 
 absl::StatusOr<std::unique_ptr<ComputeDevice>> NullDeviceFactory::Create() {
@@ -355,9 +357,10 @@ absl::StatusOr<std::unique_ptr<ComputeDevice>> NullDeviceFactory::Create() {
     --failures_left_;
     return failure_;
   }
-  script_ = std::make_shared<NullScript>();
-  if (prepare_) prepare_(*script_);
-  return std::make_unique<NullDevice>(profile_, script_);
+  const auto script = std::make_shared<NullScript>();
+  if (prepare_) prepare_(*script);
+  scripts_.push_back(script);
+  return std::make_unique<NullDevice>(profile_, script);
 }
 
 }  // namespace opserve::testing

@@ -104,7 +104,7 @@ class NullScript {
 
 // Computes like the processor, as far as its script lets it. Keeps for ever what has a ContentId,
 // of inputs of operators and of results, and looks at nothing but that when it sees the id again.
-// Results that may stay do: it writes garbage to their outputs.
+// Results that may stay do: it writes garbage to their outputs. Runs may overlap.
 class NullDevice final : public ComputeDevice {
  public:
   NullDevice(DeviceProfile profile, std::shared_ptr<NullScript> script)
@@ -118,10 +118,13 @@ class NullDevice final : public ComputeDevice {
   TransferCounters transfers() const override;
 
  private:
+  // Its copy of a content. A run has shares of those that it reads.
+  using Copy = std::shared_ptr<const std::vector<std::byte>>;
+
   absl::Status Compute(const DeviceCall& call);
-  // The call with the bytes that are kept.
-  DeviceCall OnKept(DeviceCall call);
-  void Keep(ContentId content, const std::byte* data, uint64_t bytes);
+  // The call with the bytes that are kept, for as long as `copies` lives.
+  DeviceCall OnKept(DeviceCall call, std::vector<Copy>& copies);
+  void Keep(ContentId content, std::vector<std::byte> copy);
   // Keeps the results of a call; they may stay.
   void KeepResults(const DeviceCall& call);
   void KeepResult(const ResultContent& content, std::byte* output, uint64_t bytes, bool hands_over);
@@ -131,10 +134,8 @@ class NullDevice final : public ComputeDevice {
   const std::shared_ptr<NullScript> script_;
   CpuDevice processor_{1};
   mutable Mutex mutex_;
-  std::map<ContentId, std::vector<std::byte>> kept_ ABSL_GUARDED_BY(mutex_);
+  std::map<ContentId, Copy> kept_ ABSL_GUARDED_BY(mutex_);
   uint64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<std::map<ContentId, std::vector<std::byte>>> forgotten_contents_
-      ABSL_GUARDED_BY(mutex_);
   TransferCounters transfers_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -157,7 +158,8 @@ class NullDeviceFactory {
 
   // Creations so far, failed ones included.
   int attempts() const;
-  // The script of the last device that was made.
+  // The script of the last device that was made, which lives as long as the factory at least:
+  // another device may be made at any time. nullptr: none was made.
   std::shared_ptr<NullScript> script() const;
 
  private:
@@ -166,7 +168,7 @@ class NullDeviceFactory {
   const DeviceProfile profile_;
   mutable Mutex mutex_;
   std::function<void(NullScript&)> prepare_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<NullScript> script_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<NullScript>> scripts_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   int failures_left_ ABSL_GUARDED_BY(mutex_) = 0;
   int attempts_ ABSL_GUARDED_BY(mutex_) = 0;
