@@ -8,6 +8,8 @@ MAKEFLAGS += --no-print-directory
 EMPTY :=
 # The filter of GoogleTest that leaves out the tests of these names.
 without = -$(subst $(EMPTY) $(EMPTY),:,$(strip $(1)))
+# The pattern that matches what any of these matches.
+any = $(subst $(EMPTY) $(EMPTY),|,$(strip $(1)))
 
 JOBS ?= $(shell nproc)
 # Debian's own interpreter: it has Debian's NumPy, another one in PATH may not.
@@ -44,7 +46,10 @@ UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # which is kserve_test's many times, proofs, and operators of others, whose kernels are compiled as all are. An
 # installed library is linked without what deploy/sanitizers tells ThreadSanitizer of gRPC, as any user's is. The
 # last ones read sources.
-UNSANITIZED_TESTS := ^install_test$$|^(prove|hardest|outside)_|^device_proof_test$$|^cli_completion_test$$|^perf_analyzer_test$$|^kernel_conformance_test_[4-7]$$|^gpu_(exhaustive|text)_test$$|^gpu_conformance_test_[1-3]$$|^(adding_docs|clang_tidy|hot_path|include_directions|locks|type_names)_test$$|_self_test$$
+UNSANITIZED_TESTS := $(call any,^install_test$$ ^(prove|hardest|outside)_ ^device_proof_test$$ \
+  ^cli_completion_test$$ ^perf_analyzer_test$$ ^kernel_conformance_test_[4-7]$$ ^gpu_(exhaustive|text)_test$$ \
+  ^gpu_conformance_test_[1-3]$$ ^(adding_docs|clang_tidy|hot_path|include_directions|locks|type_names)_test$$ \
+  _self_test$$)
 # Of faults at each place and of each way of large transfers, some are run: their memory and threads are the same.
 UNSANITIZED_SUITES := */GpuTransfersTest.*/Copies */GpuTransfersTest.*/Direct GpuLossServerTest.*StatusOfAFence \
   GpuLossServerTest.HangsAtASubmission GpuLossServerTest.NoMemoryForAWait GpuLossServerTest.LiesAboutASubmission \
@@ -60,7 +65,8 @@ UNSANITIZED_SUITES += AllWidths/* */BatchQueueModelTest.*/?? */ClosedLoopTest.* 
   SelfTestTest.CallsThatRunTogetherAreOfOneLane SelfTestTest.SkipsWhatTheDeviceDoesNotSupport
 # The cells of the operator table differ in what they compute, not in threads. The command and what browsers see of
 # a page have no threads that client and server are not tested with.
-UNTHREADED_TESTS := $(UNSANITIZED_TESTS)|^gpu_conformance_test_|^gpu_(content|pieces|rows)_test$$|^cli_|^page_|^prometheus_test$$|^(compare|hlsl|kernels|slow)_unit_test$$
+UNTHREADED_TESTS := $(call any,$(UNSANITIZED_TESTS) ^gpu_conformance_test_ ^gpu_(content|pieces|rows)_test$$ \
+  ^cli_ ^page_ ^prometheus_test$$ ^(compare|hlsl|kernels|slow)_unit_test$$)
 # Long computations of a single thread, which has nobody to race with, and requests that are refused before there are
 # others.
 UNTHREADED_SUITES := $(UNSANITIZED_SUITES) */BatchQueueModelTest.* CalibrationTest.* ComposeTest.* \
@@ -76,7 +82,8 @@ export LSAN_OPTIONS ?= suppressions=$(CURDIR)/deploy/sanitizers/lsan.supp:print_
 # What functions of the C library read and write is not looked at: each copy that an uninstrumented library
 # makes would be a report to suppress, byte by byte. That libraries should be left out as a whole
 # (ignore_noninstrumented_modules) takes all modules for such ones, and hides locks that are taken in two orders.
-export TSAN_OPTIONS ?= suppressions=$(CURDIR)/deploy/sanitizers/tsan.supp:second_deadlock_stack=1:ignore_interceptors_accesses=1
+TSAN_SUPPRESSIONS := $(CURDIR)/deploy/sanitizers/tsan.supp
+export TSAN_OPTIONS ?= suppressions=$(TSAN_SUPPRESSIONS):second_deadlock_stack=1:ignore_interceptors_accesses=1
 
 .PHONY: help
 help: ## List the verbs
@@ -257,7 +264,7 @@ format: ## Format all C++ sources
 	@git ls-files -z '*.h' '*.cc' | xargs -0 clang-format-14 -i
 
 .PHONY: prove
-prove: packages ## Compare elementary functions of all FLOAT32 with MPFR (ARGS='--gpu ELEMENT_WISE_EXP'), or a GPU with the processor (ARGS=--device)
+prove: packages ## Compare functions of all FLOAT32 with MPFR (ARGS='--gpu ELEMENT_WISE_EXP'), or a GPU (ARGS=--device)
 	@$(MAKE) $(RELEASE)/build.ninja
 	@ninja -C $(RELEASE) -j $(JOBS) bin/prove
 	@$(RELEASE)/bin/prove $(ARGS)

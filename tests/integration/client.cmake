@@ -70,7 +70,8 @@ set_source_files_properties("${examples}" PROPERTIES
   COMPILE_OPTIONS "-Wno-shadow;-Wno-unused-variable;-Wno-unused-but-set-variable")
 
 if(TARGET opserve-server)
-  foreach(test cli_test cli_tensor_test cli_sequence_test cli_compare_test cli_inputs_test cli_completion_test cli_docs_test cli_files_test)
+  foreach(test cli_test cli_tensor_test cli_sequence_test cli_compare_test cli_inputs_test
+    cli_completion_test cli_docs_test cli_files_test)
     add_test(NAME ${test}
       COMMAND /usr/bin/python3 "${CMAKE_CURRENT_LIST_DIR}/${test}.py"
         --bin "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
