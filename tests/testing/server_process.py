@@ -12,17 +12,19 @@ class ServerProcess:
     """opserve-server on a free loopback port, for the time of a `with` block.
 
     `folder` takes the ready file and the log; `environment` is added to this process's own; `listen` are other
-    addresses to listen at, or none where `arguments` name them. `address` is the first where the server listens;
-    `exit_code` is known after the block, which stops the server as an operator would: SIGTERM, then wait.
+    addresses to listen at, or none where `arguments` name them; `runner` is a command that runs the program in its own
+    place. `address` is the first where the server listens; `exit_code` is known after the block, which stops the server
+    as an operator would: SIGTERM, then wait.
     """
 
     START_LIMIT_S = 60
     STOP_LIMIT_S = 60
 
-    def __init__(self, program, folder, arguments=(), environment=None, listen=("127.0.0.1:0",)):
+    def __init__(self, program, folder, arguments=(), environment=None, listen=("127.0.0.1:0",),
+                 runner=()):
         self._ready_file = pathlib.Path(folder) / "ready"
         self._log_path = pathlib.Path(folder) / "server.log"
-        self._command = [program, *(f"--listen={address}" for address in listen),
+        self._command = [*runner, program, *(f"--listen={address}" for address in listen),
                          "--ready-file", self._ready_file, *arguments]
         self._environment = {**os.environ, **(environment or {})}
         self._process = None

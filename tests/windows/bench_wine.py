@@ -3,12 +3,14 @@
 
   tests/windows/bench_wine.py --linux FOLDER --windows FOLDER --prefix FOLDER [--rounds N] [--seconds S]
 
-Both servers compute on the processor, and the same command, that of Linux, calls them in messages. Each case is measured
-in turns; what is printed are medians. A call that fails ends it.
+Both servers compute on the processor, and the same command, that of Linux, calls them in messages: first where they may
+run on any processor, then where each of them, and Wine's own server, has the last one alone. Each case is measured in
+turns; what is printed are medians. A call that fails ends it.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -34,6 +36,23 @@ def calls_per_second(command, server, options, seconds):
     return counted["calls_per_s"]
 
 
+def measure(options, prefix, runner):
+    """Prints the rows of two servers that `runner` starts."""
+    wine_server.use_prefix(prefix)
+    try:
+        with tempfile.TemporaryDirectory() as linux, tempfile.TemporaryDirectory() as windows:
+            with ServerProcess(options.linux / "opserve-server", linux, ["--devices=none"], runner=runner) as ours, \
+                 WineServer(options.windows / "opserve-server.exe", windows, ["--devices=none"],
+                            runner=runner) as theirs:
+                for name, load in CASES:
+                    counts = [[calls_per_second(options.linux / "opserve", server, load, options.seconds)
+                               for server in (ours, theirs)] for _ in range(options.rounds)]
+                    native, wine = (statistics.median(column) for column in zip(*counts))
+                    print(f"  {name:38} {native:8.0f} {wine:8.0f} {wine / native:10.2f}", flush=True)
+    finally:
+        wine_server.end_wine()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--linux", required=True, type=pathlib.Path, help="programs of Linux")
@@ -42,19 +61,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=3, help="of each measurement")
     options = parser.parse_args()
-    wine_server.use_prefix(options.prefix)
-    try:
-        with tempfile.TemporaryDirectory() as linux, tempfile.TemporaryDirectory() as windows:
-            with ServerProcess(options.linux / "opserve-server", linux, ["--devices=none"]) as ours, \
-                 WineServer(options.windows / "opserve-server.exe", windows, ["--devices=none"]) as theirs:
-                print(f"{'calls per second':40} {'Linux':>8} {'Wine':>8} {'Wine/Linux':>10}")
-                for name, load in CASES:
-                    counts = [[calls_per_second(options.linux / "opserve", server, load, options.seconds)
-                               for server in (ours, theirs)] for _ in range(options.rounds)]
-                    native, wine = (statistics.median(column) for column in zip(*counts))
-                    print(f"{name:40} {native:8.0f} {wine:8.0f} {wine / native:10.2f}", flush=True)
-    finally:
-        wine_server.end_wine()
+    last = max(os.sched_getaffinity(0))
+    print(f"{'calls per second':40} {'Linux':>8} {'Wine':>8} {'Wine/Linux':>10}")
+    print("servers on any processor:")
+    measure(options, options.prefix / "any", ())
+    print(f"servers on processor {last} alone:")
+    # Wine's server, which is one for each prefix, is where the first program of it is.
+    measure(options, options.prefix / "one", ("taskset", "--cpu-list", str(last)))
 
 
 if __name__ == "__main__":

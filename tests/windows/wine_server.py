@@ -29,10 +29,9 @@ class WineServer(ServerProcess):
 
     START_LIMIT_S = LIMIT_S
 
-    def __init__(self, program, folder, arguments=()):
-        super().__init__(WINE, folder, arguments)
+    def __init__(self, program, folder, arguments=(), runner=()):
+        super().__init__(program, folder, arguments, runner=(*runner, WINE))
         self._program = program
-        self._command.insert(1, program)
 
     def stop(self):
         """Stops it by its event, and returns its exit code."""
