@@ -35,49 +35,51 @@ class FetchedInput final : public UnreadBytes {
   const std::function<void()> on_fetch_;
 };
 
-TEST(NullDeviceTest, ARunReadsWhatTheDeviceLosesMeanwhile) {
-  std::mt19937_64 random(1);
-  const auto sample = SampleCall::Make(
-      {.op = OpId::ELEMENT_WISE_ADD, .lane = DataType::kFloat32, .count = 5000}, random);
-  ASSERT_TRUE(sample.ok());
-  std::vector<std::byte> output(sample->Expected().size());
-  NullDevice device(NullProfile("null", /*is_software=*/true), std::make_shared<NullScript>());
+class NullDeviceTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kCount = 5000;
+  static constexpr uint64_t kBytes = kCount * sizeof(float);
 
-  DeviceCall call = sample->CallInto(output.data());
-  const std::byte* const first = call.inputs[0].data();
-  const std::byte* const second = call.inputs[1].data();
-  call.inputs[0] = {first, kFirst};
-  ASSERT_TRUE(device.Run({&call, 1}).ok());
-  FetchedInput input(second, [&device] { device.Release(kFirst, /*is_of_use=*/false); });
-  call.inputs[1] = TensorBytes(input);
-  const std::vector<std::byte> expected = output;
-  std::fill(output.begin(), output.end(), std::byte{0});
-  ASSERT_TRUE(device.Run({&call, 1}).ok());
-  EXPECT_EQ(output, expected);
-  EXPECT_EQ(device.transfers().kept_inputs, 1u);
-  EXPECT_EQ(device.transfers().kept_bytes, 5000 * sizeof(float));
+  // A call of an operator that has one type, to write to output_.
+  DeviceCall CallOf(OpId op) {
+    std::mt19937_64 random(1);
+    sample_ = SampleCall::Make({.op = op, .lane = DataType::kFloat32, .count = kCount}, random);
+    EXPECT_TRUE(sample_.ok()) << sample_.status();
+    output_.assign(kBytes, std::byte{0});
+    return sample_->CallInto(output_.data());
+  }
+  void Run(const DeviceCall& call) { ASSERT_TRUE(device_.Run({&call, 1}).ok()); }
+
+  absl::StatusOr<SampleCall> sample_;
+  std::vector<std::byte> output_;
+  NullDevice device_{NullProfile("null", /*is_software=*/true), std::make_shared<NullScript>()};
+};
+
+TEST_F(NullDeviceTest, ARunReadsWhatTheDeviceLosesMeanwhile) {
+  DeviceCall call = CallOf(OpId::ELEMENT_WISE_ADD);
+  FetchedInput second(call.inputs[1].data(),
+                      [this] { device_.Release(kFirst, /*is_of_use=*/false); });
+  call.inputs[0] = {call.inputs[0].data(), kFirst};
+  Run(call);
+  const std::vector<std::byte> expected = output_;
+  call.inputs[1] = TensorBytes(second);
+  std::fill(output_.begin(), output_.end(), std::byte{0});
+  Run(call);
+  EXPECT_EQ(output_, expected);
+  EXPECT_EQ(device_.transfers().kept_inputs, 1u);
+  EXPECT_EQ(device_.transfers().kept_bytes, kBytes);
 }
 
-TEST(NullDeviceTest, WhatTwoRunsUploadIsKeptOnce) {
-  std::mt19937_64 random(1);
-  const auto sample = SampleCall::Make(
-      {.op = OpId::ELEMENT_WISE_ABS, .lane = DataType::kFloat32, .count = 5000}, random);
-  ASSERT_TRUE(sample.ok());
-  std::vector<std::byte> output(sample->Expected().size());
-  NullDevice device(NullProfile("null", /*is_software=*/true), std::make_shared<NullScript>());
-
-  const DeviceCall uploading = sample->CallInto(output.data());
-  DeviceCall inner = uploading;
-  inner.inputs[0] = {uploading.inputs[0].data(), kSecond};
-  FetchedInput input(uploading.inputs[0].data(), [&] {
-    ASSERT_TRUE(device.Run({&inner, 1}).ok());
-  });
-  DeviceCall outer = uploading;
+TEST_F(NullDeviceTest, WhatTwoRunsUploadIsKeptOnce) {
+  DeviceCall outer = CallOf(OpId::ELEMENT_WISE_ABS);
+  DeviceCall inner = outer;
+  inner.inputs[0] = {outer.inputs[0].data(), kSecond};
+  FetchedInput input(outer.inputs[0].data(), [this, &inner] { Run(inner); });
   outer.inputs[0] = TensorBytes(input);
-  ASSERT_TRUE(device.Run({&outer, 1}).ok());
-  EXPECT_EQ(output, sample->Expected());
-  EXPECT_EQ(device.transfers().uploaded_bytes, 2 * 5000 * sizeof(float));
-  EXPECT_EQ(device.transfers().kept_bytes, 5000 * sizeof(float));
+  Run(outer);
+  EXPECT_EQ(output_, sample_->Expected());
+  EXPECT_EQ(device_.transfers().uploaded_bytes, 2 * kBytes);
+  EXPECT_EQ(device_.transfers().kept_bytes, kBytes);
 }
 
 }  // namespace
