@@ -26,15 +26,19 @@ inline long EntriesOf(const char* folder) {
                        std::filesystem::directory_iterator());
 }
 
-// Names of the threads but gRPC's, which starts more of its own when it is busy, and keeps them.
+// Names of the threads but those of libraries that start more of their own when they are busy, and
+// keep them: gRPC's, and those of Mesa that write compiled shaders to its cache, a second one where
+// the cache is empty.
 inline std::vector<std::string> OtherThreads() {
   constexpr std::array<absl::string_view, 5> kNamesOfGrpc = {"grpc", "default-executo",
                                                              "resolver-execut", "timer", "event"};
+  constexpr absl::string_view kWriterOfMesa = ":disk$";
   std::vector<std::string> names;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
     // Fails for one that has just ended.
     if (std::getline(std::ifstream(task.path() / "comm"), name) &&
+        !absl::StrContains(name, kWriterOfMesa) &&
         std::none_of(kNamesOfGrpc.begin(), kNamesOfGrpc.end(),
                      [&](absl::string_view start) { return absl::StartsWith(name, start); })) {
       names.push_back(std::move(name));
