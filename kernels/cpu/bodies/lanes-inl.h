@@ -31,7 +31,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Targets with instructions for FLOAT16 conversion and for rounding to integral values.
 #undef OPSERVE_HAVE_F16_CONVERSION
 #undef OPSERVE_HAVE_ROUNDING
-#if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 #define OPSERVE_HAVE_F16_CONVERSION 0
 #define OPSERVE_HAVE_ROUNDING 0
 #elif HWY_TARGET == HWY_SSE4
