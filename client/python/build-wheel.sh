@@ -10,6 +10,8 @@ set -euo pipefail
 
 python=$1 build=$2 wheel=$3
 source_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# As in OpserveTargets.cmake: checkouts share what they compiled.
+export CCACHE_BASEDIR=${source_folder%/client/python} CCACHE_NOHASHDIR=1
 
 rm -rf "$wheel/client" "$wheel/site" "$wheel"/*.whl
 cmake --install "$build" --component client --prefix "$wheel/client" >/dev/null

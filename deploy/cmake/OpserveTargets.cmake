@@ -6,11 +6,26 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
+option(OPSERVE_PRECOMPILE_HEADERS "Read what most sources include of other libraries once for all of them" OFF)
+
+# Checkouts share what they compiled: paths are relative to the checkout, those that sources know of themselves too.
+if(NOT MSVC)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>")
+endif()
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Relative to the checkout, so that checkouts share what they compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
-    CCACHE_NOHASHDIR=1 "${CCACHE}")
+    CCACHE_NOHASHDIR=1)
+  if(OPSERVE_PRECOMPILE_HEADERS)
+    # Macros are defined for precompiled headers as for the sources that use them, and no header reads the time.
+    list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_SLOPPINESS=pch_defines,time_macros)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+      # Clang is told of precompiled headers, and of nothing else, by options behind -Xclang. They say where the
+      # headers are, whose content is compared itself.
+      list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_IGNOREOPTIONS=-Xclang)
+    endif()
+  endif()
+  list(APPEND CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
 endif()
 
 # Warnings for our own code; generated code goes without.
@@ -26,7 +41,13 @@ else()
     $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety;-Wthread-safety-beta>)
 endif()
 
-option(OPSERVE_PRECOMPILE_HEADERS "Read what most sources include of other libraries once for all of them" OFF)
+# Clang notes where the headers are that it precompiled: here relative to the build folder, for which it has the name
+# of a root of headers.
+function(opserve_home_of_headers TARGET)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    target_compile_options(${TARGET} PRIVATE "SHELL:-Xclang -isysroot -Xclang \"${CMAKE_BINARY_DIR}\"")
+  endif()
+endfunction()
 
 # opserve_precompile_headers(NAME fPIC|fPIE [DEPS ... HEADERS ...])
 # What most sources include of the standard library, of gRPC and of Abseil, after those of HEADERS, for the
@@ -43,6 +64,10 @@ function(opserve_precompile_headers NAME CODE)
   add_library(${NAME} OBJECT EXCLUDE_FROM_ALL "${source}")
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} gRPC::grpc++ absl::status opserve_warnings)
   target_compile_options(${NAME} PRIVATE -${CODE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    target_compile_options(${NAME} PRIVATE "SHELL:-Xclang -relocatable-pch" "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+  opserve_home_of_headers(${NAME})
   target_precompile_headers(${NAME} PRIVATE ${ARG_HEADERS}
     <grpcpp/grpcpp.h> <absl/status/statusor.h> <absl/strings/str_cat.h> <algorithm> <functional> <thread>)
 endfunction()
@@ -52,6 +77,7 @@ function(opserve_reuse_headers TARGET NAME)
   if(TARGET "${NAME}")
     target_precompile_headers(${TARGET} REUSE_FROM ${NAME})
     target_compile_options(${TARGET} PRIVATE -pthread)
+    opserve_home_of_headers(${TARGET})
   endif()
 endfunction()
 

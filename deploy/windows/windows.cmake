@@ -35,8 +35,10 @@ if(OPSERVE_WINDOWS_SYSROOT)
   # GCC does not align the stack for AVX's registers on Windows (GCC bug 54412), so no move may need that.
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wa,-muse-unaligned-vector-move>")
   include(deploy/windows/libraries.cmake)
-  add_subdirectory(proto)
   add_subdirectory(kernels)
+  # As for Linux: what follows computes little.
+  add_compile_options("$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O2>")
+  add_subdirectory(proto)
   add_subdirectory(client)
   add_subdirectory(server)
   # It uses the headers of toml++ and no target, because that would be a library on Linux.

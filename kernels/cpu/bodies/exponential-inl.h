@@ -187,7 +187,7 @@ HWY_INLINE ExponentParts<D> PartsByTwo(D d, hn::Vec<D> x) {
   const BitsTag<D> du;
   // As for FLOAT64 lanes: the low bits of the sum are the biased exponent.
   const auto shifter = hn::Set(d, 0x1.8p23f + 127);
-  const auto shifted = hn::MulAdd(x, hn::Set(d, static_cast<float>(kLog2OfE)), shifter);
+  const auto shifted = hn::MulAdd(x, InLanes(d, kLog2OfE), shifter);
   const auto scale = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, shifted)));
   const auto k = hn::Sub(shifted, shifter);
   // ln 2 in two parts, of which multiples of the upper one are exact.

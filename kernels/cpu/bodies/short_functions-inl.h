@@ -35,7 +35,7 @@ HWY_INLINE hn::Vec<D> SoftplusOf(D d, hn::Vec<D> x) {
   const auto half = hn::Set(d, 0.5f);
   const auto is_large = hn::Gt(y, hn::Set(d, 0.4142135f));
   const auto rest = hn::IfThenElse(is_large, hn::MulSub(y, half, half), y);
-  const auto whole = hn::IfThenElseZero(is_large, hn::Set(d, static_cast<float>(kLn2)));
+  const auto whole = hn::IfThenElseZero(is_large, InLanes(d, kLn2));
   const auto log1p = hn::MulAdd(rest, PolynomialOf(d, rest, kFloatLog1p), whole);
   return hn::Add(hn::Max(x, hn::Zero(d)), log1p);
 }
