@@ -17,7 +17,6 @@ COPY deploy/setup.sh deploy/setup.sh
 RUN deploy/setup.sh build && rm -rf /var/lib/apt/lists/*
 COPY . .
 RUN cmake --preset release -DOPSERVE_BUILD_TESTS=OFF \
-    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 \
   && ninja -C build/release bin/opserve-server bin/opserve \
   && strip build/release/bin/opserve-server build/release/bin/opserve build/release/lib/opserve/*.so
 
