@@ -363,6 +363,16 @@ windows-programs: windows-build ## Build server, command and client library for 
 	@ninja -C $(WINDOWS_PROGRAMS) -j $(JOBS) tests/windows/all
 	@ctest --test-dir $(WINDOWS_PROGRAMS) --output-on-failure $(ARGS)
 
+.PHONY: windows-wheel
+windows-wheel: windows-build ## Build the Python package's wheel for Windows, and test it under Wine
+	@deploy/setup.sh python
+	@$(MAKE) $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j $(JOBS) $(PROGRAMS) python_wheel
+	@ninja -C $(WINDOWS_PROGRAMS) -j $(JOBS) client/all
+	@deploy/windows/make-wheel.sh $(WINDOWS_PROGRAMS) $(RELEASE)
+	@deploy/windows/fetch-python.sh $(WINDOWS_PROGRAMS)/python
+	@ctest --test-dir $(WINDOWS_PROGRAMS) --output-on-failure -R '^windows_wheel_test$$'
+
 .PHONY: windows-bench
 windows-bench: windows-build ## Measure opserve-server.exe under Wine against opserve-server (ARGS='--rounds 5')
 	@$(MAKE) $(RELEASE)/build.ninja

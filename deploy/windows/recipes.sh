@@ -97,3 +97,16 @@ build_prometheus-cpp() {
     -DGENERATE_PKGCONFIG=OFF
   cmake --install "$build"
 }
+
+# What extension modules are compiled with: headers, and an import library of python311.dll, with all names that
+# Python has on this machine. The DLL itself comes with Python for Windows.
+build_python3.11() {
+  local headers=$sysroot/include/python3.11
+  mkdir -p "$build"
+  rm -rf "$headers"
+  cp -r "$source/Include" "$headers"
+  cp "$source/PC/pyconfig.h" "$headers"
+  printf 'LIBRARY python311.dll\nEXPORTS\n' >"$build/python311.def"
+  nm -D --defined-only /usr/bin/python3.11 | awk '$3 ~ /^_?Py/ {print $3}' >>"$build/python311.def"
+  x86_64-w64-mingw32-dlltool -d "$build/python311.def" -l "$sysroot/lib/libpython311.dll.a"
+}

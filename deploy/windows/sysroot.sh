@@ -9,7 +9,7 @@ windows_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 sysroot=$(realpath -m "${OPSERVE_WINDOWS_SYSROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/opserve/windows-sysroot}")
 
 # Debian's source packages, in the order in which they need each other.
-sysroot_packages=(abseil c-ares re2 openssl protobuf grpc highway onetbb prometheus-cpp)
+sysroot_packages=(abseil c-ares re2 openssl protobuf grpc highway onetbb prometheus-cpp python3.11)
 # As in the package lists of Debian 12.
 declare -A version_of=(
   [abseil]=20220623.1-1+deb12u2
@@ -20,6 +20,7 @@ declare -A version_of=(
   [openssl]=3.0.20-1~deb12u2
   [prometheus-cpp]=1.0.1-1
   [protobuf]=3.21.12-3+deb12u1
+  [python3.11]=3.11.2-6+deb12u8
   [re2]=20220601+dfsg-1
 )
 

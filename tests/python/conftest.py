@@ -14,12 +14,16 @@ from server_process import ServerProcess  # noqa: E402
 
 
 def pytest_addoption(parser):
-    parser.addoption("--bin", type=pathlib.Path, required=True, help="folder of the programs")
+    parser.addoption("--bin", type=pathlib.Path, help="folder of the programs")
+    parser.addoption("--address", help="of a server that runs, where there are no programs: what needs another one is skipped")
 
 
 @pytest.fixture(scope="session")
 def programs(request):
-    return request.config.getoption("--bin").resolve()
+    folder = request.config.getoption("--bin")
+    if folder is None:
+        pytest.skip("there are no programs here to start")
+    return folder.resolve()
 
 
 @pytest.fixture(scope="session")
@@ -33,8 +37,9 @@ def server(programs, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def client(server):
-    with opserve.connect(server.address) as connected:
+def client(request):
+    address = request.config.getoption("--address") or request.getfixturevalue("server").address
+    with opserve.connect(address) as connected:
         yield connected
 
 

@@ -74,6 +74,29 @@ def test_loops_may_end_and_others_begin(client):
     assert len(results) == 4
 
 
+def test_loops_that_watch_no_descriptors(client):
+    class Loop(asyncio.SelectorEventLoop):
+        def add_reader(self, *_):
+            raise NotImplementedError
+
+    async def many():
+        return await asyncio.gather(*[client.aio.add(X, i) for i in range(3000)])
+
+    def waiting():
+        return [thread for thread in threading.enumerate() if thread.name == "opserve-asyncio"]
+
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        for _ in range(2):
+            results = runner.run(many())
+            assert all(np.array_equal(result, X + np.float32(i)) for i, result in enumerate(results))
+        thread, = waiting()
+    # The thread ends with its loop.
+    del runner, results
+    gc.collect()
+    thread.join(60)
+    assert not waiting()
+
+
 def test_out(client):
     async def main():
         out = np.empty_like(X)

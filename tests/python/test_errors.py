@@ -3,6 +3,7 @@
 import pickle
 import signal
 import socket
+import sys
 import threading
 
 import numpy as np
@@ -100,6 +101,7 @@ def test_cancelled_call(silent_client):
     assert call.done()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timer that sends signals")
 def test_signals_end_the_wait_for_a_call(silent_client):
     class Rang(Exception):
         pass

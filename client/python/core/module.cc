@@ -16,6 +16,7 @@
 #include "client/python/core/call_settings.h"
 #include "client/python/core/connection.h"
 #include "client/python/core/errors.h"
+#include "client/python/core/waiting.h"
 
 namespace opserve::python {
 namespace {
@@ -136,9 +137,18 @@ void BindCalls(nb::module_& module) {
       .def("cancel", &PendingCall::Cancel,
            "Gives it up. Its arrays are in use until it is over: `result` tells when.")
       .def("info", &PendingCall::Info, "Waits for the end, and tells how it was run.");
-  nb::class_<CompletionQueue>(module, "CompletionQueue")
+  nb::class_<CompletionQueue>(module, "CompletionQueue", nb::is_weak_referenceable())
       .def(nb::init<>())
-      .def("fileno", [](const CompletionQueue& queue) { return queue.calls()->descriptor(); })
+      .def("fileno",
+           [](const CompletionQueue& queue) { return queue.calls()->signal().descriptor(); })
+      .def(
+          "waiter",
+          [](const CompletionQueue& queue) {
+            return nb::cpp_function([calls = queue.calls()] {
+              return WithoutGil([&calls] { return calls->WaitForMore(); });
+            });
+          },
+          nb::sig("def waiter(self) -> typing.Callable[[], bool]"))
       .def(
           "take", [](const CompletionQueue& queue) { return queue.calls()->Take(); },
           nb::sig("def take(self) -> list[typing.Any]"));

@@ -1,9 +1,5 @@
 #include "client/python/core/pending_call.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <system_error>
 #include <utility>
 
 #include "client/python/core/arrays.h"
@@ -14,12 +10,6 @@ namespace opserve::python {
 namespace {
 
 namespace nb = nanobind;
-
-int MakeEvent() {
-  const int descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  return descriptor;
-}
 
 }  // namespace
 
@@ -71,10 +61,6 @@ nb::object PendingCall::Take(const opserve::Call<std::vector<SequenceResult>>& c
   return list;
 }
 
-CompletedCalls::CompletedCalls() : descriptor_(MakeEvent()) {}
-
-CompletedCalls::~CompletedCalls() { close(descriptor_); }
-
 void CompletedCalls::Add(Hold token, Holds holds) {
   {
     const absl::MutexLock lock(&mutex_);
@@ -82,8 +68,7 @@ void CompletedCalls::Add(Hold token, Holds holds) {
       const bool was_empty = tokens_.empty();
       tokens_.push_back(std::move(token));
       for (Hold& hold : holds) holds_.push_back(std::move(hold));
-      // One is enough until Take: it cannot fail while the counter is that small.
-      if (was_empty) eventfd_write(descriptor_, 1);
+      if (was_empty) signal_.Set();
       return;
     }
   }
@@ -97,14 +82,24 @@ nb::list CompletedCalls::Take() {
   Holds holds;
   {
     const absl::MutexLock lock(&mutex_);
-    eventfd_t count;
-    eventfd_read(descriptor_, &count);
+    signal_.Clear();
+    has_told_ = false;
     tokens.swap(tokens_);
     holds.swap(holds_);
   }
   nb::list list;
   for (const Hold& token : tokens) list.append(nb::handle(static_cast<PyObject*>(token.get())));
   return list;
+}
+
+bool CompletedCalls::WaitForMore() {
+  const absl::MutexLock lock(&mutex_);
+  const auto has_more = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return is_closed_ || (!tokens_.empty() && !has_told_);
+  };
+  mutex_.Await(absl::Condition(&has_more));
+  has_told_ = true;
+  return !is_closed_;
 }
 
 void CompletedCalls::Close() {

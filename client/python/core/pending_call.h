@@ -15,6 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "client/python/core/completion_signal.h"
 #include "client/python/core/holds.h"
 #include "opserve/client.h"
 
@@ -54,28 +55,27 @@ class PendingCall {
   nanobind::object result_;
 };
 
-// Calls that are over and nobody has looked at yet, with a file descriptor that can be read while
-// there are any. Threads of the client add to it without the GIL.
+// Calls that are over and nobody has looked at yet, with a signal that is set while there are any.
+// Threads of the client add to it without the GIL.
 class CompletedCalls {
  public:
-  CompletedCalls();
-  ~CompletedCalls();
-  CompletedCalls(const CompletedCalls&) = delete;
-  CompletedCalls& operator=(const CompletedCalls&) = delete;
-
-  int descriptor() const { return descriptor_; }
+  const CompletionSignal& signal() const { return signal_; }
 
   // Adds a call that its user knows as `token`, and gives up what `holds` keeps. From any thread.
   void Add(Hold token, Holds holds);
   // The tokens of calls that are over, in the order in which they ended. With the GIL.
   nanobind::list Take();
+  // Waits until there are calls that it has not told of since the last Take. Returns false where
+  // nobody will look any more. For one thread, without the GIL.
+  bool WaitForMore();
   // Nobody will look any more. With the GIL.
   void Close();
 
  private:
-  const int descriptor_;
+  const CompletionSignal signal_;
   absl::Mutex mutex_;
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_told_ ABSL_GUARDED_BY(mutex_) = false;
   Holds tokens_ ABSL_GUARDED_BY(mutex_);
   Holds holds_ ABSL_GUARDED_BY(mutex_);
 };

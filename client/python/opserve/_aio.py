@@ -1,12 +1,14 @@
 """Calls as awaitables: no thread waits for any of them.
 
 The client's threads put calls that are over into a queue, whose file descriptor the event loop
-watches; the loop then takes all that are there at once.
+watches; the loop then takes all that are there at once. Where loops watch no descriptors, as on
+Windows, one thread for each loop waits for the queue.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -42,10 +44,32 @@ class Completions:
         queue = self._queues.get(loop)
         if queue is None:
             queue = self._queues[loop] = CompletionQueue()
-            loop.add_reader(queue.fileno(), _finish_calls, queue)
+            _watch(loop, queue)
         future = CallFuture(loop=loop)
         future.call = start(*arguments, queue, future)
         return future
+
+
+def _watch(loop: asyncio.AbstractEventLoop, queue: CompletionQueue) -> None:
+    try:
+        loop.add_reader(queue.fileno(), _finish_calls, queue)
+    except NotImplementedError:
+        threading.Thread(target=_tell, args=(queue.waiter(), weakref.ref(loop), weakref.ref(queue)),
+                         name="opserve-asyncio", daemon=True).start()
+
+
+def _tell(wait: Callable[[], bool], loop_of: Callable[[], asyncio.AbstractEventLoop | None],
+          queue_of: Callable[[], CompletionQueue | None]) -> None:
+    """Tells the loop of calls that are over, until one of both is gone."""
+    while wait():
+        loop, queue = loop_of(), queue_of()
+        if loop is None or queue is None:
+            return
+        try:
+            loop.call_soon_threadsafe(_finish_calls, queue)
+        except RuntimeError:  # it is closed
+            return
+        del loop, queue
 
 
 def _finish_calls(queue: CompletionQueue) -> None:
