@@ -38,9 +38,7 @@ done
 cmake --install "$build" --component client --prefix "$tree/client" >/dev/null
 
 # What is linked into the programs: the sysroot's packages, and parts of the compiler and of this machine's headers.
-for package in "${sysroot_packages[@]}"; do
-  # Wheels alone are compiled with it.
-  [[ $package != python3.11 ]] || continue
+for package in "${linked_packages[@]}"; do
   install -m 644 "$sysroot/share/doc/$package/copyright" "$tree/LICENSES/$package.txt"
   printf '%s %s (source)\n' "$package" "${version_of[$package]}" >>"$tree/LICENSES/packages.txt"
 done

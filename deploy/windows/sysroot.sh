@@ -8,8 +8,9 @@
 windows_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 sysroot=$(realpath -m "${OPSERVE_WINDOWS_SYSROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/opserve/windows-sysroot}")
 
-# Debian's source packages, in the order in which they need each other.
-sysroot_packages=(abseil c-ares re2 openssl protobuf grpc highway onetbb prometheus-cpp python3.11)
+# Debian's source packages, in the order in which they need each other: those that programs link, and all.
+linked_packages=(abseil c-ares re2 openssl protobuf grpc highway onetbb prometheus-cpp)
+sysroot_packages=("${linked_packages[@]}" python3.11)
 # As in the package lists of Debian 12.
 declare -A version_of=(
   [abseil]=20220623.1-1+deb12u2

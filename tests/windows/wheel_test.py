@@ -12,11 +12,11 @@ import sys
 import tempfile
 
 import programs_test
-import wine_server
+import wine_server  # puts tests/ on the path
+from testing.required import skip_without
 from wine_server import LIMIT_S, WINE, ServerProcess, WineServer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SKIPPED = 77
 
 
 def run_tests(build, server):
@@ -39,8 +39,8 @@ def main():
     options = parser.parse_args()
     build = options.build.resolve()
     if not (build / "wheel" / "site").exists() or not (build / "python" / "complete").exists():
-        print("skipped: there is no wheel for Windows; make windows-wheel builds it, and fetches Python for Windows")
-        sys.exit(SKIPPED)
+        skip_without("windows-wheel", "there is no wheel for Windows; make windows-wheel builds it, and fetches "
+                                      "Python for Windows")
     module, = (build / "wheel" / "site").glob("opserve/_core.*.pyd")
     if programs_test.imports(module) - programs_test.SYSTEM != {"python311"}:
         sys.exit(f"{module.name} needs {programs_test.imports(module)}")
