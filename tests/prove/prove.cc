@@ -51,14 +51,15 @@ std::vector<OpId> ProvableOperators() {
   return ops;
 }
 
-// The best target that fuses multiplication and addition, and the best that does not.
+// The best target that fuses multiplication and addition, the one that computes functions in pairs
+// of FLOAT32 lanes, and the best that does not fuse.
 std::vector<int64_t> TargetClasses() {
-  constexpr int64_t kFusing = HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL;
   std::vector<int64_t> classes;
-  for (const bool fuses : {true, false}) {
+  for (const int64_t members :
+       {HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL, HWY_AVX2, ~(HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL)}) {
     for (const int64_t target : RunnableTargets()) {
-      if (((target & kFusing) != 0) != fuses) continue;
-      classes.push_back(target);
+      if ((target & members) == 0) continue;
+      if (classes.empty() || classes.back() != target) classes.push_back(target);
       break;
     }
   }

@@ -5,7 +5,8 @@
 // to a middle between two elements; kernels/cpu/slow decides them with twice the digits.
 //
 // FLOAT16 elements have so few digits that FLOAT32 lanes decide nearly all of them, where a
-// function serves these too; one in some hundreds is left for the FLOAT64 lanes.
+// function serves these too; one in some hundreds is left for the FLOAT64 lanes. Likewise for
+// FLOAT32 elements, where a function serves pairs of FLOAT32 lanes.
 
 #if defined(OPSERVE_KERNELS_CPU_BODIES_DECIDED_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPSERVE_KERNELS_CPU_BODIES_DECIDED_INL_H_
@@ -21,6 +22,7 @@
 #include <utility>
 
 #include "hwy/highway.h"
+#include "kernels/cpu/bodies/float_pairs-inl.h"
 #include "kernels/cpu/bodies/rounded_sum-inl.h"
 #include "kernels/cpu/bodies/tags-inl.h"
 #include "kernels/cpu/slow/decisions.h"
@@ -132,18 +134,18 @@ concept DecidableInFloats = HalfBeyondDoubleTag<D> &&
 };
 
 // The function of elements by FLOAT64 lanes, which hold a part of them at a time.
-template <HalfBeyondDoubleTag D, Decidable F>
+template <class D, Decidable F>
 HWY_NOINLINE Value<D> DecidedInParts(D /*tag*/, const F& function, Value<D> x) {
-  const BitsTag<D> du;
-  const hn::Rebind<hwy::float16_t, hn::ScalableTag<double>> part;
-  const BitsTag<decltype(part)> part_bits;
-  HWY_ALIGN uint16_t elements[MaxLanes(D())];
-  hn::Store(x, du, elements);
+  const ValueTag<D> lanes;
+  const hn::Rebind<hn::TFromD<D>, hn::ScalableTag<double>> part;
+  const ValueTag<decltype(part)> part_lanes;
+  HWY_ALIGN hn::TFromD<ValueTag<D>> elements[MaxLanes(D())];
+  hn::Store(x, lanes, elements);
   for (size_t i = 0; i < MaxLanes(D()); i += MaxLanes(part)) {
-    const auto result = Decided(part, function, hn::LoadU(part_bits, elements + i));
-    hn::StoreU(result, part_bits, elements + i);
+    const auto result = Decided(part, function, hn::LoadU(part_lanes, elements + i));
+    hn::StoreU(result, part_lanes, elements + i);
   }
-  return hn::Load(du, elements);
+  return hn::Load(lanes, elements);
 }
 
 template <class D, DecidableInFloats<D> F>
@@ -167,25 +169,69 @@ HWY_INLINE Value<D> Decided(D d, const F& function, Value<D> x) {
   return DecidedInParts(d, function, x);
 }
 
+// ------------------------------------------------------------------ FLOAT32 by pairs of lanes
+
+// Likewise for some parameters alone: then ServesPairs() tells.
+template <class F, class D>
+concept DecidableInPairs = FullFloatTag<D> && requires(const F& function, D d, hn::Vec<D> x) {
+  function.InPairs(d, x);
+};
+
+// The function of elements, of which those that are decided have `result`. What is beyond the range
+// of pairs is often so far beyond that a limit is all there is; the rest takes FLOAT64 lanes.
+template <class D, DecidableInPairs<D> F>
+HWY_NOINLINE hn::Vec<D> DecidedBeyondPairs(D d, const F& function, hn::Vec<D> x, hn::Vec<D> result,
+                                           hn::Mask<D> is_decided) {
+  if constexpr (requires { function.Limits(d, x); }) {
+    const PairLimits<D> limits = function.Limits(d, x);
+    if (hn::AllTrue(d, hn::Or(is_decided, limits.are_reached))) {
+      return hn::IfThenElse(limits.are_reached, limits.values, result);
+    }
+  }
+  return DecidedInParts(d, function, x);
+}
+
+template <class D, DecidableInPairs<D> F>
+HWY_INLINE hn::Vec<D> Decided(D d, const F& function, hn::Vec<D> x) {
+  if constexpr (requires { function.ServesPairs(); }) {
+    if (!function.ServesPairs()) return DecidedInParts(d, function, x);
+  }
+  const PairResult<D> result = function.InPairs(d, x);
+  const auto least = hn::Add(result.high, hn::Sub(result.low, result.error));
+  const auto most = hn::Add(result.high, hn::Add(result.low, result.error));
+  const auto is_decided = hn::And(hn::Eq(least, most), result.is_known);
+  if (HWY_LIKELY(hn::AllTrue(d, is_decided))) return least;
+  return DecidedBeyondPairs(d, function, x, least, is_decided);
+}
+
 // ------------------------------------------------------------------ Functions of one number
 
-// NAME of elements, by FUNCTION##Of of FLOAT64 lanes, and of FLOAT32 lanes where there is one, and
-// slow::FUNCTION.
+// NAME of elements, by FUNCTION##Of of FLOAT64 lanes, and of FLOAT32 lanes where there is one,
+// FUNCTION##InPairs and FUNCTION##Limits where there are such, and slow::FUNCTION.
 #undef OPSERVE_DECIDED_FUNCTION
-#define OPSERVE_DECIDED_FUNCTION(NAME, FUNCTION)                                    \
-  struct FUNCTION##Function {                                                       \
-    static constexpr int kErrorBits = 46;                                           \
-    std::array<double, 2> parameters() const { return {}; }                         \
-    template <FloatTag D>                                                           \
-    HWY_INLINE auto Fast(D d, hn::Vec<D> x) const -> decltype(FUNCTION##Of(d, x)) { \
-      return FUNCTION##Of(d, x);                                                    \
-    }                                                                               \
-    slow::DoubleDouble Slow(double x) const { return slow::FUNCTION(x); }           \
-  };                                                                                \
-  template <class D>                                                                \
-  requires FloatOrHalfInDoubleTag<D> || DecidableInFloats<FUNCTION##Function, D>    \
-      HWY_INLINE Value<D> NAME(D d, Value<D> x) {                                   \
-    return Decided(d, FUNCTION##Function(), x);                                     \
+#define OPSERVE_DECIDED_FUNCTION(NAME, FUNCTION)                                            \
+  struct FUNCTION##Function {                                                               \
+    static constexpr int kErrorBits = 46;                                                   \
+    std::array<double, 2> parameters() const { return {}; }                                 \
+    template <FloatTag D>                                                                   \
+    HWY_INLINE auto Fast(D d, hn::Vec<D> x) const -> decltype(FUNCTION##Of(d, x)) {         \
+      return FUNCTION##Of(d, x);                                                            \
+    }                                                                                       \
+    template <FullFloatTag D>                                                               \
+    HWY_INLINE auto InPairs(D d, hn::Vec<D> x) const -> decltype(FUNCTION##InPairs(d, x)) { \
+      return FUNCTION##InPairs(d, x);                                                       \
+    }                                                                                       \
+    template <FullFloatTag D>                                                               \
+    HWY_INLINE auto Limits(D d, hn::Vec<D> x) const -> decltype(FUNCTION##Limits(d, x)) {   \
+      return FUNCTION##Limits(d, x);                                                        \
+    }                                                                                       \
+    slow::DoubleDouble Slow(double x) const { return slow::FUNCTION(x); }                   \
+  };                                                                                        \
+  template <class D>                                                                        \
+  requires FloatOrHalfInDoubleTag<D> || DecidableInFloats<FUNCTION##Function, D> ||         \
+      DecidableInPairs<FUNCTION##Function, D>                                               \
+          HWY_INLINE Value<D> NAME(D d, Value<D> x) {                                       \
+    return Decided(d, FUNCTION##Function(), x);                                             \
   }
 
 }  // namespace opserve::cpu::HWY_NAMESPACE

@@ -212,11 +212,25 @@ struct SwishFunction {
         hn::IfThenElse(hn::Gt(product, hn::Zero(d)), x, hn::CopySign(hn::Zero(d), x));
     return hn::IfThenElse(hn::Eq(hn::Abs(x), hn::Inf(d)), limit, result);
   }
+  // Where the product with the scale is exact.
+  bool ServesPairs() const {
+    int exponent = 0;
+    return KeepsRange(scale) && std::frexp(std::abs(scale), &exponent) == 0.5;
+  }
+  template <FullFloatTag D>
+  HWY_INLINE auto InPairs(D d, hn::Vec<D> x) const -> decltype(SigmoidInPairs(d, x)) {
+    return SwishInPairs(d, x, hn::Mul(x, InLanes(d, scale)));
+  }
+  template <FullFloatTag D>
+  HWY_INLINE auto Limits(D d, hn::Vec<D> x) const -> decltype(SigmoidLimits(d, x)) {
+    return SwishLimits(d, x, hn::Mul(x, InLanes(d, scale)));
+  }
   slow::DoubleDouble Slow(double x) const { return scale == 0 ? x / 2 : slow::Swish(x, scale); }
 };
 
-template <FunctionTag D>
-HWY_INLINE Value<D> Swish(D d, Value<D> x, float scale) {
+template <class D>
+requires FunctionTag<D> || DecidableInPairs<SwishFunction, D> HWY_INLINE Value<D> Swish(
+    D d, Value<D> x, float scale) {
   return Decided(d, SwishFunction{scale}, x);
 }
 
