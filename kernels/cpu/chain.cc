@@ -70,7 +70,13 @@ Chain::Chain(const SequenceInvocation& sequence, const StepGroup& group,
     Step& step = steps_.emplace_back();
     step.kernel = BoundKernel(call);
     step.input_count = call.plan.tensor_count - 1;
-    for (int i = 0; i < step.input_count; ++i) step.inputs[i] = InputOf(sequence, s, i, memory);
+    for (int i = 0; i < step.input_count; ++i) {
+      step.inputs[i] = InputOf(sequence, s, i, memory);
+      const TensorSource& source = sequence.steps[s].sources[i];
+      const bool is_computed =
+          source.kind == TensorSource::Kind::kStep && source.index >= group.begin;
+      if (!is_computed) AddSource(step.inputs[i]);
+    }
     step.output = OutputOf(sequence, s, memory);
     // Past the caches only what is not read again at once.
     if (!IsReadInGroup(sequence, group, s)) step.store_mode = store_mode;
@@ -109,6 +115,13 @@ Chain::Operand Chain::OutputOf(const SequenceInvocation& sequence, uint32_t step
   return operand;
 }
 
+void Chain::AddSource(const Operand& input) {
+  if (input.memory == nullptr) return;
+  const auto is_same = [&](const Source& source) { return source.memory == input.memory; };
+  if (std::any_of(sources_.begin(), sources_.end(), is_same)) return;
+  sources_.push_back({input.memory, input.element_size});
+}
+
 void Chain::ChooseBlock() {
   size_t widest = 1;
   for (const Step& step : steps_) {
@@ -130,6 +143,18 @@ void Chain::FillConstants(std::byte* scratch) const {
   }
 }
 
+void Chain::FetchShare(size_t index, uint64_t begin, uint64_t end) const {
+  constexpr size_t kLineBytes = 64;
+  for (const Source& source : sources_) {
+    const size_t bytes = (end - begin) * source.element_size;
+    const std::byte* const from = source.memory + begin * source.element_size;
+    const size_t share_end = bytes * (index + 1) / steps_.size();
+    for (size_t i = bytes * index / steps_.size(); i < share_end; i += kLineBytes) {
+      __builtin_prefetch(from + i, /*rw=*/0, /*locality=*/2);
+    }
+  }
+}
+
 void Chain::Run(uint64_t begin, uint64_t end, const std::atomic<bool>& stop) const {
   alignas(64) std::byte scratch[kScratchBytes];
   FillConstants(scratch);
@@ -140,7 +165,12 @@ void Chain::Run(uint64_t begin, uint64_t end, const std::atomic<bool>& stop) con
   for (uint64_t at = begin; at < end && !stop.load(std::memory_order_relaxed);
        at += block_elements_) {
     const uint64_t count = std::min(block_elements_, end - at);
-    for (const Step& step : steps_) {
+    const uint64_t next_count = std::min(block_elements_, end - at - count);
+    for (size_t s = 0; s < steps_.size(); ++s) {
+      const Step& step = steps_[s];
+      // The next block is on its way while this one is computed: a processor by itself looks ahead
+      // only within a page.
+      FetchShare(s, at + count, at + count + next_count);
       std::array<const std::byte*, kMaxInputs> inputs = {};
       for (int i = 0; i < step.input_count; ++i) inputs[i] = address(step.inputs[i], at);
       step.kernel.Run(inputs.data(), address(step.output, at), count, step.store_mode);

@@ -66,17 +66,27 @@ class Chain {
     uint32_t slot;
     size_t element_size;
   };
+  // What the group reads from memory and does not compute.
+  struct Source {
+    const std::byte* memory;
+    size_t element_size;
+  };
   static constexpr uint32_t kNoSlot = UINT32_MAX;
 
   Operand InputOf(const SequenceInvocation& sequence, uint32_t step, int i,
                   const SequenceMemory& memory);
   Operand OutputOf(const SequenceInvocation& sequence, uint32_t step,
                    const SequenceMemory& memory) const;
+  void AddSource(const Operand& input);
   void ChooseBlock();
   void FillConstants(std::byte* scratch) const;
+  // Asks for share `index` of as many as there are steps of the sources' elements `begin` to
+  // `end` - 1.
+  void FetchShare(size_t index, uint64_t begin, uint64_t end) const;
 
   std::vector<Step> steps_;
   std::vector<Constant> constants_;
+  std::vector<Source> sources_;
   // Slots of results, then those of constants.
   uint32_t slot_count_ = 0;
   uint64_t block_elements_ = 0;

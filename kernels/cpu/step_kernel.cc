@@ -1,6 +1,7 @@
 #include "kernels/cpu/step_kernel.h"
 
 #include <cstring>
+#include <optional>
 
 #include "hwy/cache_control.h"
 
@@ -24,13 +25,15 @@ void RunShort(const StepKernel& kernel, const std::byte* const* inputs, std::byt
   std::memcpy(output + first * kernel.output_size, out, count * kernel.output_size);
 }
 
-// The first element from which on all vectors of the output are aligned, or the step's size if
-// there is none.
-size_t FirstAligned(const StepKernel& kernel, const std::byte* output, bool& is_aligned) {
+// How many elements are before the first one from which on all vectors of the output are aligned,
+// less than a step has; nothing if there is none.
+std::optional<size_t> ElementsBeforeAligned(const StepKernel& kernel, const std::byte* output) {
   const size_t vector_bytes = size_t{kernel.step_elements} * kernel.output_size;
-  const size_t excess = reinterpret_cast<uintptr_t>(output) % vector_bytes;
-  is_aligned = excess % kernel.output_size == 0;
-  return is_aligned ? (vector_bytes - excess) / kernel.output_size : kernel.step_elements;
+  // Both are powers of two.
+  const size_t missing = -reinterpret_cast<uintptr_t>(output) & (vector_bytes - 1);
+  if (missing == 0) return 0;
+  if ((missing & (kernel.output_size - 1)) != 0) return std::nullopt;
+  return missing / kernel.output_size;
 }
 
 }  // namespace
@@ -45,11 +48,12 @@ void RunInSteps(const StepKernel& kernel, const std::byte* const* inputs, std::b
     if (done < count) RunShort(kernel, inputs, output, done, count - done, attributes);
     return;
   }
-  // The first and the last step overlap their neighbours instead of leaving a rest.
-  kernel.cached(inputs, output, 0, step, attributes);
-  bool is_aligned;
-  size_t done = FirstAligned(kernel, output, is_aligned);
-  if (store_mode == StoreMode::kStreaming && is_aligned) {
+  // The first step, where it is needed, and the last one overlap their neighbours instead of
+  // leaving a rest.
+  const std::optional<size_t> unaligned = ElementsBeforeAligned(kernel, output);
+  size_t done = unaligned.value_or(0);
+  if (done != 0) kernel.cached(inputs, output, 0, step, attributes);
+  if (store_mode == StoreMode::kStreaming && unaligned) {
     done = kernel.streaming(inputs, output, done, count, attributes);
     hwy::FlushStream();
   } else {

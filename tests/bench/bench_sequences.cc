@@ -21,7 +21,7 @@ namespace {
 using testing::SequenceBuilder;
 
 constexpr size_t kMiB = size_t{1} << 20;
-constexpr int kSteps = 8;
+constexpr int kSteps = 10;
 
 struct Case {
   const char* name;
@@ -40,11 +40,12 @@ void AddChoices(SequenceBuilder& builder, TensorSource x) {
     const TensorSource rounded = builder.Round(x, 1);
     x = builder.If(is_infinite, x, rounded);
     x = builder.Round(x, 0);
+    x = builder.Round(x, 2);
   }
 }
 
-constexpr Case kCases[] = {{"8 x ROUND", AddRounds},
-                           {"2 x (IS_INFINITY, ROUND, IF, ROUND)", AddChoices}};
+constexpr Case kCases[] = {{"10 x ROUND", AddRounds},
+                           {"2 x (IS_INFINITY, ROUND, IF, 2 ROUND)", AddChoices}};
 
 std::shared_ptr<const SequenceInvocation> MakeSequence(const Case& each, size_t bytes) {
   SequenceBuilder builder;

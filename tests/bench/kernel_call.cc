@@ -14,19 +14,47 @@
 namespace opserve::bench {
 namespace {
 
-// A float of up to a few thousand with a fraction, or a divisor of one to a hundred.
-float UsualFloat(uint64_t bits, bool is_divisor) {
-  const float unit = static_cast<float>(bits >> 40) * 0x1p-24f;
-  if (is_divisor) return 1.0f + unit * 99.0f;
-  return (unit - 0.5f) * 4000.0f;
+// Between which numbers the floats of an input are.
+struct Range {
+  float least;
+  float most;
+};
+
+constexpr Range kDivisors = {1, 100};
+
+// Where the operator's results differ most.
+Range UsualRange(const OpTraits& op) {
+  switch (op.id) {
+    case OpId::ELEMENT_WISE_ACOS:
+    case OpId::ELEMENT_WISE_ASIN:
+    case OpId::ELEMENT_WISE_ATANH:
+      return {-1, 1};
+    case OpId::ELEMENT_WISE_ACOSH:
+    case OpId::ELEMENT_WISE_LOG:
+      return {1, 1000};
+    default:
+      break;
+  }
+  switch (op.family) {
+    case OpFamily::kActivation:
+    case OpFamily::kElementary:
+    case OpFamily::kSoftmax:
+      return {-8, 8};
+    default:
+      return {-2000, 2000};
+  }
 }
 
-void StoreValue(DataType type, uint64_t bits, bool is_divisor, std::byte* to) {
+float FloatWithin(const Range& range, uint64_t bits) {
+  return range.least + static_cast<float>(bits >> 40) * 0x1p-24f * (range.most - range.least);
+}
+
+void StoreValue(DataType type, uint64_t bits, const Range& range, bool is_divisor, std::byte* to) {
   if (type == DataType::kFloat32) {
-    const float value = UsualFloat(bits, is_divisor);
+    const float value = FloatWithin(range, bits);
     std::memcpy(to, &value, sizeof(value));
   } else if (type == DataType::kFloat16) {
-    const reference::Float16 value = reference::ToHalf(UsualFloat(bits, is_divisor));
+    const reference::Float16 value = reference::ToHalf(FloatWithin(range, bits));
     std::memcpy(to, &value, sizeof(value));
   } else {
     const uint64_t value = is_divisor ? bits % 100 + 1 : bits;
@@ -34,7 +62,8 @@ void StoreValue(DataType type, uint64_t bits, bool is_divisor, std::byte* to) {
   }
 }
 
-void FillInput(DataType type, Values values, bool is_divisor, Buffer& buffer) {
+// Floats of a usual input are within `range`.
+void FillInput(DataType type, Values values, const Range& range, bool is_divisor, Buffer& buffer) {
   // Large buffers repeat a block: making random numbers takes longer than measuring.
   constexpr size_t kBlockBytes = size_t{1} << 20;
   const size_t block = buffer.size() < kBlockBytes ? buffer.size() : kBlockBytes;
@@ -43,7 +72,7 @@ void FillInput(DataType type, Values values, bool is_divisor, Buffer& buffer) {
   for (size_t at = 0; at + size <= block; at += size) {
     const uint64_t bits = random();
     if (values == Values::kUsual) {
-      StoreValue(type, bits, is_divisor, buffer.data() + at);
+      StoreValue(type, bits, range, is_divisor, buffer.data() + at);
     } else {
       std::memcpy(buffer.data() + at, &bits, size);
     }
@@ -91,10 +120,11 @@ CallBuffers::CallBuffers(const Invocation& call, Values values) : output(call.ou
     const DataType type = call.inputs[i].data_type;
     // Conditions are drawn from all bytes' lowest bit, so that both values are frequent.
     if (op.shape.is_condition(i)) {
-      FillInput(type, Values::kAnyBits, false, input);
+      FillInput(type, Values::kAnyBits, {}, false, input);
       for (size_t at = 0; at < input.size(); ++at) input.data()[at] &= std::byte{1};
     } else {
-      FillInput(type, values, /*is_divisor=*/i == 1 && op.input_count() == 2, input);
+      const bool is_divisor = i == 1 && op.input_count() == 2;
+      FillInput(type, values, is_divisor ? kDivisors : UsualRange(op), is_divisor, input);
     }
     input_pointers.push_back(input.data());
     total_bytes += input.size();
