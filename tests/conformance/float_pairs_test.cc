@@ -46,8 +46,8 @@ void FillOutcomes(const F& function, const float* x, testing::PairOutcome* y, si
   for (size_t i = 0; i < count; i += kLanes) {
     const auto v = hn::LoadU(d, x + i);
     const auto result = function.InPairs(d, v);
-    hn::Store(hn::IfThenElse(result.is_known, result.high, none), d, parts[0]);
-    hn::Store(hn::IfThenElse(result.is_known, result.low, none), d, parts[1]);
+    hn::Store(hn::IfThenElse(result.is_known, result.sum.high, none), d, parts[0]);
+    hn::Store(hn::IfThenElse(result.is_known, result.sum.low, none), d, parts[1]);
     hn::Store(hn::IfThenElse(result.is_known, result.error, none), d, parts[2]);
     hn::Store(none, d, parts[3]);
     if constexpr (requires { function.Limits(d, v); }) {

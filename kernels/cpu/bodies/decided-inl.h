@@ -197,8 +197,8 @@ HWY_INLINE hn::Vec<D> Decided(D d, const F& function, hn::Vec<D> x) {
     if (!function.ServesPairs()) return DecidedInParts(d, function, x);
   }
   const PairResult<D> result = function.InPairs(d, x);
-  const auto least = hn::Add(result.high, hn::Sub(result.low, result.error));
-  const auto most = hn::Add(result.high, hn::Add(result.low, result.error));
+  const auto least = hn::Add(result.sum.high, hn::Sub(result.sum.low, result.error));
+  const auto most = hn::Add(result.sum.high, hn::Add(result.sum.low, result.error));
   const auto is_decided = hn::And(hn::Eq(least, most), result.is_known);
   if (HWY_LIKELY(hn::AllTrue(d, is_decided))) return least;
   return DecidedBeyondPairs(d, function, x, least, is_decided);

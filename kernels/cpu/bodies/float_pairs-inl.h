@@ -22,19 +22,25 @@
 #include "kernels/cpu/bodies/polynomial-inl.h"
 #include "kernels/cpu/bodies/tags-inl.h"
 
-// They need fused operations, and tables of eight lanes. With AVX-512, tables of FLOAT64 lanes make
-// those as fast.
+// They need fused operations, and tables of eight lanes. With AVX-512, FLOAT64 lanes have such
+// tables of their own.
 #undef OPSERVE_HAVE_FLOAT_PAIRS
 #define OPSERVE_HAVE_FLOAT_PAIRS (HWY_TARGET == HWY_AVX2)
 
 HWY_BEFORE_NAMESPACE();
 namespace opserve::cpu::HWY_NAMESPACE {
 
-// high + low, up to an error; only in lanes that are known.
+// high + low.
 template <class D>
-struct PairResult {
+struct FloatPair {
   hn::Vec<D> high;
   hn::Vec<D> low;
+};
+
+// A result up to an error; only in lanes that are known.
+template <class D>
+struct PairResult {
+  FloatPair<D> sum;
   hn::Vec<D> error;
   hn::Mask<D> is_known;
 };
@@ -57,38 +63,56 @@ HWY_INLINE hn::Vec<D> LookUp(D /*tag*/, const float (&table)[8], hn::Vec<D> inde
       _mm256_permutevar8x32_ps(_mm256_load_ps(table), _mm256_castps_si256(index.raw))};
 }
 
-// The same sum, with the nearest number as the high part; its magnitude is the larger one.
+// The same sum, with the nearest number as the high part, which is the larger one already.
 template <FullFloatTag D>
-HWY_INLINE void Normalize(D /*tag*/, hn::Vec<D>& high, hn::Vec<D>& low) {
-  const auto sum = hn::Add(high, low);
-  low = hn::Sub(low, hn::Sub(sum, high));
-  high = sum;
+HWY_INLINE FloatPair<D> Normalized(D /*tag*/, const FloatPair<D>& pair) {
+  const auto high = hn::Add(pair.high, pair.low);
+  return {high, hn::Sub(pair.low, hn::Sub(high, pair.high))};
 }
 
-// The sum of two numbers that are not negative: high + low is exact.
+// a + b exactly, where the magnitude of a is the larger one, or a is zero.
 template <FullFloatTag D>
-HWY_INLINE void AddExactly(D /*tag*/, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D>& high,
-                           hn::Vec<D>& low) {
-  high = hn::Add(a, b);
-  low = hn::Add(hn::Sub(hn::Max(a, b), high), hn::Min(a, b));
+HWY_INLINE FloatPair<D> OrderedSum(D /*tag*/, hn::Vec<D> a, hn::Vec<D> b) {
+  const auto high = hn::Add(a, b);
+  return {high, hn::Sub(b, hn::Sub(high, a))};
 }
 
-// dividend / divisor, both high + low: the high quotient within a unit in the last place, and what
-// is left of the dividend divided likewise.
+// a + b exactly, of numbers that are not negative.
+template <FullFloatTag D>
+HWY_INLINE FloatPair<D> SumOfMagnitudes(D /*tag*/, hn::Vec<D> a, hn::Vec<D> b) {
+  const auto high = hn::Add(a, b);
+  return {high, hn::Add(hn::Sub(hn::Max(a, b), high), hn::Min(a, b))};
+}
+
+// a b + c, where the magnitude of c is the larger one, or c is zero; all but exactly.
+template <FullFloatTag D>
+HWY_INLINE FloatPair<D> ProductAndSum(D /*tag*/, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c) {
+  const auto high = hn::MulAdd(a, b, c);
+  return {high, hn::MulAdd(a, b, hn::Sub(c, high))};
+}
+
+// A sum that is not negative, with the sign of x.
+template <FullFloatTag D>
+HWY_INLINE FloatPair<D> WithSignOf(D d, const FloatPair<D>& sum, hn::Vec<D> x) {
+  const auto sign = hn::And(x, hn::SignBit(d));
+  return {hn::Or(sum.high, sign), hn::Xor(sum.low, sign)};
+}
+
+// The high part within a unit in the last place of the quotient, and what is left of the dividend
+// divided likewise.
 template <class D>
 struct PairQuotient {
-  hn::Vec<D> high;
-  hn::Vec<D> low;
+  FloatPair<D> sum;
   hn::Vec<D> reciprocal;  // of the divisor
 };
 template <FullFloatTag D>
-HWY_INLINE PairQuotient<D> QuotientOf(D d, hn::Vec<D> dividend, hn::Vec<D> dividend_low,
-                                      hn::Vec<D> divisor, hn::Vec<D> divisor_low) {
-  const auto reciprocal = hn::Div(hn::Set(d, 1), divisor);
-  const auto quotient = hn::Mul(dividend, reciprocal);
-  const auto rest = hn::NegMulAdd(quotient, divisor, dividend);
-  const auto low_rest = hn::NegMulAdd(quotient, divisor_low, dividend_low);
-  return {quotient, hn::Mul(hn::Add(rest, low_rest), reciprocal), reciprocal};
+HWY_INLINE PairQuotient<D> QuotientOf(D d, const FloatPair<D>& dividend,
+                                      const FloatPair<D>& divisor) {
+  const auto reciprocal = hn::Div(hn::Set(d, 1), divisor.high);
+  const auto high = hn::Mul(dividend.high, reciprocal);
+  const auto rest = hn::NegMulAdd(high, divisor.high, dividend.high);
+  const auto low_rest = hn::NegMulAdd(high, divisor.low, dividend.low);
+  return {{high, hn::Mul(hn::Add(rest, low_rest), reciprocal)}, reciprocal};
 }
 
 // ------------------------------------------------------------------ e^x
@@ -142,14 +166,12 @@ HWY_INLINE PairOfPower<D> PowerInPairs(D d, hn::Vec<D> x) {
 // The sum of a number and scale * (rest + beyond), where the number is not less than scale * rest,
 // or zero.
 template <FullFloatTag D>
-HWY_INLINE void AddPower(const PairOfPower<D>& power, hn::Vec<D> number, hn::Vec<D>& high,
-                         hn::Vec<D>& low) {
-  high = hn::MulAdd(power.scale, power.rest, number);
-  low = hn::MulAdd(power.scale, power.rest, hn::Sub(number, high));
-  low = hn::MulAdd(power.scale, power.beyond, low);
+HWY_INLINE FloatPair<D> PowerAndSum(D d, const PairOfPower<D>& power, hn::Vec<D> number) {
+  const FloatPair<D> sum = ProductAndSum(d, power.scale, power.rest, number);
+  return {sum.high, hn::MulAdd(power.scale, power.beyond, sum.low)};
 }
 
-// The error of the sum that AddPower makes.
+// The error of the sum that PowerAndSum makes.
 template <FullFloatTag D>
 HWY_INLINE hn::Vec<D> ErrorOf(D d, const PairOfPower<D>& power) {
   const auto added = hn::Mul(power.scale, power.beyond);
@@ -160,11 +182,8 @@ HWY_INLINE hn::Vec<D> ErrorOf(D d, const PairOfPower<D>& power) {
 template <FullFloatTag D>
 HWY_INLINE PairResult<D> ExpInPairs(D d, hn::Vec<D> x) {
   const PairOfPower<D> power = PowerInPairs(d, x);
-  PairResult<D> result;
-  AddPower(power, power.scale, result.high, result.low);
-  result.error = ErrorOf(d, power);
-  result.is_known = hn::Lt(hn::Abs(x), hn::Set(d, 72));
-  return result;
+  return {PowerAndSum(d, power, power.scale), ErrorOf(d, power),
+          hn::Lt(hn::Abs(x), hn::Set(d, 72))};
 }
 
 // Zero, infinity, and NaN of NaN.
@@ -183,18 +202,14 @@ template <FullFloatTag D>
 HWY_INLINE PairResult<D> SigmoidInPairs(D d, hn::Vec<D> x) {
   const auto one = hn::Set(d, 1);
   const PairOfPower<D> power = PowerInPairs(d, hn::Neg(x));
-  hn::Vec<D> high;
-  hn::Vec<D> low;
-  AddPower(power, power.scale, high, low);
-  Normalize(d, high, low);
-  hn::Vec<D> divisor;
-  hn::Vec<D> dropped;
-  AddExactly(d, one, high, divisor, dropped);
-  const PairQuotient<D> quotient = QuotientOf(d, one, hn::Zero(d), divisor, hn::Add(dropped, low));
+  const FloatPair<D> grown = Normalized(d, PowerAndSum(d, power, power.scale));
+  FloatPair<D> divisor = SumOfMagnitudes(d, one, grown.high);
+  divisor.low = hn::Add(divisor.low, grown.low);
+  const PairQuotient<D> quotient = QuotientOf(d, {one, hn::Zero(d)}, divisor);
   // In this order, as the square of the reciprocal may be too small for a FLOAT32.
   const auto relative = hn::Mul(ErrorOf(d, power), quotient.reciprocal);
   const auto error = hn::Mul(relative, quotient.reciprocal);
-  return {quotient.high, quotient.low, hn::MulAdd(quotient.high, hn::Set(d, 0x1p-40f), error),
+  return {quotient.sum, hn::MulAdd(quotient.sum.high, hn::Set(d, 0x1p-40f), error),
           hn::Lt(hn::Abs(x), hn::Set(d, 64))};
 }
 
@@ -215,11 +230,11 @@ template <FullFloatTag D>
 HWY_INLINE PairResult<D> SwishInPairs(D d, hn::Vec<D> x, hn::Vec<D> scaled) {
   const PairResult<D> sigmoid = SigmoidInPairs(d, scaled);
   const auto magnitude = hn::Abs(x);
-  const auto high = hn::Mul(sigmoid.high, x);
-  const auto low = hn::MulAdd(sigmoid.low, x, hn::MulSub(sigmoid.high, x, high));
+  const auto high = hn::Mul(sigmoid.sum.high, x);
+  const auto low = hn::MulAdd(sigmoid.sum.low, x, hn::MulSub(sigmoid.sum.high, x, high));
   const auto is_usual =
       hn::And(hn::Gt(magnitude, hn::Set(d, 0x1p-40f)), hn::Lt(magnitude, hn::Set(d, 0x1p60f)));
-  return {high, low, hn::Mul(sigmoid.error, magnitude), hn::And(sigmoid.is_known, is_usual)};
+  return {{high, low}, hn::Mul(sigmoid.error, magnitude), hn::And(sigmoid.is_known, is_usual)};
 }
 
 // x where it is zero, and where the divisor is next to 1.
@@ -238,20 +253,16 @@ HWY_INLINE PairResult<D> TanhInPairs(D d, hn::Vec<D> x) {
   // From there on the result is next to 1.
   const auto limited = hn::Min(magnitude, hn::Set(d, 16));
   const PairOfPower<D> power = PowerInPairs(d, hn::Add(limited, limited));
-  hn::Vec<D> high;
-  hn::Vec<D> low;
-  AddPower(power, hn::Sub(power.scale, hn::Set(d, 1)), high, low);
-  Normalize(d, high, low);
-  hn::Vec<D> divisor;
-  hn::Vec<D> dropped;
-  AddExactly(d, high, two, divisor, dropped);
-  const PairQuotient<D> quotient = QuotientOf(d, high, low, divisor, hn::Add(dropped, low));
+  const auto less_one = hn::Sub(power.scale, hn::Set(d, 1));
+  const FloatPair<D> n = Normalized(d, PowerAndSum(d, power, less_one));
+  FloatPair<D> divisor = SumOfMagnitudes(d, n.high, two);
+  divisor.low = hn::Add(divisor.low, n.low);
+  const PairQuotient<D> quotient = QuotientOf(d, n, divisor);
   // That of n is relative to what is added to the rest: near zero, too.
   const auto error = hn::Mul(hn::Mul(power.scale, power.beyond), hn::Set(d, 0x1.2p-21f));
   const auto by = hn::Mul(quotient.reciprocal, quotient.reciprocal);
-  const auto sign = hn::And(x, hn::SignBit(d));
-  return {hn::Or(quotient.high, sign), hn::Xor(quotient.low, sign),
-          hn::MulAdd(error, by, hn::Mul(quotient.high, hn::Set(d, 0x1p-36f))),
+  return {WithSignOf(d, quotient.sum, x),
+          hn::MulAdd(error, by, hn::Mul(quotient.sum.high, hn::Set(d, 0x1p-36f))),
           hn::Lt(magnitude, hn::Inf(d))};
 }
 
@@ -293,15 +304,13 @@ HWY_INLINE PairResult<D> LogInPairs(D d, hn::Vec<D> x) {
   const auto whole = hn::MulAdd(k, hn::Set(d, 0x1.62e4p-1f), LookUp(d, kPairLogarithms, index));
   const auto whole_low =
       hn::MulAdd(k, hn::Set(d, 0x1.7f7d1cp-20f), LookUp(d, kPairLogarithmRests, index));
-  const auto high = hn::Add(whole, rest);
-  const auto dropped = hn::Sub(rest, hn::Sub(high, whole));
+  FloatPair<D> sum = OrderedSum(d, whole, rest);
   const auto square = hn::Mul(rest, rest);
-  const auto low =
-      hn::MulAdd(square, HornerOf<0, 1>(d, rest, kPairLog1p), hn::Add(dropped, whole_low));
+  sum.low = hn::MulAdd(square, HornerOf<0, 1>(d, rest, kPairLog1p), hn::Add(sum.low, whole_low));
   const auto error =
-      hn::MulAdd(square, hn::Set(d, 0x1.cp-24f), hn::Mul(hn::Abs(high), hn::Set(d, 0x1p-35f)));
+      hn::MulAdd(square, hn::Set(d, 0x1.cp-24f), hn::Mul(hn::Abs(sum.high), hn::Set(d, 0x1p-35f)));
   const auto is_normal = hn::And(hn::Ge(x, hn::Set(d, 0x1p-126f)), hn::Lt(x, hn::Inf(d)));
-  return {high, low, error, is_normal};
+  return {sum, error, is_normal};
 }
 
 // NaN of negative numbers and NaN, and the infinities.
@@ -338,36 +347,33 @@ HWY_INLINE PairResult<D> AtanInPairs(D d, hn::Vec<D> x) {
   // From there on the result is that of infinity.
   const auto magnitude = AtMost(d, hn::Abs(x), 0x1p60f);
   const auto shifter = hn::Set(d, 0x1.8p23f);
+  // Processors differ in it, but all are near enough to choose k.
   const auto near_share = hn::ApproximateReciprocal(hn::Add(magnitude, hn::Set(d, 1)));
   const auto shifted = hn::MulAdd(hn::Mul(near_share, magnitude), hn::Set(d, 7), shifter);
   const auto k = hn::Sub(shifted, shifter);
   const auto others = hn::Sub(hn::Set(d, 7), k);
   // What is subtracted is k, or so near to it that the difference is exact.
   const auto product = hn::Mul(others, magnitude);
-  const auto dividend = hn::Sub(product, k);
-  const auto dividend_low =
-      hn::Add(hn::Sub(product, hn::Add(dividend, k)), hn::MulSub(others, magnitude, product));
+  const auto difference = hn::Sub(product, k);
+  const auto dropped = hn::Sub(product, hn::Add(difference, k));
+  const FloatPair<D> dividend = {difference,
+                                 hn::Add(dropped, hn::MulSub(others, magnitude, product))};
   const auto multiple = hn::Mul(k, magnitude);
-  hn::Vec<D> divisor;
-  hn::Vec<D> dropped;
-  AddExactly(d, multiple, others, divisor, dropped);
-  const auto divisor_low = hn::Add(dropped, hn::MulSub(k, magnitude, multiple));
-  const PairQuotient<D> rest = QuotientOf(d, dividend, dividend_low, divisor, divisor_low);
+  FloatPair<D> divisor = SumOfMagnitudes(d, multiple, others);
+  divisor.low = hn::Add(divisor.low, hn::MulSub(k, magnitude, multiple));
+  const FloatPair<D> rest = QuotientOf(d, dividend, divisor).sum;
 
-  const auto angle = LookUp(d, kPairArctangents, shifted);
+  // Angles are zero or larger than the rest.
+  FloatPair<D> sum = OrderedSum(d, LookUp(d, kPairArctangents, shifted), rest.high);
   const auto square = hn::Mul(rest.high, rest.high);
   const auto cube = hn::Mul(square, rest.high);
-  // Angles are zero or larger than the rest.
-  const auto high = hn::Add(angle, rest.high);
-  const auto dropped_of_sum = hn::Sub(rest.high, hn::Sub(high, angle));
   const auto rest_low =
       hn::NegMulAdd(rest.low, square, hn::Add(rest.low, LookUp(d, kPairArctangentRests, shifted)));
-  const auto low = hn::Add(
-      hn::MulAdd(cube, HornerOf<0, 1>(d, square, kPairArctangent), dropped_of_sum), rest_low);
+  sum.low =
+      hn::Add(hn::MulAdd(cube, HornerOf<0, 1>(d, square, kPairArctangent), sum.low), rest_low);
   const auto error =
-      hn::MulAdd(hn::Abs(cube), hn::Set(d, 0x1p-23f), hn::Mul(high, hn::Set(d, 0x1p-40f)));
-  const auto sign = hn::And(x, hn::SignBit(d));
-  return {hn::Or(high, sign), hn::Xor(low, sign), error, hn::Eq(x, x)};
+      hn::MulAdd(hn::Abs(cube), hn::Set(d, 0x1p-23f), hn::Mul(sum.high, hn::Set(d, 0x1p-40f)));
+  return {WithSignOf(d, sum, x), error, hn::Eq(x, x)};
 }
 
 // ------------------------------------------------------------------ ERF
@@ -420,23 +426,18 @@ HWY_INLINE PairResult<D> ErfInPairs(D d, hn::Vec<D> x) {
   auto terms = LookUp(d, kTables.terms[6], shifted);
   for (int i = 5; i >= 0; --i) terms = hn::MulAdd(terms, t, LookUp(d, kTables.terms[i], shifted));
   // What is added is the smaller part each time.
-  const auto first_slope = LookUp(d, kTables.slope, shifted);
-  const auto curve = LookUp(d, kTables.curve, shifted);
-  const auto slope = hn::MulAdd(curve, t, first_slope);
-  const auto slope_low = hn::Add(hn::MulAdd(curve, t, hn::Sub(first_slope, slope)),
-                                 LookUp(d, kTables.slope_rest, shifted));
-  const auto value = LookUp(d, kTables.value, shifted);
-  const auto high = hn::MulAdd(t, slope, value);
+  FloatPair<D> slope =
+      ProductAndSum(d, LookUp(d, kTables.curve, shifted), t, LookUp(d, kTables.slope, shifted));
+  slope.low = hn::Add(slope.low, LookUp(d, kTables.slope_rest, shifted));
+  FloatPair<D> sum = ProductAndSum(d, t, slope.high, LookUp(d, kTables.value, shifted));
   const auto added = hn::Mul(hn::Mul(hn::Mul(t, t), t), terms);
-  const auto dropped =
-      hn::Add(hn::MulAdd(t, slope, hn::Sub(value, high)), LookUp(d, kTables.value_rest, shifted));
-  const auto low = hn::Add(added, hn::MulAdd(t, slope_low, dropped));
+  sum.low = hn::Add(sum.low, LookUp(d, kTables.value_rest, shifted));
+  sum.low = hn::Add(added, hn::MulAdd(t, slope.low, sum.low));
   const auto error =
-      hn::MulAdd(hn::Abs(added), hn::Set(d, 0x1.6p-22f), hn::Mul(high, hn::Set(d, 0x1p-34f)));
+      hn::MulAdd(hn::Abs(added), hn::Set(d, 0x1.6p-22f), hn::Mul(sum.high, hn::Set(d, 0x1p-34f)));
   const auto is_usual =
       hn::And(hn::Gt(magnitude, hn::Set(d, 0x1p-60f)), hn::Lt(magnitude, hn::Set(d, 3.95f)));
-  const auto sign = hn::And(x, hn::SignBit(d));
-  return {hn::Or(high, sign), hn::Xor(low, sign), error, is_usual};
+  return {WithSignOf(d, sum, x), error, is_usual};
 }
 
 // Zero, one, and NaN of NaN.
