@@ -54,9 +54,10 @@ std::vector<OpId> ProvableOperators() {
 // The best target that fuses multiplication and addition, the one that computes functions in pairs
 // of FLOAT32 lanes, and the best that does not fuse.
 std::vector<int64_t> TargetClasses() {
+  constexpr int64_t kFusing = HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL;
+  constexpr int64_t kWithPairs = HWY_AVX2;
   std::vector<int64_t> classes;
-  for (const int64_t members :
-       {HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL, HWY_AVX2, ~(HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL)}) {
+  for (const int64_t members : {kFusing, kWithPairs, ~kFusing}) {
     for (const int64_t target : RunnableTargets()) {
       if ((target & members) == 0) continue;
       if (classes.empty() || classes.back() != target) classes.push_back(target);
