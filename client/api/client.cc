@@ -60,17 +60,21 @@ Client::~Client() = default;
 
 absl::StatusOr<Tensor> Client::Execute(const OperatorCall& call, const CallOptions& options,
                                        ExecutionInfo* info) {
-  return impl_->Run(client_internal::Execute(*impl_, call, options), info);
+  return impl_->Run(
+      client_internal::Execute(*impl_, call, options, client_internal::Waiter::kCaller), info);
 }
 
 Call<Tensor> Client::StartExecute(const OperatorCall& call, const CallOptions& options) {
-  return impl_->Start(client_internal::Execute(*impl_, call, options));
+  return impl_->Start(
+      client_internal::Execute(*impl_, call, options, client_internal::Waiter::kNobody));
 }
 
 absl::StatusOr<TensorSpec> Client::ExecuteInto(const OperatorCall& call,
                                                std::span<std::byte> output,
                                                const CallOptions& options, ExecutionInfo* info) {
-  return impl_->Run(client_internal::ExecuteInto(*impl_, call, output, options), info);
+  return impl_->Run(
+      client_internal::ExecuteInto(*impl_, call, output, options, client_internal::Waiter::kCaller),
+      info);
 }
 
 absl::StatusOr<OperatorCall> Client::WithResultType(OperatorCall call, DataType type) {
@@ -84,7 +88,8 @@ absl::StatusOr<OperatorCall> Client::WithResultType(OperatorCall call, DataType 
 
 Call<TensorSpec> Client::StartExecuteInto(const OperatorCall& call, std::span<std::byte> output,
                                           const CallOptions& options) {
-  return impl_->Start(client_internal::ExecuteInto(*impl_, call, output, options));
+  return impl_->Start(client_internal::ExecuteInto(*impl_, call, output, options,
+                                                   client_internal::Waiter::kNobody));
 }
 
 absl::StatusOr<TensorSpec> Client::ExecuteTo(const OperatorCall& call, const TensorPlace& output,

@@ -23,6 +23,7 @@ absl::StatusOr<ReceivedOutput> TakeOutput(Answer& answer) {
   v1::ExecuteResponse header;
   absl::StatusOr<ReceivedOutput> output = DecodeOutput(answer.message, header);
   AddExecution(header.execution(), answer.info);
+  answer.takes_ring = header.takes_ring();
   return output;
 }
 
@@ -32,6 +33,7 @@ absl::StatusOr<TensorSpec> TakePlacedOutput(Answer& answer) {
   v1::ExecuteResponse header;
   absl::StatusOr<TensorSpec> spec = DecodePlacedOutput(answer.message, header);
   AddExecution(header.execution(), answer.info);
+  answer.takes_ring = header.takes_ring();
   return spec;
 }
 
@@ -50,20 +52,26 @@ struct LargeCall {
   // nullopt: of the size that the results of such calls have.
   std::optional<uint64_t> result_bytes;
   ResultTaker<T> take;
+  Waiter waiter;
 };
 template <class T>
 using SharedCall = std::shared_ptr<const LargeCall<T>>;
+
+uint64_t BytesOf(const LargeCall<Tensor>&, const Tensor& result) { return result.bytes().size(); }
+uint64_t BytesOf(const LargeCall<TensorSpec>& large, const TensorSpec&) {
+  return *large.result_bytes;
+}
+
+template <class T>
+void Learn(const LargeCall<T>& large, uint64_t result_bytes, const Answer& answer) {
+  large.client.staging().LearnResult(large.call, {result_bytes, answer.takes_ring});
+}
 
 template <class T>
 Step<T> InMessage(const SharedCall<T>& large) {
   return Step<T>{kExecute, MakeRequest(large->call), [large](Answer& answer) -> Next<T> {
                    CallResult<T> result = large->take.of_message(answer);
-                   if constexpr (std::is_same_v<T, Tensor>) {
-                     if (result.ok()) {
-                       large->client.staging().LearnResultBytes(large->call,
-                                                                result->bytes().size());
-                     }
-                   }
+                   if (result.ok()) Learn(*large, BytesOf(*large, *result), answer);
                    return result;
                  }};
 }
@@ -71,10 +79,10 @@ Step<T> InMessage(const SharedCall<T>& large) {
 // Attempts of which nobody knows whether they have run are not repeated in the same memory, which
 // the server may still use; the call goes on in messages.
 template <class T>
-Step<T> InSharedMemory(const SharedCall<T>& large, StagedCall staged) {
-  OutgoingMessage request = MakeRequest(staged.call, staged.output_range());
+Step<T> InSharedMemory(const SharedCall<T>& large, StagedCall staged, bool is_known) {
+  OutgoingMessage request = std::move(staged.request);
   const auto held = std::make_shared<StagedCall>(std::move(staged));
-  const auto then = [large, held](Answer& answer) -> Next<T> {
+  const auto then = [large, held, is_known](Answer& answer) -> Next<T> {
     absl::StatusOr<TensorSpec> spec = TakePlacedOutput(answer);
     answer.info.path = PayloadPath::kSharedMemory;
     if (!spec.ok()) {
@@ -84,6 +92,7 @@ Step<T> InSharedMemory(const SharedCall<T>& large, StagedCall staged) {
     }
     held->inputs->MarkReusable();
     held->output->MarkReusable();
+    if (!is_known) Learn(*large, held->output_bytes, answer);
     return large->take.of_region(*std::move(spec), std::move(*held));
   };
   return Step<T>{kExecute, std::move(request), then, /*may_run_twice=*/false};
@@ -92,23 +101,28 @@ Step<T> InSharedMemory(const SharedCall<T>& large, StagedCall staged) {
 template <class T>
 Step<T> Choose(const SharedCall<T>& large) {
   Staging& staging = large->client.staging();
+  const std::optional<KnownResult> known = staging.ResultOf(large->call);
   std::optional<uint64_t> bytes = large->result_bytes;
-  if (!bytes) bytes = staging.ResultBytes(large->call);
+  if (!bytes && known) bytes = known->bytes;
   if (!bytes) return InMessage(large);
-  std::optional<StagedCall> staged = staging.Stage(large->call, *bytes);
-  return staged ? InSharedMemory(large, *std::move(staged)) : InMessage(large);
+  std::optional<StagedCall> staged;
+  if (known && known->takes_ring && large->waiter == Waiter::kCaller) {
+    staged = staging.StageInRing(large->call, *bytes);
+  }
+  if (!staged) staged = staging.Stage(large->call, *bytes);
+  return staged ? InSharedMemory(large, *std::move(staged), known.has_value()) : InMessage(large);
 }
 
 template <class T>
 Next<T> Begin(ClientImpl& client, const OperatorCall& call, std::optional<uint64_t> result_bytes,
-              ResultTaker<T> take) {
+              ResultTaker<T> take, Waiter waiter) {
   Staging& staging = client.staging();
   if (!staging.Suits(call)) {
     return Step<T>{
         kExecute, MakeRequest(call),
         [take = std::move(take.of_message)](Answer& answer) -> Next<T> { return take(answer); }};
   }
-  const SharedCall<T> large(new LargeCall<T>{client, call, result_bytes, std::move(take)});
+  const SharedCall<T> large(new LargeCall<T>{client, call, result_bytes, std::move(take), waiter});
   if (!staging.AsksServer()) return Choose(large);
   return client.WithServerInfo<T>([large](const absl::StatusOr<ServerInfo>& info) -> Next<T> {
     // This is what the call itself would have met.
@@ -131,19 +145,20 @@ absl::StatusOr<Tensor> KeepResult(TensorSpec spec, StagedCall staged) {
 
 }  // namespace
 
-Operation<Tensor> Execute(ClientImpl& client, const OperatorCall& call,
-                          const CallOptions& options) {
+Operation<Tensor> Execute(ClientImpl& client, const OperatorCall& call, const CallOptions& options,
+                          Waiter waiter) {
   const auto gather = [&client](Answer& answer) -> absl::StatusOr<Tensor> {
     absl::StatusOr<ReceivedOutput> output = TakeOutput(answer);
     if (!output.ok()) return output.status();
     return client.Gather(answer.message, *std::move(output));
   };
   return {client.StartRetries(options),
-          Begin<Tensor>(client, call, std::nullopt, {gather, KeepResult})};
+          Begin<Tensor>(client, call, std::nullopt, {gather, KeepResult}, waiter)};
 }
 
 Operation<TensorSpec> ExecuteInto(ClientImpl& client, const OperatorCall& call,
-                                  std::span<std::byte> target, const CallOptions& options) {
+                                  std::span<std::byte> target, const CallOptions& options,
+                                  Waiter waiter) {
   const auto copy = [target](Answer& answer) -> absl::StatusOr<TensorSpec> {
     absl::StatusOr<ReceivedOutput> output = TakeOutput(answer);
     if (!output.ok()) return output.status();
@@ -160,7 +175,7 @@ Operation<TensorSpec> ExecuteInto(ClientImpl& client, const OperatorCall& call,
     return absl::StatusOr<TensorSpec>(std::move(spec));
   };
   return {client.StartRetries(options),
-          Begin<TensorSpec>(client, call, target.size(), {copy, copy_staged})};
+          Begin<TensorSpec>(client, call, target.size(), {copy, copy_staged}, waiter)};
 }
 
 Operation<TensorSpec> ExecuteTo(ClientImpl& client, const OperatorCall& call,

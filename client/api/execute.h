@@ -12,10 +12,18 @@
 
 namespace opserve::client_internal {
 
+// Who waits for the end of a call.
+enum class Waiter {
+  kCaller,  // the thread that makes it, which can copy inputs meanwhile
+  kNobody,  // it goes on by itself: inputs are copied before it is sent
+};
+
 // The operations of the functions of Client of the same names.
-Operation<Tensor> Execute(ClientImpl& client, const OperatorCall& call, const CallOptions& options);
+Operation<Tensor> Execute(ClientImpl& client, const OperatorCall& call, const CallOptions& options,
+                          Waiter waiter);
 Operation<TensorSpec> ExecuteInto(ClientImpl& client, const OperatorCall& call,
-                                  std::span<std::byte> output, const CallOptions& options);
+                                  std::span<std::byte> output, const CallOptions& options,
+                                  Waiter waiter);
 Operation<TensorSpec> ExecuteTo(ClientImpl& client, const OperatorCall& call,
                                 const TensorPlace& output, const CallOptions& options);
 

@@ -25,6 +25,8 @@ struct Answer {
   ExecutionInfo info = {};
   // The number of the host that answered; see Transport.
   size_t host = 0;
+  // Whether the server would take the inputs of such a call through a ring.
+  bool takes_ring = false;
 };
 
 template <class T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/memory/ring_feed.h"
 #include "client/wire/large_copy.h"
 #include "client/wire/wire.h"
 #include "opserve/errors.h"
@@ -59,25 +60,23 @@ void Staging::Pause() {
   paused_until_ = until;
 }
 
-std::optional<uint64_t> Staging::ResultBytes(const OperatorCall& call) const {
+std::optional<KnownResult> Staging::ResultOf(const OperatorCall& call) const {
   const std::string key = ResultKey(call);
   const MutexLock lock(mutex_);
-  const auto found = result_bytes_.find(key);
-  if (found == result_bytes_.end()) return std::nullopt;
+  const auto found = results_.find(key);
+  if (found == results_.end()) return std::nullopt;
   return found->second;
 }
 
-void Staging::LearnResultBytes(const OperatorCall& call, uint64_t bytes) {
+void Staging::LearnResult(const OperatorCall& call, const KnownResult& result) {
   std::string key = ResultKey(call);
   const MutexLock lock(mutex_);
   // Programs make calls of few kinds, so this is rare.
-  if (result_bytes_.size() >= kMostResults) result_bytes_.clear();
-  result_bytes_[std::move(key)] = bytes;
+  if (results_.size() >= kMostResults) results_.clear();
+  results_[std::move(key)] = result;
 }
 
-std::optional<StagedCall> Staging::Stage(const OperatorCall& call, uint64_t result_bytes) {
-  uint64_t input_bytes = 0;
-  for (const TensorView& input : call.inputs) input_bytes += AlignUp(*NeededBytes(input));
+std::optional<StagedCall> Staging::TakeRegions(uint64_t input_bytes, uint64_t result_bytes) {
   StagedCall staged;
   staged.inputs = Take(input_bytes);
   if (staged.inputs == nullptr) return std::nullopt;
@@ -87,16 +86,49 @@ std::optional<StagedCall> Staging::Stage(const OperatorCall& call, uint64_t resu
     return std::nullopt;
   }
   staged.output_bytes = result_bytes;
-  staged.call = call;
+  return staged;
+}
+
+std::optional<StagedCall> Staging::Stage(const OperatorCall& call, uint64_t result_bytes) {
+  uint64_t input_bytes = 0;
+  for (const TensorView& input : call.inputs) input_bytes += AlignUp(*NeededBytes(input));
+  std::optional<StagedCall> staged = TakeRegions(input_bytes, result_bytes);
+  if (!staged) return std::nullopt;
+  OperatorCall placed = call;
   uint64_t offset = 0;
-  for (TensorView& input : staged.call.inputs) {
-    const RegionRange range = staged.inputs->region().range(offset, *NeededBytes(input));
+  for (TensorView& input : placed.inputs) {
+    const RegionRange range = staged->inputs->region().range(offset, *NeededBytes(input));
     CopyPiece(input.bytes().first(range.size()), range.bytes().data());
     offset += AlignUp(range.size());
-    TensorView placed = TensorView::At(range, input.spec());
-    placed.set_name(input.name());
-    input = std::move(placed);
+    TensorView there = TensorView::At(range, input.spec());
+    there.set_name(input.name());
+    input = std::move(there);
   }
+  staged->request = MakeRequest(placed, staged->output_range());
+  return staged;
+}
+
+std::optional<StagedCall> Staging::StageInRing(const OperatorCall& call, uint64_t result_bytes) {
+  {
+    const MutexLock lock(mutex_);
+    if (clock_.Now() < no_ring_until_) return std::nullopt;
+  }
+  const std::optional<RingLayout> layout = LayOutRing(call.inputs);
+  if (!layout) return std::nullopt;
+  v1::PayloadRing ring;
+  uint64_t input_bytes = 0;
+  for (const RingLayout::Input& input : layout->inputs) {
+    ring.add_payload_bytes(input.bytes);
+    input_bytes += input.bytes;
+  }
+  if (input_bytes < kLeastRingBytes) return std::nullopt;
+  ring.set_run_elements(layout->run_elements);
+  ring.set_runs(static_cast<uint32_t>(layout->runs));
+  std::optional<StagedCall> staged = TakeRegions(layout->bytes, result_bytes);
+  if (!staged) return std::nullopt;
+  const RegionRange memory = staged->inputs->region().range(0, layout->bytes);
+  staged->request = MakeRingRequest(call, std::move(ring), memory, staged->output_range());
+  staged->request.feed = std::make_shared<RingFeed>(*layout, call.inputs, memory.bytes());
   return staged;
 }
 
@@ -134,6 +166,13 @@ bool Staging::GoesOnInMessages(const absl::Status& failure) {
   const bool is_forgotten = absl::IsNotFound(failure) || absl::IsUnavailable(failure) ||
                             GetErrorReason(failure) == kWrongHost;
   if (is_forgotten) regions_.Clear();
+  if (absl::IsAborted(failure)) {
+    // This thread did not get on with it.
+    const absl::Time until = clock_.Now() + kPause;
+    const MutexLock lock(mutex_);
+    no_ring_until_ = until;
+    return true;
+  }
   // Errors of messages and of places have different words, and nobody chose places here.
   return is_forgotten || absl::IsInvalidArgument(failure);
 }

@@ -18,6 +18,7 @@
 #include "client/base/clock.h"
 #include "client/memory/region_pool.h"
 #include "client/memory/shared_memory.h"
+#include "client/wire/message.h"
 #include "opserve/call.h"
 #include "opserve/catalogue.h"
 #include "proto/base/mutex.h"
@@ -26,13 +27,22 @@ namespace opserve::client_internal {
 
 // A call whose tensors are in shared memory.
 struct StagedCall {
-  OperatorCall call;
+  // To be sent.
+  OutgoingMessage request;
+  // The inputs, or the ring that they go through, and the result.
   std::unique_ptr<PooledRegion> inputs;
   std::unique_ptr<PooledRegion> output;
   uint64_t output_bytes = 0;
 
   // Where the result goes.
   RegionRange output_range() const { return output->region().range(0, output_bytes); }
+};
+
+// What is known of the results of calls of one kind.
+struct KnownResult {
+  uint64_t bytes = 0;
+  // Whether the server takes their inputs through a ring.
+  bool takes_ring = false;
 };
 
 // Thread-safe.
@@ -53,23 +63,28 @@ class Staging {
   // again for kPause.
   void LearnServer(const absl::StatusOr<ServerInfo>& info);
 
-  // How many bytes the result of such a call has, if one has been answered; the client does not
-  // know operators.
-  std::optional<uint64_t> ResultBytes(const OperatorCall& call) const;
-  void LearnResultBytes(const OperatorCall& call, uint64_t bytes);
+  // What is known of the result of such a call, if one has been answered; the client does not know
+  // operators.
+  std::optional<KnownResult> ResultOf(const OperatorCall& call) const;
+  void LearnResult(const OperatorCall& call, const KnownResult& result);
 
   // The call, which Suits, with its tensors in shared memory; nullopt where there is none, or none
   // left. Copies the inputs; where it makes a region, it waits for the server, for at most
   // kMostWait. Then none is made for kPause, unless it worked.
   std::optional<StagedCall> Stage(const OperatorCall& call, uint64_t result_bytes);
+  // The same for a call whose inputs are copied while it is under way, through a ring; also nullopt
+  // where it gains nothing by that.
+  std::optional<StagedCall> StageInRing(const OperatorCall& call, uint64_t result_bytes);
 
   // Whether a staged call that failed so is to be made once more, in messages. What the server has
-  // forgotten is given up.
+  // forgotten is given up; where it was the ring that failed, none is used for kPause.
   bool GoesOnInMessages(const absl::Status& failure);
 
   // Bytes of inputs from which on calls are staged: below, the copy and the look-ups cost more than
   // the message.
   static constexpr uint64_t kLeastBytes = uint64_t{64} << 10;
+  // Bytes of inputs from which on they go through a ring.
+  static constexpr uint64_t kLeastRingBytes = uint64_t{1} << 20;
   static constexpr absl::Duration kPause = absl::Seconds(10);
   static constexpr absl::Duration kMostWait = absl::Milliseconds(250);
 
@@ -77,6 +92,8 @@ class Staging {
   // Results whose sizes are remembered.
   static constexpr size_t kMostResults = 256;
 
+  // A staged call without its request.
+  std::optional<StagedCall> TakeRegions(uint64_t input_bytes, uint64_t result_bytes);
   std::unique_ptr<PooledRegion> Take(uint64_t bytes);
   absl::StatusOr<SharedRegion> MakeRegion(uint64_t bytes);
   void Pause();
@@ -90,8 +107,10 @@ class Staging {
   std::optional<SharedMemoryInfo> server_ ABSL_GUARDED_BY(mutex_);
   // When to ask the server, or to make a region, after something went wrong.
   absl::Time paused_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // When to use a ring again, after the server gave up waiting for one.
+  absl::Time no_ring_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // By ResultKey.
-  absl::flat_hash_map<std::string, uint64_t> result_bytes_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, KnownResult> results_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace opserve::client_internal

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/base/message_feed.h"
 #include "client/base/status_details.h"
 #include "client/rpc/channel.h"
 #include "client/rpc/client_name.h"
@@ -200,15 +201,46 @@ class GrpcTransport final : public Transport {
     grpc::ByteBuffer received;
     const std::unique_ptr<grpc::ClientContext> context = MakeContext(timeout);
     const std::optional<Watchdog::Key> watch = Watch(hold, timeout, connection);
+    const RpcMethod rpc(method, RpcMethod::NORMAL_RPC);
     const grpc::Status status =
-        grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-            connection.channel.get(), RpcMethod(method, RpcMethod::NORMAL_RPC), context.get(), sent,
-            &received);
+        request.feed != nullptr
+            ? CallAndFeed(rpc, *request.feed, connection, *context, sent, received)
+            : grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+                  connection.channel.get(), rpc, context.get(), sent, &received);
     if (watch) watchdog_.Cancel(*watch);
     absl::Status outcome =
         OutcomeOf(status, *context, /*is_cancelled=*/false, connection, received, response);
     if (outcome.ok() || !hosts_.has_several()) return outcome;
     return WithHost(std::move(outcome), context->peer(), connection);
+  }
+
+  // What BlockingUnaryCall does, and feeds the message meanwhile.
+  static grpc::Status CallAndFeed(const RpcMethod& method, MessageFeed& feed,
+                                  const ClientConnection& connection, grpc::ClientContext& context,
+                                  const grpc::ByteBuffer& sent, grpc::ByteBuffer& received) {
+    grpc::CompletionQueue queue;
+    grpc::Status status;
+    feed.Begin();
+    const std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader(
+        grpc::internal::ClientAsyncResponseReaderHelper::Create<grpc::ByteBuffer>(
+            connection.channel.get(), &queue, method, &context, sent));
+    reader->StartCall();
+    reader->Finish(&received, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    const auto is_over = [&](gpr_timespec until) {
+      return queue.AsyncNext(&tag, &ok, until) == grpc::CompletionQueue::GOT_EVENT;
+    };
+    auto progress = MessageFeed::Progress::kFed;
+    while (progress != MessageFeed::Progress::kDone) {
+      progress = feed.Feed();
+      // Perhaps the server has refused the call. Nobody else may poll for the answer.
+      if (progress == MessageFeed::Progress::kStalled && is_over(gpr_time_0(GPR_CLOCK_REALTIME))) {
+        return status;
+      }
+    }
+    is_over(gpr_inf_future(GPR_CLOCK_REALTIME));
+    return status;
   }
 
   // gRPC ends no call, not even one whose deadline has passed, while it waits for the socket to

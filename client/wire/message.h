@@ -8,11 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "client/base/message_feed.h"
 #include "client/wire/payload_hold.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "opserve/place.h"
@@ -30,6 +32,9 @@ struct OutgoingMessage {
   std::vector<TensorPlace> places = {};
   // Address of the host that has what the message refers to; empty: any host will do.
   std::string host = {};
+  // What fills memory that the header names while somebody waits for the answer; nullptr: all is
+  // there. Of no use to whoever does not wait.
+  std::shared_ptr<MessageFeed> feed = nullptr;
 };
 
 // Payloads of fewer bytes are copied when they are sent: cheaper than to lend them.

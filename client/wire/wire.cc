@@ -201,6 +201,20 @@ OutgoingMessage MakeRequest(const OperatorCall& call, const std::optional<Tensor
   return request;
 }
 
+OutgoingMessage MakeRingRequest(const OperatorCall& call, v1::PayloadRing ring,
+                                const RegionRange& memory, const RegionRange& output) {
+  v1::ExecuteRequest header = EncodeHeader(call);
+  v1::TensorPlace place;
+  EncodePlace(memory, &place);
+  *ring.mutable_memory() = std::move(*place.mutable_region());
+  *header.mutable_ring() = std::move(ring);
+  EncodePlace(output, header.mutable_output_place());
+  OutgoingMessage request = {header.SerializeAsString()};
+  request.host = std::string(HostOf(memory.id()));
+  request.places = {memory, output};
+  return request;
+}
+
 absl::Status Parse(const ResponseMessage& received, google::protobuf::Message& message) {
   if (message.ParseFromString(received.header())) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("the server's response is no ", message.GetTypeName()));

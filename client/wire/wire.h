@@ -30,6 +30,10 @@ std::string ResultKey(const OperatorCall& call);
 OutgoingMessage MakeRequest(const OperatorCall& call,
                             const std::optional<TensorPlace>& output = {});
 
+// The same for inputs that come through `ring`, whose memory is `memory`.
+OutgoingMessage MakeRingRequest(const OperatorCall& call, v1::PayloadRing ring,
+                                const RegionRange& memory, const RegionRange& output);
+
 // Parses the header of a response. DATA_LOSS unless it is such a message; what was understood of it
 // is there all the same.
 absl::Status Parse(const ResponseMessage& received, google::protobuf::Message& message);

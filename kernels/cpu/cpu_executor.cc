@@ -119,8 +119,9 @@ struct CpuExecutor::Impl {
     });
   }
 
+  // `count`: how many elements of the call to compute, those at the pointers.
   void RunPacked(const Invocation& call, const cpu::BoundKernel& kernel,
-                 const std::array<size_t, kMaxTensors>& element_sizes,
+                 const std::array<size_t, kMaxTensors>& element_sizes, uint64_t count,
                  std::span<const std::byte* const> inputs, std::byte* output);
   void RunTiles(const Invocation& call, const cpu::BoundKernel& kernel,
                 const std::array<size_t, kMaxTensors>& element_sizes,
@@ -171,17 +172,22 @@ struct CpuExecutor::Impl {
 
 void CpuExecutor::Impl::RunPacked(const Invocation& call, const cpu::BoundKernel& kernel,
                                   const std::array<size_t, kMaxTensors>& element_sizes,
-                                  std::span<const std::byte* const> inputs, std::byte* output) {
+                                  uint64_t count, std::span<const std::byte* const> inputs,
+                                  std::byte* output) {
   const int output_index = call.plan.tensor_count - 1;
-  const uint64_t count = call.plan.element_count;
-  const uint64_t bytes = TotalBytes(call, element_sizes);
-  const cpu::StoreMode store_mode = StoreModeFor(bytes);
+  const uint64_t all_bytes = TotalBytes(call, element_sizes);
+  // Whether results stay in the cache is a matter of the whole call.
+  const cpu::StoreMode store_mode = StoreModeFor(all_bytes);
 
-  ForElements(count, bytes, [&](uint64_t first, uint64_t last) {
-    std::array<const std::byte*, kMaxInputs> part = {};
-    for (int t = 0; t < output_index; ++t) part[t] = inputs[t] + first * element_sizes[t];
-    kernel.Run(part.data(), output + first * element_sizes[output_index], last - first, store_mode);
-  });
+  ForElements(count, all_bytes / call.plan.element_count * count,
+              [&](uint64_t first, uint64_t last) {
+                std::array<const std::byte*, kMaxInputs> part = {};
+                for (int t = 0; t < output_index; ++t) {
+                  part[t] = inputs[t] + first * element_sizes[t];
+                }
+                kernel.Run(part.data(), output + first * element_sizes[output_index], last - first,
+                           store_mode);
+              });
 }
 
 void CpuExecutor::Impl::RunTiles(const Invocation& call, const cpu::BoundKernel& kernel,
@@ -225,10 +231,16 @@ void CpuExecutor::Run(const Invocation& invocation, std::span<const std::byte* c
   const cpu::BoundKernel kernel(invocation);
   const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
   if (invocation.plan.is_packed()) {
-    impl_->RunPacked(invocation, kernel, sizes, inputs, output);
+    impl_->RunPacked(invocation, kernel, sizes, invocation.plan.element_count, inputs, output);
   } else {
     impl_->RunTiles(invocation, kernel, sizes, inputs, output);
   }
+}
+
+void CpuExecutor::RunPart(const Invocation& invocation, uint64_t elements,
+                          std::span<const std::byte* const> inputs, std::byte* output) const {
+  impl_->RunPacked(invocation, cpu::BoundKernel(invocation), ElementSizes(invocation), elements,
+                   inputs, output);
 }
 
 void CpuExecutor::RunPieces(const Invocation& invocation, std::span<const TensorBytes> inputs,

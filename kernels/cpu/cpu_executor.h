@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,7 +36,12 @@ class CpuExecutor {
   void Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
            std::byte* output) const;
 
-  // The same for a packed call (invocation.plan.is_packed()) whose inputs may lie in pieces.
+  // The same for any `elements` elements of a packed call (invocation.plan.is_packed()) that follow
+  // one another, at which `inputs` and `output` point.
+  void RunPart(const Invocation& invocation, uint64_t elements,
+               std::span<const std::byte* const> inputs, std::byte* output) const;
+
+  // The same for a packed call whose inputs may lie in pieces.
   void RunPieces(const Invocation& invocation, std::span<const TensorBytes> inputs,
                  std::byte* output) const;
 

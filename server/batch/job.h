@@ -45,6 +45,8 @@ struct JobTraits {
   const SequenceInvocation* sequence = nullptr;
   // Bytes of the inputs and of the output, or of all results of a sequence.
   uint64_t bytes = 0;
+  // Whether its inputs still come while it is computed, so that whoever runs it may have to wait.
+  bool waits_for_inputs = false;
   // Who sent it: what is proven of him, and the name that he gives himself, if any. Queues are fair
   // between identities, and then between the names of each, so that many names are of no use.
   std::string client = {};

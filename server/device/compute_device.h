@@ -20,6 +20,7 @@
 #include "kernels/invocation.h"
 #include "kernels/sequence.h"
 #include "kernels/tensor_bytes.h"
+#include "server/device/arriving_inputs.h"
 
 namespace opserve {
 
@@ -84,6 +85,9 @@ struct DeviceCall {
   // where CanRunInPlace.
   std::byte* output = nullptr;
   int in_place = 0;
+  // Where the inputs still come, which lie in one piece each then; nullptr: they are there. Only
+  // for the processor, and only for a packed call with an output.
+  ArrivingInputs* arriving = nullptr;
   ResultContent content = {};
   // A sequence in place of one operator: then nothing above is set.
   const SequenceCall* sequence = nullptr;
@@ -122,7 +126,8 @@ class ComputeDevice {
   //   UNAVAILABLE         the device is lost, now and for ever; also after a hang
   //   CANCELLED           `stop` of the sequence was set, and the device looked
   //   INTERNAL            anything else
-  // The processor never fails but for that. A run that fails keeps no copy of a result.
+  // The processor never fails but for that, and with what an ArrivingInputs fails with. A run that
+  // fails keeps no copy of a result.
   virtual absl::Status Run(std::span<const DeviceCall> calls) = 0;
 
   // Reads the first bytes of a content that it keeps, as many as `to` has. NOT_FOUND where it keeps

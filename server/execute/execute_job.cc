@@ -16,7 +16,26 @@ namespace {
 // Smaller results are copied into their message, which costs less than sending them from elsewhere.
 constexpr uint64_t kMinInPlaceBytes = 16 << 10;
 
+// Smaller results come from calls that a ring makes no faster.
+constexpr uint64_t kLeastRingBytes = 64 << 10;
+
 }  // namespace
+
+absl::Status ExecuteWork::FindPayloads(const PlaceCaller& caller, const JobOrigin& origin,
+                                       std::vector<uint64_t>& lengths,
+                                       std::vector<Violation>& violations) {
+  if (!request_.has_ring()) return absl::OkStatus();
+  if (!origin.takes_ring) {
+    return MakeViolationError({"ring", "Payloads come through a ring with Execute alone."});
+  }
+  if (!lengths.empty() || !request_.input_places().empty()) {
+    return MakeViolationError(
+        {"ring", "All inputs come through the ring: there are no payloads and no input_places."});
+  }
+  const v1::PayloadRing& ring = request_.ring();
+  lengths.assign(ring.payload_bytes().begin(), ring.payload_bytes().end());
+  return ring_.Resolve(parts_.places.regions, caller.region, ring, violations);
+}
 
 absl::Status ExecuteWork::FindOutputs(const PlaceCaller& caller,
                                       std::vector<Violation>& violations) {
@@ -43,7 +62,12 @@ absl::StatusOr<Workload> ExecuteWork::Validate(const InputPlaces& inputs, const 
   if (!invocation.ok()) return invocation.status();
   invocation_ = *std::move(invocation);
   if (absl::Status status = CheckOutputPlace(inputs, origin); !status.ok()) return status;
-  Workload load = {.lane = LaneKeyOf(*invocation_), .bytes = invocation_->output_bytes};
+  if (ring_.is_set()) {
+    if (absl::Status status = CheckRing(); !status.ok()) return status;
+  }
+  Workload load = {.lane = LaneKeyOf(*invocation_),
+                   .bytes = invocation_->output_bytes,
+                   .waits_for_inputs = ring_.is_set() && !ring_.HasAll(*invocation_)};
   for (const uint64_t bytes : inputs.bytes()) load.bytes += bytes;
   load.held_bytes = load.bytes;
   return load;
@@ -77,6 +101,28 @@ absl::Status ExecuteWork::CheckOutputPlace(const InputPlaces& inputs, const JobO
   return absl::OkStatus();
 }
 
+bool ExecuteWork::MayRunOnGpu() const {
+  const RequestEnvelope envelope = EnvelopeOf(request_);
+  return !envelope.device_lease.empty() ||
+         CopiesRegions(envelope.PlacementOr(parts_.options.placement), parts_.pool.has_gpus());
+}
+
+bool ExecuteWork::TakesRing() const {
+  return invocation_->output_bytes >= kLeastRingBytes && invocation_->plan.is_packed() &&
+         !MayRunOnGpu();
+}
+
+absl::Status ExecuteWork::CheckRing() const {
+  if (MayRunOnGpu()) {
+    return MakeViolationError(
+        {"ring",
+         "A GPU may run the request, and takes no payloads that come through a ring; ask "
+         "for the CPU."});
+  }
+  const std::vector<Violation> violations = ring_.Check(*invocation_);
+  return violations.empty() ? absl::OkStatus() : MakeViolationError(violations, "");
+}
+
 bool ExecuteWork::IsAhead(int input) const {
   const int payload = invocation_->payload_index[input];
   return runs_.plan() != nullptr && payload >= 0 && runs_.IsAhead(static_cast<size_t>(payload));
@@ -100,7 +146,13 @@ DeviceCall ExecuteWork::MakeCall(const std::vector<TensorBytes>& inputs,
     const uint64_t elements = runs_.elements();
     if (!part_ || part_->plan.element_count != elements) part_ = PartOf(*invocation_, elements);
   }
-  DeviceCall call = {.invocation = &this->call(), .inputs = InputsOfRun(inputs)};
+  DeviceCall call = {.invocation = &this->call()};
+  if (ring_.is_set()) {
+    call.inputs = InputsOfRun(ring_.Begin(*invocation_, *setting.stop));
+    call.arriving = &ring_;
+  } else {
+    call.inputs = InputsOfRun(inputs);
+  }
   is_direct_ = is_direct_ && !setting.copies_regions;
   in_place_ = InPlaceInput(setting);
   if (is_direct_) {
@@ -119,7 +171,7 @@ DeviceCall ExecuteWork::MakeCall(const std::vector<TensorBytes>& inputs,
 std::optional<int> ExecuteWork::InPlaceInput(const CallSetting& setting) const {
   // Another device could not run the call again, and nothing could be compared.
   if (setting.kind != DeviceKind::kCpu) return std::nullopt;
-  if (output_place_.is_set() || !setting.owns_inputs) return std::nullopt;
+  if (output_place_.is_set() || !setting.owns_inputs || ring_.is_set()) return std::nullopt;
   if (call().output_bytes < kMinInPlaceBytes) return std::nullopt;
   for (int i = 0; i < TraitsOf(invocation_->op).input_count(); ++i) {
     // What was sent ahead is still needed, though a run may find it as packed as all else.
@@ -131,7 +183,10 @@ std::optional<int> ExecuteWork::InPlaceInput(const CallSetting& setting) const {
 absl::StatusOr<JobResults> ExecuteWork::Finish(const RunRecord& record, ReceivedMessage& payloads,
                                                Response& header) {
   runs_.OnComputed();
-  if (runs_.has_ended()) WriteResponseHeader(request_, *invocation_, record, header);
+  if (runs_.has_ended()) {
+    WriteResponseHeader(request_, *invocation_, record, header);
+    header.set_takes_ring(TakesRing());
+  }
   JobResults results(1);
   const uint64_t bytes = call().output_bytes;
   if (in_place_) {
@@ -143,6 +198,7 @@ absl::StatusOr<JobResults> ExecuteWork::Finish(const RunRecord& record, Received
     if (!status.ok()) return status;
   }
   output_place_.Release();
+  ring_.End();
   return results;
 }
 

@@ -21,6 +21,7 @@
 #include "server/execute/request_job.h"
 #include "server/execute/run_plan.h"
 #include "server/execute/run_progress.h"
+#include "server/tensors/input_ring.h"
 #include "server/wire/wire_message.h"
 
 namespace opserve {
@@ -36,7 +37,12 @@ class ExecuteWork {
 
   // Both must outlive the work.
   ExecuteWork(const ExecuteParts& parts, const Request& request)
-      : parts_(parts), request_(request) {}
+      : parts_(parts), request_(request), ring_(parts.clock) {}
+
+  // Finds payloads of a request of `caller` that are not in the message: `lengths` is then theirs.
+  // Fails, and adds to `violations`, as FindOutputs does.
+  absl::Status FindPayloads(const PlaceCaller& caller, const JobOrigin& origin,
+                            std::vector<uint64_t>& lengths, std::vector<Violation>& violations);
 
   // Finds where the results of a request of `caller` go. Fails where something is named that is not
   // there; what else is wrong is added to `violations`.
@@ -73,6 +79,11 @@ class ExecuteWork {
 
  private:
   absl::Status CheckOutputPlace(const InputPlaces& inputs, const JobOrigin& origin);
+  // Whether a GPU may run the request.
+  bool MayRunOnGpu() const;
+  absl::Status CheckRing() const;
+  // Whether a client is told that the payloads of such a request may come through a ring.
+  bool TakesRing() const;
   // Checks the request and divides it into runs, or finds out why that cannot be: there are none
   // then.
   absl::Status FindRuns(const InputPlaces& inputs, const RequestHeader& header,
@@ -89,6 +100,8 @@ class ExecuteWork {
 
   const ExecuteParts& parts_;
   const Request& request_;
+  // Where the payloads come through, where they do.
+  InputRing ring_;
   OutputPlace output_place_;
   // Whether the result is computed where it belongs.
   bool is_direct_ = false;

@@ -47,7 +47,7 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
   const Caller& caller = reply_.caller();
   const AccessGrant& grant = caller.grant();
   std::vector<Violation> violations;
-  absl::Status status = FindPlaces(std::move(payload_bytes), violations);
+  absl::Status status = FindPlaces(std::move(payload_bytes), origin, violations);
   if (!status.ok()) return status;
   const auto load = work_.Validate(inputs_, origin, std::move(violations));
   if (!load.ok()) return load.status();
@@ -64,7 +64,8 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
   permit_ = *std::move(permit);
   held_bytes_ = load->held_bytes;
 
-  if (load->comes_in_runs) traits.placement = Placement::kCpu;
+  if (load->comes_in_runs || load->waits_for_inputs) traits.placement = Placement::kCpu;
+  traits.waits_for_inputs = load->waits_for_inputs;
   traits.lane = load->lane;
   traits.sequence = load->sequence;
   traits.bytes = load->bytes;
@@ -101,12 +102,14 @@ uint64_t RequestJob<Work>::HeldByRequest(size_t header_bytes) const {
 
 template <class Work>
 absl::Status RequestJob<Work>::FindPlaces(std::vector<uint64_t>&& payload_bytes,
+                                          const JobOrigin& origin,
                                           std::vector<Violation>& violations) {
   const Caller& caller = reply_.caller();
   const PlaceCaller of_places = {caller.client(), {caller.identity(), caller.user()}};
-  absl::Status status =
-      inputs_.Resolve(parts_.places, of_places, request_.input_places(), std::move(payload_bytes),
-                      *request_.mutable_inputs(), violations);
+  absl::Status status = work_.FindPayloads(of_places, origin, payload_bytes, violations);
+  if (!status.ok()) return status;
+  status = inputs_.Resolve(parts_.places, of_places, request_.input_places(),
+                           std::move(payload_bytes), *request_.mutable_inputs(), violations);
   if (status.ok()) status = work_.FindOutputs(of_places, violations);
   return status;
 }

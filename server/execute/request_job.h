@@ -79,6 +79,8 @@ struct JobOrigin {
   Clock::TimePoint deadline = Clock::kNever;
   // Whether its result has to fit into one message.
   bool answers_in_one_message = true;
+  // Whether its payloads may come through a ring.
+  bool takes_ring = false;
   // What came beside the contents of the payloads.
   size_t header_bytes = 0;
   // Where the payloads may come run by run: what the client offers.
@@ -123,6 +125,8 @@ struct Workload {
   uint64_t held_bytes = 0;
   // Whether it is computed run by run, on the processor.
   bool comes_in_runs = false;
+  // Whether its inputs come while it is computed, on the processor.
+  bool waits_for_inputs = false;
 };
 
 // How a call is to be made.
@@ -194,7 +198,7 @@ class RequestJob final : public Job {
  private:
   // The prepared call, whose volatile inputs the host has where the processor is to run it.
   const DeviceCall& WithInputsFor(DeviceKind kind);
-  absl::Status FindPlaces(std::vector<uint64_t>&& payload_bytes,
+  absl::Status FindPlaces(std::vector<uint64_t>&& payload_bytes, const JobOrigin& origin,
                           std::vector<Violation>& violations);
   // Has the job run on the device that its caller has this lease of.
   absl::Status FindLease(absl::string_view id, JobTraits& traits) const;

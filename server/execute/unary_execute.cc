@@ -17,7 +17,7 @@ class UnaryExecute final : public CallHandler, private AnyJob::Reply {
  public:
   UnaryExecute(UnaryCall& call, const ExecuteParts& parts) : call_(call), job_(parts, *this) {}
 
-  void Start() { job_.Start(call_.request(), {.deadline = call_.deadline()}); }
+  void Start() { job_.Start(call_.request(), {.deadline = call_.deadline(), .takes_ring = true}); }
 
   void OnCancel() override { job_.Cancel(); }
 

@@ -34,6 +34,7 @@ bool ProcessorRunner::TryRun(Job& job) {
 
 bool ProcessorRunner::IsShort(const JobTraits& traits) const {
   if (traits.bytes > inline_bytes_ || traits.placement == Placement::kGpu) return false;
+  if (traits.waits_for_inputs) return false;
   // Its inputs may be on that device, for which this thread must not wait.
   if (!traits.home.empty()) return false;
   // The queue refuses what is late.
@@ -91,7 +92,8 @@ absl::Status ProcessorRunner::RunMeasured(const JobTraits& traits, const DeviceC
     const absl::Cleanup end_run = [&] { busy = slot_.EndRun(run); };
     status = TimedRun(call, timing);
   }
-  if (status.ok()) slot_.LearnTimeOf(traits, traits.bytes, busy);
+  // How fast inputs come tells nothing of how long others take.
+  if (status.ok() && call.arriving == nullptr) slot_.LearnTimeOf(traits, traits.bytes, busy);
   return status;
 }
 
@@ -104,6 +106,8 @@ absl::Status ProcessorRunner::TimedRun(const DeviceCall& call, Timing& timing) {
 
 void ProcessorRunner::RefuseFailed(Job& job, const absl::Status& why) {
   if (absl::IsCancelled(why)) return job.Refuse(StoppedError());
+  // It is its client that did not go on.
+  if (absl::IsAborted(why)) return job.Refuse(why);
   slot_.Count([](SlotCounters& counters) { ++counters.faults; });
   parts_.logger.Log(LogLevel::kWarn, "run failed",
                     {{"device", slot_.profile().name},

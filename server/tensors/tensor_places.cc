@@ -9,6 +9,7 @@
 #include "kernels/op_table.h"
 #include "kernels/validate_tensor.h"
 #include "server/errors/errors.h"
+#include "server/tensors/region_range.h"
 #include "server/wire/wire.h"
 
 namespace opserve {
@@ -17,28 +18,13 @@ namespace {
 // Results are written with vector instructions that need their alignment.
 constexpr uint64_t kOutputAlignment = kHostBufferAlignment;
 
-absl::Status FindSlice(const PlaceParts& parts, const RegionCaller& caller,
-                       const v1::RegionRange& range, const std::string& field, RegionSlice& slice,
-                       std::vector<Violation>& violations) {
-  std::shared_ptr<const Region> region = parts.regions.Find(range.region(), caller);
-  if (region == nullptr) return parts.regions.NotFound(range.region());
-  slice = {std::move(region), range.offset(), range.bytes()};
-  if (slice.data() == nullptr) {
-    violations.push_back(
-        {absl::StrCat(field,
-                      range.offset() > slice.region->bytes() ? ".region.offset" : ".region.bytes"),
-         absl::StrCat("The range of ", slice.bytes, " bytes at ", slice.offset,
-                      " exceeds the region's ", slice.region->bytes(), " bytes.")});
-  }
-  return absl::OkStatus();
-}
-
 // A place that is set.
 absl::Status FindShare(const PlaceParts& parts, const PlaceCaller& caller,
                        const v1::TensorPlace& place, const std::string& field, TensorShare& share,
                        std::vector<Violation>& violations) {
   if (place.has_region()) {
-    return FindSlice(parts, caller.region, place.region(), field, share.slice, violations);
+    return FindSlice(parts.regions, caller.region, place.region(), field + ".region", share.slice,
+                     violations);
   }
   auto tensor = parts.tensors.Find(caller.client, place.tensor());
   if (!tensor.ok()) return tensor.status();

@@ -113,6 +113,25 @@ TEST_P(KernelPiecesTest, OneInputMayBeWhole) {
   });
 }
 
+// As inputs are computed that come while they are.
+TEST_P(KernelPiecesTest, PartsGiveTheSame) {
+  for (const auto& call : calls_) {
+    const std::vector<GuardedInput> inputs = MakeInputs(*call, random_);
+    const std::vector<std::byte> expected = ReferenceOutput(*call, PointersTo(inputs));
+    SentinelOutput output(call->output_bytes, 1);
+    const uint64_t count = call->plan.element_count;
+    for (uint64_t first = 0; first < count;) {
+      const uint64_t part = std::min<uint64_t>(1 + random_() % (count / 3 + 1), count - first);
+      std::vector<const std::byte*> at = PointersTo(inputs);
+      for (size_t i = 0; i < at.size(); ++i) at[i] += first * SizeOf(call->inputs[i].data_type);
+      Executor().RunPart(*call, part, at, output.data() + first * SizeOf(call->output.data_type));
+      first += part;
+    }
+    EXPECT_EQ(Difference(*call, expected.data(), output.data()), "") << count << " elements";
+    EXPECT_TRUE(output.intact());
+  }
+}
+
 TEST_P(KernelPiecesTest, ResultsMayTakeThePlaceOfAnInput) {
   for (size_t target = 0; target < GetParam().op->inputs.size(); ++target) {
     ForAll([&](const Invocation& call, const std::vector<const std::byte*>& whole,

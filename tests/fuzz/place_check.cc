@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_executor.h"
+#include "kernels/data_type.h"
 #include "kernels/validate.h"
+#include "server/tensors/input_ring.h"
 #include "server/wire/wire.h"
 #include "tests/fuzz/require.h"
 #include "tests/testing/payload_views.h"
@@ -107,9 +110,47 @@ void RunInPlace(RegionWorld& world, const v1::ExecuteRequest& request, const Inv
   if (!touches_input) Require(CopiesOf(pointers, call) == before);
 }
 
+// Whatever the memory says of how far the client is, what is handed out lies in it.
+void CheckRing(RegionWorld& world, v1::ExecuteRequest& request) {
+  world.Name(*request.mutable_ring()->mutable_memory());
+  const v1::PayloadRing& asked = request.ring();
+  InputRing ring(SteadyClock());
+  std::vector<Violation> violations;
+  const absl::Status status = ring.Resolve(world.parts().regions, {kClient}, asked, violations);
+  Require(status.ok() || absl::IsNotFound(status));
+  const std::vector<uint64_t> lengths(asked.payload_bytes().begin(), asked.payload_bytes().end());
+  const RequestHeader header = HeaderOf(request, lengths);
+  const ValidationResult result = Validate(header.call, kLimits);
+  if (!status.ok() || !violations.empty() || result.invocation == nullptr) return;
+  const Invocation& call = *result.invocation;
+  if (!ring.Check(call).empty()) return;
+
+  // Nobody waits.
+  const std::atomic<bool> stop = true;
+  ring.HasAll(call);
+  const auto inputs = InputsOf(ring.Begin(call, stop), call);
+  const uint64_t room = asked.runs() * asked.run_elements();
+  uint64_t elements = 0;
+  while (elements < call.plan.element_count) {
+    const auto part = ring.Next();
+    if (!part.ok()) return Require(absl::IsCancelled(part.status()));
+    Require(part->elements > 0 && part->place + part->elements <= room);
+    for (int i = 0; i + 1 < call.plan.tensor_count; ++i) {
+      const uint64_t size = SizeOf(call.inputs[i].data_type);
+      const std::byte* const from = inputs[i].data() + part->place * size;
+      const Bytes read(from, from + part->elements * size);
+      Require(read.size() == part->elements * size);
+    }
+    elements += part->elements;
+    ring.Release();
+  }
+  Require(elements == call.plan.element_count);
+}
+
 }  // namespace
 
 void CheckPlaces(RegionWorld& world, v1::ExecuteRequest request) {
+  if (request.has_ring()) return CheckRing(world, request);
   for (v1::TensorPlace& place : *request.mutable_input_places()) world.Name(place);
   if (request.has_output_place()) world.Name(*request.mutable_output_place());
 

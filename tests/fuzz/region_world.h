@@ -36,6 +36,7 @@ class RegionWorld {
 
   // Puts ids in place of the numbers of regions and tensors.
   void Name(v1::TensorPlace& place) const;
+  void Name(v1::RegionRange& range) const { range.set_region(IdOf(range.region())); }
 
   PlaceParts parts() { return {regions_, tensors_}; }
   HostBufferPool& buffers() { return buffers_; }

@@ -2,6 +2,7 @@
 // whatever becomes of it.
 
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -82,6 +83,41 @@ TEST_F(ClientPathsTest, ResultsAreTheSameOnEachPath) {
     const Outcome outcome = Run(*in_messages);
     EXPECT_EQ(outcome.path, PayloadPath::kMessage);
     EXPECT_EQ(outcome.values, Rounded(0));
+  }
+}
+
+// Several rings full, of inputs of different types. A thread that lost its turn too often sends
+// messages instead.
+TEST_F(ClientPathsTest, InputsThatGoThroughARingGiveTheSame) {
+  Start();
+  const auto in_messages = Connect({.max_shared_bytes = 0});
+  constexpr uint32_t kCount = 3'000'001;
+  std::vector<uint8_t> conditions(kCount);
+  Floats a(kCount);
+  Floats b(kCount);
+  for (uint32_t i = 0; i < kCount; ++i) {
+    conditions[i] = static_cast<uint8_t>(i % 3 == 0);
+    a[i] = static_cast<float>(i);
+    b[i] = -0.5f * static_cast<float>(i);
+  }
+  const std::vector<uint32_t> sizes = {kCount};
+  const OperatorCall call =
+      ops::If(TensorView::Of<uint8_t>(conditions, sizes), TensorView::Of<float>(a, sizes),
+              TensorView::Of<float>(b, sizes));
+  const auto expected = in_messages->Execute(call);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  ASSERT_EQ(expected->bytes().size(), kCount * sizeof(float));
+  const auto is_expected = [&](const void* bytes) {
+    return std::memcmp(bytes, expected->bytes().data(), expected->bytes().size()) == 0;
+  };
+  Floats target(kCount);
+  for (int i = 0; i < 4; ++i) {
+    const auto output = client_->Execute(call);
+    ASSERT_TRUE(output.ok()) << output.status();
+    EXPECT_TRUE(is_expected(output->bytes().data())) << i;
+    target.assign(kCount, 0);
+    ASSERT_TRUE(client_->ExecuteInto(call, std::span(target)).ok());
+    EXPECT_TRUE(is_expected(target.data())) << i;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/data_type.h"
 #include "server/device/cpu/processor_name.h"
 
 namespace opserve {
@@ -59,7 +60,30 @@ absl::Status CpuDevice::Run(std::span<const DeviceCall> calls) {
       if (absl::Status status = RunSequence(*call.sequence); !status.ok()) return status;
       continue;
     }
+    if (call.arriving != nullptr) {
+      if (absl::Status status = RunArriving(call); !status.ok()) return status;
+      continue;
+    }
     RunOne(call);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CpuDevice::RunArriving(const DeviceCall& call) {
+  const Invocation& invocation = *call.invocation;
+  const auto input_count = static_cast<size_t>(TraitsOf(invocation.op).input_count());
+  const size_t output_size = SizeOf(invocation.output.data_type);
+  for (uint64_t done = 0; done < invocation.plan.element_count;) {
+    const absl::StatusOr<ArrivingInputs::Part> part = call.arriving->Next();
+    if (!part.ok()) return part.status();
+    std::array<const std::byte*, kMaxInputs> inputs = {};
+    for (size_t i = 0; i < input_count; ++i) {
+      inputs[i] = call.inputs[i].data() + part->place * SizeOf(invocation.inputs[i].data_type);
+    }
+    executor_.RunPart(invocation, part->elements, std::span(inputs).first(input_count),
+                      call.output + done * output_size);
+    call.arriving->Release();
+    done += part->elements;
   }
   return absl::OkStatus();
 }

@@ -21,12 +21,14 @@ class CpuDevice final : public ComputeDevice {
 
   const DeviceProfile& profile() const override { return profile_; }
   bool Supports(OpId, DataType) const override { return true; }
-  // OK, or CANCELLED where a sequence was stopped. Throws std::bad_alloc where there is no memory
-  // for what a sequence keeps between its steps, or for inputs that have to be brought together.
+  // OK, CANCELLED where a sequence was stopped, or what inputs failed with that did not come.
+  // Throws std::bad_alloc where there is no memory for what a sequence keeps between its steps, or
+  // for inputs that have to be brought together.
   absl::Status Run(std::span<const DeviceCall> calls) override;
 
  private:
   void RunOne(const DeviceCall& call);
+  absl::Status RunArriving(const DeviceCall& call);
   absl::Status RunSequence(const SequenceCall& call);
 
   const CpuExecutor executor_;

@@ -19,7 +19,7 @@ using testing::ScriptedTransport;
 
 TEST(CallTest, WaitsForTheResultAsOftenAsOneLikes) {
   Fixture f({kGone});
-  const Call<Tensor> call = f.impl->Start(Execute(*f.impl, kCall, {}));
+  const Call<Tensor> call = f.impl->Start(Execute(*f.impl, kCall, {}, Waiter::kNobody));
   EXPECT_TRUE(call.WaitFor(absl::ZeroDuration()));
   EXPECT_EQ(call.Wait()->bytes().size(), 2u);
   EXPECT_EQ(call.Wait()->bytes().data(), call.Wait()->bytes().data()) << "the same tensor";
@@ -36,7 +36,7 @@ TEST(CallTest, CallbacksRunOnceBeforeAndAfterTheEnd) {
     EXPECT_EQ(info.device, "cpu");
     ++calls;
   };
-  const Call<Tensor> call = f.impl->Start(Execute(*f.impl, kCall, {}));
+  const Call<Tensor> call = f.impl->Start(Execute(*f.impl, kCall, {}, Waiter::kNobody));
   call.Then(count);
   EXPECT_FALSE(call.WaitFor(absl::ZeroDuration()));
   EXPECT_EQ(calls, 0);
@@ -49,7 +49,7 @@ TEST(CallTest, CallbacksRunOnceBeforeAndAfterTheEnd) {
 TEST(CallTest, ACancelledAttemptIsNotRepeated) {
   Fixture f({});
   f.transport->answers_late = true;
-  const Call<Tensor> call = f.impl->Start(Execute(*f.impl, kCall, {}));
+  const Call<Tensor> call = f.impl->Start(Execute(*f.impl, kCall, {}, Waiter::kNobody));
   call.Cancel();
   EXPECT_TRUE(absl::IsCancelled(call.Wait().status()));
   EXPECT_EQ(call.info().sends, 1);
@@ -59,7 +59,7 @@ TEST(CallTest, ACancelledAttemptIsNotRepeated) {
 
 TEST(CallTest, CancellingComesTooLateForAResult) {
   Fixture f({});
-  const Call<Tensor> call = f.impl->Start(Execute(*f.impl, kCall, {}));
+  const Call<Tensor> call = f.impl->Start(Execute(*f.impl, kCall, {}, Waiter::kNobody));
   call.Cancel();
   EXPECT_TRUE(call.Wait().ok());
 }
@@ -72,14 +72,14 @@ TEST(CallTest, CancellingEndsTheWaitForTheNextAttempt) {
       std::make_unique<ScriptedTransport>(unused, std::deque<absl::Status>{kGone, kGone});
   const ScriptedTransport& transport = *owned_transport;
   ClientImpl client({}, std::move(owned_transport), std::move(owned_clock));
-  const Call<Tensor> cancelled = client.Start(Execute(client, kCall, {}));
+  const Call<Tensor> cancelled = client.Start(Execute(client, kCall, {}, Waiter::kNobody));
   EXPECT_FALSE(cancelled.WaitFor(absl::ZeroDuration()));
   cancelled.Cancel();
   EXPECT_EQ(cancelled.Wait().status(), absl::CancelledError("the call was cancelled"));
   clock.Advance(absl::Seconds(10));
   EXPECT_EQ(transport.timeouts.size(), 1u) << "no further attempt";
 
-  const Call<Tensor> patient = client.Start(Execute(client, kCall, {}));
+  const Call<Tensor> patient = client.Start(Execute(client, kCall, {}, Waiter::kNobody));
   EXPECT_FALSE(patient.WaitFor(absl::ZeroDuration()));
   clock.Advance(absl::Seconds(10));
   EXPECT_TRUE(patient.Wait().ok());

@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +22,7 @@
 #include "opserve/rpc/status.pb.h"
 #include "opserve/v1/regions.pb.h"
 #include "proto/packets/seqpacket.h"
+#include "proto/ring/ring_counter.h"
 #include "tests/unit/client/api/scripted_client.h"
 #include "tests/unit/client/rpc/statuses.h"
 
@@ -203,6 +205,159 @@ TEST_F(ExecutePathsTest, ACallThatSaysWhereItsResultGoesIsSharedAtOnce) {
   ExecutionInfo info;
   ASSERT_TRUE(f_->ExecuteInto(Large(), target, {}, &info).ok());
   EXPECT_EQ(info.path, PayloadPath::kSharedMemory);
+}
+
+// The server takes inputs through rings, of which these calls fill one several times.
+class ExecuteRingTest : public ExecutePathsTest {
+ protected:
+  void ConnectToRings(std::deque<absl::Status> script) {
+    Connect(std::move(script));
+    f_->transport->methods["Execute"] = [this](const OutgoingMessage& message) {
+      v1::ExecuteResponse response = Answer(message);
+      response.set_takes_ring(takes_ring_);
+      return response.SerializeAsString();
+    };
+    // The end of the ring that is the server's, at each attempt.
+    const auto note = f_->transport->on_attempt;
+    f_->transport->on_attempt = [this, note](const std::string& method,
+                                             const OutgoingMessage& message) {
+      note(method, message);
+      if (message.feed != nullptr) Take(message);
+    };
+  }
+
+  // Takes all that comes through the ring.
+  void Take(const OutgoingMessage& message) {
+    const v1::PayloadRing& ring = requests_.back().ring();
+    ASSERT_EQ(message.places.size(), 2u);
+    const std::span<std::byte> memory = std::get<RegionRange>(message.places[0]).bytes();
+    ASSERT_EQ(memory.size(), ring.memory().bytes());
+    auto& counters = *reinterpret_cast<RingCounters*>(memory.data());
+    message.feed->Begin();
+    taken_.clear();
+    uint64_t runs = 0;
+    auto progress = MessageFeed::Progress::kFed;
+    while (progress != MessageFeed::Progress::kDone) {
+      progress = message.feed->Feed();
+      for (; runs < counters.filled.count(); ++runs) {
+        const auto* const from = reinterpret_cast<const uint8_t*>(
+            memory.data() + kRingCounterBytes + runs % ring.runs() * ring.run_elements());
+        const uint64_t count =
+            std::min<uint64_t>(ring.run_elements(), ring.payload_bytes(0) - taken_.size());
+        taken_.insert(taken_.end(), from, from + count);
+      }
+      counters.emptied.Publish(static_cast<uint32_t>(runs));
+    }
+  }
+
+  OperatorCall VeryLarge() const {
+    const auto count = static_cast<uint32_t>(values_.size());
+    return {.operator_name = "X", .inputs = {TensorView::Of<uint8_t>(values_, {count})}};
+  }
+  static bool HasRing(const v1::ExecuteRequest& request) { return request.has_ring(); }
+
+  bool takes_ring_ = true;
+  std::vector<uint8_t> taken_;
+  std::vector<uint8_t> values_ = [] {
+    std::vector<uint8_t> values(5'000'001);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<uint8_t>(i * 31 >> 3);
+    return values;
+  }();
+};
+
+TEST_F(ExecuteRingTest, LaterCallsOfAKindGoThroughARing) {
+  ConnectToRings({});
+  EXPECT_EQ(Execute(VeryLarge()).path, PayloadPath::kMessage);
+  const Outcome second = Execute(VeryLarge());
+  ASSERT_TRUE(second.status.ok()) << second.status;
+  EXPECT_EQ(second.path, PayloadPath::kSharedMemory);
+  ASSERT_THAT(second.requests, SizeIs(1));
+  const v1::ExecuteRequest& request = second.requests[0];
+  ASSERT_TRUE(HasRing(request));
+  EXPECT_THAT(request.input_places(), IsEmpty());
+  EXPECT_THAT(request.ring().payload_bytes(), ElementsAre(values_.size()));
+  EXPECT_EQ(request.ring().memory().region(), "region 1");
+  EXPECT_LT(request.ring().memory().bytes(), uint64_t{5} << 20);
+  EXPECT_EQ(request.output_place().region().region(), "region 2");
+  EXPECT_EQ(taken_, values_);
+  // Its memory is used again.
+  EXPECT_TRUE(HasRing(Execute(VeryLarge()).requests[0]));
+  EXPECT_EQ(requests_[0].ring().memory().region(), "region 1");
+}
+
+TEST_F(ExecuteRingTest, CallsThatGainNothingAreCopiedAsAWhole) {
+  ConnectToRings({});
+  values_.resize((uint64_t{1} << 20) - 1);
+  Execute(VeryLarge());
+  EXPECT_FALSE(HasRing(Execute(VeryLarge()).requests[0]));
+  EXPECT_EQ(RegionOf(requests_[0]), "region 1");
+}
+
+TEST_F(ExecuteRingTest, OthersAreCopiedAsAWhole) {
+  takes_ring_ = false;
+  ConnectToRings({});
+  Execute(VeryLarge());
+  EXPECT_FALSE(HasRing(Execute(VeryLarge()).requests[0]));
+}
+
+TEST_F(ExecuteRingTest, CallsThatNobodyWaitsForAreCopiedBeforeTheyAreSent) {
+  ConnectToRings({});
+  Execute(VeryLarge());
+  requests_.clear();
+  absl::Status status = absl::UnknownError("not called");
+  f_->ExecuteAsync(
+      VeryLarge(),
+      [&](const absl::StatusOr<Tensor>& result, const ExecutionInfo&) { status = result.status(); },
+      {});
+  EXPECT_TRUE(status.ok()) << status;
+  ASSERT_THAT(requests_, SizeIs(1));
+  EXPECT_FALSE(HasRing(requests_[0]));
+  EXPECT_EQ(RegionOf(requests_[0]), "region 1");
+}
+
+TEST_F(ExecuteRingTest, ResultsMayGoToMemoryOfTheCaller) {
+  ConnectToRings({});
+  std::vector<std::byte> target(values_.size());
+  ASSERT_TRUE(f_->ExecuteInto(VeryLarge(), target, {}, nullptr).ok());
+  EXPECT_FALSE(HasRing(requests_.back())) << "nobody knows the operator yet";
+  ASSERT_TRUE(f_->ExecuteInto(VeryLarge(), target, {}, nullptr).ok());
+  EXPECT_TRUE(HasRing(requests_.back()));
+}
+
+TEST_F(ExecuteRingTest, AServerThatWaitsNoLongerGetsAMessageAndNoRingForAWhile) {
+  ConnectToRings({absl::OkStatus(), absl::OkStatus(), absl::AbortedError("slow")});
+  Execute(VeryLarge());
+  const Outcome outcome = Execute(VeryLarge());
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.path, PayloadPath::kMessage);
+  ASSERT_THAT(outcome.requests, SizeIs(2));
+  EXPECT_TRUE(HasRing(outcome.requests[0]));
+  EXPECT_FALSE(HasRing(outcome.requests[1]));
+  EXPECT_FALSE(HasRing(Execute(VeryLarge()).requests[0]));
+  EXPECT_NE(RegionOf(requests_[0]), "none");
+  f_->clock->Advance(Staging::kPause);
+  EXPECT_TRUE(HasRing(Execute(VeryLarge()).requests[0]));
+}
+
+TEST_F(ExecuteRingTest, AServerThatHasForgottenRingsIsBelieved) {
+  ConnectToRings(
+      {absl::OkStatus(), absl::OkStatus(), absl::InvalidArgumentError("payloads are missing")});
+  Execute(VeryLarge());
+  takes_ring_ = false;
+  const Outcome outcome = Execute(VeryLarge());
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.path, PayloadPath::kMessage);
+  EXPECT_FALSE(HasRing(Execute(VeryLarge()).requests[0]));
+}
+
+TEST_F(ExecuteRingTest, ARefusedCallIsFedAnew) {
+  ConnectToRings({absl::OkStatus(), absl::OkStatus(), Exhausted(absl::Seconds(1))});
+  Execute(VeryLarge());
+  const Outcome outcome = Execute(VeryLarge());
+  EXPECT_EQ(outcome.path, PayloadPath::kSharedMemory);
+  ASSERT_THAT(outcome.requests, SizeIs(2));
+  EXPECT_TRUE(HasRing(outcome.requests[1]));
+  EXPECT_EQ(taken_, values_);
 }
 
 TEST_F(ExecutePathsTest, SmallCallsTravel) {

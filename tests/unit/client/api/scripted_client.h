@@ -32,6 +32,7 @@ using client_internal::RawStream;
 using client_internal::ResponseMessage;
 using client_internal::Route;
 using client_internal::Transport;
+using client_internal::Waiter;
 
 // Time passes only while somebody waits for it.
 class AutoAdvancingClock final : public ClientClock {
@@ -181,11 +182,12 @@ struct Fixture {
 
   absl::StatusOr<Tensor> Execute(const OperatorCall& call, const CallOptions& options,
                                  ExecutionInfo* info) const {
-    return impl->Run(client_internal::Execute(*impl, call, options), info);
+    return impl->Run(client_internal::Execute(*impl, call, options, Waiter::kCaller), info);
   }
   absl::StatusOr<TensorSpec> ExecuteInto(const OperatorCall& call, std::span<std::byte> output,
                                          const CallOptions& options, ExecutionInfo* info) const {
-    return impl->Run(client_internal::ExecuteInto(*impl, call, output, options), info);
+    return impl->Run(client_internal::ExecuteInto(*impl, call, output, options, Waiter::kCaller),
+                     info);
   }
   absl::StatusOr<TensorSpec> ExecuteTo(const OperatorCall& call, const TensorPlace& output,
                                        const CallOptions& options, ExecutionInfo* info) const {
@@ -193,7 +195,8 @@ struct Fixture {
   }
   void ExecuteAsync(const OperatorCall& call, ExecuteCallback done,
                     const CallOptions& options) const {
-    impl->Start(client_internal::Execute(*impl, call, options)).Then(std::move(done));
+    impl->Start(client_internal::Execute(*impl, call, options, Waiter::kNobody))
+        .Then(std::move(done));
   }
 
   AutoAdvancingClock* clock;
