@@ -188,6 +188,8 @@ std::string ResultKey(const OperatorCall& call) {
   v1::ExecuteRequest work;
   EncodeWork(call, work);
   work.set_feature_level(call.feature_level);
+  work.set_device(static_cast<v1::DevicePreference>(call.device));
+  work.set_device_lease(call.device_lease);
   return work.SerializeAsString();
 }
 

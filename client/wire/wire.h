@@ -21,8 +21,8 @@ namespace opserve::client_internal {
 // The request for `call`, with a copy of its tensors' bytes: for files.
 v1::ExecuteRequest EncodeCall(const OperatorCall& call);
 
-// All that decides the layout of the call's result, as bytes: calls with the same have results of
-// the same layout.
+// All that decides the layout of the call's result, and which devices may compute it, as bytes:
+// calls with the same have results of the same layout.
 std::string ResultKey(const OperatorCall& call);
 
 // The request for `call` to be sent: its payloads are the memory behind the inputs. The result goes

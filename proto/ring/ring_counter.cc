@@ -10,7 +10,7 @@
 namespace opserve {
 namespace {
 
-// Looks at a counter before its reader sleeps, which takes some 20 us: a run is copied, or
+// Looks at a counter before its reader sleeps, which take some 20 to 50 us: a run is copied, or
 // computed, in about that time, and to sleep and be woken takes longer.
 constexpr int kLooks = 1000;
 
