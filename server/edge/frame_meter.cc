@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
+
 namespace opserve {
 namespace {
 
 // The first bytes of a client, which the version that gRPC speaks prescribes.
-constexpr size_t kPrefaceBytes = 24;
+constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 // RFC 9113, section 6.
 constexpr uint8_t kData = 0;
@@ -89,11 +91,16 @@ void FrameMeter::TakeSent(absl::FunctionRef<absl::string_view()> next_piece, Clo
 }
 
 void FrameMeter::TakeFrames(absl::Span<char> bytes, Clock::TimePoint now) {
-  // gRPC itself ends connections that begin with anything else.
-  const size_t preface = std::min(kPrefaceBytes - preface_bytes_, bytes.size());
-  preface_bytes_ += preface;
   absl::string_view left(bytes.data(), bytes.size());
-  left.remove_prefix(preface);
+  const absl::string_view preface = left.substr(0, kPreface.size() - preface_bytes_);
+  if (!absl::StartsWith(kPreface.substr(preface_bytes_), preface)) {
+    // gRPC itself ends connections that begin with anything else, such as TLS: there are no frames,
+    // and nobody is to be blamed for what bytes look like.
+    is_stopped_ = true;
+    return;
+  }
+  preface_bytes_ += preface.size();
+  left.remove_prefix(preface.size());
   while (!left.empty() && reason_ == CloseReason::kNone) {
     bytes = bytes.last(left.size());
     if (received_.missing_bytes() > 0) {

@@ -87,6 +87,25 @@ TEST_F(FrameMeterTest, BeginsWithTheFirstFrame) {
   EXPECT_TRUE(meter.has_begun());
 }
 
+// Such as the first bytes of TLS, which are followed by random ones that look like too large a
+// block of headers now and then. gRPC ends such a connection; nobody misbehaved.
+TEST_F(FrameMeterTest, WhatIsNotHttp2HasNoFrames) {
+  const std::string tls = "\x16\x03\x01\x02 and 20 bytes of TLS";
+  ASSERT_EQ(tls.size(), std::string(kPreface).size());
+  const std::string large =
+      FrameOf(kHeaders, 1, std::string(limits_.max_header_block_bytes + 1, 'h'));
+  for (const size_t right : {size_t{0}, size_t{1}, tls.size() - 1}) {
+    FrameMeter meter(limits_, client_);
+    const std::string begin = std::string(kPreface).substr(0, right) + tls.substr(right);
+    EXPECT_EQ(TakeBy(meter, begin.substr(0, right), now_), CloseReason::kNone);
+    EXPECT_EQ(TakeBy(meter, begin.substr(right) + large, now_), CloseReason::kNone) << right;
+    EXPECT_EQ(TakeBy(meter, large, now_), CloseReason::kNone) << right;
+    EXPECT_FALSE(meter.has_begun()) << "so it has no more time than for a handshake";
+  }
+  FrameMeter meter(limits_, client_);
+  EXPECT_EQ(TakeBy(meter, kPreface + large, now_), CloseReason::kHeaders);
+}
+
 TEST_F(FrameMeterTest, CallsMayComeWithoutEnd) {
   EXPECT_EQ(Count(100000, [this] { return Call(3); }), 100000);
   EXPECT_EQ(Take(Call(10 << 20)), CloseReason::kNone);
