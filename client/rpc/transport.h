@@ -30,14 +30,15 @@ class Transport {
   virtual ~Transport() = default;
 
   // When it returns, nothing refers to the payloads of `request` any more, whatever the outcome.
-  // For that it may take a little longer than `timeout`.
+  // For that it may take a little longer than `timeout`. Feeds the request, if it has a feed, until
+  // that is done or the attempt is over.
   virtual absl::Status Call(const char* method, const OutgoingMessage& request,
                             absl::Duration timeout, ResponseMessage& response, Route& route) = 0;
 
-  // Calls `done` once, on a thread of the transport, or on this one before it returns. The messages
-  // must live until then; nothing refers to the payloads of `request` from then on. A cancelled
-  // attempt fails with CANCELLED, unless it is over; it sets what `cancellation` does, and leaves
-  // it to its user to set something else afterwards.
+  // The same for a request without a feed. Calls `done` once, on a thread of the transport, or on
+  // this one before it returns. The messages must live until then; nothing refers to the payloads
+  // of `request` from then on. A cancelled attempt fails with CANCELLED, unless it is over; it sets
+  // what `cancellation` does, and leaves it to its user to set something else afterwards.
   virtual void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
                          ResponseMessage& response, Route& route, Cancellation& cancellation,
                          std::function<void(absl::Status)> done) = 0;
