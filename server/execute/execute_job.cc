@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/data_type.h"
 #include "kernels/flat_part.h"
 #include "kernels/utf8.h"
@@ -33,6 +34,11 @@ absl::Status ExecuteWork::FindPayloads(const PlaceCaller& caller, const JobOrigi
         {"ring", "All inputs come through the ring: there are no payloads and no input_places."});
   }
   const v1::PayloadRing& ring = request_.ring();
+  if (ring.payload_bytes_size() > kMaxInputs) {
+    return MakeViolationError(
+        {"ring.payload_bytes", absl::StrCat("The number of payloads (", ring.payload_bytes_size(),
+                                            ") exceeds the limit (", kMaxInputs, ").")});
+  }
   lengths.assign(ring.payload_bytes().begin(), ring.payload_bytes().end());
   return ring_.Resolve(parts_.places.regions, caller.region, ring, violations);
 }
@@ -46,7 +52,7 @@ absl::Status ExecuteWork::FindOutputs(const PlaceCaller& caller,
 absl::StatusOr<Workload> ExecuteWork::Validate(const InputPlaces& inputs, const JobOrigin& origin,
                                                std::vector<Violation> violations) {
   RequestHeader header = HeaderOf(request_, inputs.bytes());
-  header.call.payload_fields = inputs.fields();
+  header.call.payload_fields = ring_.is_set() ? ring_.fields() : inputs.fields();
   header.answers_in_one_message = origin.answers_in_one_message && !output_place_.is_set();
   if (origin.offer) {
     absl::Status status = FindRuns(inputs, header, *origin.offer, violations);
@@ -55,21 +61,21 @@ absl::StatusOr<Workload> ExecuteWork::Validate(const InputPlaces& inputs, const 
       return Workload{.lane = LaneKeyOf(*invocation_),
                       .bytes = plan->run_bytes(),
                       .held_bytes = plan->held_bytes(),
-                      .comes_in_runs = true};
+                      .arrival = InputArrival::kInRuns};
     }
   }
   auto invocation = parts_.validator.Validate(header, std::move(violations));
   if (!invocation.ok()) return invocation.status();
   invocation_ = *std::move(invocation);
   if (absl::Status status = CheckOutputPlace(inputs, origin); !status.ok()) return status;
-  if (ring_.is_set()) {
-    if (absl::Status status = CheckRing(); !status.ok()) return status;
-  }
-  Workload load = {.lane = LaneKeyOf(*invocation_),
-                   .bytes = invocation_->output_bytes,
-                   .waits_for_inputs = ring_.is_set() && !ring_.HasAll(*invocation_)};
+  Workload load = {.lane = LaneKeyOf(*invocation_), .bytes = invocation_->output_bytes};
   for (const uint64_t bytes : inputs.bytes()) load.bytes += bytes;
   load.held_bytes = load.bytes;
+  if (ring_.is_set()) {
+    if (absl::Status status = CheckRing(); !status.ok()) return status;
+    load.arrival = InputArrival::kThroughRing;
+    load.waits_for_inputs = !ring_.HasAll();
+  }
   return load;
 }
 
@@ -112,7 +118,7 @@ bool ExecuteWork::TakesRing() const {
          !MayRunOnGpu();
 }
 
-absl::Status ExecuteWork::CheckRing() const {
+absl::Status ExecuteWork::CheckRing() {
   if (MayRunOnGpu()) {
     return MakeViolationError(
         {"ring",
@@ -148,7 +154,7 @@ DeviceCall ExecuteWork::MakeCall(const std::vector<TensorBytes>& inputs,
   }
   DeviceCall call = {.invocation = &this->call()};
   if (ring_.is_set()) {
-    call.inputs = InputsOfRun(ring_.Begin(*invocation_, *setting.stop));
+    call.inputs = InputsOfRun(ring_.Begin(*setting.stop));
     call.arriving = &ring_;
   } else {
     call.inputs = InputsOfRun(inputs);

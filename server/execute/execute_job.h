@@ -81,7 +81,7 @@ class ExecuteWork {
   absl::Status CheckOutputPlace(const InputPlaces& inputs, const JobOrigin& origin);
   // Whether a GPU may run the request.
   bool MayRunOnGpu() const;
-  absl::Status CheckRing() const;
+  absl::Status CheckRing();
   // Whether a client is told that the payloads of such a request may come through a ring.
   bool TakesRing() const;
   // Checks the request and divides it into runs, or finds out why that cannot be: there are none

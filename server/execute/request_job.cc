@@ -64,7 +64,8 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
   permit_ = *std::move(permit);
   held_bytes_ = load->held_bytes;
 
-  if (load->comes_in_runs || load->waits_for_inputs) traits.placement = Placement::kCpu;
+  // A GPU may have joined since it was asked whether there is one.
+  if (load->arrival != InputArrival::kWhole) traits.placement = Placement::kCpu;
   traits.waits_for_inputs = load->waits_for_inputs;
   traits.lane = load->lane;
   traits.sequence = load->sequence;
@@ -78,7 +79,7 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
   traits.deadline = origin.deadline;
   set_traits(std::move(traits));
   // One run may be queued in another thread while this one looks for the job to cancel it.
-  if (load->comes_in_runs) NameClient();
+  if (load->arrival == InputArrival::kInRuns) NameClient();
   return absl::OkStatus();
 }
 

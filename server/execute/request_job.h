@@ -113,6 +113,13 @@ class JobReply {
 absl::string_view WhyWholeWith(const ExecuteParts& parts, const RequestEnvelope& envelope,
                                const InputPlaces& inputs, bool has_output_place);
 
+// How the inputs of a request come.
+enum class InputArrival : uint8_t {
+  kWhole,       // before it is queued
+  kInRuns,      // run by run, each of which is queued and computed on the processor
+  kThroughRing  // from memory that the client fills meanwhile, for the processor alone
+};
+
 // What a valid request asks of the server.
 struct Workload {
   LaneKey lane = {};
@@ -123,9 +130,8 @@ struct Workload {
   uint64_t bytes = 0;
   // Bytes of memory that the request takes until it is answered.
   uint64_t held_bytes = 0;
-  // Whether it is computed run by run, on the processor.
-  bool comes_in_runs = false;
-  // Whether its inputs come while it is computed, on the processor.
+  InputArrival arrival = InputArrival::kWhole;
+  // As JobTraits::waits_for_inputs.
   bool waits_for_inputs = false;
 };
 

@@ -40,7 +40,7 @@ absl::StatusOr<Workload> SequenceWork::Validate(const InputPlaces& inputs, const
                       .sequence = &part_,
                       .bytes = part_.total_bytes,
                       .held_bytes = plan->held_bytes(),
-                      .comes_in_runs = true};
+                      .arrival = InputArrival::kInRuns};
     }
   }
   auto sequence = parts_.sequence_validator.Validate(request_, header, std::move(violations));

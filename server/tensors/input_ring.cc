@@ -28,29 +28,24 @@ std::array<uint64_t, kMaxInputs> ElementBytes(const Invocation& call) {
 
 absl::Status InputRing::Resolve(RegionTable& regions, const RegionCaller& caller,
                                 const v1::PayloadRing& ring, std::vector<Violation>& violations) {
-  payload_bytes_.assign(ring.payload_bytes().begin(), ring.payload_bytes().end());
+  for (int i = 0; i < ring.payload_bytes_size(); ++i) {
+    fields_.push_back(absl::StrCat("ring.payload_bytes[", i, "]"));
+  }
   run_elements_ = ring.run_elements();
   runs_ = ring.runs();
   return FindSlice(regions, caller, ring.memory(), "ring.memory", slice_, violations);
 }
 
-std::vector<Violation> InputRing::Check(const Invocation& call) const {
+std::vector<Violation> InputRing::Check(const Invocation& call) {
   if (!call.plan.is_packed()) {
     return {{"ring",
              "Payloads come through a ring only where each element of the result is "
              "computed from those of its own place, and all tensors are packed."}};
   }
   std::vector<Violation> violations;
-  for (int i = 0; i + 1 < call.plan.tensor_count; ++i) {
-    const int payload = call.payload_index[i];
-    if (payload < 0 || payload_bytes_[payload] == call.input_bytes[i]) continue;
-    violations.push_back({absl::StrCat("ring.payload_bytes[", payload, "]"),
-                          absl::StrCat("The length (", payload_bytes_[payload], ") is not the ",
-                                       call.input_bytes[i], " bytes of the tensor.")});
-  }
-  const uint64_t count = call.plan.element_count;
+  element_count_ = call.plan.element_count;
   if (run_elements_ > kMostElements ||
-      run_elements_ < std::min(count, InputRing::kLeastRunElements)) {
+      run_elements_ < std::min(element_count_, InputRing::kLeastRunElements)) {
     violations.push_back(
         {"ring.run_elements",
          absl::StrCat("A run of ", run_elements_, " elements is not within ", kLeastRunElements,
@@ -65,15 +60,7 @@ std::vector<Violation> InputRing::Check(const Invocation& call) const {
         {"ring.memory.offset", absl::StrCat("The offset (", slice_.offset,
                                             ") is not a multiple of ", kRingAlignment, ".")});
   }
-  uint64_t end = kRingCounterBytes;
-  bool fits = true;
-  for (const uint64_t bytes : ElementBytes(call)) {
-    // Both are bounded, so nothing overflows before it is too much.
-    const uint64_t left = slice_.bytes - std::min(slice_.bytes, end);
-    fits = fits && (bytes == 0 || run_elements_ * bytes <= left / runs_);
-    if (fits) end = AlignForRing(end + runs_ * run_elements_ * bytes);
-  }
-  if (!fits) {
+  if (!PlacePayloads(call)) {
     violations.push_back(
         {"ring.memory.bytes",
          absl::StrCat("The memory (", slice_.bytes, " bytes) has no room for the counters and ",
@@ -82,26 +69,30 @@ std::vector<Violation> InputRing::Check(const Invocation& call) const {
   return violations;
 }
 
-bool InputRing::HasAll(const Invocation& call) {
-  element_count_ = call.plan.element_count;
+bool InputRing::PlacePayloads(const Invocation& call) {
+  uint64_t end = kRingCounterBytes;
+  uint64_t bytes = call.output_bytes;
+  for (const uint64_t element : ElementBytes(call)) {
+    if (element == 0) break;
+    // Both are bounded, so nothing overflows before it is too much.
+    const uint64_t left = slice_.bytes - std::min(slice_.bytes, end);
+    if (run_elements_ * element > left / runs_) return false;
+    payloads_.emplace_back(slice_.data() + end);
+    end = AlignForRing(end + runs_ * run_elements_ * element);
+    bytes += element * element_count_;
+  }
+  most_wait_ = bytes * kMostWaitPerByte;
+  return true;
+}
+
+bool InputRing::HasAll() {
   has_all_ = run_count() <= runs_ && counters().filled.count() >= run_count();
   return has_all_;
 }
 
-std::vector<TensorBytes> InputRing::Begin(const Invocation& call, const std::atomic<bool>& stop) {
-  element_count_ = call.plan.element_count;
+const std::vector<TensorBytes>& InputRing::Begin(const std::atomic<bool>& stop) {
   stop_ = &stop;
-  uint64_t bytes = call.output_bytes;
-  for (const uint64_t payload : payload_bytes_) bytes += payload;
-  most_wait_ = bytes * kMostWaitPerByte;
-  std::vector<TensorBytes> payloads;
-  const std::byte* place = slice_.data() + kRingCounterBytes;
-  for (const uint64_t element : ElementBytes(call)) {
-    if (element == 0) break;
-    payloads.emplace_back(place);
-    place += AlignForRing(runs_ * run_elements_ * element);
-  }
-  return payloads;
+  return payloads_;
 }
 
 absl::Status InputRing::WaitForRun() {

@@ -48,17 +48,19 @@ class InputRing final : public ArrivingInputs {
   absl::Status Resolve(RegionTable& regions, const RegionCaller& caller,
                        const v1::PayloadRing& ring, std::vector<Violation>& violations);
   bool is_set() const { return slice_.region != nullptr; }
+  // The proto path of the length of each payload.
+  const std::vector<std::string>& fields() const { return fields_; }
 
-  // What is wrong with the ring for a valid call.
-  std::vector<Violation> Check(const Invocation& call) const;
+  // What is wrong with the ring for `call`, a valid one of payloads of these lengths. Where nothing
+  // is, it is the call that the rest is about.
+  std::vector<Violation> Check(const Invocation& call);
 
-  // Whether all of the inputs of the call, which passed the check, are there already. Nobody waits
-  // for any of them then, whatever the client does to its counter.
-  bool HasAll(const Invocation& call);
+  // Whether all of the inputs are there already. Nobody waits for any of them then, whatever the
+  // client does to its counter.
+  bool HasAll();
 
-  // Where each payload of the call begins, which passed the check and outlives the ring's use. From
-  // here on the inputs come. `stop`: as SequenceCall::stop.
-  std::vector<TensorBytes> Begin(const Invocation& call, const std::atomic<bool>& stop);
+  // Where each payload begins. From here on the inputs come. `stop`: as SequenceCall::stop.
+  const std::vector<TensorBytes>& Begin(const std::atomic<bool>& stop);
 
   // UPLOAD_TOO_SLOW where the client does not go on; CANCELLED once `stop` is set.
   absl::StatusOr<Part> Next() override;
@@ -73,14 +75,17 @@ class InputRing final : public ArrivingInputs {
 
   uint64_t run_count() const { return (element_count_ + run_elements_ - 1) / run_elements_; }
   RingCounters& counters() const { return *reinterpret_cast<RingCounters*>(slice_.data()); }
+  // Finds where the payloads begin; false where there is no room for them.
+  bool PlacePayloads(const Invocation& call);
   absl::Status WaitForRun();
 
   const Clock& clock_;
   RegionSlice slice_;
-  std::vector<uint64_t> payload_bytes_;
+  std::vector<std::string> fields_;
   uint64_t run_elements_ = 0;
   uint64_t runs_ = 0;
   uint64_t element_count_ = 0;
+  std::vector<TensorBytes> payloads_;
   const std::atomic<bool>* stop_ = nullptr;
   bool has_all_ = false;
   // Runs that have been handed out.

@@ -127,8 +127,8 @@ void CheckRing(RegionWorld& world, v1::ExecuteRequest& request) {
 
   // Nobody waits.
   const std::atomic<bool> stop = true;
-  ring.HasAll(call);
-  const auto inputs = InputsOf(ring.Begin(call, stop), call);
+  ring.HasAll();
+  const auto inputs = InputsOf(ring.Begin(stop), call);
   const uint64_t room = asked.runs() * asked.run_elements();
   uint64_t elements = 0;
   while (elements < call.plan.element_count) {

@@ -216,7 +216,11 @@ TEST_F(PayloadRingTest, WhatTheRulesSay) {
   EXPECT_THAT(refusal([&](auto& request) { ring(request)->mutable_payload_bytes()->RemoveLast(); }),
               ElementsAre(StartsWith("payloads: ")));
   EXPECT_THAT(refusal([&](auto& request) { ring(request)->set_payload_bytes(0, 8); }),
-              ElementsAre(StartsWith("payloads[0]: ")));
+              ElementsAre(StartsWith("ring.payload_bytes[0]: ")));
+  EXPECT_THAT(refusal([&](auto& request) {
+                for (int i = 0; i < 7; ++i) ring(request)->add_payload_bytes(4);
+              }),
+              ElementsAre(StartsWith("ring.payload_bytes: The number of payloads (9)")));
   EXPECT_THAT(
       refusal([&](auto& request) { ring(request)->mutable_memory()->set_bytes(UINT64_MAX); }),
       ElementsAre(StartsWith("ring.memory.bytes: ")));
