@@ -44,6 +44,15 @@ BoundKernel::BoundKernel(const Invocation& call)
   }
 }
 
+BoundKernel::BoundKernel(const Invocation& call, uint64_t elements, ResultTables& tables)
+    : BoundKernel(call) {
+  if (elements < ResultTables::kLeastElements || !ResultTables::Serve(call)) return;
+  table_ =
+      tables.Find(call, elements, [this](const std::byte* input, std::byte* output, size_t count) {
+        Compute(&input, output, count, StoreMode::kCached);
+      });
+}
+
 const std::byte* BoundKernel::StagedInput(size_t input, const std::byte* elements, size_t at,
                                           size_t count, std::byte* scaled,
                                           std::byte* staged) const {

@@ -7,8 +7,11 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/result_table.h"
 #include "kernels/invocation.h"
 
 namespace opserve::cpu {
@@ -20,15 +23,22 @@ class BoundKernel {
   BoundKernel() = default;
   // The kernel of `call` for the best instruction set of this host.
   explicit BoundKernel(const Invocation& call);
+  // The same where `elements` elements are to be computed: from a table where that is faster.
+  BoundKernel(const Invocation& call, uint64_t elements, ResultTables& tables);
 
   // As FlatKernel.
   void Run(const std::byte* const* inputs, std::byte* output, size_t count,
            StoreMode store_mode) const {
-    if (!has_stages_) return kernel_(inputs, output, count, store_mode, attributes_);
-    RunStages(inputs, output, count, store_mode);
+    if (table_ != nullptr) return table_->Run(inputs[0], output, count);
+    Compute(inputs, output, count, store_mode);
   }
 
  private:
+  void Compute(const std::byte* const* inputs, std::byte* output, size_t count,
+               StoreMode store_mode) const {
+    if (!has_stages_) return kernel_(inputs, output, count, store_mode, attributes_);
+    RunStages(inputs, output, count, store_mode);
+  }
   // Block by block, so that what the stages hand on stays in the caches.
   void RunStages(const std::byte* const* inputs, std::byte* output, size_t count,
                  StoreMode store_mode) const;
@@ -56,6 +66,8 @@ class BoundKernel {
   // Where it has a FusedActivation: what computes that of the kernel's results.
   FlatKernel activation_ = nullptr;
   AttributeValues activation_attributes_ = {};
+  // nullptr: everything is computed.
+  std::shared_ptr<const ResultTable> table_;
 };
 
 }  // namespace opserve::cpu

@@ -62,13 +62,13 @@ const std::byte* SequenceMemory::InputOf(const SequenceInvocation& sequence, uin
 }
 
 Chain::Chain(const SequenceInvocation& sequence, const StepGroup& group,
-             const SequenceMemory& memory, StoreMode store_mode)
+             const SequenceMemory& memory, StoreMode store_mode, ResultTables& tables)
     : slot_count_(group.slot_count) {
   steps_.reserve(group.size());
   for (uint32_t s = group.begin; s < group.end; ++s) {
     const Invocation& call = sequence.call(s);
     Step& step = steps_.emplace_back();
-    step.kernel = BoundKernel(call);
+    step.kernel = BoundKernel(call, group.element_count, tables);
     step.input_count = call.plan.tensor_count - 1;
     for (int i = 0; i < step.input_count; ++i) {
       step.inputs[i] = InputOf(sequence, s, i, memory);

@@ -37,9 +37,9 @@ struct SequenceMemory {
 class Chain {
  public:
   // `memory` is not needed any more afterwards, what it refers to is. `store_mode`: how results
-  // that no step of the group reads are written.
+  // that no step of the group reads are written. `tables`: of results that need not be computed.
   Chain(const SequenceInvocation& sequence, const StepGroup& group, const SequenceMemory& memory,
-        StoreMode store_mode);
+        StoreMode store_mode, ResultTables& tables);
 
   // Computes elements `begin` to `end` - 1 of all steps, or only some of them once `stop` is set.
   // Needs 128 KiB of stack.

@@ -168,6 +168,7 @@ struct CpuExecutor::Impl {
   const uint64_t streaming_threshold = StreamingThreshold();
   tbb::task_arena arena;
   PoolNames names{arena};
+  cpu::ResultTables tables;
 };
 
 void CpuExecutor::Impl::RunPacked(const Invocation& call, const cpu::BoundKernel& kernel,
@@ -215,7 +216,7 @@ void CpuExecutor::Impl::RunRows(const Invocation& call, const std::byte* input, 
 void CpuExecutor::Impl::RunGroup(const SequenceInvocation& sequence, const StepGroup& group,
                                  const cpu::SequenceMemory& memory, const std::atomic<bool>& stop) {
   const GroupBytes bytes = BytesOf(sequence, group);
-  const cpu::Chain chain(sequence, group, memory, StoreModeFor(bytes.in_memory));
+  const cpu::Chain chain(sequence, group, memory, StoreModeFor(bytes.in_memory), tables);
   ForElements(group.element_count, bytes.moved,
               [&](uint64_t begin, uint64_t end) { chain.Run(begin, end, stop); });
 }
@@ -228,7 +229,7 @@ CpuExecutor::~CpuExecutor() = default;
 void CpuExecutor::Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
                       std::byte* output) const {
   if (invocation.plan.row_begin) return impl_->RunRows(invocation, inputs[0], output);
-  const cpu::BoundKernel kernel(invocation);
+  const cpu::BoundKernel kernel(invocation, invocation.plan.element_count, impl_->tables);
   const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
   if (invocation.plan.is_packed()) {
     impl_->RunPacked(invocation, kernel, sizes, invocation.plan.element_count, inputs, output);
@@ -239,8 +240,8 @@ void CpuExecutor::Run(const Invocation& invocation, std::span<const std::byte* c
 
 void CpuExecutor::RunPart(const Invocation& invocation, uint64_t elements,
                           std::span<const std::byte* const> inputs, std::byte* output) const {
-  impl_->RunPacked(invocation, cpu::BoundKernel(invocation), ElementSizes(invocation), elements,
-                   inputs, output);
+  impl_->RunPacked(invocation, cpu::BoundKernel(invocation, elements, impl_->tables),
+                   ElementSizes(invocation), elements, inputs, output);
 }
 
 void CpuExecutor::RunPieces(const Invocation& invocation, std::span<const TensorBytes> inputs,
@@ -248,8 +249,8 @@ void CpuExecutor::RunPieces(const Invocation& invocation, std::span<const Tensor
   const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
   const uint64_t count = invocation.plan.element_count;
   const uint64_t bytes = TotalBytes(invocation, sizes);
-  const cpu::PieceWalk walk(cpu::BoundKernel(invocation), impl_->StoreModeFor(bytes), inputs, sizes,
-                            count, output);
+  const cpu::PieceWalk walk(cpu::BoundKernel(invocation, count, impl_->tables),
+                            impl_->StoreModeFor(bytes), inputs, sizes, count, output);
   impl_->ForElements(count, bytes, [&](uint64_t begin, uint64_t end) { walk.Run(begin, end); });
 }
 
@@ -257,7 +258,8 @@ void CpuExecutor::RunInPlace(const Invocation& invocation, std::span<const Tenso
                              size_t target) const {
   const std::array<size_t, kMaxTensors> sizes = ElementSizes(invocation);
   const uint64_t count = invocation.plan.element_count;
-  const cpu::PieceWalk walk(cpu::BoundKernel(invocation), inputs, sizes, count, target);
+  const cpu::PieceWalk walk(cpu::BoundKernel(invocation, count, impl_->tables), inputs, sizes,
+                            count, target);
   impl_->ForElementsBackwards(count, TotalBytes(invocation, sizes),
                               [&](uint64_t begin, uint64_t end) { walk.Run(begin, end); });
 }

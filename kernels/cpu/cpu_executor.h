@@ -32,7 +32,8 @@ class CpuExecutor {
   // Computes the call. `inputs` holds one pointer per input of the operator, in its order (nullptr
   // where an optional input is absent), each to invocation.input_bytes[i] readable bytes at any
   // alignment; `output` points to invocation.output_bytes writable bytes that overlap no input.
-  // Writes every byte of the output; gaps between strided elements become zero. Cannot fail.
+  // Writes every byte of the output; gaps between strided elements become zero. Cannot fail but for
+  // want of memory for tables of results.
   void Run(const Invocation& invocation, std::span<const std::byte* const> inputs,
            std::byte* output) const;
 

@@ -213,7 +213,8 @@ TEST_F(SequenceConformanceTest, WhatIsStoppedWritesNothing) {
     if (group.size() == 1) continue;
     ++groups;
     const cpu::SequenceMemory memory = {input_pointers, output_pointers, workspace.data()};
-    const cpu::Chain chain(*sequence, group, memory, cpu::StoreMode::kCached);
+    cpu::ResultTables tables;
+    const cpu::Chain chain(*sequence, group, memory, cpu::StoreMode::kCached, tables);
     chain.Run(0, group.element_count, stop);
   }
   EXPECT_GT(groups, 0);
