@@ -18,6 +18,10 @@ constexpr size_t kBlockBytes = size_t{8} << 10;
 constexpr uint64_t kElementsPerUnit = 64;
 
 constexpr size_t kWidestElement = 8;
+
+// What a processor fetches at a time.
+constexpr size_t kLineBytes = 64;
+
 static_assert(kBlockBytes >= kElementsPerUnit * kWidestElement);
 // Every result and every input in a slot.
 static_assert(kScratchBytes >=
@@ -132,6 +136,10 @@ void Chain::ChooseBlock() {
   const uint64_t elements = std::min(kBlockBytes, share) / widest;
   block_elements_ = std::max(elements / kElementsPerUnit, uint64_t{1}) * kElementsPerUnit;
   slot_bytes_ = block_elements_ * widest;
+  for (Source& source : sources_) {
+    const uint64_t lines = (block_elements_ * source.element_size + kLineBytes - 1) / kLineBytes;
+    source.share_bytes = (lines + steps_.size() - 1) / steps_.size() * kLineBytes;
+  }
 }
 
 void Chain::FillConstants(std::byte* scratch) const {
@@ -144,13 +152,12 @@ void Chain::FillConstants(std::byte* scratch) const {
 }
 
 void Chain::FetchShare(size_t index, uint64_t begin, uint64_t end) const {
-  constexpr size_t kLineBytes = 64;
   for (const Source& source : sources_) {
-    const size_t bytes = (end - begin) * source.element_size;
-    const std::byte* const from = source.memory + begin * source.element_size;
-    const size_t share_end = bytes * (index + 1) / steps_.size();
-    for (size_t i = bytes * index / steps_.size(); i < share_end; i += kLineBytes) {
-      __builtin_prefetch(from + i, /*rw=*/0, /*locality=*/2);
+    const std::byte* const block = source.memory + begin * source.element_size;
+    const size_t share_end =
+        std::min((end - begin) * source.element_size, (index + 1) * source.share_bytes);
+    for (size_t i = index * source.share_bytes; i < share_end; i += kLineBytes) {
+      __builtin_prefetch(block + i, /*rw=*/0, /*locality=*/2);
     }
   }
 }

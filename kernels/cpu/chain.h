@@ -70,6 +70,8 @@ class Chain {
   struct Source {
     const std::byte* memory;
     size_t element_size;
+    // What each step asks for of a block: together all steps ask for all of it.
+    size_t share_bytes = 0;
   };
   static constexpr uint32_t kNoSlot = UINT32_MAX;
 
@@ -80,8 +82,7 @@ class Chain {
   void AddSource(const Operand& input);
   void ChooseBlock();
   void FillConstants(std::byte* scratch) const;
-  // Asks for share `index` of as many as there are steps of the sources' elements `begin` to
-  // `end` - 1.
+  // Asks for share `index` of the sources' block of elements `begin` to `end` - 1.
   void FetchShare(size_t index, uint64_t begin, uint64_t end) const;
 
   std::vector<Step> steps_;
