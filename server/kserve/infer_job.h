@@ -16,6 +16,9 @@
 
 namespace opserve {
 
+// The field of a response that its payload goes into.
+inline constexpr int kRawOutputField = inference::ModelInferResponse::kRawOutputContentsFieldNumber;
+
 // Belongs to whoever made it, like the ExecuteJob in it, which holds the request's share of the
 // server until it is destroyed.
 class InferJob final : private ExecuteJob::Reply {

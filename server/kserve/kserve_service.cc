@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "inference/inference_service.pb.h"
-#include "server/kserve/infer_calls.h"
+#include "server/kserve/infer_call.h"
+#include "server/kserve/infer_stream.h"
 #include "server/kserve/model_info.h"
 #include "server/kserve/model_names.h"
 #include "server/rpc/message_bytes.h"

@@ -1,0 +1,262 @@
+#include "server/kserve/infer_stream.h"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/base/mutex.h"
+#include "server/kserve/infer_job.h"
+#include "server/rpc/message_bytes.h"
+#include "server/wire/wire_message.h"
+
+namespace opserve {
+namespace {
+
+constexpr absl::string_view kMethod = "ModelStreamInfer";
+
+// `response` with its payload, which is not copied, as the only field of a
+// ModelStreamInferResponse.
+grpc::ByteBuffer ComposeWithin(const inference::ModelInferResponse& response,
+                               OutgoingPayload& payload) {
+  const grpc::ByteBuffer inner = ComposeMessage(response, {&payload, 1}, kRawOutputField);
+  std::vector<grpc::Slice> slices;
+  if (!inner.Dump(&slices).ok()) return {};
+  slices.insert(
+      slices.begin(),
+      FieldPrefix(inference::ModelStreamInferResponse::kInferResponseFieldNumber, inner.Length()));
+  return {slices.data(), slices.size()};
+}
+
+// One request of a stream, and its answer until that is sent: it holds its share of the server as
+// long.
+class StreamedInfer final : private InferJob::Owner, private RequestSource {
+ public:
+  class Owner {
+   public:
+    virtual StreamCall& call() = 0;
+    // The metadata `traceparent` of the stream.
+    virtual const std::string& traceparent() const = 0;
+    // The answer to `request` is ready. Called once, on any thread; the request may be gone when
+    // this returns.
+    virtual void OnAnswered(StreamedInfer& request, grpc::ByteBuffer answer) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  // All must outlive the request.
+  StreamedInfer(const ExecuteParts& parts, const SystemMemory& memory, Owner& owner,
+                uint64_t message_bytes)
+      : parts_(parts), owner_(owner), job_(parts, memory, *this) {
+    record_.method = kMethod;
+    record_.bytes_in = message_bytes;
+    record_.start = SteadyClock().Now();
+  }
+
+  // As those of InferJob. The stream is held until the request is answered.
+  void Start(grpc::ByteBuffer& message, Clock::TimePoint deadline) {
+    owner_.call().Hold();
+    job_.Start(message, deadline);
+  }
+  void Cancel() { job_.Cancel(); }
+
+  uint64_t message_bytes() const { return record_.bytes_in; }
+
+  // With the stream's lock.
+  bool is_answered() const { return answer_.has_value(); }
+  void set_answer(grpc::ByteBuffer answer) { answer_ = std::move(answer); }
+  grpc::ByteBuffer TakeAnswer() { return *std::move(answer_); }
+
+ private:
+  const Caller& caller() const override { return owner_.call().caller(); }
+  std::string client() const override { return caller().client(); }
+  std::string traceparent() const override { return owner_.traceparent(); }
+  RequestRecord* record() override { return parts_.observer == nullptr ? nullptr : &record_; }
+
+  void OnInferred(const inference::ModelInferResponse& response, OutgoingPayload payload) override {
+    Answer(absl::OkStatus(), [&] { return ComposeWithin(response, payload); });
+  }
+
+  void OnRefused(const absl::Status& why) override {
+    Answer(why, [&] {
+      inference::ModelStreamInferResponse response;
+      response.set_error_message(std::string(why.message()));
+      response.mutable_infer_response()->set_id(job_.id());
+      return SerializeMessage(response);
+    });
+  }
+
+  template <class Compose>
+  void Answer(const absl::Status& status, const Compose& compose) {
+    StreamCall& call = owner_.call();
+    call.Guard([&] {
+      grpc::ByteBuffer message = compose();
+      if (parts_.observer != nullptr) {
+        ReportEnd(*parts_.observer, record_, status, message.Length(), *this);
+      }
+      owner_.OnAnswered(*this, std::move(message));
+    });
+    call.Release();
+  }
+
+  const ExecuteParts& parts_;
+  Owner& owner_;
+  RequestRecord record_;
+  InferJob job_;
+  std::optional<grpc::ByteBuffer> answer_;
+};
+
+// Members without a guard belong to the poller's thread, and so does the end of each request: who
+// answers one only tells of it.
+class InferStream final : public StreamHandler, private StreamedInfer::Owner {
+ public:
+  InferStream(const ExecuteParts& parts, const SystemMemory& memory, StreamCall& call)
+      : parts_(parts),
+        memory_(memory),
+        call_(call),
+        traceparent_(parts.observer == nullptr ? std::string() : call.traceparent()),
+        deadline_(call.deadline()) {
+    call_.Read();
+  }
+
+  void OnMessage(grpc::ByteBuffer& message) override {
+    if (is_over_) return;
+    auto request =
+        std::make_unique<StreamedInfer>(parts_, memory_, owner(), uint64_t{message.Length()});
+    StreamedInfer& started = *request;
+    {
+      MutexLock lock(mutex_);
+      bytes_ += started.message_bytes();
+      requests_.push_back(std::move(request));
+    }
+    started.Start(message, deadline_);
+    Step step;
+    {
+      MutexLock lock(mutex_);
+      is_reading_ = false;
+      step.reads = BeginRead();
+    }
+    Do(std::move(step));
+  }
+
+  void OnMessagesEnd() override {
+    Step step;
+    {
+      MutexLock lock(mutex_);
+      is_ending_ = true;
+      step = NextStep();
+    }
+    Do(std::move(step));
+  }
+
+  bool has_more_to_send() const override {
+    MutexLock lock(mutex_);
+    return !requests_.empty() && requests_.front()->is_answered();
+  }
+
+  void OnWritten() override {
+    // It is destroyed only once the lock is free.
+    std::unique_ptr<StreamedInfer> sent;
+    Step step;
+    {
+      MutexLock lock(mutex_);
+      sent = std::move(sending_);
+      if (sent != nullptr) bytes_ -= sent->message_bytes();
+      step = NextStep();
+      step.reads = BeginRead();
+    }
+    Do(std::move(step));
+  }
+
+  void OnOver() override {
+    is_over_ = true;
+    std::vector<StreamedInfer*> started;
+    {
+      MutexLock lock(mutex_);
+      for (const auto& request : requests_) {
+        if (!request->is_answered()) started.push_back(request.get());
+      }
+    }
+    for (StreamedInfer* const request : started) request->Cancel();
+  }
+
+ private:
+  // What is to be told to the call: decided under the lock, done without it.
+  struct Step {
+    std::optional<grpc::ByteBuffer> message;
+    bool ends = false;
+    bool reads = false;
+  };
+
+  StreamedInfer::Owner& owner() { return *this; }
+  StreamCall& call() override { return call_; }
+  const std::string& traceparent() const override { return traceparent_; }
+
+  void OnAnswered(StreamedInfer& request, grpc::ByteBuffer answer) override {
+    Step step;
+    {
+      MutexLock lock(mutex_);
+      request.set_answer(std::move(answer));
+      step = NextStep();
+    }
+    Do(std::move(step));
+  }
+
+  // One answer is sent at a time, so that none overtakes another.
+  Step NextStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Step step;
+    if (sending_ != nullptr) return step;
+    if (requests_.empty()) {
+      step.ends = is_ending_;
+    } else if (requests_.front()->is_answered()) {
+      sending_ = std::move(requests_.front());
+      requests_.pop_front();
+      step.message = sending_->TakeAnswer();
+    }
+    return step;
+  }
+
+  // Whether to read the next message, where nobody does.
+  bool BeginRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const size_t under_way = requests_.size() + (sending_ == nullptr ? 0 : 1);
+    if (is_reading_ || is_ending_ || under_way >= kMaxInferStreamRequests) return false;
+    if (under_way > 0 && bytes_ >= kMaxInferStreamBytes) return false;
+    is_reading_ = true;
+    return true;
+  }
+
+  void Do(Step step) {
+    if (step.message) call_.Write(*std::move(step.message));
+    if (step.ends) call_.Finish(absl::OkStatus());
+    if (step.reads) call_.Read();
+  }
+
+  const ExecuteParts& parts_;
+  const SystemMemory& memory_;
+  StreamCall& call_;
+  const std::string traceparent_;
+  const Clock::TimePoint deadline_;
+  bool is_over_ = false;
+
+  mutable Mutex mutex_;
+  // In the order in which they came.
+  std::deque<std::unique_ptr<StreamedInfer>> requests_ ABSL_GUARDED_BY(mutex_);
+  // The one whose answer is on its way.
+  std::unique_ptr<StreamedInfer> sending_ ABSL_GUARDED_BY(mutex_);
+  // Of the messages of all of them.
+  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_reading_ ABSL_GUARDED_BY(mutex_) = true;
+  // The client sends no more.
+  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+std::unique_ptr<StreamHandler> StartInferStream(const ExecuteParts& parts,
+                                                const SystemMemory& memory, StreamCall& call) {
+  return std::make_unique<InferStream>(parts, memory, call);
+}
+
+}  // namespace opserve

@@ -1,0 +1,137 @@
+// ModelStreamInfer: requests of one stream run side by side, and are answered in their order.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "inference/inference_service.pb.h"
+#include "server/kserve/infer_stream.h"
+#include "tests/integration/gated_device.h"
+#include "tests/integration/raw_calls.h"
+#include "tests/integration/test_server.h"
+
+namespace opserve::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class KserveStreamTest : public ::testing::Test {
+ protected:
+  static constexpr char kMethod[] = "/inference.GRPCInferenceService/ModelStreamInfer";
+
+  KserveStreamTest() {
+    ServerOptions options;
+    options.kserve = true;
+    options.workers = 4;
+    server_ = std::make_unique<TestServer>(options, ServerEnvironment{.cpu = Borrow(device_)});
+  }
+
+  // ABS of one number, which is the request's id.
+  static std::string Request(int number, const std::string& model = "element_wise_abs") {
+    inference::ModelInferRequest request;
+    request.set_model_name(model);
+    request.set_id(std::to_string(number));
+    auto& input = *request.add_inputs();
+    input.set_name("InputTensor");
+    input.set_datatype("FP32");
+    input.add_shape(1);
+    const auto value = -static_cast<float>(number);
+    request.add_raw_input_contents(&value, sizeof(value));
+    return request.SerializeAsString();
+  }
+
+  // The next answer must be that of Request(number), or an error of that with `error` in it.
+  static void ExpectAnswer(RawStream& stream, int number, const std::string& error = "") {
+    SCOPED_TRACE(number);
+    const std::optional<std::string> message = stream.Read();
+    ASSERT_TRUE(message);
+    inference::ModelStreamInferResponse response;
+    ASSERT_TRUE(response.ParseFromString(*message));
+    EXPECT_EQ(response.infer_response().id(), std::to_string(number));
+    EXPECT_THAT(response.error_message(), HasSubstr(error));
+    if (!error.empty()) return;
+    ASSERT_EQ(response.infer_response().raw_output_contents_size(), 1) << response.error_message();
+    EXPECT_EQ(ValuesOf<float>(response.infer_response().raw_output_contents(0)),
+              std::vector<float>{static_cast<float>(number)});
+  }
+
+  GatedDevice device_;
+  std::unique_ptr<TestServer> server_;
+};
+
+TEST_F(KserveStreamTest, RequestsRunSideBySide) {
+  RawStream stream(server_->channel(), kMethod);
+  {
+    const GateCloser closer(device_);
+    for (int number = 1; number <= 4; ++number) ASSERT_TRUE(stream.Write(Request(number)));
+    EXPECT_TRUE(server_->WaitForRequests(4));
+    EXPECT_TRUE(device_.WaitForHeld(1));
+  }
+  stream.WritesDone();
+  for (int number = 1; number <= 4; ++number) ExpectAnswer(stream, number);
+  EXPECT_FALSE(stream.Read());
+  EXPECT_TRUE(stream.Finish().ok());
+  EXPECT_TRUE(server_->WaitForRequests(0));
+}
+
+// What is refused at once, and what is computed while the first request is held back.
+TEST_F(KserveStreamTest, NoAnswerOvertakesAnother) {
+  RawStream stream(server_->channel(), kMethod);
+  {
+    const GateCloser closer(device_);
+    ASSERT_TRUE(stream.Write(Request(1)));
+    ASSERT_TRUE(device_.WaitForHeld(1));
+    ASSERT_TRUE(stream.Write(Request(2, "nonsense")));
+    ASSERT_TRUE(stream.Write(Request(3)));
+    ASSERT_TRUE(server_->WaitForRequests(2));
+  }
+  ExpectAnswer(stream, 1);
+  ExpectAnswer(stream, 2, "There is no operator \"NONSENSE\"");
+  ExpectAnswer(stream, 3);
+  // The stream goes on.
+  ASSERT_TRUE(stream.Write(Request(4)));
+  ExpectAnswer(stream, 4);
+  stream.WritesDone();
+  EXPECT_FALSE(stream.Read());
+  EXPECT_TRUE(stream.Finish().ok());
+}
+
+// However much a client sends, so many requests are taken at a time; none is refused for it.
+TEST_F(KserveStreamTest, TakesAFewRequestsAtATime) {
+  constexpr int kMost = kMaxInferStreamRequests;
+  constexpr int kCount = 3 * kMost;
+  RawStream stream(server_->channel(), kMethod);
+  {
+    const GateCloser closer(device_);
+    for (int number = 1; number <= kCount; ++number) ASSERT_TRUE(stream.Write(Request(number)));
+    EXPECT_TRUE(server_->WaitForRequests(kMost));
+    // What else would be read comes over the same connection, and before this call.
+    EXPECT_TRUE(CallByName(server_->channel(), "/inference.GRPCInferenceService/ServerLive", "")
+                    .first.ok());
+    EXPECT_TRUE(server_->WaitForRequests(kMost));
+  }
+  for (int number = 1; number <= kCount; ++number) ExpectAnswer(stream, number);
+  stream.WritesDone();
+  EXPECT_FALSE(stream.Read());
+  EXPECT_TRUE(stream.Finish().ok());
+}
+
+TEST_F(KserveStreamTest, WhatABrokenStreamAskedForIsGivenUp) {
+  {
+    const GateCloser closer(device_);
+    {
+      RawStream stream(server_->channel(), kMethod);
+      for (int number = 1; number <= 8; ++number) ASSERT_TRUE(stream.Write(Request(number)));
+      ASSERT_TRUE(server_->WaitForRequests(8));
+    }
+    // Those that the device has not begun are gone at once.
+    EXPECT_TRUE(device_.WaitForHeld(1));
+  }
+  EXPECT_TRUE(server_->WaitForRequests(0));
+}
+
+}  // namespace
+}  // namespace opserve::testing
