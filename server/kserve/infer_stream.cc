@@ -40,7 +40,7 @@ class StreamedInfer final : private InferJob::Owner, private RequestSource {
     virtual const std::string& traceparent() const = 0;
     // The answer to `request` is ready. Called once, on any thread; the request may be gone when
     // this returns.
-    virtual void OnAnswered(StreamedInfer& request, grpc::ByteBuffer answer) = 0;
+    virtual void OnAnswered(StreamedInfer& request, const grpc::ByteBuffer& answer) = 0;
 
    protected:
     ~Owner() = default;
@@ -66,8 +66,8 @@ class StreamedInfer final : private InferJob::Owner, private RequestSource {
 
   // With the stream's lock.
   bool is_answered() const { return answer_.has_value(); }
-  void set_answer(grpc::ByteBuffer answer) { answer_ = std::move(answer); }
-  grpc::ByteBuffer TakeAnswer() { return *std::move(answer_); }
+  void set_answer(const grpc::ByteBuffer& answer) { answer_ = answer; }
+  const grpc::ByteBuffer& answer() const { return *answer_; }
 
  private:
   const Caller& caller() const override { return owner_.call().caller(); }
@@ -92,11 +92,11 @@ class StreamedInfer final : private InferJob::Owner, private RequestSource {
   void Answer(const absl::Status& status, const Compose& compose) {
     StreamCall& call = owner_.call();
     call.Guard([&] {
-      grpc::ByteBuffer message = compose();
+      const grpc::ByteBuffer message = compose();
       if (parts_.observer != nullptr) {
         ReportEnd(*parts_.observer, record_, status, message.Length(), *this);
       }
-      owner_.OnAnswered(*this, std::move(message));
+      owner_.OnAnswered(*this, message);
     });
     call.Release();
   }
@@ -138,7 +138,7 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
       is_reading_ = false;
       step.reads = BeginRead();
     }
-    Do(std::move(step));
+    Do(step);
   }
 
   void OnMessagesEnd() override {
@@ -148,7 +148,7 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
       is_ending_ = true;
       step = NextStep();
     }
-    Do(std::move(step));
+    Do(step);
   }
 
   bool has_more_to_send() const override {
@@ -167,7 +167,7 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
       step = NextStep();
       step.reads = BeginRead();
     }
-    Do(std::move(step));
+    Do(step);
   }
 
   void OnOver() override {
@@ -194,14 +194,14 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
   StreamCall& call() override { return call_; }
   const std::string& traceparent() const override { return traceparent_; }
 
-  void OnAnswered(StreamedInfer& request, grpc::ByteBuffer answer) override {
+  void OnAnswered(StreamedInfer& request, const grpc::ByteBuffer& answer) override {
     Step step;
     {
       MutexLock lock(mutex_);
-      request.set_answer(std::move(answer));
+      request.set_answer(answer);
       step = NextStep();
     }
-    Do(std::move(step));
+    Do(step);
   }
 
   // One answer is sent at a time, so that none overtakes another.
@@ -213,7 +213,7 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
     } else if (requests_.front()->is_answered()) {
       sending_ = std::move(requests_.front());
       requests_.pop_front();
-      step.message = sending_->TakeAnswer();
+      step.message = sending_->answer();
     }
     return step;
   }
@@ -227,8 +227,8 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
     return true;
   }
 
-  void Do(Step step) {
-    if (step.message) call_.Write(*std::move(step.message));
+  void Do(const Step& step) {
+    if (step.message) call_.Write(*step.message);
     if (step.ends) call_.Finish(absl::OkStatus());
     if (step.reads) call_.Read();
   }
