@@ -10,8 +10,8 @@ set -euo pipefail
 export LC_ALL=C TZ=UTC
 umask 022
 
-# shellcheck source=deploy/windows/sysroot.sh
-. "$(dirname "${BASH_SOURCE[0]}")/sysroot.sh"
+# shellcheck source=deploy/windows/licences.sh
+. "$(dirname "${BASH_SOURCE[0]}")/licences.sh"
 
 say() { printf 'windows-bundle: %s\n' "$*"; }
 die() {
@@ -28,7 +28,7 @@ readonly bundle=opserve-$version-windows-x86_64
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 readonly tree=$stage/$bundle
-mkdir -p "$tree/LICENSES" "$output"
+mkdir -p "$tree" "$output"
 
 for program in opserve-server opserve; do
   x86_64-w64-mingw32-strip -o "$tree/$program.exe" "$build/bin/$program.exe"
@@ -38,15 +38,8 @@ done
 cmake --install "$build" --component client --prefix "$tree/client" >/dev/null
 
 # What is linked into the programs: the sysroot's packages, and parts of the compiler and of this machine's headers.
-for package in "${linked_packages[@]}"; do
-  install -m 644 "$sysroot/share/doc/$package/copyright" "$tree/LICENSES/$package.txt"
-  printf '%s %s (source)\n' "$package" "${version_of[$package]}" >>"$tree/LICENSES/packages.txt"
-done
-for package in g++-mingw-w64-x86-64-posix libcli11-dev libfmt-dev libspdlog-dev libtomlplusplus-dev \
-  libz-mingw-w64-dev mingw-w64-x86-64-dev nlohmann-json3-dev directx-headers-dev; do
-  cp -L "/usr/share/doc/$package/copyright" "$tree/LICENSES/$package.txt" || die "$package has no copyright file"
-  dpkg-query -W -f '${Package} ${Version}\n' "$package" >>"$tree/LICENSES/packages.txt"
-done
+gather_licences "$tree/LICENSES" "${linked_packages[@]}" g++-mingw-w64-x86-64-posix libcli11-dev libfmt-dev \
+  libspdlog-dev libtomlplusplus-dev libz-mingw-w64-dev mingw-w64-x86-64-dev nlohmann-json3-dev directx-headers-dev
 
 # Windows' own editors show the ends of lines so.
 with_crlf() { sed 's/$/\r/' "$1" >"$tree/${1##*/}"; }

@@ -8,8 +8,10 @@
 windows_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 sysroot=$(realpath -m "${OPSERVE_WINDOWS_SYSROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/opserve/windows-sysroot}")
 
-# Debian's source packages, in the order in which they need each other: those that programs link, and all.
-linked_packages=(abseil c-ares re2 openssl protobuf grpc highway onetbb prometheus-cpp)
+# Debian's source packages, in the order in which they need each other: those that the client library links, those
+# that programs link, and all.
+client_packages=(abseil c-ares re2 openssl protobuf grpc)
+linked_packages=("${client_packages[@]}" highway onetbb prometheus-cpp)
 sysroot_packages=("${linked_packages[@]}" python3.11)
 # As in the package lists of Debian 12.
 declare -A version_of=(

@@ -34,8 +34,8 @@ ResultTable::ResultTable(HalfFunction function) {
 }
 
 void ResultTable::Run(const std::byte* input, std::byte* output, size_t count) const {
-  size_t i = 0;
-  for (; i + kVectorElements <= count; i += kVectorElements) {
+  const size_t whole_end = count - count % kVectorElements;
+  for (size_t i = 0; i < whole_end; i += kVectorElements) {
     // A processor loads and stores few things at a time: numbers come four at once, and results
     // that are put together in a vector go as one.
     std::array<uint64_t, 2> numbers;
@@ -51,7 +51,7 @@ void ResultTable::Run(const std::byte* input, std::byte* output, size_t count) c
     results[7] = results_[numbers[1] >> 48];
     std::memcpy(output + i * sizeof(uint16_t), &results, sizeof(results));
   }
-  for (; i < count; ++i) {
+  for (size_t i = whole_end; i < count; ++i) {
     uint16_t number;
     std::memcpy(&number, input + i * sizeof(number), sizeof(number));
     std::memcpy(output + i * sizeof(number), &results_[number], sizeof(number));

@@ -74,6 +74,8 @@ def test_fresh_install(build, wheel, _):
         run("/usr/bin/python3", "-m", "venv", "--system-site-packages", folder / "venv")
         python = folder / "venv" / "bin" / "python"
         run(python, "-m", "pip", "install", "--no-index", "--disable-pip-version-check", wheel)
+        if not list(folder.glob("venv/lib/*/site-packages/opserve-*.dist-info/licenses/nanobind.txt")):
+            sys.exit("the wheel has nanobind in it, and not its licence")
         with ServerProcess(build / "bin" / "opserve-server", folder, ["--devices", "none"]) as server:
             printed = run(python, "-c", FRESH_PROGRAM, server.address, cwd=folder)
     if printed.split() != ["[-1.", "0.", "2.]"]:

@@ -44,6 +44,11 @@ def main():
     module, = (build / "wheel" / "site").glob("opserve/_core.*.pyd")
     if programs_test.imports(module) - programs_test.SYSTEM != {"python311"}:
         sys.exit(f"{module.name} needs {programs_test.imports(module)}")
+    licences, = (build / "wheel" / "site").glob("opserve-*.dist-info/licenses")
+    linked = [line.split()[0] for line in (licences / "packages.txt").read_text(encoding="ascii").splitlines()]
+    lacking = {name for name in ["grpc", "nanobind", "openssl", *linked] if not (licences / f"{name}.txt").is_file()}
+    if lacking:
+        sys.exit(f"the wheel has no licences of {', '.join(sorted(lacking))}")
     wine_server.use_prefix(build / "wine-windows_wheel_test")
     try:
         for program, kind in (("opserve-server.exe", WineServer), ("opserve-server", ServerProcess)):
