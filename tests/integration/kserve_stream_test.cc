@@ -29,22 +29,24 @@ class KserveStreamTest : public ::testing::Test {
     server_ = std::make_unique<TestServer>(options, ServerEnvironment{.cpu = Borrow(device_)});
   }
 
-  // ABS of one number, which is the request's id.
-  static std::string Request(int number, const std::string& model = "element_wise_abs") {
+  // ABS of so many numbers, each of which is the request's id.
+  static std::string Request(int number, const std::string& model = "element_wise_abs",
+                             uint32_t count = 1) {
     inference::ModelInferRequest request;
     request.set_model_name(model);
     request.set_id(std::to_string(number));
     auto& input = *request.add_inputs();
     input.set_name("InputTensor");
     input.set_datatype("FP32");
-    input.add_shape(1);
-    const auto value = -static_cast<float>(number);
-    request.add_raw_input_contents(&value, sizeof(value));
+    input.add_shape(count);
+    const std::vector<float> values(count, -static_cast<float>(number));
+    request.add_raw_input_contents(values.data(), count * sizeof(float));
     return request.SerializeAsString();
   }
 
   // The next answer must be that of Request(number), or an error of that with `error` in it.
-  static void ExpectAnswer(RawStream& stream, int number, const std::string& error = "") {
+  static void ExpectAnswer(RawStream& stream, int number, const std::string& error = "",
+                           uint32_t count = 1) {
     SCOPED_TRACE(number);
     const std::optional<std::string> message = stream.Read();
     ASSERT_TRUE(message);
@@ -55,7 +57,7 @@ class KserveStreamTest : public ::testing::Test {
     if (!error.empty()) return;
     ASSERT_EQ(response.infer_response().raw_output_contents_size(), 1) << response.error_message();
     EXPECT_EQ(ValuesOf<float>(response.infer_response().raw_output_contents(0)),
-              std::vector<float>{static_cast<float>(number)});
+              std::vector<float>(count, static_cast<float>(number)));
   }
 
   GatedDevice device_;
@@ -114,6 +116,25 @@ TEST_F(KserveStreamTest, TakesAFewRequestsAtATime) {
     EXPECT_TRUE(server_->WaitForRequests(kMost));
   }
   for (int number = 1; number <= kCount; ++number) ExpectAnswer(stream, number);
+  stream.WritesDone();
+  EXPECT_FALSE(stream.Read());
+  EXPECT_TRUE(stream.Finish().ok());
+}
+
+TEST_F(KserveStreamTest, TakesNoMoreBesideManyBytes) {
+  constexpr uint32_t kCount = kMaxInferStreamBytes / sizeof(float) + 1;
+  RawStream stream(server_->channel(), kMethod);
+  {
+    const GateCloser closer(device_);
+    ASSERT_TRUE(stream.Write(Request(1, "element_wise_abs", kCount)));
+    for (int number = 2; number <= 4; ++number) ASSERT_TRUE(stream.Write(Request(number)));
+    EXPECT_TRUE(server_->WaitForRequests(1));
+    EXPECT_TRUE(CallByName(server_->channel(), "/inference.GRPCInferenceService/ServerLive", "")
+                    .first.ok());
+    EXPECT_TRUE(server_->WaitForRequests(1));
+  }
+  ExpectAnswer(stream, 1, "", kCount);
+  for (int number = 2; number <= 4; ++number) ExpectAnswer(stream, number);
   stream.WritesDone();
   EXPECT_FALSE(stream.Read());
   EXPECT_TRUE(stream.Finish().ok());
