@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/sysroot.sh"
 
 # gather_licences FOLDER PACKAGE...: the licences of Debian's packages, those of the sysroot as of this machine, and in
-# packages.txt their versions.
+# packages.txt their versions. What is missing ends the script, by its die.
 gather_licences() {
   local folder=$1 package
   shift

@@ -22,7 +22,7 @@ stub=$(realpath -m "$release/wheel/site/opserve/_core.pyi")
 [[ -f $stub ]] || die "$release has no wheel; deploy/setup.sh python installs what builds it, where PyPI can be reached"
 wheel=$(realpath -m "$build/wheel")
 
-# All is linked into the module; nothing comes with the system, as on Linux.
+# All is linked into the module, where that for Linux uses libraries of the system.
 rm -rf "$wheel/licenses"
 gather_licences "$wheel/licenses" "${client_packages[@]}" g++-mingw-w64-x86-64-posix libz-mingw-w64-dev mingw-w64-x86-64-dev
 

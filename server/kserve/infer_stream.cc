@@ -132,42 +132,27 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
       requests_.push_back(std::move(request));
     }
     started.Start(message, deadline_);
-    Step step;
-    {
-      MutexLock lock(mutex_);
-      is_reading_ = false;
-      step.reads = BeginRead();
-    }
-    Do(step);
+    is_reading_ = false;
+    ReadOn();
   }
 
   void OnMessagesEnd() override {
-    Step step;
-    {
-      MutexLock lock(mutex_);
-      is_ending_ = true;
-      step = NextStep();
-    }
-    Do(step);
-  }
-
-  bool has_more_to_send() const override {
     MutexLock lock(mutex_);
-    return !requests_.empty() && requests_.front()->is_answered();
+    is_ending_ = true;
+    SendAnswers();
   }
 
   void OnWritten() override {
     // It is destroyed only once the lock is free.
     std::unique_ptr<StreamedInfer> sent;
-    Step step;
     {
       MutexLock lock(mutex_);
-      sent = std::move(sending_);
-      if (sent != nullptr) bytes_ -= sent->message_bytes();
-      step = NextStep();
-      step.reads = BeginRead();
+      sent = std::move(requests_.front());
+      requests_.pop_front();
+      --sent_;
+      bytes_ -= sent->message_bytes();
     }
-    Do(step);
+    ReadOn();
   }
 
   void OnOver() override {
@@ -183,54 +168,34 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
   }
 
  private:
-  // What is to be told to the call: decided under the lock, done without it.
-  struct Step {
-    std::optional<grpc::ByteBuffer> message;
-    bool ends = false;
-    bool reads = false;
-  };
-
   StreamedInfer::Owner& owner() { return *this; }
   StreamCall& call() override { return call_; }
   const std::string& traceparent() const override { return traceparent_; }
 
   void OnAnswered(StreamedInfer& request, const grpc::ByteBuffer& answer) override {
-    Step step;
+    MutexLock lock(mutex_);
+    request.set_answer(answer);
+    SendAnswers();
+  }
+
+  // Hands over the answers that none before them keeps waiting, and the end behind the last one.
+  // With the lock, so that none overtakes another; the call never asks for it while it has its own.
+  void SendAnswers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (; sent_ < requests_.size() && requests_[sent_]->is_answered(); ++sent_) {
+      call_.Write(requests_[sent_]->answer());
+    }
+    if (is_ending_ && sent_ == requests_.size()) call_.Finish(absl::OkStatus());
+  }
+
+  // Reads the next message, if there is room for it and nobody does. In the poller's thread.
+  void ReadOn() {
     {
       MutexLock lock(mutex_);
-      request.set_answer(answer);
-      step = NextStep();
+      if (is_reading_ || is_ending_ || requests_.size() >= kMaxInferStreamRequests) return;
+      if (!requests_.empty() && bytes_ >= kMaxInferStreamBytes) return;
     }
-    Do(step);
-  }
-
-  // One answer is sent at a time, so that none overtakes another.
-  Step NextStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    Step step;
-    if (sending_ != nullptr) return step;
-    if (requests_.empty()) {
-      step.ends = is_ending_;
-    } else if (requests_.front()->is_answered()) {
-      sending_ = std::move(requests_.front());
-      requests_.pop_front();
-      step.message = sending_->answer();
-    }
-    return step;
-  }
-
-  // Whether to read the next message, where nobody does.
-  bool BeginRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const size_t under_way = requests_.size() + (sending_ == nullptr ? 0 : 1);
-    if (is_reading_ || is_ending_ || under_way >= kMaxInferStreamRequests) return false;
-    if (under_way > 0 && bytes_ >= kMaxInferStreamBytes) return false;
     is_reading_ = true;
-    return true;
-  }
-
-  void Do(const Step& step) {
-    if (step.message) call_.Write(*step.message);
-    if (step.ends) call_.Finish(absl::OkStatus());
-    if (step.reads) call_.Read();
+    call_.Read();
   }
 
   const ExecuteParts& parts_;
@@ -239,15 +204,15 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
   const std::string traceparent_;
   const Clock::TimePoint deadline_;
   bool is_over_ = false;
+  bool is_reading_ = true;
 
-  mutable Mutex mutex_;
-  // In the order in which they came.
+  Mutex mutex_;
+  // In the order in which they came, until their answers have been sent.
   std::deque<std::unique_ptr<StreamedInfer>> requests_ ABSL_GUARDED_BY(mutex_);
-  // The one whose answer is on its way.
-  std::unique_ptr<StreamedInfer> sending_ ABSL_GUARDED_BY(mutex_);
+  // Of the first of them, the answers have been handed over.
+  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the messages of all of them.
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool is_reading_ ABSL_GUARDED_BY(mutex_) = true;
   // The client sends no more.
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -36,10 +36,9 @@ class ResultTableTest : public ::testing::Test {
     std::memcpy(numbers_.data(), numbers.data(), kBytes);
   }
 
-  static std::shared_ptr<const Invocation> Call(absl::string_view op, uint32_t count,
-                                                int setting = 0) {
+  static std::shared_ptr<const Invocation> Call(absl::string_view op, uint32_t count) {
     const Cell cell = {FindOperator(op), DataType::kFloat16, DataType::kFloat16};
-    return MakeCall(cell, setting, Packed(count));
+    return MakeCall(cell, 0, Packed(count));
   }
 
   // Every number there is, in order.

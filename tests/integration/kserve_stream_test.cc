@@ -60,6 +60,13 @@ class KserveStreamTest : public ::testing::Test {
               std::vector<float>(count, static_cast<float>(number)));
   }
 
+  // Nothing is asked for any more, and no answer is left.
+  static void ExpectEnd(RawStream& stream) {
+    stream.WritesDone();
+    EXPECT_FALSE(stream.Read());
+    EXPECT_TRUE(stream.Finish().ok());
+  }
+
   GatedDevice device_;
   std::unique_ptr<TestServer> server_;
 };
@@ -96,9 +103,7 @@ TEST_F(KserveStreamTest, NoAnswerOvertakesAnother) {
   // The stream goes on.
   ASSERT_TRUE(stream.Write(Request(4)));
   ExpectAnswer(stream, 4);
-  stream.WritesDone();
-  EXPECT_FALSE(stream.Read());
-  EXPECT_TRUE(stream.Finish().ok());
+  ExpectEnd(stream);
 }
 
 // However much a client sends, so many requests are taken at a time; none is refused for it.
@@ -116,9 +121,7 @@ TEST_F(KserveStreamTest, TakesAFewRequestsAtATime) {
     EXPECT_TRUE(server_->WaitForRequests(kMost));
   }
   for (int number = 1; number <= kCount; ++number) ExpectAnswer(stream, number);
-  stream.WritesDone();
-  EXPECT_FALSE(stream.Read());
-  EXPECT_TRUE(stream.Finish().ok());
+  ExpectEnd(stream);
 }
 
 TEST_F(KserveStreamTest, TakesNoMoreBesideManyBytes) {
@@ -135,9 +138,7 @@ TEST_F(KserveStreamTest, TakesNoMoreBesideManyBytes) {
   }
   ExpectAnswer(stream, 1, "", kCount);
   for (int number = 2; number <= 4; ++number) ExpectAnswer(stream, number);
-  stream.WritesDone();
-  EXPECT_FALSE(stream.Read());
-  EXPECT_TRUE(stream.Finish().ok());
+  ExpectEnd(stream);
 }
 
 TEST_F(KserveStreamTest, WhatABrokenStreamAskedForIsGivenUp) {
