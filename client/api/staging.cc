@@ -151,14 +151,19 @@ absl::StatusOr<SharedRegion> Staging::MakeRegion(uint64_t bytes) {
   absl::StatusOr<SharedRegion> region = shared_memory_.Create(bytes, find_server, [&] {
     return std::max(now + kMostWait - clock_.Now(), absl::ZeroDuration());
   });
-  if (region.ok()) return region;
-  Pause();
-  if (absl::IsUnavailable(region.status())) {
-    // Perhaps it has been started anew, with other settings.
-    const MutexLock lock(mutex_);
-    server_.reset();
-  }
+  if (IsToPause(region.status())) Pause();
   return region;
+}
+
+bool Staging::IsToPause(const absl::Status& made) {
+  const MutexLock lock(mutex_);
+  if (made.ok()) is_asked_anew_ = false;
+  if (!absl::IsUnavailable(made)) return !made.ok();
+  // Perhaps the server has been started anew, with other settings. Threads that meet the same end
+  // ask once.
+  if (!server_) return false;
+  server_.reset();
+  return std::exchange(is_asked_anew_, true);
 }
 
 bool Staging::GoesOnInMessages(const absl::Status& failure) {

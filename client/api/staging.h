@@ -70,7 +70,8 @@ class Staging {
 
   // The call, which Suits, with its tensors in shared memory; nullopt where there is none, or none
   // left. Copies the inputs; where it makes a region, it waits for the server, for at most
-  // kMostWait. Then none is made for kPause, unless it worked.
+  // kMostWait. Then none is made for kPause, unless it worked. A server that went away is asked
+  // anew first: it may be back.
   std::optional<StagedCall> Stage(const OperatorCall& call, uint64_t result_bytes);
   // The same for a call whose inputs are copied while it is under way, through a ring; also nullopt
   // where it gains nothing by that.
@@ -96,6 +97,8 @@ class Staging {
   std::optional<StagedCall> TakeRegions(uint64_t input_bytes, uint64_t result_bytes);
   std::unique_ptr<PooledRegion> Take(uint64_t bytes);
   absl::StatusOr<SharedRegion> MakeRegion(uint64_t bytes);
+  // What comes of a region that was made, or was not.
+  bool IsToPause(const absl::Status& made);
   void Pause();
 
   const bool is_on_;
@@ -105,6 +108,8 @@ class Staging {
   mutable Mutex mutex_;
   // Where the server registers regions; nullopt: not known.
   std::optional<SharedMemoryInfo> server_ ABSL_GUARDED_BY(mutex_);
+  // No region was made since the server was found to be away.
+  bool is_asked_anew_ ABSL_GUARDED_BY(mutex_) = false;
   // When to ask the server, or to make a region, after something went wrong.
   absl::Time paused_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // When to use a ring again, after the server gave up waiting for one.

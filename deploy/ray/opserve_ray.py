@@ -11,6 +11,7 @@ docs/ray.md is about when to use it, and what it needs.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -31,6 +32,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 _NAMESPACE = "opserve"
 # Servers of other nodes that a task without one of its own spreads its calls over.
 _MOST_HOSTS = 8
+# Free ports that a server is started with: another process may take one before the server has it.
+_PORTS_TO_TRY = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +81,9 @@ class Servers:
         """Ends all of these servers. They outlive the job that had them started."""
         for actor in ray.util.list_named_actors(all_namespaces=True):
             if actor["namespace"] == _NAMESPACE and actor["name"].startswith(self._name("")):
-                ray.kill(ray.get_actor(actor["name"], namespace=_NAMESPACE))
+                # Some end meanwhile, such as those of nodes that were lost.
+                with contextlib.suppress(ValueError):
+                    ray.kill(ray.get_actor(actor["name"], namespace=_NAMESPACE))
 
     def _name(self, node: str) -> str:
         """Of the actor on a node. Other settings have other names, so that nobody gets a server with those of another."""
@@ -119,6 +124,16 @@ class _Server:
         # the name has Ray's of the node, which is random.
         folder = pathlib.Path(tempfile.gettempdir()) / f"opserve-{name[:24]}"
         folder.mkdir(mode=0o700, exist_ok=True)
+        deadline = time.monotonic() + servers.start_limit_s
+        tries = 1 if servers.port else _PORTS_TO_TRY
+        while not self._start(servers, folder, deadline):
+            tries -= 1
+            if tries == 0 or time.monotonic() > deadline:
+                raise RuntimeError(f"{servers.program} does not serve; the log of this actor has what it said")
+        threading.Thread(target=self._end_with_the_server, daemon=True).start()
+
+    def _start(self, servers: Servers, folder: pathlib.Path, deadline: float) -> bool:
+        """Starts the server, and returns whether it serves."""
         ready = folder / "ready"
         ready.unlink(missing_ok=True)
         host = ray.util.get_node_ip_address()
@@ -129,13 +144,12 @@ class _Server:
             ["setpriv", "--pdeathsig=KILL", servers.program, *(f"--listen={address}" for address in self._addresses),
              f"--advertise={self._addresses[1]}", f"--ready-file={ready}", *devices, *servers.arguments],
             stdin=subprocess.DEVNULL)
-        deadline = time.monotonic() + servers.start_limit_s
-        while not ready.exists():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self._process.kill()
-                raise RuntimeError(f"{servers.program} does not serve; the log of this actor has what it said")
+        while self._process.poll() is None and time.monotonic() <= deadline:
+            if ready.exists():
+                return True
             time.sleep(0.02)
-        threading.Thread(target=self._end_with_the_server, daemon=True).start()
+        self._process.kill()
+        return False
 
     def _end_with_the_server(self) -> None:
         self._process.wait()

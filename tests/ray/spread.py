@@ -7,6 +7,7 @@ reads its block and returns the result, which is compared bit by bit with NumPy'
 
 import argparse
 import contextlib
+import dataclasses
 import io
 import os
 import pathlib
@@ -46,7 +47,7 @@ def whole(path, block, elements):
     return call.result(), ray.get_runtime_context().get_node_id(), target, call.info().path
 
 
-@ray.remote
+@ray.remote(retry_exceptions=[opserve.UnavailableError])
 def gpu_target():
     """Where a task here finds servers with a GPU, and whether they compute."""
     result = GPU_SERVERS.connect().add(np.float32([1, 2]), 1)
@@ -94,6 +95,11 @@ def write_data(path, tasks, elements):
             (numbers.standard_normal(elements, dtype=np.float32) * 100).tofile(file)
 
 
+def shares(places):
+    """Whether any call of a node went through shared memory."""
+    return "SHARED_MEMORY" in {way.upper() for _, way in places}
+
+
 class Run:
     """The tasks, in the order of their ends."""
 
@@ -132,6 +138,21 @@ def check_network(cluster_node, other_node):
     assert near_result == far_result == [2.0, 3.0]
 
 
+def check_start(folder):
+    """A server that cannot have its port gets another one."""
+    program = pathlib.Path(folder) / "in-vain-at-first"
+    program.write_text('#!/bin/sh\nmkdir "$0.tried" || exec opserve-server "$@"\nexit 1\n', encoding="utf-8")
+    program.chmod(0o700)
+    servers = dataclasses.replace(SERVERS, program=str(program))
+
+    @ray.remote
+    def one_more():
+        return servers.connect().add(np.float32([1]), 1)
+
+    assert ray.get(one_more.remote(), timeout=LIMIT_S).tolist() == [2.0]
+    servers.stop()
+
+
 def check_page():
     """The program of docs/ray.md runs, with the servers that are there."""
     program, = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/ray.md").read_text(encoding="utf-8"), re.M | re.S)
@@ -159,8 +180,8 @@ def spread(cluster, folder, options):
     begun = time.monotonic()
     run = Run(path, options.tasks, options.elements)
     run.until(options.tasks // 4)
-    # Every node may have to start its server first.
-    while len(run.places) < len(ids):
+    # Every node may have to start its server first, and the first call of a process does not share memory.
+    while len(run.places) < len(ids) or not all(shares(places) for places in run.places.values()):
         run.until(run.right + 1)
     assert set(run.places) == set(ids)
     socket_of = {node: next(iter(places))[0] for node, places in run.places.items()}
@@ -177,11 +198,11 @@ def spread(cluster, folder, options):
 
     for node, places in run.places.items():
         assert {target for target, _ in places} == {socket_of[node]}, "each task called the server of its own node"
-        assert "SHARED_MEMORY" in {way.upper() for _, way in places}, places
     for node, victim in victims.items():
         wait_until(lambda: server_at(socket_of[node]) not in (None, victim), "Ray starts the server again")
     wait_until(lambda: server_at(socket_of[ids[1]]) is None, "the server of the lost node is gone")
     check_network(ids[2], ids[0])
+    check_start(folder)
     check_page()
     GPU_SERVERS.stop()
     SERVERS.stop()

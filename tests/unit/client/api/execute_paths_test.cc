@@ -119,7 +119,7 @@ class ExecutePathsTest : public ::testing::Test {
       asked_.push_back(1);
       v1::GetServerInfoResponse info;
       if (shares_) {
-        info.mutable_shared_memory()->set_socket(regions_.socket());
+        info.mutable_shared_memory()->set_socket(socket_);
         info.mutable_shared_memory()->set_max_bytes(uint64_t{1} << 30);
       }
       return info.SerializeAsString();
@@ -172,6 +172,8 @@ class ExecutePathsTest : public ::testing::Test {
   const std::vector<uint8_t> bytes_ = std::vector<uint8_t>(kSize, 7);
   bool shares_ = true;
   RegionServer regions_;
+  // Where the server says that it registers regions.
+  std::string socket_ = regions_.socket();
   std::vector<v1::ExecuteRequest> requests_;
   std::vector<int> asked_;
   absl::StatusOr<Tensor> result_ = absl::UnknownError("");
@@ -481,6 +483,32 @@ TEST_F(ExecutePathsTest, ARefusedRegionIsNotAskedForAgainAtOnce) {
   EXPECT_EQ(regions_.registrations(), 1);
   regions_.set_refuses(false);
   f_->clock->Advance(Staging::kPause);
+  EXPECT_EQ(Execute().path, PayloadPath::kSharedMemory);
+}
+
+TEST_F(ExecutePathsTest, AServerThatWentAwayIsAskedAnewByTheNextCall) {
+  socket_ = regions_.socket() + " of before";
+  Connect({});
+  Learn();
+  EXPECT_EQ(Execute().path, PayloadPath::kMessage);
+  socket_ = regions_.socket();
+  const Outcome outcome = Execute();
+  EXPECT_THAT(outcome.asked, SizeIs(1));
+  EXPECT_EQ(outcome.path, PayloadPath::kSharedMemory);
+}
+
+TEST_F(ExecutePathsTest, AServerWhoseSocketCannotBeReachedIsAskedNowAndThen) {
+  socket_ = regions_.socket() + " of others";
+  Connect({});
+  Learn();
+  EXPECT_EQ(Execute().path, PayloadPath::kMessage);
+  EXPECT_THAT(Execute().asked, SizeIs(1));
+  EXPECT_THAT(Execute().asked, IsEmpty());
+  f_->clock->Advance(Staging::kPause);
+  EXPECT_THAT(Execute().asked, SizeIs(1));
+  EXPECT_THAT(Execute().asked, IsEmpty()) << "it was asked in vain before";
+  f_->clock->Advance(Staging::kPause);
+  socket_ = regions_.socket();
   EXPECT_EQ(Execute().path, PayloadPath::kSharedMemory);
 }
 
