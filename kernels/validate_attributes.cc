@@ -136,7 +136,10 @@ std::optional<uint64_t> ValueOf(const AttributeView& given, const AttributeTrait
     if (traits.kind == AttributeKind::kInt && *integer != static_cast<int32_t>(*integer)) {
       return std::nullopt;
     }
-    return EncodedNumber(static_cast<double>(*integer), traits);
+    // By way of FLOAT64 a FLOAT would be rounded twice.
+    const bool is_float = traits.kind == AttributeKind::kFloat;
+    return EncodedNumber(is_float ? static_cast<float>(*integer) : static_cast<double>(*integer),
+                         traits);
   }
   const auto* number = std::get_if<double>(&given.value);
   if (number == nullptr || traits.kind != AttributeKind::kFloat) return std::nullopt;

@@ -214,6 +214,9 @@ TEST_P(ArithmeticEdgeTest, ActivationsHaveTheirLimits) {
                 {0, 0, 0, 0, 0, 0}, {kNotANumber, -0.0f, 10, 0.75f, -0.0f, kInfinity},
                 {0.25f, 0.5f});
   Expect<float>(OpId::ACTIVATION_HARD_SWISH, {-0.0f, 0}, {0, 0}, {-0.0f, 0}, {-0.25f, 0.5f});
+  // The second one is next to a middle, and the first one is not to see that.
+  Expect<float>(OpId::ACTIVATION_HARD_SWISH, {-0.0f, 0x1p-149f}, {0, 0}, {-0.0f, 0x1p-149f},
+                {0.25f, 0.5f});
   Expect<float>(OpId::ACTIVATION_SOFTSIGN,
                 {-0.0f, -kInfinity, kLargest, 1, 3, 0x1p-149f, -0x1p-26f}, {0, 0, 0, 0, 0, 0, 0},
                 {-0.0f, -1, 1, 0.5f, 0.75f, 0x1p-149f, -0x1p-26f});

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -186,6 +187,43 @@ TEST_P(HardInputsTest, Float32IsRoundedOnce) { CheckThoseOf<float>(DataType::kFl
 TEST_P(HardInputsTest, Float16IsRoundedOnce) { CheckThoseOf<Float16>(DataType::kFloat16); }
 
 INSTANTIATE_TEST_SUITE_P(All, HardInputsTest, ::testing::ValuesIn(OperatorsWithHardInputs()),
+                         [](const auto& instance) {
+                           return std::string(TraitsOf(instance.param).name);
+                         });
+
+class UnusualAttributesTest : public ElementaryTest {
+ protected:
+  // Factors so large or small that powers of e, or what they are multiplied with, nearly leave the
+  // range of the lanes.
+  static std::vector<std::vector<float>> AttributesOf(OpId op) {
+    constexpr float kUnbounded = std::numeric_limits<float>::infinity();
+    if (op == OpId::ACTIVATION_PARAMETRIC_SOFTPLUS) {
+      return {{kUnbounded, 1},   {-kUnbounded, 1}, {kUnbounded, -3},
+              {0x1p100f, 0.25f}, {0x1p20f, 2},     {0x1p-30f, 0x1p-20f}};
+    }
+    std::vector<std::vector<float>> attributes;
+    for (int exponent = -60; exponent <= 60; exponent += 3) {
+      attributes.push_back({std::ldexp(exponent % 2 == 0 ? 1.0f : -1.0f, exponent)});
+    }
+    return attributes;
+  }
+};
+
+TEST_P(UnusualAttributesTest, ResultsAreRoundedOnce) {
+  std::mt19937_64 random(20261128);
+  std::uniform_real_distribution<double> power(-100, 0);
+  for (const std::vector<float>& attributes : AttributesOf(GetParam())) {
+    auto x = Elements<float>(DataType::kFloat32, 500, random);
+    while (x.size() < 2000) Round(power(random) / attributes.back(), x.emplace_back());
+    Check(DataType::kFloat32, x, x, 0, attributes);
+    const auto halves = Elements<Float16>(DataType::kFloat16, 700, random);
+    Check(DataType::kFloat16, halves, halves, 0, attributes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, UnusualAttributesTest,
+                         ::testing::Values(OpId::ACTIVATION_PARAMETRIC_SOFTPLUS,
+                                           OpId::ACTIVATION_SOFTPLUS, OpId::ACTIVATION_SWISH),
                          [](const auto& instance) {
                            return std::string(TraitsOf(instance.param).name);
                          });

@@ -69,6 +69,9 @@ double RoundedToOdd(const Real& value) {
 
 // ln(1 + e^x). The sum keeps a power that is far smaller than x in sight.
 Real Softplus(const Real& x) {
+  // MPFR has zeros for smaller powers, and that of no finite number is one. Nobody sees how small.
+  constexpr double kLeast = -1e8;
+  if (mpfr_number_p(x.get()) != 0 && mpfr_cmp_d(x.get(), kLeast) < 0) return Softplus(Real(kLeast));
   if (mpfr_sgn(x.get()) <= 0 || mpfr_inf_p(x.get())) {
     return Apply(mpfr_log1p, Apply(mpfr_exp, x));
   }

@@ -166,7 +166,9 @@ HWY_INLINE Value<D> HardSwish(D d, Value<D> x, float alpha, float beta) {
   auto result = hn::IfThenElse(hn::Gt(linear, zero), limited, TimesZero(dd, wide, alpha, beta));
   if (HWY_UNLIKELY(!NarrowSafely(d, result))) {
     const auto is_inside = hn::And(hn::Gt(linear, zero), hn::Lt(linear, hn::Set(dd, 1)));
-    result = hn::IfThenElse(is_inside, TimesSumToOdd(dd, wide, product, add), result);
+    // Where x is a zero, a sum of zeros would not have the sign of their product.
+    const auto has_sum = hn::And(is_inside, hn::Ne(wide, zero));
+    result = hn::IfThenElse(has_sum, TimesSumToOdd(dd, wide, product, add), result);
   }
   return Narrowed(d, result);
 }

@@ -224,8 +224,8 @@ HWY_INLINE PairLimits<D> SigmoidLimits(D d, hn::Vec<D> x) {
 
 // ------------------------------------------------------------------ SWISH
 
-// x / (1 + e^-scaled). Smaller numbers are left to FLOAT64 lanes: the low part of their half would
-// not have all its digits.
+// x / (1 + e^-scaled). Smaller numbers and results are left to FLOAT64 lanes: the low parts of
+// theirs would not have all their digits.
 template <FullFloatTag D>
 HWY_INLINE PairResult<D> SwishInPairs(D d, hn::Vec<D> x, hn::Vec<D> scaled) {
   const PairResult<D> sigmoid = SigmoidInPairs(d, scaled);
@@ -234,7 +234,10 @@ HWY_INLINE PairResult<D> SwishInPairs(D d, hn::Vec<D> x, hn::Vec<D> scaled) {
   const auto low = hn::MulAdd(sigmoid.sum.low, x, hn::MulSub(sigmoid.sum.high, x, high));
   const auto is_usual =
       hn::And(hn::Gt(magnitude, hn::Set(d, 0x1p-40f)), hn::Lt(magnitude, hn::Set(d, 0x1p60f)));
-  return {{high, low}, hn::Mul(sigmoid.error, magnitude), hn::And(sigmoid.is_known, is_usual)};
+  const auto has_digits = hn::Gt(hn::Abs(high), hn::Set(d, 0x1p-95f));
+  return {{high, low},
+          hn::Mul(sigmoid.error, magnitude),
+          hn::And(sigmoid.is_known, hn::And(is_usual, has_digits))};
 }
 
 // x where it is zero, and where the divisor is next to 1.

@@ -151,7 +151,8 @@ struct SoftplusFunction {
   static constexpr int kErrorBits = 45;
   double steepness;
   std::array<double, 2> parameters() const { return {steepness}; }
-  bool ServesFloats() const { return IsExactFactor(steepness); }
+  // With smaller ones FLOAT16 would show powers that are limited there.
+  bool ServesFloats() const { return IsExactFactor(steepness) && std::abs(steepness) >= 0x1p-20; }
 
   template <FloatTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
@@ -178,7 +179,13 @@ struct ParametricSoftplusFunction {
   template <FloatTag D>
   HWY_INLINE hn::Vec<D> Fast(D d, hn::Vec<D> x) const {
     const auto product = hn::Mul(x, InLanes(d, beta));
-    return hn::Mul(SoftplusOf(d, product), InLanes(d, alpha));
+    auto softplus = SoftplusOf(d, product);
+    if (std::isinf(alpha)) {
+      // No finite product has a logarithm of zero, as small as it may be.
+      const auto has_power = hn::Gt(product, hn::Neg(hn::Inf(d)));
+      softplus = hn::IfThenElse(has_power, hn::Set(d, 1), softplus);
+    }
+    return hn::Mul(softplus, InLanes(d, alpha));
   }
   // Far above zero, alpha * beta * x and a power of e, of which both parts can be seen.
   slow::DoubleDouble Slow(double x) const {

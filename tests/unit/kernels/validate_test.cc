@@ -199,6 +199,11 @@ TEST(ValidateTest, FloatAttributesAreTheNearestFloats) {
   EXPECT_EQ(call->attributes[0], std::bit_cast<uint32_t>(0.1f));
   EXPECT_EQ(call->attributes[1], std::bit_cast<uint32_t>(2.0f));
   EXPECT_EQ(call->mode(), 0);
+  // By way of FLOAT64 it would be 2^54.
+  RequestBuilder integer("ACTIVATION_LEAKY_RELU");
+  integer.Input({kFloat32, {1}}).Int("Alpha", (1LL << 54) + (1LL << 30) + 1);
+  EXPECT_EQ(integer.Validate().invocation->attributes[0],
+            std::bit_cast<uint32_t>(0x1p54f + 0x1p31f));
   RequestBuilder missing("ELEMENT_WISE_CLIP");
   EXPECT_THAT(missing.Input({kFloat16, {1}}).Float("Max", 0).Validate().violations,
               ElementsAre(IsViolation("attributes", "Min is missing; allowed: a number")));
