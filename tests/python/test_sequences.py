@@ -68,6 +68,29 @@ def test_an_exception_in_the_block_runs_nothing(client):
     assert raised.value.violations[0].field.startswith("steps[0]")
 
 
+def test_a_sequence_runs_once(client):
+    with client.sequence() as steps:
+        value = steps.abs(X.copy())
+    # Nobody keeps the array any more.
+    with pytest.raises(opserve.InvalidArgumentError, match="it was sent"):
+        with steps:
+            pass
+    with pytest.raises(opserve.InvalidArgumentError, match="it was sent"):
+        steps.negate(value)
+    with pytest.raises(opserve.InvalidArgumentError, match="it was sent"):
+        steps.output(value)
+    assert np.array_equal(steps.result(value), np.abs(X))
+
+
+def test_a_sequence_that_failed_is_not_sent_again(client):
+    with pytest.raises(opserve.InvalidArgumentError):
+        with client.sequence() as steps:
+            steps.round(X.copy(), rounding_mode="UP")
+    with pytest.raises(opserve.InvalidArgumentError, match="it was sent"):
+        with steps:
+            pass
+
+
 def test_what_does_not_go_together(client):
     with pytest.raises(opserve.InvalidArgumentError, match="no steps"):
         with client.sequence():

@@ -59,7 +59,15 @@ StepInput StepSequence::InputOf(const Operand& operand) {
   return input;
 }
 
+void StepSequence::CheckNotSent() const {
+  if (is_sent_) {
+    throw BadArguments("sequence",
+                       "it was sent, and runs once; write it down anew to run it again");
+  }
+}
+
 StepValue StepSequence::Add(const MethodArguments& arguments, const Regions& regions) {
+  CheckNotSent();
   const DataType wanted_type = ReadStepType(arguments.settings);
   const OperandList operands = MakeOperands(arguments.operation, arguments.inputs, regions);
   OperatorStep step;
@@ -91,6 +99,7 @@ StepValue StepSequence::Add(const MethodArguments& arguments, const Regions& reg
 }
 
 void StepSequence::AddOutput(const StepValue& value) {
+  CheckNotSent();
   if (value.sequence != this) throw BadArguments("value", "it is of another sequence");
   for (const SequenceOutput& output : sequence_.outputs) {
     if (output.step == value.step) return;
@@ -101,6 +110,7 @@ void StepSequence::AddOutput(const StepValue& value) {
 
 CallSettings StepSequence::Complete(const nb::dict& keywords) {
   GiveUpNow();
+  CheckNotSent();
   CallSettings settings = ReadSettings(keywords);
   if (values_.empty()) throw BadArguments("sequence", "it has no steps");
   if (sequence_.outputs.empty()) AddOutput(values_.back());
@@ -121,6 +131,8 @@ std::unique_ptr<PendingCall> StepSequence::Start(ExecuteStream& stream, const nb
 }
 
 std::unique_ptr<PendingCall> StepSequence::Follow(const Handle& call, CompletionTarget completion) {
+  // From here on the call alone keeps the memory that the inputs are in.
+  is_sent_ = true;
   for (SequenceInput& input : inputs_) {
     if (input.kept != nullptr) holds_.push_back(std::move(input.kept));
   }

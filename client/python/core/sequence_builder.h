@@ -22,7 +22,8 @@
 
 namespace opserve::python {
 
-// A sequence that is written down.
+// A sequence that is written down, and sent once: the memory of its inputs is kept until that call
+// is over. Whatever would change it or send it after that throws BadArguments.
 class StepSequence {
  public:
   // Adds a step. Inputs are arrays, numbers, tensors at the server and values of this sequence. An
@@ -50,6 +51,8 @@ class StepSequence {
 
   using Handle = opserve::Call<std::vector<SequenceResult>>;
 
+  // Throws BadArguments where it was sent.
+  void CheckNotSent() const;
   // Completes the sequence with the settings of the whole, which are returned.
   CallSettings Complete(const nanobind::dict& keywords);
   // Keeps the memory of what was sent until it is over.
@@ -62,6 +65,7 @@ class StepSequence {
   std::vector<ResultForm> forms_;  // of the outputs
   std::vector<SequenceInput> inputs_;
   Holds holds_;
+  bool is_sent_ = false;
 };
 
 }  // namespace opserve::python
