@@ -91,7 +91,7 @@ void PrintJson(const BenchArguments& arguments, const LoadResult& result,
                  {"errors", errors},
                  {"not_started", result.not_started}};
   if (!result.first_error.empty()) report["first_error"] = result.first_error;
-  terminal.out << report.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  WriteJson(report, terminal);
 }
 
 // One bar per latency range; ranges grow by a constant factor from the least to p99.9.

@@ -16,8 +16,6 @@
 namespace opserve::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Time of a clock that nobody sets.
 absl::Duration ClockReading() {
   return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
@@ -108,8 +106,7 @@ int Show(const CompareArguments& arguments, const ComparisonReport& report,
     if (!written.ok()) return FailFile(terminal, arguments.json, written);
   }
   if (arguments.json) {
-    // Names of files may be no UTF-8.
-    terminal.out << ToJson(report).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    WriteJson(ToJson(report), terminal);
   } else {
     PrintReport(report, terminal);
   }

@@ -13,8 +13,6 @@
 namespace opserve::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // The devices called `name`, or all if that is empty. NOT_FOUND with the names that there are.
 absl::StatusOr<std::vector<DeviceInfo>> Select(const std::vector<DeviceInfo>& devices,
                                                const std::string& name) {
@@ -33,7 +31,7 @@ absl::StatusOr<std::vector<DeviceInfo>> Select(const std::vector<DeviceInfo>& de
 void ShowDevices(const DevicesArguments& arguments, const std::vector<DeviceInfo>& devices,
                  const Terminal& terminal) {
   if (arguments.json) {
-    terminal.out << Json{{"devices", ToJson(devices)}}.dump(2) << '\n';
+    WriteJson({{"devices", ToJson(devices)}}, terminal);
   } else {
     PrintDevices(devices, terminal);
   }
@@ -43,7 +41,7 @@ int ShowSelfTests(const DevicesArguments& arguments, const std::vector<SelfTestR
                   const Terminal& terminal) {
   const bool passed = AllPassed(reports);
   if (arguments.json) {
-    terminal.out << Json{{"passed", passed}, {"results", ToJson(reports)}}.dump(2) << '\n';
+    WriteJson({{"passed", passed}, {"results", ToJson(reports)}}, terminal);
   } else if (!reports.empty()) {
     PrintSelfTests(reports, terminal);
   }

@@ -71,13 +71,12 @@ std::vector<LimitRow> RowsOf(const ServerLimits& limits) {
 void PrintJson(const ServerInfo& info, const Terminal& terminal) {
   Json limits = Json::object();
   for (const LimitRow& row : RowsOf(info.limits)) limits[row.name] = row.value;
-  terminal.out << Json{{"version", info.version},
-                       {"feature_level", info.feature_level},
-                       {"uptime_s", absl::ToInt64Seconds(info.uptime)},
-                       {"devices", ToJson(info.devices)},
-                       {"limits", limits}}
-                      .dump(2)
-               << '\n';
+  WriteJson({{"version", info.version},
+             {"feature_level", info.feature_level},
+             {"uptime_s", absl::ToInt64Seconds(info.uptime)},
+             {"devices", ToJson(info.devices)},
+             {"limits", limits}},
+            terminal);
 }
 
 void PrintText(const ServerInfo& info, const std::string& address, const Terminal& terminal) {
@@ -161,7 +160,7 @@ int RunCommand(const HealthArguments& arguments, const Terminal& terminal) {
   const bool serving = *health == HealthStatus::kServing;
   const char* name = NameOfHealth(*health);
   if (arguments.json) {
-    terminal.out << Json{{"status", name}, {"service", arguments.service}}.dump(2) << '\n';
+    WriteJson({{"status", name}, {"service", arguments.service}}, terminal);
   } else {
     terminal.out << terminal.Styled(serving ? Style::kGreen : Style::kRed, name) << '\n';
   }

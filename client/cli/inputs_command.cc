@@ -106,7 +106,7 @@ int List(const InputsArguments& arguments, const Terminal& terminal) {
     }
   }
   if (arguments.json) {
-    terminal.out << Json{{"inputs", json}}.dump(2) << '\n';
+    WriteJson({{"inputs", json}}, terminal);
   } else {
     table.Print(terminal);
   }
@@ -135,7 +135,7 @@ int RunCommand(const InputsArguments& arguments, const Terminal& terminal) {
     return kUsage;
   }
   if (arguments.json) {
-    terminal.out << FilesAsJson(files).dump(2) << '\n';
+    WriteJson(FilesAsJson(files), terminal);
   } else {
     PrintFiles(files, terminal);
   }

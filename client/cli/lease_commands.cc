@@ -82,7 +82,7 @@ void PrintLeases(const std::vector<DeviceLeaseInfo>& leases, const Terminal& ter
 absl::Status Done(bool json, const Json& result, const std::string& what,
                   const Terminal& terminal) {
   if (json) {
-    terminal.out << result.dump(2) << '\n';
+    WriteJson(result, terminal);
   } else {
     terminal.out << what << '\n';
   }
@@ -127,7 +127,7 @@ int RunCommand(const LeasesArguments& arguments, const Terminal& terminal) {
                     }
                     Json array = Json::array();
                     for (const DeviceLeaseInfo& lease : *leases) array.push_back(AsJson(lease));
-                    terminal.out << Json{{"leases", array}}.dump(2) << '\n';
+                    WriteJson({{"leases", array}}, terminal);
                     return absl::OkStatus();
                   });
 }

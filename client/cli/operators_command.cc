@@ -173,7 +173,7 @@ int RunCommand(const OperatorsArguments& arguments, const Terminal& terminal) {
   }
 
   if (arguments.json) {
-    terminal.out << ToJson(*catalogue).dump(2) << '\n';
+    WriteJson(ToJson(*catalogue), terminal);
   } else if (arguments.name.empty()) {
     PrintList(catalogue->operators, terminal);
   } else {

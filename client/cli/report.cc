@@ -94,14 +94,16 @@ int Fail(const Terminal& terminal, bool json, ExitCode code, absl::string_view t
     error["violations"].push_back(
         {{"field", violation.field}, {"description", violation.description}});
   }
-  // Messages can quote bytes of a request that are not UTF-8.
-  terminal.out << nlohmann::ordered_json{{"error", error}}.dump(
-                      2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-               << '\n';
+  WriteJson({{"error", error}}, terminal);
   return code;
 }
 
 }  // namespace
+
+void WriteJson(const nlohmann::ordered_json& json, const Terminal& terminal) {
+  using ErrorHandler = nlohmann::ordered_json::error_handler_t;
+  terminal.out << json.dump(2, ' ', false, ErrorHandler::replace) << '\n';
+}
 
 int FailFile(const Terminal& terminal, bool json, const absl::Status& status) {
   return Fail(terminal, json, kFileError, status.message(), status, {});

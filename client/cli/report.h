@@ -1,11 +1,12 @@
 // File: client/cli/report.h
 //
-// How commands fail: the message for people, the JSON object for programs, and the exit code.
-// Stateless.
+// How commands tell programs what they did, and how they fail: the message for people, the JSON
+// object for programs, and the exit code. Stateless.
 
 #ifndef OPSERVE_CLIENT_CLI_REPORT_H_
 #define OPSERVE_CLIENT_CLI_REPORT_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@
 #include "client/cli/terminal.h"
 
 namespace opserve::cli {
+
+// Prints what a command has for programs. Texts may be any bytes, such as names of files and
+// labels: what is no UTF-8 comes out as U+FFFD.
+void WriteJson(const nlohmann::ordered_json& json, const Terminal& terminal);
 
 // Reports that a file, or what is in it, is at fault; returns kFileError. The message of `status`
 // names the file.

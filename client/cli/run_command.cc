@@ -62,7 +62,7 @@ void PrintJson(const RunArguments& arguments, const RunResult& result, const Ter
   } else if (!arguments.output.empty()) {
     json["output"]["file"] = arguments.output;
   }
-  terminal.out << json.dump(2) << '\n';
+  WriteJson(json, terminal);
 }
 
 void PrintText(const RunArguments& arguments, const RunResult& result, const Terminal& terminal) {

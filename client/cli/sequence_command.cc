@@ -81,7 +81,7 @@ void PrintJson(const PlannedSequence& plan, const SequenceAnswer& answer,
     }
     json["outputs"].push_back(std::move(output));
   }
-  terminal.out << json.dump(2) << '\n';
+  WriteJson(json, terminal);
 }
 
 void PrintText(const PlannedSequence& plan, const SequenceAnswer& answer,

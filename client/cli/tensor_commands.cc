@@ -80,12 +80,11 @@ int RunCommand(const TensorCreateArguments& arguments, const Terminal& terminal)
             : CreateWithProgress(client, content, options, terminal);
     if (!lease.ok()) return lease.status();
     if (arguments.json) {
-      terminal.out << Json{{"handle", lease->handle.id},
-                           {"ttl_s", absl::ToInt64Seconds(lease->ttl)},
-                           {"was_known", lease->was_known},
-                           {"device", lease->device}}
-                          .dump(2)
-                   << '\n';
+      WriteJson({{"handle", lease->handle.id},
+                 {"ttl_s", absl::ToInt64Seconds(lease->ttl)},
+                 {"was_known", lease->was_known},
+                 {"device", lease->device}},
+                terminal);
     } else {
       terminal.out << lease->handle.id << '\n';
     }
@@ -105,7 +104,7 @@ int RunCommand(const TensorWriteArguments& arguments, const Terminal& terminal) 
     const uint64_t offset = arguments.offset * SizeOf(tensor.data_type());
     status = WriteWithProgress(client, info->handle, offset, tensor.bytes(), terminal);
     if (status.ok() && arguments.json) {
-      terminal.out << Json{{"offset", offset}, {"bytes", tensor.bytes().size()}}.dump(2) << '\n';
+      WriteJson({{"offset", offset}, {"bytes", tensor.bytes().size()}}, terminal);
     }
     return status;
   });
@@ -129,7 +128,7 @@ int RunCommand(const TensorReadArguments& arguments, const Terminal& terminal) {
   if (arguments.json) {
     Json json = ToJson(tensor);
     if (!arguments.output.empty()) json["file"] = arguments.output;
-    terminal.out << json.dump(2) << '\n';
+    WriteJson(json, terminal);
   } else if (arguments.output.empty()) {
     PrintTensor(tensor, terminal);
   }
@@ -154,9 +153,8 @@ int RunCommand(const TensorListArguments& arguments, const Terminal& terminal) {
       json["volatile"] = info.is_volatile;
       tensors.push_back(std::move(json));
     }
-    const Json all = {{"tensors", tensors}, {"bytes", list->bytes}, {"max_bytes", list->max_bytes}};
-    // Labels are any text.
-    terminal.out << all.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    WriteJson({{"tensors", tensors}, {"bytes", list->bytes}, {"max_bytes", list->max_bytes}},
+              terminal);
     return absl::OkStatus();
   });
 }
@@ -167,7 +165,7 @@ int RunCommand(const TensorRenewArguments& arguments, const Terminal& terminal) 
         client.RenewTensors(HandlesOf(arguments.handles), arguments.lease);
     if (!granted.ok()) return granted.status();
     if (arguments.json) {
-      terminal.out << Json{{"ttl_s", absl::ToInt64Seconds(*granted)}}.dump(2) << '\n';
+      WriteJson({{"ttl_s", absl::ToInt64Seconds(*granted)}}, terminal);
     } else {
       terminal.out << CountOf(arguments.handles.size()) << " renewed for "
                    << absl::FormatDuration(*granted) << '\n';
@@ -185,7 +183,7 @@ int RunCommand(const TensorDeleteArguments& arguments, const Terminal& terminal)
                                               *deleted, " were there and are deleted"));
     }
     if (arguments.json) {
-      terminal.out << Json{{"deleted", *deleted}}.dump(2) << '\n';
+      WriteJson({{"deleted", *deleted}}, terminal);
     } else {
       terminal.out << CountOf(*deleted) << " deleted\n";
     }

@@ -3,6 +3,7 @@
 
 import io
 import json
+import os
 import subprocess
 
 import numpy as np
@@ -80,6 +81,24 @@ class StandardStreams(CliCase):
                        "--output", "-", "--json")
         self.fail_with(FILE_ERROR, "standard input: not a .npy file", "run", *ROUND_AWAY, "--input",
                        "-", stdin="text")
+
+
+class NamesThatAreNoUtf8(CliCase):
+
+    def test_json_shows_them_as_well_as_it_can(self):
+        x = self.save("x.npy", np.zeros(2, np.float32))
+        name = self.folder / os.fsdecode(b"\xff.npy")
+        shown = str(self.folder / "\ufffd.npy")
+        report = json.loads(self.succeed("run", *ROUND_AWAY, "--input", x, "--output", name, "--json"))
+        self.assertEqual(report["output"]["file"], shown)
+        handle = self.succeed("tensor", "create", name).strip()
+        read = json.loads(self.succeed("tensor", "read", handle, "--output", name, "--json"))
+        self.assertEqual(read["file"], shown)
+        self.succeed("tensor", "delete", handle)
+        folder = self.folder / os.fsdecode(b"\xfe")
+        folder.mkdir()
+        written = self.succeed("inputs", "ELEMENT_WISE_EXP", "--hard", "--output", folder, "--json")
+        self.assertIn("/\ufffd/ELEMENT_WISE_EXP.", written)
 
 
 class FullDisks(CliCase):

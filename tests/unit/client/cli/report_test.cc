@@ -1,4 +1,6 @@
-// What commands show of devices, self-tests and executions.
+// What commands show of devices, self-tests and executions, and to programs.
+
+#include "client/cli/report.h"
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -62,6 +64,17 @@ std::string Printed(Print print, bool on_terminal = false) {
   std::ostringstream out;
   print(Terminal{.out = out, .err = out, .out_is_terminal = on_terminal});
   return out.str();
+}
+
+TEST(JsonTest, IsUtf8WhateverTextsAre) {
+  const std::string printed = Printed([](const Terminal& terminal) {
+    WriteJson({{"file", "\xff.npy"}, {"label", "\xc3\xa4"}}, terminal);
+  });
+  EXPECT_EQ(printed,
+            "{\n"
+            "  \"file\": \"\xef\xbf\xbd.npy\",\n"
+            "  \"label\": \"\xc3\xa4\"\n"
+            "}\n");
 }
 
 TEST(DeviceReportTest, ARowPerDeviceInEachTableAndReasonsBelow) {
