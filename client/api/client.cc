@@ -46,9 +46,10 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(absl::string_view target
                                                         const ClientOptions& options) {
   auto transport = client_internal::MakeGrpcTransport(target, options);
   if (!transport.ok()) return transport.status();
-  auto impl = std::make_unique<client_internal::ClientImpl>(options, *std::move(transport),
-                                                            client_internal::MakeSteadyClock(),
-                                                            client_internal::IsLocal(target));
+  // A region is of one host, so calls that go to several in turn cannot use it.
+  const bool is_local = !(*transport)->HasSeveralHosts() && client_internal::IsLocal(target);
+  auto impl = std::make_unique<client_internal::ClientImpl>(
+      options, *std::move(transport), client_internal::MakeSteadyClock(), is_local);
   const absl::Status reached = impl->WaitForServer();
   if (!reached.ok()) return reached;
   return std::unique_ptr<Client>(new Client(std::move(impl)));

@@ -256,15 +256,17 @@ absl::StatusOr<SharedRegion> ClientImpl::CreateRegion(uint64_t bytes, const Call
   const auto find_socket = [&]() -> absl::StatusOr<SharedMemoryInfo> {
     OutgoingMessage request;
     request.host = host;
-    absl::StatusOr<ServerInfo> info = ReadServerInfo(Invoke(kGetServerInfo, request, retries));
+    const Answer answer = Invoke(kGetServerInfo, request, retries);
+    absl::StatusOr<ServerInfo> info = ReadServerInfo(answer);
     if (!info.ok()) return info.status();
+    region_host_ = answer.host;
     if (info->shared_memory) return *std::move(info->shared_memory);
     return absl::FailedPreconditionError("the server shares no memory with other programs");
   };
   absl::StatusOr<SharedRegion> region =
       shared_memory_.Create(bytes, find_socket, [&] { return retries.TimeLeft(clock_->Now()); });
   if (!region.ok()) return region;
-  absl::Status learnt = LearnHost(region->range(0, 0).id(), retries.route().host);
+  absl::Status learnt = LearnHost(region->range(0, 0).id(), region_host_);
   if (!learnt.ok()) return learnt;
   return region;
 }

@@ -201,6 +201,9 @@ class ClientImpl {
   SharedMemory shared_memory_;
   Staging staging_;
   std::atomic<uint64_t> max_payload_bytes_ = 0;  // 0: not known yet
+  // Number of the host that regions are registered with: later ones take the connection of the
+  // first, and ask nobody.
+  std::atomic<size_t> region_host_ = 0;
   Mutex mutex_;
   CondVar idle_;
   // Calls of Start.

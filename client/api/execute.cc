@@ -92,6 +92,9 @@ Step<T> InSharedMemory(const SharedCall<T>& large, StagedCall staged, bool is_kn
     }
     held->inputs->MarkReusable();
     held->output->MarkReusable();
+    // The server takes places that are rounded up; a message tells what there is no room for.
+    const absl::StatusOr<uint64_t> bytes = ByteSize(*spec);
+    if (!bytes.ok() || *bytes != held->output_bytes) return InMessage(large);
     if (!is_known) Learn(*large, held->output_bytes, answer);
     return large->take.of_region(*std::move(spec), std::move(*held));
   };

@@ -132,7 +132,8 @@ void Hosts::Judge(const absl::Status& failure, absl::string_view name, Route& ro
   }
   GoStraightTo(std::string(name));
   const MutexLock lock(mutex_);
-  if (Find(name)) route.next = NextHost::kRightOne;
+  const std::optional<size_t> right = Find(name);
+  if (right && *right != route.host) route.next = NextHost::kRightOne;
 }
 
 void Hosts::Learn(size_t number, const std::string& name) {

@@ -13,7 +13,9 @@ namespace opserve::client_internal {
 
 std::optional<absl::Duration> RetryState::OnFailure(const absl::Status& status, absl::Time now,
                                                     double random) {
-  if (route_.next == NextHost::kRightOne) return absl::ZeroDuration();
+  if (route_.next == NextHost::kRightOne && !std::exchange(was_redirected_, true)) {
+    return absl::ZeroDuration();
+  }
   if (Said said = SaidBy(status); !said.host.empty()) said_.push_back(std::move(said));
   const std::optional<absl::Duration> asked = GetRetryDelay(status);
   const bool goes_elsewhere = MayGoElsewhere(status);

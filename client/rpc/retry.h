@@ -43,6 +43,7 @@ class RetryState {
   void StartOver(bool may_run_twice = true) {
     attempts_ = 1;
     route_ = {};
+    was_redirected_ = false;
     said_.clear();
     may_run_twice_ = is_idempotent_ && may_run_twice;
   }
@@ -72,7 +73,8 @@ class RetryState {
   bool may_run_twice_;  // the call of now
   int attempts_ = 1;
   Route route_;
-  std::vector<Said> said_;  // by the hosts that failed, where there are several
+  bool was_redirected_ = false;  // to the right host, of which there is one
+  std::vector<Said> said_;       // by the hosts that failed, where there are several
 };
 
 }  // namespace opserve::client_internal

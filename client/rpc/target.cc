@@ -98,12 +98,12 @@ absl::StatusOr<std::vector<std::string>> SplitTarget(absl::string_view target) {
 
 bool NamesAllHosts(absl::string_view address) { return absl::StartsWith(address, "dns://"); }
 
-bool IsLocal(absl::string_view target) {
-  if (IsSocketFile(target)) return true;
-  target = HostAndPort(target);
-  const size_t colon = target.rfind(':');
-  if (colon == absl::string_view::npos || !IsPort(target.substr(colon + 1))) return false;
-  std::string host(target.substr(0, colon));
+bool IsLocal(absl::string_view address) {
+  if (IsSocketFile(address)) return true;
+  address = HostAndPort(address);
+  const size_t colon = address.rfind(':');
+  if (colon == absl::string_view::npos || !IsPort(address.substr(colon + 1))) return false;
+  std::string host(address.substr(0, colon));
   if (host == "localhost") return true;
   in_addr ipv4 = {};
   if (inet_pton(AF_INET, host.c_str(), &ipv4) == 1) return ntohl(ipv4.s_addr) >> 24 == 127;

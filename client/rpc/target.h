@@ -30,9 +30,9 @@ absl::StatusOr<std::vector<std::string>> SplitTarget(absl::string_view target);
 // Whether an address, dns:///name:port, stands for all hosts of a name.
 bool NamesAllHosts(absl::string_view address);
 
-// Whether what is sent to `target` stays on this machine: a socket file, an address of the loopback
-// interface, or localhost. A name that merely begins like one is elsewhere.
-bool IsLocal(absl::string_view target);
+// Whether what is sent to an address stays on this machine: a socket file, an address of the
+// loopback interface, or localhost. A name that merely begins like one is elsewhere.
+bool IsLocal(absl::string_view address);
 
 }  // namespace opserve::client_internal
 

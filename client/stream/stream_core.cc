@@ -91,6 +91,7 @@ bool StreamCore::Enqueue(const RequestPtr& request, absl::Status why_not,
   const uint64_t id = request->pieces.id();
   pending_.emplace(id, request);
   if (!why_not.ok()) {
+    request->is_decided = true;
     request->results = std::move(why_not);
     return false;
   }
@@ -286,33 +287,36 @@ void StreamCore::OnEnd(const absl::Status& status) {
 
 void StreamCore::OnTimer(absl::Time time) {
   std::vector<RequestPtr> expired;
+  bool is_stuck = false;
   {
     const MutexLock lock(mutex_);
     if (time != wake_at_) return;
     wake_at_ = absl::InfiniteFuture();
     absl::Time next = absl::InfiniteFuture();
     const absl::Time now = clock_.Now();
-    for (const auto& [id, request] : open_) {
-      if (request->is_decided) continue;
-      if (request->deadline > now) {
-        next = std::min(next, request->deadline);
+    for (const auto& [id, request] : pending_) {
+      // One that was cancelled or answered may still have lent its memory.
+      if (request->is_decided && request->hold.IsReleased()) continue;
+      const absl::Time limit =
+          request->is_decided ? request->deadline + kStuckLimit : request->deadline;
+      if (limit > now) {
+        next = std::min(next, limit);
+      } else if (request->is_decided) {
+        is_stuck = true;
       } else {
         expired.push_back(request);
       }
     }
-    WakeAt(next);
     for (const RequestPtr& request : expired) {
       Abandon(request, absl::DeadlineExceededError("the request's time is up"));
-      if (request->hold.IsReleased()) continue;
-      clock_.RunAfter(kStuckLimit, [weak = weak_from_this(), request] {
-        const std::shared_ptr<StreamCore> self = weak.lock();
-        if (self == nullptr || request->hold.IsReleased()) return;
-        self->End(absl::UnavailableError(
-            "the connection does not take a request whose time is up; the stream was given up"));
-      });
+      if (!request->hold.IsReleased()) next = std::min(next, now + kStuckLimit);
     }
+    WakeAt(next);
   }
   for (RequestPtr& request : expired) Deliver(std::move(request));
+  if (!is_stuck) return;
+  End(absl::UnavailableError(
+      "the connection does not take a request whose time is up; the stream was given up"));
 }
 
 bool StreamCore::Abandon(const RequestPtr& request, absl::Status why) {

@@ -70,7 +70,8 @@ class StreamCore final : public RawStream::Observer,
                                  const v1::ExecuteStreamResponse& header);
   // The result of a run has come.
   absl::Status OnRunAnswered(const RequestPtr& request);
-  // Gives up what is open for too long, where `time` is still the time to do so.
+  // Gives up what is open for too long, and the stream where that keeps memory for too long, where
+  // `time` is still the time to do so.
   void OnTimer(absl::Time time);
   // Ends the stream because of `why`, unless there was a reason before.
   void End(const absl::Status& why);

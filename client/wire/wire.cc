@@ -198,7 +198,7 @@ OutgoingMessage MakeRequest(const OperatorCall& call, const std::optional<Tensor
   if (output) EncodePlace(*output, header.mutable_output_place());
   OutgoingMessage request = {header.SerializeAsString()};
   request.host = std::string(HostOf(header.device_lease()));
-  if (output && request.host.empty()) request.host = HostOf(*output);
+  if (output) AddPlace(*output, request);
   AddPayloads(call.inputs, request);
   return request;
 }

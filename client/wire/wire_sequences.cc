@@ -42,7 +42,7 @@ OutgoingMessage MakeRequest(const OperatorSequence& sequence) {
   OutgoingMessage request = {header.SerializeAsString()};
   request.host = std::string(HostOf(header.device_lease()));
   for (const SequenceOutput& output : sequence.outputs) {
-    if (output.place && request.host.empty()) request.host = HostOf(*output.place);
+    if (output.place) AddPlace(*output.place, request);
   }
   AddPayloads(sequence.inputs, request);
   return request;

@@ -90,12 +90,16 @@ void EncodeInputs(const std::vector<TensorView>& inputs,
   }
 }
 
+void AddPlace(const TensorPlace& place, OutgoingMessage& message) {
+  message.places.push_back(place);
+  if (message.host.empty()) message.host = HostOf(place);
+}
+
 void AddPayloads(const std::vector<TensorView>& inputs, OutgoingMessage& message) {
   message.payloads.reserve(inputs.size());
   for (const TensorView& input : inputs) {
     if (input.place()) {
-      message.places.push_back(*input.place());
-      if (message.host.empty()) message.host = HostOf(*input.place());
+      AddPlace(*input.place(), message);
     } else {
       message.payloads.push_back(input.bytes());
     }

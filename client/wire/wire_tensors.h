@@ -54,8 +54,10 @@ void EncodeInputs(const std::vector<TensorView>& inputs,
                   google::protobuf::RepeatedPtrField<v1::TensorDesc>* descs,
                   google::protobuf::RepeatedPtrField<v1::TensorPlace>* places);
 
-// Adds the payloads of those inputs that are in memory of the caller; keeps the places of others,
-// and the host that has the first of these, unless the message names one.
+// Keeps a place that the message names, and the host that has it, unless the message has one.
+void AddPlace(const TensorPlace& place, OutgoingMessage& message);
+
+// Adds the payloads of those inputs that are in memory of the caller, and the places of others.
 void AddPayloads(const std::vector<TensorView>& inputs, OutgoingMessage& message);
 
 // Whether a result that goes to `output` would change one of the inputs: a call that does so must

@@ -344,6 +344,32 @@ TEST_F(ClientHostsTest, RegionsAreOfTheHostOnThisMachine) {
   }
 }
 
+TEST_F(ClientHostsTest, LaterRegionsAreOfTheHostOnThisMachineToo) {
+  Start(/*advertises=*/true);
+  // The first host of the target is none that counts as one of this machine, and nobody is there.
+  const auto client = Connect(absl::StrCat("0.0.0.0:1,", addresses_[0]));
+  for (int i = 0; i < 2; ++i) {
+    const auto region = client->CreateRegion(4096);
+    ASSERT_TRUE(region.ok()) << region.status();
+    const auto y =
+        client->Execute(Round(TensorView::At(region->range(0, 4), {DataType::kFloat32, {1}, {}})));
+    EXPECT_TRUE(y.ok()) << y.status();
+  }
+}
+
+TEST_F(ClientHostsTest, LargeTensorsTravelToHostsInTurn) {
+  Start(/*advertises=*/true);
+  // Nobody is at the second, so that all calls go to one that would share its memory.
+  const auto client = Connect(absl::StrCat(addresses_[0], ",unix:", folder_, "/nobody"));
+  const Floats x(100000, 1.5f);
+  for (int i = 0; i < 2; ++i) {
+    ExecutionInfo info;
+    const auto y = client->Execute(Round(ViewOf(x)), {}, &info);
+    ASSERT_TRUE(y.ok()) << y.status();
+    EXPECT_EQ(info.path, PayloadPath::kMessage);
+  }
+}
+
 TEST_F(ClientHostsTest, WithoutAddressesNothingIsKept) {
   Start(/*advertises=*/false);
   const Floats x = {1};

@@ -286,7 +286,7 @@ class Client {
   absl::Status SetDeviceAside(absl::string_view device, absl::string_view reason,
                               const CallOptions& options = {});
   // The same, and waits until nothing runs on it any more. After DEADLINE_EXCEEDED it is set aside
-  // all the same.
+  // all the same. ABORTED where it is resumed before.
   absl::Status DrainDevice(absl::string_view device, absl::string_view reason,
                            const CallOptions& options = {});
   // Ends that. OK also where it was not set aside.

@@ -209,6 +209,23 @@ TEST_F(ExecutePathsTest, ACallThatSaysWhereItsResultGoesIsSharedAtOnce) {
   EXPECT_EQ(info.path, PayloadPath::kSharedMemory);
 }
 
+TEST_F(ExecutePathsTest, RoomThatIsRoundedUpIsRefusedAndTeachesNothing) {
+  Connect({});
+  const std::vector<uint8_t> bytes(kSize + 1, 7);
+  const OperatorCall call = {.operator_name = "X",
+                             .inputs = {TensorView::Of<uint8_t>(bytes, {kSize + 1})}};
+  std::vector<std::byte> target(kSize + 4);
+  EXPECT_EQ(f_->ExecuteInto(call, target, {}, nullptr).status(),
+            absl::InvalidArgumentError(
+                "the result, UINT8 {65537}, has 65537 bytes; there is room for 65540"));
+  EXPECT_THAT(target, Each(std::byte{0}));
+  for (const PayloadPath path : {PayloadPath::kMessage, PayloadPath::kSharedMemory}) {
+    const Outcome outcome = Execute(call);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+    EXPECT_EQ(outcome.path, path);
+  }
+}
+
 // The server takes inputs through rings, of which these calls fill one several times.
 class ExecuteRingTest : public ExecutePathsTest {
  protected:

@@ -178,6 +178,16 @@ TEST(HostsTest, AWrongHostIsFollowedOnceToOneThatIsKnown) {
   EXPECT_EQ(route.next, NextHost::kSame);
 }
 
+TEST(HostsTest, AHostThatNowCallsItselfOtherwiseThanItsAddressIsNotAskedAgain) {
+  UnconnectedHosts fixture({"a:1"});
+  fixture.hosts.Learn(0, "a:1");
+  Route route;
+  fixture.hosts.End(fixture.hosts.Begin("a:1", route));
+  fixture.hosts.Judge(WrongHostError("a:1"), "a:1", route);
+  EXPECT_EQ(route.next, NextHost::kSame);
+  EXPECT_EQ(fixture.TargetFor("a:1"), "a:1");
+}
+
 TEST(HostsTest, AWrongHostForSomethingElseOfTheCallIsItsEnd) {
   UnconnectedHosts fixture({"a:1", "b:2"});
   fixture.hosts.Learn(0, "one:1");

@@ -99,6 +99,17 @@ TEST(RetryTest, WhatCameToTheWrongHostHasNotRun) {
   EXPECT_EQ(retries.route().next, NextHost::kSame);
 }
 
+TEST(RetryTest, TheRightHostIsFoundOnce) {
+  const absl::Status elsewhere = absl::FailedPreconditionError("elsewhere");
+  RetryState retries(Policy(), absl::InfiniteFuture());
+  for (int call = 0; call < 2; ++call) {
+    retries.route().next = NextHost::kRightOne;
+    EXPECT_EQ(retries.OnFailure(elsewhere, kStart, 0), absl::ZeroDuration());
+    EXPECT_EQ(retries.OnFailure(elsewhere, kStart, 0), std::nullopt);
+    retries.StartOver();
+  }
+}
+
 TEST(RetryTest, WhatAHostLacksAnotherIsAskedForAtOnce) {
   for (const NextHost next : {NextHost::kOther, NextHost::kNamed}) {
     // It has not run, so that holds for calls that must not run twice, too.

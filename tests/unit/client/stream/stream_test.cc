@@ -228,6 +228,43 @@ TEST_F(ClientStreamTest, AConnectionThatTakesNothingIsGivenUp) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(StatusOf(stuck)));
 }
 
+TEST_F(ClientStreamTest, AConnectionThatDoesNotTakeWhatIsCancelledIsGivenUp) {
+  const uint64_t stuck = Submit(kLong);
+  const uint64_t other = Submit("o", absl::InfiniteDuration());
+  stream_->Cancel(stuck);
+  clock_.Advance(kTime);
+  EXPECT_FALSE(IsDone(stuck));
+  EXPECT_FALSE(server_->is_cancelled());
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(server_->is_cancelled());
+  server_->End(absl::CancelledError("by the client"));
+  EXPECT_TRUE(absl::IsUnavailable(StatusOf(other)));
+  server_->Release();
+  clock_.Advance(absl::ZeroDuration());
+  EXPECT_TRUE(absl::IsCancelled(StatusOf(stuck)));
+}
+
+TEST_F(ClientStreamTest, AConnectionThatTakesWhatIsCancelledGoesOn) {
+  const uint64_t cancelled = Submit(kLong);
+  server_->Proceed(/*keeps=*/true);
+  stream_->Cancel(cancelled);
+  clock_.Advance(kTime);
+  server_->Release();
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(absl::IsCancelled(StatusOf(cancelled)));
+  EXPECT_FALSE(server_->is_cancelled());
+}
+
+TEST_F(ClientStreamTest, AConnectionThatDoesNotTakeWhatIsAnsweredIsGivenUp) {
+  const uint64_t answered = Submit(kLong);
+  server_->Proceed(/*keeps=*/true);
+  server_->Send(ErrorFor(answered, RefusalAsBytes()));
+  clock_.Advance(kTime);
+  EXPECT_FALSE(server_->is_cancelled());
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(server_->is_cancelled());
+}
+
 TEST_F(ClientStreamTest, ABrokenStreamFailsWhatIsOpenAndWhatComesLater) {
   const uint64_t a = Submit("a");
   server_->Receive();

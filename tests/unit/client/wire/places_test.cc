@@ -1,6 +1,7 @@
 // Calls that name places: what is sent, what comes back, and when they may be sent again.
 
 #include "client/wire/wire.h"
+#include "client/wire/wire_sequences.h"
 #include "client/wire/wire_tensors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -98,6 +99,16 @@ TEST(ClientPlacesTest, AMessageKeepsItsRegions) {
   const OutgoingMessage message =
       MakeRequest({.operator_name = "OP", .inputs = {TensorView::At(region.At(0, 4))}});
   EXPECT_TRUE(region.is_shared());
+}
+
+TEST(ClientPlacesTest, AMessageKeepsTheRegionsOfItsResults) {
+  Region of_call("r");
+  const OutgoingMessage call = MakeRequest({}, of_call.At(0, 4));
+  EXPECT_TRUE(of_call.is_shared());
+  Region of_sequence("r");
+  const OutgoingMessage sequence =
+      MakeRequest(OperatorSequence{.outputs = {{.place = of_sequence.At(0, 4)}}});
+  EXPECT_TRUE(of_sequence.is_shared());
 }
 
 // Sends a call whose result goes elsewhere.
