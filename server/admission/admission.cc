@@ -79,14 +79,10 @@ absl::Status Admission::CheckRoom(absl::string_view client, const ShareLimits& o
     return status;
   }
   if (!own.has_rates()) return absl::OkStatus();
-  // Who has none has all of it, and so has who got another policy.
-  if (found == shares_.end() || !found->second.rate || !found->second.rate->is_of(own)) {
-    return absl::OkStatus();
-  }
-  Rate& rate = *found->second.rate;
+  Rate* const rate = found == shares_.end() ? nullptr : FindRate(found->second, own);
   // So it is nearly always, and nobody has to look at a clock.
-  if (rate.had(1)) return absl::OkStatus();
-  return CheckRate(rate, 1, own, clock_.Now());
+  if (rate == nullptr || rate->had(1)) return absl::OkStatus();
+  return CheckRate(*rate, 1, own, clock_.Now());
 }
 
 Admission::Rate::Rate(const ShareLimits& own)
@@ -103,7 +99,8 @@ Admission::Share& Admission::ShareOf(absl::string_view client) {
 Admission::Share& Admission::AddShare(absl::string_view client) {
   if (shares_.size() >= most_shares_) {
     absl::erase_if(shares_, [now = clock_.Now()](auto& share) {
-      return share.second.usage.requests == 0 && share.second.rate->is_full(now);
+      return share.second.usage.requests == 0 &&
+             std::ranges::all_of(share.second.rates, [&](Rate& rate) { return rate.is_full(now); });
     });
     most_shares_ = std::max<size_t>(256, 2 * shares_.size());
   }
@@ -112,15 +109,21 @@ Admission::Share& Admission::AddShare(absl::string_view client) {
   return made->second;
 }
 
-Admission::Rate& Admission::RateOf(Share& share, const ShareLimits& own) {
-  return share.rate ? *share.rate : share.rate.emplace(own);
+Admission::Rate* Admission::FindRate(Share& share, const ShareLimits& own) {
+  const auto found =
+      std::ranges::find_if(share.rates, [&](const Rate& rate) { return rate.is_of(own); });
+  return found == share.rates.end() ? nullptr : &*found;
+}
+
+Admission::Rate& Admission::RateOf(Share& share, const ShareLimits& own, Clock::TimePoint now) {
+  if (Rate* const rate = FindRate(share, own); rate != nullptr) return *rate;
+  std::erase_if(share.rates, [&](Rate& rate) { return rate.is_full(now); });
+  return share.rates.emplace_back(own);
 }
 
 absl::Status Admission::Charge(Share& share, uint64_t bytes, const ShareLimits& own) {
   const Clock::TimePoint now = clock_.Now();
-  Rate& rate = RateOf(share, own);
-  // The policy has changed.
-  if (!rate.is_of(own)) rate = Rate(own);
+  Rate& rate = RateOf(share, own, now);
   if (absl::Status status = CheckRate(rate, bytes, own, now); !status.ok()) return status;
   rate.requests.TakeAll(1, now);
   rate.bytes.TakeAll(static_cast<double>(bytes), now);
@@ -154,8 +157,9 @@ void Admission::ChargeDeviceTime(absl::string_view client, Clock::Duration time,
                                  const ShareLimits& own) {
   if (own.device_ms_per_second <= 0) return;
   MutexLock lock(mutex_);
-  RateOf(ShareOf(client), own)
-      .device_ms.TakeAll(std::chrono::duration<double, std::milli>(time).count(), clock_.Now());
+  const Clock::TimePoint now = clock_.Now();
+  RateOf(ShareOf(client), own, now)
+      .device_ms.TakeAll(std::chrono::duration<double, std::milli>(time).count(), now);
 }
 
 absl::Status Admission::Check(const Usage& of_client, uint64_t bytes,
@@ -192,7 +196,7 @@ void Admission::Release(Share& share, uint64_t bytes) {
     --usage->requests;
     usage->bytes -= bytes;
   }
-  if (share.usage.requests == 0 && !share.rate) shares_.erase(shares_.find(*share.client));
+  if (share.usage.requests == 0 && share.rates.empty()) shares_.erase(shares_.find(*share.client));
   // Under the lock: once it is free, a drain may go on to destroy this object.
   if (usage_.requests == 0) changed_.NotifyAll();
 }

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -171,8 +170,10 @@ class Admission {
   struct Share {
     // What it holds.
     Usage usage;
-    // Where it has limits of its own on rates, of which something may be missing.
-    std::optional<Rate> rate;
+    // Limits of its own on rates, of which something may be missing. There are several where it
+    // calls under several rules of a policy, or of one that has changed: none makes up for what is
+    // missing of another one.
+    std::vector<Rate> rates;
     // Under which the share is found; lives as long as it.
     const std::string* client = nullptr;
   };
@@ -189,8 +190,10 @@ class Admission {
   Share& ShareOf(absl::string_view client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // That of a client who has none.
   Share& AddShare(absl::string_view client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The rate of a client, which begins with `own` where nothing is missing.
-  static Rate& RateOf(Share& share, const ShareLimits& own);
+  // What a client has of these limits; nullptr: all.
+  static Rate* FindRate(Share& share, const ShareLimits& own);
+  // The same, which begins with all.
+  static Rate& RateOf(Share& share, const ShareLimits& own, Clock::TimePoint now);
   void Release(Share& share, uint64_t bytes);
 
   const AdmissionLimits limits_;

@@ -161,6 +161,27 @@ TEST(AdmissionTest, RatesChangeWithThePolicy) {
   EXPECT_FALSE(admission.Admit("a", 0, own).ok());
 }
 
+// As of two rules of a policy, one for the socket file and one for the network.
+TEST(AdmissionTest, OneLimitOfAClientDoesNotMakeUpForAnother) {
+  SimulatedClock clock;
+  Admission admission({.max_requests = 100}, clock);
+  const ShareLimits few{.requests_per_second = 1, .device_ms_per_second = 10};
+  const ShareLimits more{.requests_per_second = 2};
+  EXPECT_TRUE(admission.Admit("a", 0, few).ok());
+  EXPECT_TRUE(admission.Admit("a", 0, more).ok());
+  EXPECT_TRUE(admission.Admit("a", 0, more).ok());
+  for (const ShareLimits& own : {few, more, few}) {
+    EXPECT_EQ(ReasonOf(admission.CheckRoom("a", own)), "RATE_EXCEEDED");
+    EXPECT_EQ(ReasonOf(admission.Admit("a", 0, own).status()), "RATE_EXCEEDED");
+  }
+  admission.ChargeDeviceTime("a", std::chrono::milliseconds(25), few);
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(admission.Admit("a", 0, more).ok());
+  EXPECT_EQ(ReasonOf(admission.Admit("a", 0, few).status()), "RATE_EXCEEDED");
+  clock.Advance(std::chrono::milliseconds(500));
+  EXPECT_TRUE(admission.Admit("a", 0, few).ok());
+}
+
 TEST(AdmissionTest, RefusedRequestsAreNotCharged) {
   SimulatedClock clock;
   Admission admission({.max_requests = 1}, clock);
