@@ -83,16 +83,35 @@ class QuotaCharge::Books {
     return found == accounts_.end() ? 0 : found->second.bytes;
   }
 
+  uint64_t UsedByGroup(absl::string_view group) const {
+    MutexLock lock(mutex_);
+    const auto found = groups_.find(group);
+    return found == groups_.end() ? 0 : found->second.bytes;
+  }
+
   uint64_t used() const {
     MutexLock lock(mutex_);
     return used_;
   }
 
   QuotaHoldings Largest(size_t count) const {
-    QuotaHoldings holdings;
     MutexLock lock(mutex_);
-    std::vector<const std::pair<const std::string, Account>*> all;
-    for (const auto& account : accounts_) all.push_back(&account);
+    return LargestOf(accounts_, count);
+  }
+
+  QuotaHoldings LargestGroups(size_t count) const {
+    MutexLock lock(mutex_);
+    return LargestOf(groups_, count);
+  }
+
+ private:
+  // Of the accounts of holders, or of those of groups.
+  template <class Accounts>
+  QuotaHoldings LargestOf(const Accounts& accounts, size_t count) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    QuotaHoldings holdings;
+    std::vector<const typename Accounts::value_type*> all;
+    for (const auto& account : accounts) all.push_back(&account);
     const auto end = all.begin() + static_cast<ptrdiff_t>(std::min(count, all.size()));
     std::partial_sort(all.begin(), end, all.end(), [](const auto* a, const auto* b) {
       return a->second.bytes > b->second.bytes;
@@ -105,7 +124,6 @@ class QuotaCharge::Books {
     return holdings;
   }
 
- private:
   // What is charged to a holder or a group may be more than a limit that came later.
   std::optional<QuotaShortage> ShortageLocked(uint64_t used, uint64_t group_used,
                                               std::optional<uint64_t> group_limit,
@@ -167,8 +185,16 @@ QuotaTaking QuotaLedger::Take(absl::string_view holder, uint64_t bytes, const Qu
 
 uint64_t QuotaLedger::UsedBy(absl::string_view holder) const { return books_->UsedBy(holder); }
 
+uint64_t QuotaLedger::UsedByGroup(absl::string_view group) const {
+  return books_->UsedByGroup(group);
+}
+
 uint64_t QuotaLedger::used() const { return books_->used(); }
 
 QuotaHoldings QuotaLedger::Largest(size_t count) const { return books_->Largest(count); }
+
+QuotaHoldings QuotaLedger::LargestGroups(size_t count) const {
+  return books_->LargestGroups(count);
+}
 
 }  // namespace opserve

@@ -31,7 +31,7 @@ struct QuotaTaking;
 
 // Who holds most.
 struct QuotaHoldings {
-  // Holders and their bytes, the largest first.
+  // Holders, or groups, and their bytes, the largest first.
   std::vector<std::pair<std::string, uint64_t>> largest;
   // Bytes of all others together.
   uint64_t others = 0;
@@ -101,12 +101,15 @@ class QuotaLedger {
   // also holds for what TakeSame takes from then on.
   QuotaTaking Take(absl::string_view holder, uint64_t bytes, const QuotaGroup& group = {});
 
-  // Bytes that are charged: to `holder`, and to all.
+  // Bytes that are charged: to `holder`, to all holders of `group`, and to all.
   uint64_t UsedBy(absl::string_view holder) const;
+  uint64_t UsedByGroup(absl::string_view group) const;
   uint64_t used() const;
 
   // The `count` holders that have most, all as of one moment. Looks at every holder.
   QuotaHoldings Largest(size_t count) const;
+  // The same of groups; holders without one are among the others.
+  QuotaHoldings LargestGroups(size_t count) const;
 
  private:
   const std::shared_ptr<QuotaCharge::Books> books_;

@@ -255,8 +255,9 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       status = arriving.payloads->Allocate(parts_.buffers);
     }
     if (status.ok()) {
-      arriving.bytes = job->bytes();
-      arriving.time_limit = job->accepted() + TimeFor(arriving.bytes);
+      // What CheckRoom was asked for. All that the steps of a sequence compute may be far more.
+      arriving.bytes = job->held_bytes();
+      arriving.time_limit = job->accepted() + TimeFor(job->bytes());
       arriving.job = std::move(job);
     } else {
       const uint64_t all[] = {SumOf(lengths)};

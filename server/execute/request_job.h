@@ -81,8 +81,9 @@ struct JobOrigin {
   bool answers_in_one_message = true;
   // Whether its payloads may come through a ring.
   bool takes_ring = false;
-  // What came beside the contents of the payloads.
-  size_t header_bytes = 0;
+  // What the request takes beside its payloads until it is answered: HeldByHeader of the message
+  // that came.
+  uint64_t held_by_header = 0;
   // Where the payloads may come run by run: what the client offers.
   std::optional<RunOffer> offer = {};
   // Whether a result's place in a region may have more bytes than the result, whose place its first
@@ -208,8 +209,6 @@ class RequestJob final : public Job {
                           std::vector<Violation>& violations);
   // Has the job run on the device that its caller has this lease of.
   absl::Status FindLease(absl::string_view id, JobTraits& traits) const;
-  // What the request itself takes until it is answered, beside its tensors.
-  uint64_t HeldByRequest(size_t header_bytes) const;
   void LogRefusal(const absl::Status& status) const;
   // Fills in what the reply wants to know of the request; nullptr: it did not run.
   void Describe(const RunRecord* run);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <string>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/data_type.h"
 #include "kernels/flat_part.h"
@@ -12,6 +14,21 @@
 #include "server/wire/sequence_wire.h"
 
 namespace opserve {
+namespace {
+
+// What the sequence fails with where the result `output` does not come to its place, because of
+// `why`, and others before it are in theirs. Run again, it might compute with its own results, so
+// nobody is told to try.
+absl::Status HalfDone(const absl::Status& why, size_t output) {
+  absl::Status told(why.code(), absl::StrCat(why.message(), " The results before outputs[", output,
+                                             "] are in their places."));
+  why.ForEachPayload([&told](absl::string_view url, const absl::Cord& detail) {
+    if (url != kRetryInfoUrl) told.SetPayload(url, detail);
+  });
+  return told;
+}
+
+}  // namespace
 
 absl::Status SequenceWork::FindOutputs(const PlaceCaller& caller,
                                        std::vector<Violation>& violations) {
@@ -146,17 +163,27 @@ absl::StatusOr<JobResults> SequenceWork::Finish(const RunRecord& record, Receive
   runs_.OnComputed();
   if (runs_.has_ended()) WriteResponseHeader(request_, *sequence_, record, header);
   JobResults results;
+  bool has_put = false;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const uint64_t bytes = sequence().output_bytes(i);
     if (i < output_places_.size() && output_places_[i].is_set()) {
-      absl::Status status = output_places_[i].Put(std::move(outputs_[i]), bytes, record);
-      if (!status.ok()) return status;
+      absl::Status status = PutOutput(i, bytes, record);
+      if (!status.ok()) return has_put ? HalfDone(status, i) : status;
+      has_put = true;
     } else {
       results.push_back(OutgoingPayload::From(std::move(outputs_[i]), bytes));
     }
   }
   output_places_.clear();
   return results;
+}
+
+absl::Status SequenceWork::PutOutput(size_t output, uint64_t bytes, const RunRecord& record) {
+  try {
+    return output_places_[output].Put(std::move(outputs_[output]), bytes, record);
+  } catch (const std::exception&) {
+    return ErrorOfException();
+  }
 }
 
 void SequenceWork::LogAnswer(const RunRecord& record) const {

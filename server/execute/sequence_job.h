@@ -59,6 +59,8 @@ class SequenceWork {
   // Adds the inputs that a run has beside its payloads: those that were sent ahead, for each step
   // that reads them from where it begins on.
   void AddRepeatedInputs(std::vector<TensorBytes>& inputs) const;
+  // Brings a result to its place. What is thrown on the way is its error.
+  absl::Status PutOutput(size_t output, uint64_t bytes, const RunRecord& record);
   // What is computed now.
   const SequenceInvocation& sequence() const {
     return runs_.plan() != nullptr ? part_ : *sequence_;

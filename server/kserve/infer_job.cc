@@ -48,7 +48,8 @@ absl::Status InferJob::Accept(grpc::ByteBuffer& bytes, Clock::TimePoint deadline
   status = TranslateInferRequest(infer_, payload_bytes.size(), find_memory, parts_.buffers,
                                  job_.request(), settings);
   if (!status.ok()) return status;
-  const size_t header_bytes = payloads.header_bytes();
+  // The message is kept, and the request that it was translated into is no larger.
+  const uint64_t held_by_header = HeldByHeader(infer_, payloads.header_bytes());
   if (!settings.contents.empty()) {
     payload_bytes = std::move(settings.content_bytes);
     payloads = ReceivedMessage(std::move(settings.contents));
@@ -57,7 +58,7 @@ absl::Status InferJob::Accept(grpc::ByteBuffer& bytes, Clock::TimePoint deadline
   marks_final_response_ = settings.marks_final_response;
   return job_.Accept(std::move(payload_bytes),
                      {.deadline = deadline,
-                      .header_bytes = header_bytes,
+                      .held_by_header = held_by_header,
                       // Clients of the protocol say how much room there is.
                       .takes_larger_place = true});
 }

@@ -53,7 +53,7 @@ absl::Status SystemMemory::Register(const Caller& caller,
   RegionOwner owner = OwnerOf(*caller.user());
   owner.max_bytes_of_user = caller.grant().max_region_bytes;
   owner.max_regions_of_user = caller.grant().max_regions;
-  const auto fd = OpenSegment(request.key(), Peer{owner.user, {}});
+  const auto fd = OpenSegment(request.key(), Peer{owner.user, {}}, "key");
   if (!fd.ok()) return fd.status();
   // The name is taken before there is a region, so that it is given once.
   {
@@ -64,7 +64,8 @@ absl::Status SystemMemory::Register(const Caller& caller,
                                                       " already; it must be unregistered first.")});
     }
   }
-  auto region = table_.Add(owner, *fd, bytes, RegionMemory::kSegment);
+  auto region = table_.Add(owner, *fd, bytes, RegionMemory::kSegment,
+                           {.memory = "key", .bytes = "byte_size"});
   MutexLock lock(mutex_);
   if (!region.ok()) {
     Forget(owner.user, request.name());

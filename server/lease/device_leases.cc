@@ -283,6 +283,7 @@ std::vector<DeviceLeaseView> DeviceLeases::List() const {
     const LeaseTable::Lease& lease = *place.lease;
     DeviceLeaseView& view = views.emplace_back();
     view.number = lease.number;
+    view.identity = lease.request.identity;
     view.client = lease.request.client;
     view.label = lease.request.label;
     view.device = lease.device.empty() ? lease.request.device : lease.device;

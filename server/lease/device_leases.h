@@ -39,6 +39,8 @@ class LeasableDevices {
 // A lease as administrators see it; the id is its client's alone.
 struct DeviceLeaseView {
   uint64_t number = kNoLease;
+  // Who asked for it, and the whole of what is known of the caller; see server/access/caller.h.
+  std::string identity;
   std::string client;
   std::string label;
   // That it has or that is being made free for it, else the one that it asked for; empty: any.

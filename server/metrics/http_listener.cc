@@ -105,8 +105,8 @@ std::string AnswerHttp(absl::string_view request, const HttpPeer& sender,
 
 absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::Start(
     const ListenAddress& address, const HttpLimits& limits, HttpHandler handler,
-    HttpCertificateSource certificates) {
-  auto listening = ListenAt(address);
+    HttpCertificateSource certificates, const SocketFileAccess& socket_files) {
+  auto listening = ListenAt(address, socket_files);
   if (!listening.ok()) return listening.status();
   auto wake = PollAlarm::Make();
   if (!wake.ok()) return wake.status();

@@ -70,10 +70,11 @@ using HttpHandler = std::function<HttpAnswer(const HttpRequest& request)>;
 class HttpListener {
  public:
   // Listens, with the words of the operating system where that fails. `certificates`: for TLS on
-  // all connections; nullptr: without. It is asked in the listener's thread.
+  // all connections; nullptr: without. It is asked in the listener's thread. `socket_files`: who
+  // may open the socket file, where the address is one.
   static absl::StatusOr<std::unique_ptr<HttpListener>> Start(
       const ListenAddress& address, const HttpLimits& limits, HttpHandler handler,
-      HttpCertificateSource certificates = nullptr);
+      HttpCertificateSource certificates = nullptr, const SocketFileAccess& socket_files = {});
   ~HttpListener();
   HttpListener(const HttpListener&) = delete;
   HttpListener& operator=(const HttpListener&) = delete;

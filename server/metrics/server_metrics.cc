@@ -103,7 +103,7 @@ void AddMemory(MetricSet& set, const TensorStore& tensors, const RegionTable& re
   AddOne(set, MetricId::kResidentTensors, tensors.size());
   AddOne(set, MetricId::kResidentBytes, tensors.bytes());
   AddOne(set, MetricId::kMaxResidentBytes, tensors.limits().max_bytes);
-  AddHoldings(set, MetricId::kClientResidentBytes, tensors.Largest(kNamedClients));
+  AddHoldings(set, MetricId::kClientResidentBytes, tensors.LargestIdentities(kNamedClients));
   AddOne(set, MetricId::kMaxClientResidentBytes, tensors.limits().max_bytes_per_client);
   AddOne(set, MetricId::kRegions, regions.size());
   AddOne(set, MetricId::kRegionBytes, regions.charged_bytes());
@@ -114,15 +114,15 @@ void AddMemory(MetricSet& set, const TensorStore& tensors, const RegionTable& re
 void AddLeases(MetricSet& set, const DeviceLeases& leases) {
   size_t held = 0;
   size_t waiting = 0;
-  std::map<std::string, uint64_t> of_clients;
+  std::map<std::string, uint64_t> of_identities;
   for (const DeviceLeaseView& lease : leases.List()) {
     ++(lease.is_held ? held : waiting);
-    ++of_clients[lease.client];
+    ++of_identities[lease.identity];
   }
   set.Add(MetricId::kLeases, {"held"}, ToDouble(held));
   set.Add(MetricId::kLeases, {"waiting"}, ToDouble(waiting));
   QuotaHoldings clients;
-  clients.largest.assign(of_clients.begin(), of_clients.end());
+  clients.largest.assign(of_identities.begin(), of_identities.end());
   std::stable_sort(clients.largest.begin(), clients.largest.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   while (clients.largest.size() > kNamedClients) {

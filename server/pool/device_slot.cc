@@ -68,12 +68,13 @@ void DeviceSlot::SetAside(std::string why) {
 }
 
 void DeviceSlot::Resume() {
+  // First, so that whoever sets it aside again meanwhile has it watched after that.
+  queue_.Watch(false);
   {
     MutexLock lock(mutex_);
     if (!set_aside_) return;
     set_aside_.reset();
   }
-  queue_.Watch(false);
   shared_.logger.Log(LogLevel::kInfo, "device resumed", {{"device", profile().name}});
   if (shared_.on_change) shared_.on_change(health());
 }

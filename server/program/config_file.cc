@@ -12,11 +12,22 @@
 namespace opserve {
 namespace {
 
+// Where the comment begins: at the first '#' that is not between quotes; npos: there is none.
+size_t CommentIn(absl::string_view line) {
+  size_t at = line.find_first_of("#\"'");
+  while (at != absl::string_view::npos && line[at] != '#') {
+    // A quote without another one is a character as all others are.
+    const size_t end = line.find(line[at], at + 1);
+    at = line.find_first_of("#\"'", (end == absl::string_view::npos ? at : end) + 1);
+  }
+  return at;
+}
+
 // Without a comment, and without spaces around it.
 absl::string_view ContentOf(absl::string_view line) {
   line = absl::StripAsciiWhitespace(line);
   if (absl::StartsWith(line, ";")) return {};
-  return absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+  return absl::StripAsciiWhitespace(line.substr(0, CommentIn(line)));
 }
 
 }  // namespace
@@ -60,7 +71,11 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
   }
   if (list != 0) Refuse(list, "the list that begins here has no end");
   std::istringstream stream(settings);
-  return CLI::ConfigTOML::from_config(stream);
+  // There are no comments left, and CLI11 would take a '#' between quotes for one: it is to look
+  // for what no line has.
+  CLI::ConfigTOML reader;
+  reader.comment('\n');
+  return reader.from_config(stream);
 }
 
 void ConfigFile::Refuse(int line, const std::string& what) const {

@@ -23,9 +23,10 @@ namespace {
 // How much of a name an error quotes.
 constexpr size_t kMaxQuotedBytes = 64;
 
-absl::Status Refused(const std::string& name, absl::string_view before, absl::string_view after) {
+absl::Status Refused(absl::string_view field, const std::string& name, absl::string_view before,
+                     absl::string_view after) {
   const std::string quoted = absl::CHexEscape(TruncateUtf8(name, kMaxQuotedBytes));
-  return MakeViolationError({"register.name", absl::StrCat(before, "\"", quoted, "\"", after)});
+  return MakeViolationError({std::string(field), absl::StrCat(before, "\"", quoted, "\"", after)});
 }
 
 bool IsNameCharacter(char c) {
@@ -68,13 +69,13 @@ bool MayReadAndWrite(const Peer& peer, const struct stat& file) {
   return (file.st_mode & needed) == needed;
 }
 
-absl::Status CheckSegmentName(const std::string& name) {
+absl::Status CheckSegmentName(const std::string& name, absl::string_view field) {
   if (name.size() >= 2 && name.size() <= kMaxSegmentNameBytes && name.front() == '/' &&
       std::all_of(name.begin() + 1, name.end(), IsNameCharacter)) {
     return absl::OkStatus();
   }
   return Refused(
-      name, "The name ",
+      field, name, "The name ",
       absl::StrCat(" of ", name.size(), " bytes is not a '/' and 1 to ", kMaxSegmentNameBytes - 1,
                    " further printable ASCII characters other than '/'."));
 }
@@ -85,8 +86,9 @@ absl::Status SegmentsOffError() {
                    "--posix-shared-memory allows it.");
 }
 
-absl::StatusOr<UniqueFd> OpenSegment(const std::string& name, const Peer& peer) {
-  if (absl::Status status = CheckSegmentName(name); !status.ok()) return status;
+absl::StatusOr<UniqueFd> OpenSegment(const std::string& name, const Peer& peer,
+                                     absl::string_view field) {
+  if (absl::Status status = CheckSegmentName(name, field); !status.ok()) return status;
   // Without O_NONBLOCK, whoever has a lease on the file could hold up its opening. Links are not
   // followed, by shm_open itself.
   UniqueFd fd(shm_open(name.c_str(), O_RDWR | O_NONBLOCK, 0));
@@ -95,7 +97,7 @@ absl::StatusOr<UniqueFd> OpenSegment(const std::string& name, const Peer& peer) 
       MayReadAndWrite(peer, file)) {
     return fd;
   }
-  return Refused(name, "There is no segment ",
+  return Refused(field, name, "There is no segment ",
                  " that this program and the server may both read and write.");
 }
 

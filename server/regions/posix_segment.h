@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "proto/packets/unique_fd.h"
 #include "server/base/user_id.h"
 
@@ -38,19 +39,23 @@ std::optional<Peer> PeerOf(const UniqueFd& socket);
 // writing.
 bool MayReadAndWrite(const Peer& peer, const struct stat& file);
 
-// INVALID_REQUEST unless `name` is a '/' and further printable ASCII characters other than '/', at
-// most kMaxSegmentNameBytes bytes in all.
-absl::Status CheckSegmentName(const std::string& name);
+// The field of opserve's own requests that names a segment.
+inline constexpr char kSegmentNameField[] = "register.name";
+
+// INVALID_REQUEST, about `field`, unless `name` is a '/' and further printable ASCII characters
+// other than '/', at most kMaxSegmentNameBytes bytes in all.
+absl::Status CheckSegmentName(const std::string& name, absl::string_view field = kSegmentNameField);
 
 // The error of a request that names a segment where the server takes none by name:
 // POSIX_SHARED_MEMORY_OFF.
 absl::Status SegmentsOffError();
 
-// Opens a segment for reading and writing, for `peer`; waits for nobody. INVALID_REQUEST where the
-// name is none. The same, with one text for all causes, where there is no such segment, where
-// `peer` or this process may not use it, and where it is something else: who has no right to a name
-// does not learn whether it exists.
-absl::StatusOr<UniqueFd> OpenSegment(const std::string& name, const Peer& peer);
+// Opens a segment for reading and writing, for `peer`; waits for nobody. INVALID_REQUEST, about
+// `field`, where the name is none. The same, with one text for all causes, where there is no such
+// segment, where `peer` or this process may not use it, and where it is something else: who has no
+// right to a name does not learn whether it exists.
+absl::StatusOr<UniqueFd> OpenSegment(const std::string& name, const Peer& peer,
+                                     absl::string_view field = kSegmentNameField);
 
 }  // namespace opserve
 

@@ -10,7 +10,8 @@ absl::Status SegmentsOffError() {
                    "This server takes no POSIX shared memory by name: it runs on Windows.");
 }
 
-absl::StatusOr<UniqueFd> OpenSegment(const std::string& /*name*/, const Peer& /*peer*/) {
+absl::StatusOr<UniqueFd> OpenSegment(const std::string& /*name*/, const Peer& /*peer*/,
+                                     absl::string_view /*field*/) {
   return SegmentsOffError();
 }
 

@@ -6,6 +6,7 @@
 #include <sys/vfs.h>
 
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,30 +17,31 @@ namespace {
 
 constexpr int kNeededSeals = F_SEAL_SHRINK | F_SEAL_SEAL;
 
-absl::Status Unusable(absl::string_view why) {
-  const Violation violation{"register",
+absl::Status Unusable(const RegionFields& fields, absl::string_view why) {
+  const Violation violation{std::string(fields.memory),
                             absl::StrCat("The descriptor cannot be shared: ", why, ".")};
   return MakeViolationError(violation);
 }
 
-absl::Status WrongSize(uint64_t bytes, uint64_t available) {
+absl::Status WrongSize(const RegionFields& fields, uint64_t bytes, uint64_t available) {
   const Violation violation{
-      "register.bytes", absl::StrCat("The number of bytes (", bytes,
-                                     ") is not within 1 and the memory's size (", available, ").")};
+      std::string(fields.bytes),
+      absl::StrCat("The number of bytes (", bytes, ") is not within 1 and the memory's size (",
+                   available, ").")};
   return MakeViolationError(violation);
 }
 
 // In this order nothing is asked of a foreign file system: only memory has seals.
-absl::Status CheckSeals(int fd) {
+absl::Status CheckSeals(int fd, const RegionFields& fields) {
   const int seals = fcntl(fd, F_GET_SEALS);
-  if (seals < 0) return Unusable("it is no memfd");
+  if (seals < 0) return Unusable(fields, "it is no memfd");
   if ((seals & kNeededSeals) != kNeededSeals) {
-    return Unusable("it lacks the seals F_SEAL_SHRINK and F_SEAL_SEAL");
+    return Unusable(fields, "it lacks the seals F_SEAL_SHRINK and F_SEAL_SEAL");
   }
   struct statfs system = {};
   // Freed huge pages cannot be had again at will, unlike others.
   if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC) {
-    return Unusable("it is no memfd of pages of the usual size");
+    return Unusable(fields, "it is no memfd of pages of the usual size");
   }
   return absl::OkStatus();
 }
@@ -47,15 +49,16 @@ absl::Status CheckSeals(int fd) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Region>> Region::Map(const UniqueFd& fd, uint64_t bytes,
-                                                          RegionMemory memory) {
+                                                          RegionMemory memory,
+                                                          const RegionFields& fields) {
   if (memory == RegionMemory::kMemfd) {
-    if (absl::Status status = CheckSeals(fd.get()); !status.ok()) return status;
+    if (absl::Status status = CheckSeals(fd.get(), fields); !status.ok()) return status;
   }
   struct stat file = {};
-  if (fstat(fd.get(), &file) != 0) return Unusable("it has no size");
+  if (fstat(fd.get(), &file) != 0) return Unusable(fields, "it has no size");
   // Nothing depends on the size from here on: that of a segment can shrink.
   const auto available = static_cast<uint64_t>(file.st_size);
-  if (bytes == 0 || bytes > available) return WrongSize(bytes, available);
+  if (bytes == 0 || bytes > available) return WrongSize(fields, bytes, available);
   auto mapping = GuardedMapping::Map(fd.get(), bytes);
   const absl::Status& status = mapping.status();
   if (absl::IsResourceExhausted(status)) {
@@ -63,7 +66,7 @@ absl::StatusOr<std::shared_ptr<const Region>> Region::Map(const UniqueFd& fd, ui
                               absl::StrCat("The region cannot be mapped: ", status.message(), "."),
                               std::chrono::seconds(1));
   }
-  if (!status.ok()) return Unusable(status.message());
+  if (!status.ok()) return Unusable(fields, status.message());
   return std::shared_ptr<const Region>(
       new Region(*std::move(mapping), bytes, file.st_dev, file.st_ino));
 }

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "proto/packets/unique_fd.h"
 #include "server/regions/guarded_mapping.h"
 
@@ -23,6 +24,14 @@ enum class RegionMemory {
   kSegment,
 };
 
+// The fields of the request that asks for a region, as errors name them: that of the memory, and
+// that of the number of its bytes. They are those of opserve's own requests unless others are
+// given.
+struct RegionFields {
+  absl::string_view memory = "register";
+  absl::string_view bytes = "register.bytes";
+};
+
 // The first bytes of memory of another process, which may change them at any time. Whoever has the
 // object may use the bytes; whose calls get it is for RegionTable::Find to say. Thread-safe; the
 // memory stays mapped while the object lives, whatever becomes of the other process.
@@ -30,9 +39,10 @@ class Region {
  public:
   // Maps `bytes` bytes of `fd`. INVALID_REQUEST unless it has at least that size, is open for
   // reading and writing, and, of a memfd, has the seals; REGION_QUOTA where there are too many
-  // mappings. `fd` must be a segment where `memory` says so.
+  // mappings. `fd` must be a segment where `memory` says so. `fields`: what errors are about.
   static absl::StatusOr<std::shared_ptr<const Region>> Map(
-      const UniqueFd& fd, uint64_t bytes, RegionMemory memory = RegionMemory::kMemfd);
+      const UniqueFd& fd, uint64_t bytes, RegionMemory memory = RegionMemory::kMemfd,
+      const RegionFields& fields = {});
 
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;

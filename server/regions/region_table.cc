@@ -37,13 +37,14 @@ RegionTable::RegionTable(const RegionLimits& limits)
       regions_({.per_holder = limits.max_regions_per_user, .of_all = kMaxGuardedMappings}) {}
 
 absl::StatusOr<std::string> RegionTable::Add(const RegionOwner& owner, const UniqueFd& fd,
-                                             uint64_t bytes, RegionMemory memory) {
+                                             uint64_t bytes, RegionMemory memory,
+                                             const RegionFields& fields) {
   if (absl::Status status = Reserve(owner, bytes); !status.ok()) return status;
   // Mapping takes time, so it is done without the lock.
   auto charged = std::make_shared<Charged>();
   absl::Status status = Charge(owner, bytes, *charged);
   if (status.ok()) {
-    auto region = Region::Map(fd, bytes, memory);
+    auto region = Region::Map(fd, bytes, memory, fields);
     status = region.status();
     if (region.ok()) charged->region = *std::move(region);
   }

@@ -75,7 +75,8 @@ class RegionTable {
   // Maps memory as Region::Map does, and returns its id. REGION_QUOTA where the owner, its user, or
   // all have too much.
   absl::StatusOr<std::string> Add(const RegionOwner& owner, const UniqueFd& fd, uint64_t bytes,
-                                  RegionMemory memory = RegionMemory::kMemfd);
+                                  RegionMemory memory = RegionMemory::kMemfd,
+                                  const RegionFields& fields = {});
 
   // REGION_NOT_FOUND unless the region is one of `owner`.
   absl::Status Remove(const RegionOwner& owner, absl::string_view id);

@@ -7,7 +7,8 @@ namespace opserve {
 
 absl::StatusOr<std::shared_ptr<const Region>> Region::Map(const UniqueFd& /*fd*/,
                                                           uint64_t /*bytes*/,
-                                                          RegionMemory /*memory*/) {
+                                                          RegionMemory /*memory*/,
+                                                          const RegionFields& /*fields*/) {
   return absl::UnimplementedError("this server shares no memory on Windows");
 }
 

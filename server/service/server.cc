@@ -384,7 +384,11 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   auto edge_or = Edge::Listen(listen, edge_options, identity != nullptr, logger);
   if (!edge_or.ok()) return edge_or.status();
   edge = *std::move(edge_or);
-  // Before there is a gRPC server, which must be shut down.
+  for (const ListenAddress& bound : edge->addresses()) {
+    if (bound.is_unix()) socket_files.push_back(bound.unix_path);
+  }
+  // What may fail comes before there is a gRPC server, which must be shut down.
+  if (absl::Status status = ShareMemory(); !status.ok()) return status;
   if (absl::Status status = OfferMetrics(); !status.ok()) return status;
   grpc::ServerBuilder builder;
   SetUpTransport(
@@ -399,14 +403,9 @@ absl::Status Server::Impl::BuildServer(const std::vector<ListenAddress>& listen)
   server = builder.BuildAndStart();
   if (server == nullptr) return absl::InternalError("the gRPC server does not start");
   for (const ListenAddress& bound : edge->addresses()) {
-    if (bound.is_unix()) {
-      socket_files.push_back(bound.unix_path);
-    } else if (port == 0) {
-      port = bound.port;
-    }
+    if (!bound.is_unix() && port == 0) port = bound.port;
     addresses.push_back(bound.ToString());
   }
-  if (absl::Status status = ShareMemory(); !status.ok()) return status;
   health.SetServingStatus(kServiceName, true);
   health.SetServingStatus(kAdmissionHealthName, true);
   saturation_watch =
@@ -457,7 +456,7 @@ absl::Status Server::Impl::OfferMetrics() {
                                                   [sources](const HttpRequest& request) {
                                                     return AnswerPath(sources, request.path);
                                                   }),
-                                     std::move(certificates));
+                                     std::move(certificates), options.edge.socket_files);
   if (!started.ok()) {
     return absl::Status(started.status().code(),
                         absl::StrCat("cannot offer metrics at ", options.metrics_listen, ": ",

@@ -44,15 +44,23 @@ template <class Request>
 struct TensorCall final : QueuedCall {
   using QueuedCall::QueuedCall;
 
-  // Reads the request; admits what is held while it is under way.
+  // Reads the request; admits what is held while it is under way. What is refused holds nothing
+  // while its error waits to be taken.
   absl::Status Accept(Admission& admission) {
     absl::Status status = received.Read(call.request(), request);
-    if (!status.ok()) return status;
-    auto admitted =
-        admission.Admit(call.caller().identity(), payload_bytes(), call.caller().grant().share);
-    if (!admitted.ok()) return admitted.status();
-    permit = *std::move(admitted);
-    return absl::OkStatus();
+    if (status.ok()) status = Admit(admission);
+    if (!status.ok()) {
+      received = {};
+      request.Clear();
+    }
+    return status;
+  }
+  absl::Status Admit(Admission& admission) {
+    uint64_t bytes = HeldByHeader(request, received.header_bytes());
+    for (const PayloadPlace& payload : received.places()) bytes += payload.bytes;
+    auto admitted = admission.Admit(call.caller().identity(), bytes, call.caller().grant().share);
+    if (admitted.ok()) permit = *std::move(admitted);
+    return admitted.status();
   }
 
   bool has_payload() const { return !received.places().empty(); }
@@ -163,7 +171,7 @@ absl::Status TensorService::CheckHandles(int count) const {
   if (static_cast<size_t>(count) <= MostHandles()) return absl::OkStatus();
   return MakeViolationError(
       {"tensors", absl::StrCat("The request names ", count, " tensors; at most ", MostHandles(),
-                               " are allowed, no fewer than a client may have.")});
+                               " are allowed.")});
 }
 
 void TensorService::Create(UnaryCall& call) {
@@ -287,7 +295,8 @@ void TensorService::List(UnaryCall& call) {
   if (absl::Status status = ParseMessage(call.request(), request); !status.ok()) {
     return call.Finish(status);
   }
-  const TensorList list = store_.List(call.caller().client());
+  const Caller& caller = call.caller();
+  const TensorList list = store_.List(caller.client());
   v1::ListTensorsResponse answer;
   for (const ListedTensor& tensor : list.tensors) {
     v1::ResidentTensorInfo& info = *answer.add_tensors();
@@ -299,8 +308,10 @@ void TensorService::List(UnaryCall& call) {
     info.set_is_volatile(tensor.is_volatile);
     info.set_ttl_s(static_cast<uint32_t>(std::chrono::ceil<seconds>(tensor.left).count()));
   }
-  answer.set_bytes(list.bytes);
-  answer.set_max_bytes(store_.limits().max_bytes_per_client);
+  // The limit of a policy is one for all names that the identity gives itself.
+  const std::optional<uint64_t> limit = caller.grant().max_resident_bytes;
+  answer.set_bytes(limit ? store_.BytesOf(caller.identity()) : list.bytes);
+  answer.set_max_bytes(limit.value_or(store_.limits().max_bytes_per_client));
   call.Finish(SerializeMessage(answer));
 }
 

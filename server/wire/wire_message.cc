@@ -142,6 +142,11 @@ grpc::ByteBuffer ComposeMessage(const google::protobuf::MessageLite& header,
   return {slices.data(), slices.size()};
 }
 
+uint64_t HeldByHeader(const google::protobuf::Message& header, size_t header_bytes) {
+  constexpr size_t kMostFreeBytes = 4 << 10;
+  return header_bytes <= kMostFreeBytes ? 0 : header.SpaceUsedLong() + header_bytes;
+}
+
 grpc::Slice FieldPrefix(int field, uint64_t bytes) { return Prefix(nullptr, field, bytes); }
 
 absl::Status ReceivedMessage::Read(grpc::ByteBuffer& bytes, google::protobuf::Message& header,

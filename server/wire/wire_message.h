@@ -56,6 +56,12 @@ grpc::Slice FieldPrefix(int field, uint64_t bytes);
 // Most bytes of a request beside the contents of its payloads.
 inline constexpr size_t kMaxRequestHeaderBytes = size_t{2} << 20;
 
+// What a request of which `header` was made takes in memory beside its payloads, for as long as it
+// is kept; `header_bytes`: of ReceivedMessage. Descriptors and attributes take little, and no place
+// in the budget. Fields that nobody knows are held like others, and each takes many times its
+// bytes.
+uint64_t HeldByHeader(const google::protobuf::Message& header, size_t header_bytes);
+
 // The payloads of a request. Those of a message (a repeated field, its last one) stay in the slices
 // in which gRPC received them until a device needs them. Not thread-safe.
 class ReceivedMessage {

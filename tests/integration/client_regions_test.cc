@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <optional>
@@ -48,6 +49,12 @@ TEST_F(ClientRegionsTest, ServerInfoTellsTheSocket) {
   ASSERT_TRUE(info.ok() && info->shared_memory.has_value());
   EXPECT_EQ(info->shared_memory->socket, region_socket());
   EXPECT_EQ(info->shared_memory->max_bytes, 12345u);
+}
+
+TEST_F(ClientRegionsTest, AServerThatCannotShareMemoryDoesNotStart) {
+  std::ofstream(region_socket()) << "in its way";
+  const absl::Status status = Server::Start(options_, {}).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot share memory: "));
 }
 
 TEST_F(ClientRegionsTest, CallsWorkInTheMemoryOfTheCaller) {

@@ -17,11 +17,13 @@ namespace opserve::testing {
 // A client in the stream of its lease.
 class LeasingClient {
  public:
-  // `authorization`: the metadata of that name; empty: none.
+  // `authorization`: the metadata of that name; `name`: what the client calls itself; empty: none.
   explicit LeasingClient(Stub& stub, const std::string& device = "", uint32_t time_s = 0,
-                         const std::string& label = "", const std::string& authorization = "") {
+                         const std::string& label = "", const std::string& authorization = "",
+                         const std::string& name = "") {
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
     if (!authorization.empty()) context_.AddMetadata("authorization", authorization);
+    if (!name.empty()) context_.AddMetadata("opserve-client", name);
     v1::LeaseDeviceRequest request;
     request.set_device(device);
     request.set_time_s(time_s);

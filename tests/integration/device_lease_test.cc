@@ -311,7 +311,8 @@ TEST_F(DeviceLeaseTest, MetricsAndThePageTellOfLeases) {
   StartServer(1, options);
   LeasingClient holder(server().stub(), "", 60, "timing of round");
   ASSERT_TRUE(holder.WaitUntilGranted());
-  LeasingClient next(server().stub(), "null/0");
+  // What a client calls itself is seen on the page, and is no label.
+  LeasingClient next(server().stub(), "null/0", 0, "", "", "runner 7");
   ASSERT_TRUE(next.WaitUntilQueued());
   const std::string metrics = GetPage(server().server().metrics_address(), "/metrics");
   EXPECT_THAT(metrics, HasSubstr("\nopserve_leases{state=\"held\"} 1\n"));
@@ -320,6 +321,7 @@ TEST_F(DeviceLeaseTest, MetricsAndThePageTellOfLeases) {
   const std::string status = GetPage(server().server().metrics_address(), "/status.json");
   EXPECT_THAT(status, HasSubstr(R"("label":"timing of round")"));
   EXPECT_THAT(status, HasSubstr(R"("position":1)"));
+  EXPECT_THAT(status, HasSubstr(R"("client":"127.0.0.1/runner 7")"));
   EXPECT_THAT(status, Not(HasSubstr(holder.id())));
 }
 
@@ -403,6 +405,28 @@ TEST_F(DeviceLeaseTest, ADrainOfADeviceWaitsForItsWork) {
   EXPECT_EQ(drain.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
   script(0).OpenGate();
   EXPECT_TRUE(drain.get().ok());
+  EXPECT_TRUE(running.Get().status.ok());
+}
+
+// Whether it is resumed before the drain waits or after.
+TEST_F(DeviceLeaseTest, ADrainOfADeviceThatIsResumedEnds) {
+  StartServer(1);
+  script(0).CloseGate();
+  PendingCall running = server().Start(OnGpu(1));
+  script(0).WaitForBlocked(1);
+  v1::DrainDeviceRequest request;
+  request.set_device("null/0");
+  v1::DrainDeviceResponse response;
+  auto drain = std::async(std::launch::async, [&] {
+    return Administer(&v1::AdminService::Stub::DrainDevice, request, response);
+  });
+  EXPECT_TRUE(WaitForState(0, v1::DEVICE_STATE_SET_ASIDE));
+  EXPECT_TRUE(Resume("null/0").ok());
+  const grpc::Status status = drain.get();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_EQ(ReasonOf(status), "DEVICE_RESUMED");
+  EXPECT_EQ(InfoOf(0).state(), v1::DEVICE_STATE_READY);
+  script(0).OpenGate();
   EXPECT_TRUE(running.Get().status.ok());
 }
 

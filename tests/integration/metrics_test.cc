@@ -213,13 +213,17 @@ TEST(MetricsTest, CountsEveryRequestOfAStreamAndItsFailure) {
 
 TEST(MetricsTest, TellsWhoHoldsTensors) {
   TestServer server(WithMetrics());
-  grpc::ClientContext context;
   v1::CreateTensorRequest request;
   request.mutable_desc()->set_data_type(v1::DATA_TYPE_FLOAT32);
   request.mutable_desc()->add_sizes(1024);
-  v1::CreateTensorResponse response;
-  ASSERT_TRUE(server.stub().CreateTensor(&context, request, &response).ok());
-  EXPECT_THAT(ScrapeLines(server, "opserve_resident_tensors"), ElementsAre(" 1"));
+  // Names that clients give themselves do not show.
+  for (const std::string name : {"", "a name", "another name"}) {
+    grpc::ClientContext context;
+    if (!name.empty()) context.AddMetadata("opserve-client", name);
+    v1::CreateTensorResponse response;
+    ASSERT_TRUE(server.stub().CreateTensor(&context, request, &response).ok());
+  }
+  EXPECT_THAT(ScrapeLines(server, "opserve_resident_tensors"), ElementsAre(" 3"));
   const std::vector<std::string> all = ScrapeLines(server, "opserve_resident_bytes");
   ASSERT_EQ(all.size(), 1u);
   EXPECT_THAT(

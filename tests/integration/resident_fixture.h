@@ -16,12 +16,12 @@ namespace opserve::testing {
 
 class ResidentTensorTest : public MemoryTest {
  protected:
-  // Calls a method as a client of that name.
+  // Calls a method as a client of that name, or of none.
   template <class Request, class Response>
   grpc::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                     const Request& request, Response& response, const std::string& client = "me") {
     grpc::ClientContext context;
-    context.AddMetadata("opserve-client", client);
+    if (!client.empty()) context.AddMetadata("opserve-client", client);
     return (server_->stub().*method)(&context, request, &response);
   }
 

@@ -1,12 +1,17 @@
 // Resident tensors over gRPC, and requests that use them.
 
 #include <chrono>
+#include <string>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "proto/base/sha256.h"
 #include "server/resident/tensor_quota.h"
+#include "tests/integration/raw_calls.h"
 #include "tests/integration/resident_fixture.h"
+#include "tests/integration/sequence_requests.h"
 #include "tests/testing/null_device.h"
 
 namespace opserve::testing {
@@ -14,6 +19,7 @@ namespace {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -149,6 +155,72 @@ TEST_F(ResidentTensorTest, WorkInPlaceNeedsNoRoomBesideTheTensor) {
     EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
   }
   EXPECT_EQ(List().bytes(), TensorCharge(8));
+}
+
+// The first result is in its place when the second one has no room: whoever ran the sequence again
+// would double the tensor once more.
+TEST_F(ResidentTensorTest, ASequenceThatIsHalfDoneIsNotToBeRunAgain) {
+  const Floats large(1 << 18, 0.5f);
+  options_.tensors.max_bytes_per_client =
+      TensorCharge(8) + TensorCharge(large.size() * sizeof(float));
+  Start();
+  const std::string doubled = Create(NewFloats({1, 2}), "").tensor();
+  const std::string kept = Create(NewFloats(large), "").tensor();
+  // Nobody takes the answer, so what the tensor holds stays read.
+  RawStream reader(server_->channel(), "/opserve.v1.OperatorService/ReadTensor");
+  v1::ReadTensorRequest read;
+  read.set_tensor(kept);
+  ASSERT_TRUE(reader.Write(read.SerializeAsString()));
+  reader.WritesDone();
+  ASSERT_TRUE(server_->WaitForRequests(1));
+
+  v1::ExecuteSequenceRequest request;
+  for (const std::string& tensor : {doubled, kept}) {
+    request.add_inputs();
+    *request.add_input_places() = InTensor(tensor);
+  }
+  AddStep(request, "ELEMENT_WISE_ADD", {SequenceInput(0), SequenceInput(0)});
+  AddRound(request, SequenceInput(1));
+  for (int step = 0; step < 2; ++step) {
+    v1::SequenceOutput& output = *request.add_outputs();
+    output.set_step(step);
+    *output.mutable_place() = request.input_places(step);
+  }
+  v1::ExecuteSequenceResponse response;
+  const grpc::Status status = Call(&Stub::ExecuteSequence, request, response, "");
+  EXPECT_EQ(ReasonOf(status), "TENSOR_QUOTA");
+  EXPECT_FALSE(MayRetry(status));
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("The results before outputs[1] are in their places."));
+  v1::ReadTensorResponse values;
+  EXPECT_TRUE(Read(doubled, values, 0, 0, "").ok());
+  EXPECT_EQ(ValuesOf<float>(values.payload()), (Floats{2, 4}));
+}
+
+// However it is sent: payloads that a later one takes the place of, and fields that nobody knows.
+TEST_F(ResidentTensorTest, RequestsAreAdmittedWithAllThatTheyHold) {
+  options_.admission.max_bytes_per_client = 64 << 10;
+  Start();
+  const std::string tensor = Create(NewFloats({1}), "").tensor();
+  v1::WriteTensorRequest write;
+  write.set_tensor(tensor);
+  write.set_payload(BytesOf(Floats{2}));
+  v1::WriteTensorRequest first;
+  first.set_payload(std::string(100 << 10, 'x'));
+  const std::string unknown_field = "\xa2\x06\x01x";
+  std::string unknown_fields;
+  for (int i = 0; i < 4000; ++i) unknown_fields += unknown_field;
+  for (const std::string& beside : {first.SerializeAsString(), unknown_fields}) {
+    for (const auto& [method, request] :
+         {std::pair("CreateTensor", NewFloats({1}).SerializeAsString()),
+          std::pair("WriteTensor", write.SerializeAsString())}) {
+      const std::string path = absl::StrCat("/opserve.v1.OperatorService/", method);
+      EXPECT_TRUE(CallByName(server_->channel(), path, unknown_field + request).first.ok());
+      EXPECT_EQ(ReasonOf(CallByName(server_->channel(), path, beside + request).first),
+                "REQUEST_EXCEEDS_BUDGET")
+          << method;
+    }
+  }
 }
 
 TEST_F(ResidentTensorTest, LeasesEndAndAreRenewed) {

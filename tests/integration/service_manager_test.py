@@ -84,10 +84,10 @@ class ServiceManagerTest(unittest.TestCase):
     def test_socket_files_have_mode_and_group(self):
         groups = os.getgroups() + [os.getegid()]
         group = next(g for g in grp.getgrall() if g.gr_gid in groups or os.geteuid() == 0)
-        path = self.folder / "socket"
-        with self.serve("--listen", f"unix:{path}", "--socket-mode", "0660", "--socket-group",
+        with self.serve("--listen", f"unix:{self.folder}/socket", "--metrics-listen",
+                        f"unix:{self.folder}/metrics", "--socket-mode", "0660", "--socket-group",
                         group.gr_name):
-            for name in ("socket", "socket.regions"):
+            for name in ("socket", "socket.regions", "metrics"):
                 status = os.stat(self.folder / name)
                 self.assertEqual(oct(stat.S_IMODE(status.st_mode)), "0o660", name)
                 self.assertEqual(status.st_gid, group.gr_gid, name)

@@ -234,6 +234,15 @@ TEST_F(SharesTest, AnIdentityKeepsAsManyBytesAsThePolicySays) {
   TestServer server(Limiting("max_resident_bytes = 4096\n"));
   EXPECT_TRUE(Create(server.stub(), "a").ok());
   EXPECT_EQ(ReasonOf(Create(server.stub(), "b")), "TENSOR_QUOTA");
+  // Also who has none under his name is told what counts.
+  for (const char* name : {"a", "b"}) {
+    grpc::ClientContext context;
+    context.AddMetadata("opserve-client", name);
+    v1::ListTensorsResponse list;
+    EXPECT_TRUE(server.stub().ListTensors(&context, {}, &list).ok());
+    EXPECT_EQ(list.max_bytes(), 4096u);
+    EXPECT_GT(list.bytes(), 0u);
+  }
 }
 
 TEST_F(SharesTest, AnAddressHasAsManyConnectionsAsThePolicySays) {

@@ -283,6 +283,32 @@ TEST(StreamSequenceTest, TensorsMayBeLargerThanTheServersLimits) {
   }
 }
 
+// Whatever lies between their steps: as many wait for their payloads as fit, and no more.
+TEST(StreamSequenceTest, SequencesInPiecesFillTheBudgetByWhatTheyHold) {
+  constexpr uint64_t kRequests = 20;
+  ServerOptions options;
+  options.max_stream_bytes = 4 << 20;
+  TestServer server(options);
+  for (const int steps : {1, 2, 3, 20}) {
+    v1::ExecuteSequenceRequest request;
+    AddRamp(request, {100'000});
+    AddRound(request, SequenceInput(0));
+    for (int i = 1; i < steps; ++i) AddRound(request, StepInputFrom(i - 1));
+    TestStream stream(server.stub());
+    for (uint64_t id = 1; id <= kRequests; ++id) ASSERT_TRUE(stream.Announce(id, request));
+    ASSERT_TRUE(stream.Send(kRequests + 1, RoundRequest({0.5f})));
+    uint64_t refused = 0;
+    while (stream.ReadAnswer() <= kRequests) ++refused;
+    const uint64_t accepted = kRequests - refused;
+    ASSERT_GT(accepted, 0u) << steps;
+    const uint64_t held = server.server().usage().bytes;
+    EXPECT_LE(held, options.max_stream_bytes) << steps;
+    EXPECT_GT(held + held / accepted, options.max_stream_bytes) << steps;
+    stream.TryCancel();
+    EXPECT_TRUE(server.WaitForRequests(0));
+  }
+}
+
 void ExpectSequencePutTogether(TestServer& server, const v1::ExecuteSequenceRequest& request,
                                const std::string& reason, bool sends_ahead = true) {
   TestStream stream(server.stub());

@@ -371,6 +371,9 @@ class SharedMemoryTest(unittest.TestCase):
         self.assertIn("already", self.refused(self.register))
         self.assertIn("no segment", self.refused(lambda: self.register("s", "/opserve-no-such-segment")))
         self.assertIn("no part of a segment", self.refused(lambda: self.register("s", offset=2**64 - 1)))
+        # The fields are those of KServe's message.
+        self.assertIn("key: The name", self.refused(lambda: self.register("s", "my-tensors")))
+        self.assertIn("byte_size: The number of bytes", self.refused(lambda: self.register("s", size=1 << 20)))
         self.assertIn("are not in it", self.refused(lambda: self.infer(at=self.result_at + 64)))
         self.assertIn("bytes", self.refused(lambda: self.infer(size=self.bytes - 4)))
         made = triton.InferRequestedOutput("OutputTensor")

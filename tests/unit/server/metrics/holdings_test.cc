@@ -1,6 +1,7 @@
 // Who holds most, of those that metrics name.
 
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,20 @@ TEST(Holdings, AreOfTheLargestAndOfAllOthersTogether) {
   EXPECT_EQ(two.others, 60u);
   EXPECT_EQ(ledger.Largest(5).others, 0u);
   EXPECT_EQ(ledger.Largest(100).largest.size(), 5u);
+}
+
+TEST(Holdings, OfGroupsAreThoseOfAllTheirHolders) {
+  QuotaLedger ledger({.per_holder = 1000, .of_all = 10000});
+  std::vector<QuotaTaking> taken;
+  for (const auto& [holder, group, bytes] :
+       {std::tuple("a/1", "a", 300), std::tuple("b/1", "b", 400), std::tuple("a/2", "a", 200),
+        std::tuple("a/1", "a", 10), std::tuple("c", "c", 20), std::tuple("alone", "", 1000)}) {
+    taken.push_back(ledger.Take(holder, static_cast<uint64_t>(bytes), {.name = group}));
+  }
+  const QuotaHoldings two = ledger.LargestGroups(2);
+  EXPECT_THAT(two.largest, ElementsAre(Pair("a", 510), Pair("b", 400)));
+  EXPECT_EQ(two.others, 1020u);
+  EXPECT_EQ(ledger.LargestGroups(100).largest.size(), 3u);
 }
 
 TEST(Holdings, OfRequestsAreByIdentity) {

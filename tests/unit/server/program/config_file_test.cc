@@ -42,6 +42,15 @@ class ConfigFileTest : public ::testing::Test {
     return line.starts_with(start) ? line.substr(start.size()) : line;
   }
 
+  // What `value` is taken for, of a setting that takes any text.
+  std::string ValueOf(const std::string& value) {
+    std::ofstream(path_) << "ready-file = " << value << '\n';
+    const std::vector<const char*> argv = {"opserve-server", "--config", path_.c_str()};
+    const auto parsed = ParseProgramOptions(static_cast<int>(argv.size()), argv.data());
+    const auto* const options = std::get_if<ProgramOptions>(&parsed);
+    return options == nullptr ? "refused" : options->ready_file;
+  }
+
   std::string path_;
 };
 
@@ -56,6 +65,18 @@ TEST_F(ConfigFileTest, BadValues) {
   EXPECT_EQ(Complaint("socket-mode = \"0999\"\n"),
             "1: --socket-mode: Value 0999 is no octal number up to 0777");
   EXPECT_EQ(Complaint("tls-certificate = \"x\"\n"), "1: --tls-certificate requires --tls-key");
+}
+
+TEST_F(ConfigFileTest, AHashBetweenQuotesIsNoComment) {
+  EXPECT_EQ(ValueOf(R"("/tmp/a#b")"), "/tmp/a#b");
+  EXPECT_EQ(ValueOf(R"("/tmp/a #b"   # "a" comment)"), "/tmp/a #b");
+  EXPECT_EQ(ValueOf(R"('/tmp/"#b' # comment)"), "/tmp/\"#b");
+  EXPECT_EQ(ValueOf(R"("/tmp/it's#b" # it's one)"), "/tmp/it's#b");
+  EXPECT_EQ(ValueOf("/tmp/a#b"), "/tmp/a");
+  EXPECT_EQ(ValueOf("/tmp/it's#b"), "/tmp/it's");
+  EXPECT_EQ(Complaint("listen = [\"unix:/tmp/#a\", # first\n  '127.0.0.1#' # second\n]\n"),
+            "1: --listen: \"127.0.0.1#\" has no port; use host:port, [::1]:port (port 0: any "
+            "free one) or unix:/path");
 }
 
 TEST_F(ConfigFileTest, UnknownSettings) {

@@ -200,7 +200,7 @@ const std::vector<std::string>& EveryFlag() {
                                                  "--log-level",
                                                  "debug",
                                                  "--ready-file",
-                                                 "/run/ready"};
+                                                 "/run/ready #1"};
   return flags;
 }
 
@@ -241,7 +241,7 @@ void ExpectEveryFlag(const ProgramOptions& options) {
   EXPECT_EQ(options.server.drain_stall_limit, std::chrono::seconds(3));
   EXPECT_EQ(options.log_format, LogFormat::kJson);
   EXPECT_EQ(options.log_level, LogLevel::kDebug);
-  EXPECT_EQ(options.ready_file, "/run/ready");
+  EXPECT_EQ(options.ready_file, "/run/ready #1");
 }
 
 TEST(ProgramOptionsTest, EveryFlagCounts) { ExpectEveryFlag(Options(EveryFlag())); }

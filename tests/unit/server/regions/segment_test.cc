@@ -203,5 +203,19 @@ TEST(SegmentRegionTest, HasTheSizeThatItHasNow) {
   EXPECT_TRUE(Region::Map(segment.memory().fd(), 100, RegionMemory::kSegment).ok());
 }
 
+// Other protocols have other names for them.
+TEST(SegmentRegionTest, ErrorsAreAboutTheFieldsOfTheRequest) {
+  EXPECT_THAT(MessageOf(OpenSegment("none", Self(), "key").status()), StartsWith("key: The name"));
+  EXPECT_THAT(MessageOf(OpenSegment(NewSegmentName(), Self(), "key").status()),
+              StartsWith("key: There is no segment"));
+  const TestSegment segment(100);
+  const auto region = Region::Map(segment.memory().fd(), 101, RegionMemory::kSegment,
+                                  {.memory = "key", .bytes = "byte_size"});
+  EXPECT_THAT(MessageOf(region.status()), StartsWith("byte_size: The number of bytes (101)"));
+  const auto memfd = Region::Map(segment.memory().fd(), 100, RegionMemory::kMemfd,
+                                 {.memory = "key", .bytes = "byte_size"});
+  EXPECT_THAT(MessageOf(memfd.status()), StartsWith("key: The descriptor cannot be shared"));
+}
+
 }  // namespace
 }  // namespace opserve::testing
