@@ -1,6 +1,7 @@
 #include "server/base/small_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,6 +38,19 @@ int WriteAll(int fd, absl::string_view text) {
   return fsync(fd) == 0 ? 0 : errno;
 }
 
+// Gives a new file owner, group and permissions of another one, if there is one; the errno of a
+// failure, or 0.
+int BecomeLike(int fd, const std::string& other) {
+  struct stat old = {};
+  struct stat made = {};
+  if (stat(other.c_str(), &old) != 0) return errno == ENOENT ? 0 : errno;
+  if (fstat(fd, &made) != 0) return errno;
+  // Only some may change an owner, even to what it is.
+  const bool is_same = made.st_uid == old.st_uid && made.st_gid == old.st_gid;
+  if (!is_same && fchown(fd, old.st_uid, old.st_gid) != 0) return errno;
+  return fchmod(fd, old.st_mode & 0777) == 0 ? 0 : errno;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
@@ -53,13 +67,17 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   return text;
 }
 
-absl::Status ReplaceFile(const std::string& path, absl::string_view text, mode_t mode) {
+absl::Status ReplaceFile(const std::string& path, absl::string_view text,
+                         std::optional<mode_t> mode) {
   // In the same folder, so that the rename is atomic.
   const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
   // What a program left that had the same id, and was killed, may have other permissions.
   std::remove(temporary.c_str());
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  int error = fd < 0 ? errno : WriteAll(fd, text);
+  const int fd =
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode.value_or(0600));
+  int error = fd < 0 ? errno : 0;
+  if (error == 0 && !mode) error = BecomeLike(fd, path);
+  if (error == 0) error = WriteAll(fd, text);
   if (fd >= 0 && close(fd) != 0 && error == 0) error = errno;
   if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return absl::OkStatus();

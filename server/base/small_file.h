@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,10 +26,12 @@ inline constexpr uint64_t kMaxSmallFileBytes = 1 << 20;
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
 // Puts `text` in the place of the file: whoever reads it meanwhile finds the old text or the new
-// one. `mode` are the permissions of the new file, of which the umask takes some; by default its
-// owner alone may read it. Fails with the error of the operating system and the name of the file,
-// which is as it was then.
-absl::Status ReplaceFile(const std::string& path, absl::string_view text, mode_t mode = 0600);
+// one. `mode` are the permissions of the new file, of which the umask takes some. Without them it
+// has owner, group and permissions of the file that was there, so that whoever reads that goes on
+// doing so; where there was none, its owner alone may read it. Fails with the error of the
+// operating system and the name of the file, which is as it was then.
+absl::Status ReplaceFile(const std::string& path, absl::string_view text,
+                         std::optional<mode_t> mode = std::nullopt);
 
 }  // namespace opserve
 

@@ -49,7 +49,8 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
 }
 
 // Permissions are those that the folder gives to new files.
-absl::Status ReplaceFile(const std::string& path, absl::string_view text, mode_t /*mode*/) {
+absl::Status ReplaceFile(const std::string& path, absl::string_view text,
+                         std::optional<mode_t> /*mode*/) {
   // In the same folder, so that it takes the other's place at once.
   const std::string temporary = absl::StrCat(path, ".", GetCurrentProcessId(), ".tmp");
   if (WriteAll(temporary, text) &&

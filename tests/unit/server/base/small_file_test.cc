@@ -52,6 +52,22 @@ TEST_F(SmallFileTest, IsWhatWasWrittenLast) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
+// Or who reads a list of tokens by its group could not any more, once one of them is revoked.
+TEST_F(SmallFileTest, ReplacedFilesKeepTheirOwnersAndPermissions) {
+  ASSERT_TRUE(ReplaceFile(path_, "text").ok());
+  ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
+  // Who is not root may give files to groups of his own alone.
+  const gid_t group = geteuid() == 0 ? 12345 : getegid();
+  ASSERT_EQ(chown(path_.c_str(), geteuid(), group), 0);
+  ASSERT_TRUE(ReplaceFile(path_, "another text").ok());
+  EXPECT_EQ(*ReadSmallFile(path_), "another text");
+  EXPECT_EQ(ModeOf(path_), 0640u);
+  struct stat file = {};
+  ASSERT_EQ(stat(path_.c_str(), &file), 0);
+  EXPECT_EQ(file.st_uid, geteuid());
+  EXPECT_EQ(file.st_gid, group);
+}
+
 TEST_F(SmallFileTest, TellsWhichFileAndWhy) {
   const absl::Status read = ReadSmallFile(path_).status();
   EXPECT_TRUE(absl::IsNotFound(read));
