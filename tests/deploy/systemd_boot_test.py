@@ -36,7 +36,10 @@ LIMIT_S = 60
 WATCHDOG_S = 4
 # All of a machine's units but those that only order others.
 NEEDED_UNITS = re.compile(r"\.(target|slice)$|^-\.mount$")
-SETTINGS = f'listen = ["{SOCKET}"]\nallow-software-adapters = true\n'
+# A group of the unit's, which it may so give its socket files to.
+GROUP = "render"
+SETTINGS = (f'listen = ["{SOCKET}"]\nallow-software-adapters = true\n'
+            f'socket-mode = "0660"\nsocket-group = "{GROUP}"\n')
 DROP_IN = f"[Service]\nStandardOutput=append:{LOG}\nStandardError=append:{LOG}\nWatchdogSec={WATCHDOG_S}\nRestartSec=0\n"
 TARGET = "[Unit]\nRequires=basic.target opserve.service\nAfter=basic.target\n"
 
@@ -117,8 +120,8 @@ def become_init(folder, build):
         run("mount", "--bind", f"/dev/{device}", root / "dev" / device)
     (root / "dev" / "shm").mkdir(mode=0o1777)
     # udev's package makes the group where there is real hardware.
-    if run("chroot", root, "getent", "group", "render", check=False).returncode != 0:
-        run("chroot", root, "groupadd", "--system", "render")
+    if run("chroot", root, "getent", "group", GROUP, check=False).returncode != 0:
+        run("chroot", root, "groupadd", "--system", GROUP)
     units = root / "etc/systemd/system"
     shutil.rmtree(units, ignore_errors=True)
     units.mkdir(parents=True)
@@ -171,6 +174,9 @@ class Machine:
 def use(machine, arguments):
     machine.wait(lambda: machine.state("ActiveState") == "active", "the unit becomes active")
     expect(machine.run(COMMAND, "health", "--address", SOCKET).returncode == 0, "the server serves")
+    for name in ("socket", "socket.regions"):
+        shown = machine.run("stat", "--format=%a %G", f"/run/opserve/{name}").stdout.strip()
+        expect(shown == f"660 {GROUP}", f"{name} is for its group: {shown}")
     if arguments.gpu:
         machine.wait(lambda: re.search(r"GPU \(software\) .*READY", machine.run(COMMAND, "devices", "--address", SOCKET).stdout),
                      "the server finds its GPU in its sandbox")

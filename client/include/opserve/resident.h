@@ -72,7 +72,8 @@ struct ResidentTensorInfo {
 struct ResidentTensorList {
   std::vector<ResidentTensorInfo> tensors;  // oldest first
   // That count against the client's quota: buffers, records, and what tensors held before while
-  // that is still read.
+  // that is still read. Where the server's policy sets the quota, it is that of the identity, and
+  // these are of all of its clients, whatever they call themselves.
   uint64_t bytes = 0;
   // That may count.
   uint64_t max_bytes = 0;
