@@ -59,8 +59,9 @@ struct TensorCall final : QueuedCall {
     uint64_t bytes = HeldByHeader(request, received.header_bytes());
     for (const PayloadPlace& payload : received.places()) bytes += payload.bytes;
     auto admitted = admission.Admit(call.caller().identity(), bytes, call.caller().grant().share);
-    if (admitted.ok()) permit = *std::move(admitted);
-    return admitted.status();
+    if (!admitted.ok()) return admitted.status();
+    permit = *std::move(admitted);
+    return absl::OkStatus();
   }
 
   bool has_payload() const { return !received.places().empty(); }
