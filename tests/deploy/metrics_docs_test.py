@@ -18,7 +18,7 @@ SERVER = None
 # What Prometheus itself knows of each target.
 OF_PROMETHEUS = {"up"}
 # Words of expressions that are no metrics.
-WORDS = {"and", "by", "sum", "rate", "increase", "histogram_quantile", "label_values"}
+WORDS = {"and", "by", "sum", "rate", "increase", "histogram_quantile", "label_values", "max"}
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("",), "gauge": ("",)}
 
 
@@ -36,7 +36,7 @@ def exposed():
 def without_labels(expression):
     """An expression without what is in braces, brackets and quotes, and without lists of labels."""
     expression = re.sub(r"\{[^}]*\}|\[[^]]*\]", "", expression)
-    return re.sub(r"\b(by|ignoring) \([^)]*\)", "", expression)
+    return re.sub(r"\b(by|without|ignoring) \([^)]*\)", "", expression)
 
 
 def metrics_of(expression):
