@@ -20,6 +20,17 @@ uint64_t PackedBytes(const v1::TensorDesc& desc) {
          SizeOf(static_cast<DataType>(desc.data_type()));
 }
 
+// Tells of a result in shared memory where it is, in the client's words.
+void CopyPlace(const inference::ModelInferRequest::InferRequestedOutputTensor& asked,
+               inference::ModelInferResponse::InferOutputTensor& output) {
+  for (const absl::string_view name : {kMemoryRegionParameter, kMemoryOffsetParameter}) {
+    const auto found = asked.parameters().find(std::string(name));
+    if (found != asked.parameters().end()) {
+      (*output.mutable_parameters())[std::string(name)] = found->second;
+    }
+  }
+}
+
 }  // namespace
 
 void InferJob::Start(grpc::ByteBuffer& bytes, Clock::TimePoint deadline) {
@@ -35,9 +46,12 @@ void InferJob::Start(grpc::ByteBuffer& bytes, Clock::TimePoint deadline) {
 absl::Status InferJob::Accept(grpc::ByteBuffer& bytes, Clock::TimePoint deadline,
                               ReceivedMessage& payloads) {
   constexpr int kRawInputField = inference::ModelInferRequest::kRawInputContentsFieldNumber;
-  absl::Status status = payloads.Read(bytes, infer_, kRawInputField);
+  inference::ModelInferRequest infer;
+  absl::Status status = payloads.Read(bytes, infer, kRawInputField);
+  response_.set_model_name(infer.model_name());
+  response_.set_id(infer.id());
   // The log names what it can.
-  job_.request().set_request_id(infer_.id());
+  job_.request().set_request_id(infer.id());
   if (!status.ok()) return status;
   std::vector<uint64_t> payload_bytes = payloads.payload_bytes();
   InferSettings settings;
@@ -45,11 +59,12 @@ absl::Status InferJob::Accept(grpc::ByteBuffer& bytes, Clock::TimePoint deadline
                                   const std::string& field, ViolationList& violations) {
     return memory_.RangeOf(caller(), name, offset, size, field, violations);
   };
-  status = TranslateInferRequest(infer_, payload_bytes.size(), find_memory, parts_.buffers,
+  status = TranslateInferRequest(infer, payload_bytes.size(), find_memory, parts_.buffers,
                                  job_.request(), settings);
   if (!status.ok()) return status;
-  // The message is kept, and the request that it was translated into is no larger.
-  const uint64_t held_by_header = HeldByHeader(infer_, payloads.header_bytes());
+  inference::ModelInferResponse::InferOutputTensor& output = *response_.add_outputs();
+  if (job_.request().has_output_place()) CopyPlace(infer.outputs(0), output);
+  const uint64_t held_by_header = HeldByHeader(job_.request(), payloads.header_bytes());
   if (!settings.contents.empty()) {
     payload_bytes = std::move(settings.content_bytes);
     payloads = ReceivedMessage(std::move(settings.contents));
@@ -64,28 +79,23 @@ absl::Status InferJob::Accept(grpc::ByteBuffer& bytes, Clock::TimePoint deadline
 }
 
 void InferJob::Send(const v1::ExecuteResponse& header, std::span<OutgoingPayload> payloads) {
-  inference::ModelInferResponse response;
-  response.set_model_name(infer_.model_name());
-  response.set_model_version(kModelVersion);
-  response.set_id(infer_.id());
+  response_.set_model_version(kModelVersion);
   if (marks_final_response_) {
-    (*response.mutable_parameters())["triton_final_response"].set_bool_param(true);
+    (*response_.mutable_parameters())["triton_final_response"].set_bool_param(true);
   }
-  auto& output = *response.add_outputs();
+  auto& output = *response_.mutable_outputs(0);
   output.set_name(std::string(FindOperator(job_.request().operator_())->output.name));
   output.set_datatype(
       std::string(KserveNameOf(static_cast<DataType>(header.output().data_type()))));
   for (const uint32_t size : header.output().sizes()) output.add_shape(size);
   if (job_.request().has_output_place()) {
-    // Where the result is, in the client's words, and how much of that it took.
-    auto& parameters = *output.mutable_parameters();
-    parameters = infer_.outputs(0).parameters();
-    parameters[std::string(kMemoryBytesParameter)].set_int64_param(
+    // How much of its place the result took.
+    (*output.mutable_parameters())[std::string(kMemoryBytesParameter)].set_int64_param(
         static_cast<int64_t>(PackedBytes(header.output())));
     // Triton's clients expect an entry for each output, which is empty here.
-    response.add_raw_output_contents();
+    response_.add_raw_output_contents();
   }
-  owner_.OnInferred(response, std::move(payloads.front()));
+  owner_.OnInferred(response_, std::move(payloads.front()));
 }
 
 }  // namespace opserve

@@ -51,7 +51,7 @@ class InferJob final : private ExecuteJob::Reply {
   void Cancel() { job_.Cancel(); }
 
   // The request's id, once Start has been called.
-  const std::string& id() const { return infer_.id(); }
+  const std::string& id() const { return response_.id(); }
 
  private:
   // Translates and accepts the request; `payloads` becomes what is to be submitted.
@@ -66,7 +66,9 @@ class InferJob final : private ExecuteJob::Reply {
   const ExecuteParts& parts_;
   const SystemMemory& memory_;
   Owner& owner_;
-  inference::ModelInferRequest infer_;
+  // What is known of the answer before there is a result. The request itself is not kept: its
+  // fields, and those that nobody knows, take many times the bytes that it is admitted with.
+  inference::ModelInferResponse response_;
   bool marks_final_response_ = false;
   ExecuteJob job_;
 };

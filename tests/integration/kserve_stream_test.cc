@@ -106,26 +106,6 @@ TEST_F(KserveStreamTest, NoAnswerOvertakesAnother) {
   ExpectEnd(stream);
 }
 
-// Fields that nobody knows take many times their bytes, and are kept as long as the request.
-TEST_F(KserveStreamTest, RequestsAreAdmittedWithAllThatTheyHold) {
-  ServerOptions options;
-  options.kserve = true;
-  options.admission.max_bytes_per_client = 64 << 10;
-  TestServer server(options);
-  std::string request = Request(1);
-  RawStream stream(server.channel(), kMethod);
-  ASSERT_TRUE(stream.Write(request));
-  ExpectAnswer(stream, 1);
-  for (int i = 0; i < 4000; ++i) request += "\xa2\x06\x01x";
-  ASSERT_TRUE(stream.Write(request));
-  ExpectAnswer(stream, 1, "the server holds at most 65536 of one client");
-  ExpectEnd(stream);
-  EXPECT_EQ(
-      ReasonOf(CallByName(server.channel(), "/inference.GRPCInferenceService/ModelInfer", request)
-                   .first),
-      "REQUEST_EXCEEDS_BUDGET");
-}
-
 // However much a client sends, so many requests are taken at a time; none is refused for it.
 TEST_F(KserveStreamTest, TakesAFewRequestsAtATime) {
   constexpr int kMost = kMaxInferStreamRequests;

@@ -54,6 +54,11 @@ bool RawStream::Write(const std::string& message) {
   return Wait();
 }
 
+bool RawStream::WaitForAnswer() {
+  call_->ReadInitialMetadata(nullptr);
+  return Wait();
+}
+
 std::optional<std::string> RawStream::Read() {
   grpc::ByteBuffer message;
   call_->Read(&message, nullptr);

@@ -32,6 +32,8 @@ class RawStream {
 
   // False where the stream is broken.
   bool Write(const std::string& message);
+  // Waits until an answer has begun, and takes nothing of it. Before the first Read.
+  bool WaitForAnswer();
   // The next message; nullopt at the end.
   std::optional<std::string> Read();
   // No more messages are sent.

@@ -172,7 +172,7 @@ TEST_F(ResidentTensorTest, ASequenceThatIsHalfDoneIsNotToBeRunAgain) {
   read.set_tensor(kept);
   ASSERT_TRUE(reader.Write(read.SerializeAsString()));
   reader.WritesDone();
-  ASSERT_TRUE(server_->WaitForRequests(1));
+  ASSERT_TRUE(reader.WaitForAnswer());
 
   v1::ExecuteSequenceRequest request;
   for (const std::string& tensor : {doubled, kept}) {
