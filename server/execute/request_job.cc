@@ -31,7 +31,7 @@ void RequestJob<Work>::Start(grpc::ByteBuffer& bytes, const JobOrigin& origin) {
   absl::Status status = message.Read(bytes, request_);
   if (status.ok()) {
     JobOrigin with_header = origin;
-    with_header.held_by_header = HeldByHeader(request_, message.header_bytes());
+    with_header.header_bytes = message.header_bytes();
     status = Accept(message.payload_bytes(), with_header);
   }
   if (status.ok()) {
@@ -58,8 +58,9 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
     status = FindLease(envelope.device_lease, traits);
     if (!status.ok()) return status;
   }
-  auto permit = parts_.admission.Admit(caller.identity(), load->held_bytes + origin.held_by_header,
-                                       grant.share);
+  auto permit = parts_.admission.Admit(
+      caller.identity(), load->held_bytes + HeldByHeader(request_, origin.header_bytes),
+      grant.share);
   if (!permit.ok()) return permit.status();
   permit_ = *std::move(permit);
   held_bytes_ = load->held_bytes;

@@ -81,9 +81,8 @@ struct JobOrigin {
   bool answers_in_one_message = true;
   // Whether its payloads may come through a ring.
   bool takes_ring = false;
-  // What the request takes beside its payloads until it is answered: HeldByHeader of the message
-  // that came.
-  uint64_t held_by_header = 0;
+  // What came beside the contents of the payloads.
+  size_t header_bytes = 0;
   // Where the payloads may come run by run: what the client offers.
   std::optional<RunOffer> offer = {};
   // Whether a result's place in a region may have more bytes than the result, whose place its first

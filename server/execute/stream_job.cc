@@ -71,11 +71,10 @@ class StreamJobOf final : public StreamJob, private AnyJob::Reply, private Reque
     is_offered_ = offer.has_value();
     record_.bytes_in = header_bytes;
     for (const uint64_t bytes : payload_bytes) record_.bytes_in += bytes;
-    return job_.Accept(std::move(payload_bytes),
-                       {.deadline = deadline,
-                        .answers_in_one_message = false,
-                        .held_by_header = HeldByHeader(job_.request(), header_bytes),
-                        .offer = offer});
+    return job_.Accept(std::move(payload_bytes), {.deadline = deadline,
+                                                  .answers_in_one_message = false,
+                                                  .header_bytes = header_bytes,
+                                                  .offer = offer});
   }
 
   StreamAnswer Terms() const override {

@@ -64,7 +64,7 @@ absl::Status InferJob::Accept(grpc::ByteBuffer& bytes, Clock::TimePoint deadline
   if (!status.ok()) return status;
   inference::ModelInferResponse::InferOutputTensor& output = *response_.add_outputs();
   if (job_.request().has_output_place()) CopyPlace(infer.outputs(0), output);
-  const uint64_t held_by_header = HeldByHeader(job_.request(), payloads.header_bytes());
+  const size_t header_bytes = payloads.header_bytes();
   if (!settings.contents.empty()) {
     payload_bytes = std::move(settings.content_bytes);
     payloads = ReceivedMessage(std::move(settings.contents));
@@ -73,7 +73,7 @@ absl::Status InferJob::Accept(grpc::ByteBuffer& bytes, Clock::TimePoint deadline
   marks_final_response_ = settings.marks_final_response;
   return job_.Accept(std::move(payload_bytes),
                      {.deadline = deadline,
-                      .held_by_header = held_by_header,
+                      .header_bytes = header_bytes,
                       // Clients of the protocol say how much room there is.
                       .takes_larger_place = true});
 }

@@ -164,10 +164,11 @@ class TensorStore {
   uint64_t bytes() const { return ledger_.used(); }
   uint64_t BytesOn(absl::string_view device) const;
 
-  // Tensors that there are, and the identities whose tensors take most.
-  size_t size() const;
   // Bytes that count for an identity, whatever names its clients have.
   uint64_t BytesOf(absl::string_view identity) const { return ledger_.UsedByGroup(identity); }
+
+  // Tensors that there are, and the identities whose tensors take most.
+  size_t size() const;
   QuotaHoldings LargestIdentities(size_t count) const { return ledger_.LargestGroups(count); }
 
   // Tensors that calls have looked at so far: the work that was done under the lock.
