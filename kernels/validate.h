@@ -60,6 +60,9 @@ struct ValidationLimits {
   uint64_t max_tensor_bytes = uint64_t{1} << 30;
 };
 
+// No limit of bytes is higher than this: sums of a few sizes have 64 bits, padded to whole words.
+inline constexpr uint64_t kHighestTensorLimit = uint64_t{1} << 40;
+
 // Most inputs, attributes, values of one, and payloads that are looked at one by one; a request
 // with more is refused with a single violation about their number.
 inline constexpr size_t kMaxListedItems = 64;

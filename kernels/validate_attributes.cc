@@ -141,9 +141,12 @@ std::optional<uint64_t> ValueOf(const AttributeView& given, const AttributeTrait
     return EncodedNumber(is_float ? static_cast<float>(*integer) : static_cast<double>(*integer),
                          traits);
   }
+  if (traits.kind != AttributeKind::kFloat) return std::nullopt;
+  if (const auto* large = std::get_if<uint64_t>(&given.value)) {
+    return EncodedNumber(static_cast<float>(*large), traits);
+  }
   const auto* number = std::get_if<double>(&given.value);
-  if (number == nullptr || traits.kind != AttributeKind::kFloat) return std::nullopt;
-  return EncodedNumber(*number, traits);
+  return number == nullptr ? std::nullopt : std::optional<uint64_t>(EncodedNumber(*number, traits));
 }
 
 // Whether an encoded FLOAT is not below its minimum. A NaN is.

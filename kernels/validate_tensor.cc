@@ -143,8 +143,8 @@ TensorCheck CheckTensor(const TensorDescView& view, const TensorRules& rules,
 }
 
 std::string FittingSizes(uint64_t exact) {
-  return exact % 4 == 0 ? absl::StrCat(exact)
-                        : absl::StrCat(exact, " (or ", RoundUpToFour(exact), ")");
+  const uint64_t rounded = RoundUpToFour(exact);
+  return rounded <= exact ? absl::StrCat(exact) : absl::StrCat(exact, " (or ", rounded, ")");
 }
 
 }  // namespace opserve

@@ -41,7 +41,8 @@ TensorCheck CheckTensor(const TensorDescView& view, const TensorRules& rules,
 // Whether memory of `given` bytes may hold a tensor that needs `exact`: as many, or that number
 // rounded up to a multiple of 4.
 constexpr bool IsFittingSize(uint64_t given, uint64_t exact) {
-  return given == exact || given == RoundUpToFour(exact);
+  // Next to 2^64 the rounded number would be 0.
+  return given == exact || (given > exact && given == RoundUpToFour(exact));
 }
 
 // The sizes that fit, for violations: "6 (or 8)".

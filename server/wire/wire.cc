@@ -35,7 +35,11 @@ AttributeView ViewOf(const v1::Attribute& attribute) {
       view.value = attribute.float_value();
       break;
     case v1::Attribute::kUintValue:
+      // The same number of INT64, where there is one, is the same value.
       view.value = uint64_t{attribute.uint_value()};
+      if (std::in_range<int64_t>(attribute.uint_value())) {
+        view.value = static_cast<int64_t>(attribute.uint_value());
+      }
       break;
     case v1::Attribute::kAxes:
       view.value = SpanOf(attribute.axes().values());

@@ -188,6 +188,21 @@ TEST(GpuTextOpenTest, ElementsNextToAMiddleAreLeftOpen) {
   EXPECT_FALSE(elu(0xbf800000, 0, attributes).is_open);
 }
 
+// Alpha below zero makes powers of up to 2^277, which are further off than others.
+TEST(GpuTextOpenTest, LargePowersOfCeluAreRoundedOnceOrLeftOpen) {
+  const GpuBody celu = GpuBodyOf(OpId::ACTIVATION_CELU, DataType::kFloat32);
+  constexpr std::pair<uint32_t, uint32_t> kNextToMiddles[] = {
+      {0xc3244668, 0xbffcd454}, {0xc3076103, 0xbfcc9f46}, {0x8484b0cb, 0x80db659b},
+      {0x848f2afa, 0x80d7e80e}, {0x84935afa, 0x80e0cc1b}, {0x8488453c, 0x80d06dad}};
+  for (const auto& [x, alpha] : kNextToMiddles) {
+    const GpuElement element = celu(x, 0, AttributeValues{alpha});
+    const double exact = ExactResult(OpId::ACTIVATION_CELU,
+                                     {{std::bit_cast<float>(x)}, {std::bit_cast<float>(alpha)}});
+    EXPECT_TRUE(element.is_open || element.bits == RoundedBits(DataType::kFloat32, exact))
+        << std::hex << x << " with " << alpha;
+  }
+}
+
 // Squares, cubes and powers of roots are often exactly in the middle of two elements.
 TEST(GpuTextOpenTest, PowersInTheMiddleAreRoundedToEven) {
   int middles = 0;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/validate_tensor.h"
 #include "tests/testing/request_builder.h"
 
 namespace opserve {
@@ -204,6 +205,14 @@ TEST(ValidateTest, FloatAttributesAreTheNearestFloats) {
   integer.Input({kFloat32, {1}}).Int("Alpha", (1LL << 54) + (1LL << 30) + 1);
   EXPECT_EQ(integer.Validate().invocation->attributes[0],
             std::bit_cast<uint32_t>(0x1p54f + 0x1p31f));
+  // Integers that INT64 does not have.
+  RequestBuilder large("ELEMENT_WISE_CLIP");
+  large.Input({kFloat32, {1}}).request().attributes = {{"Min", uint64_t{1} << 63},
+                                                       {"Max", UINT64_MAX}};
+  const auto clipped = large.Validate().invocation;
+  ASSERT_NE(clipped, nullptr);
+  EXPECT_EQ(clipped->attributes[0], std::bit_cast<uint32_t>(0x1p63f));
+  EXPECT_EQ(clipped->attributes[1], std::bit_cast<uint32_t>(0x1p64f));
   RequestBuilder missing("ELEMENT_WISE_CLIP");
   EXPECT_THAT(missing.Input({kFloat16, {1}}).Float("Max", 0).Validate().violations,
               ElementsAre(IsViolation("attributes", "Min is missing; allowed: a number")));
@@ -572,6 +581,15 @@ TEST(ValidateTest, PayloadsMayBeExactOrRoundedUp) {
                 ElementsAre(IsViolation("payloads[1]", "needs 5 (or 8)")))
         << bytes;
   }
+}
+
+// Next to 2^64 a size that is rounded up would be 0, and memory of no bytes would do.
+TEST(ValidateTest, NoTensorFitsIntoNothing) {
+  for (const uint64_t exact : {uint64_t{1}, uint64_t{5}, UINT64_MAX - 3, UINT64_MAX - 1}) {
+    EXPECT_TRUE(IsFittingSize(exact, exact));
+    EXPECT_FALSE(IsFittingSize(0, exact));
+  }
+  EXPECT_EQ(FittingSizes(UINT64_MAX - 1), "18446744073709551614");
 }
 
 TEST(ValidateTest, OutputLayoutIsCheckedEvenIfItsTypeIsUnknown) {
