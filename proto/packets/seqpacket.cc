@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/packets/bound_file.h"
+#include "proto/packets/foreign_descriptors.h"
 
 namespace opserve {
 namespace {
@@ -86,9 +88,10 @@ absl::StatusOr<UniqueFd> ListenForPackets(const std::string& path, unsigned mode
       bind(listener.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0) {
     return absl::ErrnoToStatus(errno, path);
   }
+  BoundFile file(path);
   if (chmod(path.c_str(), mode) != 0 || listen(listener.get(), kBacklog) != 0) {
     const int error = errno;
-    unlink(path.c_str());
+    file.Remove();
     return absl::ErrnoToStatus(error, path);
   }
   return listener;
@@ -151,9 +154,16 @@ absl::StatusOr<Packet> ReceivePacket(const UniqueFd& socket) {
       TakeDescriptors(*header, packet.descriptors);
     }
   }
-  if (count == 0) return absl::OutOfRangeError("the connection has ended");
+  if (count == 0) {
+    for (UniqueFd& descriptor : packet.descriptors) CloseForeign(std::move(descriptor));
+    return absl::OutOfRangeError("the connection has ended");
+  }
   packet.bytes.resize(count);
-  packet.is_truncated = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  // Where there was room for more, it is the system that had none.
+  const bool is_cut = (message.msg_flags & MSG_CTRUNC) != 0;
+  packet.lacks_descriptors = is_cut && packet.descriptors.size() < kMaxDescriptors;
+  packet.is_truncated =
+      (message.msg_flags & MSG_TRUNC) != 0 || (is_cut && !packet.lacks_descriptors);
   return packet;
 }
 

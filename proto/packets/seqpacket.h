@@ -41,6 +41,8 @@ struct Packet {
   std::vector<UniqueFd> descriptors;
   // Whether bytes or descriptors are missing: there were too many of them.
   bool is_truncated = false;
+  // Whether descriptors are missing because this process may have no more of them.
+  bool lacks_descriptors = false;
 };
 
 // The next packet. UNAVAILABLE where there is none now, OUT_OF_RANGE where the connection has

@@ -7,9 +7,9 @@
 
 namespace opserve {
 
-// From now on what the calling thread writes to a pipe or a socket without a reader fails with
-// EPIPE, and no signal (SIGPIPE) ends the program. Where the system has no such signal, it does
-// nothing.
+// From now on what the calling thread, and those that it starts, write to a pipe or a socket
+// without a reader fails with EPIPE, and no signal (SIGPIPE) ends the program. Where the system has
+// no such signal, it does nothing.
 void BlockBrokenPipe();
 
 }  // namespace opserve

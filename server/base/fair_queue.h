@@ -13,16 +13,16 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/container/node_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "server/base/fair_clients.h"
 
 namespace opserve {
 
 // Each client has a virtual time, which what it gets moves on by its cost; the client with the
-// least is next, and between equals the oldest item. A client that has nothing here is forgotten,
-// and begins at the virtual time of the item that went last: so each item waits for what its client
-// has before it, and for about as much of each other client. Not thread-safe. Push, Pop and Remove
-// take O(log items).
+// least is next, and between equals the oldest item. A client that has nothing here begins at the
+// virtual time of the item that went last, or where it was if that is further: so each item waits
+// for what its client has before it, and for about as much of each other client. Not thread-safe.
+// Push, Pop and Remove take O(log items).
 template <class Item>
 class FairQueue {
  public:
@@ -39,14 +39,8 @@ class FairQueue {
   // `cost` in any unit, the same for all items.
   Ticket Push(absl::string_view client, uint64_t cost, Item item) {
     const Ticket ticket = next_ticket_++;
-    const auto [kept, is_new] = flows_.try_emplace(std::string(client));
-    Flow& flow = kept->second;
-    flow.client = &kept->first;
-    if (is_new) {
-      flow.virtual_time = present_;
-    } else {
-      turns_.erase(TurnOf(flow));
-    }
+    Flow& flow = flows_.Find(std::string(client), present_);
+    if (flow.is_waiting()) turns_.erase(TurnOf(flow));
     flow.waiting.insert(ticket);
     turns_.insert(TurnOf(flow));
     entries_.emplace(ticket, Entry{&flow, cost, std::move(item)});
@@ -72,10 +66,9 @@ class FairQueue {
 
  private:
   struct Flow {
-    // Under which it is found; lives as long as it.
-    const std::string* client = nullptr;
+    bool is_waiting() const { return !waiting.empty(); }
+
     uint64_t virtual_time = 0;
-    // At least one.
     std::set<Ticket> waiting;
   };
   struct Entry {
@@ -84,7 +77,7 @@ class FairQueue {
     Item item;
   };
   using Entries = std::map<Ticket, Entry>;
-  // Its virtual time and its oldest item.
+  // Its virtual time and its oldest item, of which there must be one.
   using Turn = std::tuple<uint64_t, Ticket, Flow*>;
 
   static Turn TurnOf(Flow& flow) { return {flow.virtual_time, *flow.waiting.begin(), &flow}; }
@@ -96,18 +89,15 @@ class FairQueue {
     flow.waiting.erase(found->first);
     flow.virtual_time += cost;
     entries_.erase(found);
-    if (flow.waiting.empty()) {
-      flows_.erase(flows_.find(*flow.client));
-    } else {
-      turns_.insert(TurnOf(flow));
-    }
+    if (flow.is_waiting()) turns_.insert(TurnOf(flow));
+    if (turns_.empty()) flows_.Clear();
     return item;
   }
 
   Ticket next_ticket_ = 1;
   uint64_t present_ = 0;
   Entries entries_;
-  absl::node_hash_map<std::string, Flow> flows_;
+  FairClients<Flow> flows_;
   std::set<Turn> turns_;
 };
 

@@ -12,6 +12,12 @@
 namespace opserve {
 namespace {
 
+// Whether reading it may wait for somebody. A folder is not read either, which the system tells.
+bool MayWait(int fd) {
+  struct stat file = {};
+  return fstat(fd, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode);
+}
+
 // Adds what the file holds to `text`, up to `most` bytes; the errno of a failure, or 0.
 int ReadUpTo(int fd, size_t most, std::string& text) {
   text.resize(most);
@@ -54,8 +60,13 @@ int BecomeLike(int fd, const std::string& other) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Or to open a pipe would wait for somebody who writes to it.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+  if (MayWait(fd)) {
+    close(fd);
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file"));
+  }
   std::string text;
   const int error = ReadUpTo(fd, kMaxSmallFileBytes + 1, text);
   close(fd);

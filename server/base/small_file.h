@@ -22,7 +22,8 @@ namespace opserve {
 inline constexpr uint64_t kMaxSmallFileBytes = 1 << 20;
 
 // All of the file. The error of the operating system, such as NOT_FOUND, with the name of the file,
-// where it cannot be read; INVALID_ARGUMENT where it is longer than kMaxSmallFileBytes.
+// where it cannot be read; INVALID_ARGUMENT where it is longer than kMaxSmallFileBytes, or is no
+// regular file, such as a pipe, for which a reader might wait without end.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
 // Puts `text` in the place of the file: whoever reads it meanwhile finds the old text or the new

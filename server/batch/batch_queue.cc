@@ -20,13 +20,19 @@ BatchQueue::BatchQueue(const Clock& clock, const BatchLimits& limits)
     : clock_(clock), limits_(limits), pending_(limits_), held_(limits_) {}
 
 bool BatchQueue::Enqueue(Job& job, bool may_be_held) {
-  MutexLock lock(mutex_);
-  if (is_closed_) return false;
-  const bool is_held = lease_ != kNoLease && job.traits().lease != lease_;
-  if (is_held && !may_be_held) return false;
-  (is_held ? held_ : pending_).Add(job, clock_.Now());
-  // One thread is enough: it sees all that waits, and wakes the next when it leaves.
-  changed_.NotifyOne();
+  {
+    MutexLock lock(mutex_);
+    if (is_closed_) return false;
+    const bool is_held = lease_ != kNoLease && job.traits().lease != lease_;
+    if (is_held && !may_be_held) return false;
+    if (!job.is_cancelled()) {
+      (is_held ? held_ : pending_).Add(job, clock_.Now());
+      // One thread is enough: it sees all that waits, and wakes the next when it leaves.
+      changed_.NotifyOne();
+      return true;
+    }
+  }
+  RefuseCancelled(job);
   return true;
 }
 
@@ -36,11 +42,15 @@ bool BatchQueue::Cancel(Job& job) {
     if (!pending_.Remove(job) && !held_.Remove(job)) return false;
     WakeNext();
   }
+  RefuseCancelled(job);
+  return true;
+}
+
+void BatchQueue::RefuseCancelled(Job& job) const {
   const Clock::TimePoint now = clock_.Now();
   const Clock::Duration queued = now - job.traits().accepted;
   // gRPC reports a passed deadline as a cancellation, too.
   job.Refuse(now >= job.traits().deadline ? DeadlinePassedError(queued) : CancelledError(queued));
-  return true;
 }
 
 Batch BatchQueue::Take() {
@@ -120,6 +130,11 @@ void BatchQueue::EndReservation() {
     dropped = FreeHeld();
   }
   for (Job* const job : dropped) job->Refuse(OutOfMemoryError());
+}
+
+std::vector<Job*> BatchQueue::TakeHeld() {
+  MutexLock lock(mutex_);
+  return held_.RemoveAll();
 }
 
 std::vector<Job*> BatchQueue::FreeHeld() {

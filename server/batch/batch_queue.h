@@ -33,10 +33,11 @@ using Batch = std::vector<Job*>;
 // Fairness is start-time fair queueing, for each priority by itself: each client has a virtual time
 // that advances by what its jobs cost (bytes plus 16 KiB per job, divided by its weight), and the
 // client that is least far goes first. A client that returns after a pause starts at the present
-// virtual time, that of the client which is least far, so pauses earn nothing. Clients that have
-// nothing waiting are forgotten, with what they were charged: one that never has two jobs waiting
-// gets its share by jobs, not by bytes. Clients of one identity share its turns in the same way:
-// however many names an identity takes, all of them together get what one client would.
+// virtual time, that of the client which is least far of those that wait, so pauses earn nothing;
+// or where it was if that is further, so one that sends its jobs one after the other gets no more
+// than its share, either. What clients were charged is forgotten once nobody of their class waits.
+// Clients of one identity share its turns in the same way: however many names an identity takes,
+// all of them together get what one client would.
 //
 // The rest of a batch is chosen in the same order among the jobs of the lane, each charged as it is
 // chosen; less urgent jobs fill up what the more urgent ones leave. While the lane whose turn it is
@@ -68,8 +69,9 @@ class BatchQueue {
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
 
-  // Adds a job that waits in no queue. False, which leaves the job alone, after Close, and, unless
-  // `may_be_held`, where it would have to wait for the end of a reservation.
+  // Adds a job that waits in no queue; one that is cancelled is refused with REQUEST_CANCELLED.
+  // False, which leaves the job alone, after Close, and, unless `may_be_held`, where it would have
+  // to wait for the end of a reservation.
   bool Enqueue(Job& job, bool may_be_held = true);
 
   // Refuses the job with REQUEST_CANCELLED if it waits here. Returns whether it did.
@@ -106,6 +108,10 @@ class BatchQueue {
   // Ends the reservation, if there is one: all that waits may be taken. Jobs for which there is no
   // memory are refused with OUT_OF_MEMORY.
   void EndReservation();
+
+  // Takes all that waits for the end of the reservation out of the queue, in the order of arrival,
+  // for the caller to place anew.
+  std::vector<Job*> TakeHeld();
 
   // The lease that the queue is reserved for; kNoLease: none.
   uint64_t lease() const { return lease_; }
@@ -148,6 +154,7 @@ class BatchQueue {
   // must know of the present state, so each that leaves wakes another.
   void WakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void RefuseLate(const Round& round);
+  void RefuseCancelled(Job& job) const;
   bool TellsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the reservation. Returns the jobs for which there was no memory.
   std::vector<Job*> FreeHeld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -5,6 +5,8 @@
 #ifndef OPSERVE_SERVER_BATCH_JOB_H_
 #define OPSERVE_SERVER_BATCH_JOB_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -47,6 +49,8 @@ struct JobTraits {
   uint64_t bytes = 0;
   // Whether its inputs still come while it is computed, so that whoever runs it may have to wait.
   bool waits_for_inputs = false;
+  // Whether its results may wait for a device, wherever it runs, before they have a place.
+  bool results_may_wait = false;
   // Who sent it: what is proven of him, and the name that he gives himself, if any. Queues are fair
   // between identities, and then between the names of each, so that many names are of no use.
   std::string client = {};
@@ -113,6 +117,11 @@ class Job {
   // Kept by whoever holds the job.
   JobProgress& progress() { return progress_; }
 
+  // Nobody wants the answer any more: no queue takes the job from now on. Any thread may call these
+  // while the job lives.
+  void SetCancelled() { is_cancelled_.store(true, std::memory_order_relaxed); }
+  bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
+
   // The call to run, with room for its result, on a device of this kind. May be called again, by
   // one thread at a time, and returns the same then, whatever the kind. The last kind to ask is the
   // processor, if it asks at all. An error refuses the job.
@@ -135,6 +144,8 @@ class Job {
  private:
   JobTraits traits_;
   JobProgress progress_;
+  // Queues read it under their locks, which whoever sets it takes after that.
+  std::atomic<bool> is_cancelled_ = false;
 };
 
 }  // namespace opserve

@@ -36,10 +36,10 @@ Clock::TimePoint PendingJobs::earliest_deadline() const {
   return deadlines_.empty() ? Clock::kNever : deadlines_.begin()->first.first;
 }
 
-double PendingJobs::PresentVirtualTime(Priority priority) const {
+const PendingJobs::Identity* PendingJobs::NextOf(Priority priority) const {
   const Turn first_possible = {priority, -std::numeric_limits<double>::infinity(), 0, nullptr};
   const auto first = turns_.lower_bound(first_possible);
-  return first != turns_.end() && first->priority == priority ? first->virtual_time : 0;
+  return first != turns_.end() && first->priority == priority ? first->identity : nullptr;
 }
 
 double PendingJobs::WeightOf(const std::string& client, double other) const {
@@ -48,27 +48,23 @@ double PendingJobs::WeightOf(const std::string& client, double other) const {
 }
 
 PendingJobs::Identity& PendingJobs::IdentityOf(const JobTraits& traits) {
-  auto& identities = identities_[static_cast<size_t>(traits.priority)];
-  const auto [found, is_new] = identities.try_emplace(traits.client);
-  Identity& identity = found->second;
-  if (is_new) {
-    identity.priority = traits.priority;
-    identity.weight = WeightOf(traits.client, traits.weight);
-    identity.virtual_time = PresentVirtualTime(traits.priority);
-  }
+  const Identity* const next = NextOf(traits.priority);
+  Identity& identity = identities_[static_cast<size_t>(traits.priority)].Find(
+      traits.client, next == nullptr ? 0 : next->virtual_time);
+  if (identity.is_waiting()) return identity;
+  identity.priority = traits.priority;
+  identity.weight = WeightOf(traits.client, traits.weight);
   return identity;
 }
 
 PendingJobs::Flow& PendingJobs::FlowOf(const JobTraits& traits) {
   Identity& identity = IdentityOf(traits);
-  const auto [found, is_new] = identity.flows.try_emplace(traits.name);
-  Flow& flow = found->second;
-  if (is_new) {
-    flow.identity = &identity;
-    if (!traits.name.empty() && !limits_.client_weights.empty()) {
-      flow.weight = WeightOf(absl::StrCat(traits.client, "/", traits.name), 1);
-    }
-    flow.virtual_time = identity.turns.empty() ? 0 : identity.turns.begin()->virtual_time;
+  Flow& flow = identity.flows.Find(
+      traits.name, identity.is_waiting() ? identity.turns.begin()->virtual_time : 0);
+  if (flow.is_waiting()) return flow;
+  flow.identity = &identity;
+  if (!traits.name.empty() && !limits_.client_weights.empty()) {
+    flow.weight = WeightOf(absl::StrCat(traits.client, "/", traits.name), 1);
   }
   return flow;
 }
@@ -91,7 +87,7 @@ void PendingJobs::Add(Job& job, Clock::TimePoint now) {
   // A later job of a flow does not change whose turn it is.
   if (flow.jobs.size() == 1) {
     Identity& identity = *flow.identity;
-    if (!identity.turns.empty()) turns_.erase(TurnOf(identity));
+    if (identity.is_waiting()) turns_.erase(TurnOf(identity));
     identity.turns.insert(TurnOf(flow));
     turns_.insert(TurnOf(identity));
   }
@@ -122,18 +118,19 @@ void PendingJobs::Remove(Entry& entry, double cost) {
   auto flow_turn = identity.turns.extract(TurnOf(flow));
   flow.jobs.erase(entry.number);
   identity.virtual_time += cost / identity.weight;
-  if (flow.jobs.empty()) {
-    identity.flows.erase(traits.name);
-  } else {
-    flow.virtual_time += cost / flow.weight;
+  flow.virtual_time += cost / flow.weight;
+  if (flow.is_waiting()) {
     flow_turn.value() = TurnOf(flow);
     identity.turns.insert(std::move(flow_turn));
   }
-  if (identity.turns.empty()) {
-    identities_[static_cast<size_t>(traits.priority)].erase(traits.client);
-  } else {
+  if (identity.is_waiting()) {
     turn.value() = TurnOf(identity);
     turns_.insert(std::move(turn));
+  } else {
+    identity.flows.Clear();
+    if (NextOf(traits.priority) == nullptr) {
+      identities_[static_cast<size_t>(traits.priority)].Clear();
+    }
   }
   entries_.erase(job);
   Show(entries_.size(), bytes() - traits.bytes);

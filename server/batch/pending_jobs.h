@@ -21,6 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 #include "server/base/clock.h"
+#include "server/base/fair_clients.h"
 #include "server/batch/batch_policy.h"
 #include "server/batch/job.h"
 #include "server/device/lane_key.h"
@@ -28,8 +29,9 @@
 namespace opserve {
 
 // Not thread-safe, but for size and bytes. Owns no job. Its memory is bounded by the jobs that it
-// holds: clients and lanes without any are forgotten. All but Select, SelectFirst, RemoveExpired
-// and RemoveAll cost O(log jobs) per job.
+// holds: lanes without any are forgotten, and so are clients, but for few of which it matters how
+// far they are: see server/base/fair_clients.h. All but Select, SelectFirst, RemoveExpired and
+// RemoveAll cost O(log jobs) per job.
 class PendingJobs {
   struct Entry;
   // Jobs by their numbers, which ascend with arrival.
@@ -48,23 +50,29 @@ class PendingJobs {
     }
   };
 
-  // All that an identity has in one class of priority. Classes have virtual times of their own:
-  // what an identity gets in one class delays nobody in another.
-  struct Identity {
-    Priority priority = Priority::kNormal;
-    double weight = 1;
-    double virtual_time = 0;
-    // By the name that the client gives itself.
-    absl::node_hash_map<std::string, Flow> flows;
-    std::set<FlowTurn> turns;
-  };
+  struct Identity;
 
   // The jobs of one client: of a name within an identity.
   struct Flow {
+    bool is_waiting() const { return !jobs.empty(); }
+
     Identity* identity = nullptr;
     double weight = 1;
     double virtual_time = 0;
     ByAge jobs;
+  };
+
+  // All that an identity has in one class of priority. Classes have virtual times of their own:
+  // what an identity gets in one class delays nobody in another.
+  struct Identity {
+    bool is_waiting() const { return !turns.empty(); }
+
+    Priority priority = Priority::kNormal;
+    double weight = 1;
+    double virtual_time = 0;
+    // By the name that the client gives itself. None while it has no job.
+    FairClients<Flow> flows;
+    std::set<FlowTurn> turns;
   };
 
  public:
@@ -172,8 +180,8 @@ class PendingJobs {
   Identity& IdentityOf(const JobTraits& traits);
   // The weight that is set for the client; `other` where there is none.
   double WeightOf(const std::string& client, double other) const;
-  // Where an identity starts that had nothing here.
-  double PresentVirtualTime(Priority priority) const;
+  // The identity of the class whose turn it is; nullptr: none waits.
+  const Identity* NextOf(Priority priority) const;
 
   // Charges what `cost` is to the flow and its identity.
   void Remove(Entry& entry, double cost);
@@ -188,7 +196,7 @@ class PendingJobs {
   std::atomic<uint64_t> bytes_ = 0;
   absl::node_hash_map<const Job*, Entry> entries_;
   // By what is proven, for each priority.
-  std::array<absl::node_hash_map<std::string, Identity>, kPriorityCount> identities_;
+  std::array<FairClients<Identity>, kPriorityCount> identities_;
   std::set<Turn> turns_;  // of all identities
   std::list<Lane> lanes_;
   absl::flat_hash_map<LaneKey, std::list<Lane>::iterator> lanes_by_key_;

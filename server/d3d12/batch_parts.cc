@@ -18,12 +18,15 @@ uint64_t BytesOf(const Invocation& call) {
 
 bool KnowsNoContents(const DeviceCall& call) {
   return call.content.id == kNoContent && call.content.stays == nullptr &&
-         std::all_of(call.inputs.begin(), call.inputs.end(), [](const TensorBytes& input) {
-           return input.content() == kNoContent && !input.is_unread();
-         });
+         std::all_of(call.inputs.begin(), call.inputs.end(), KnowsNoContent);
 }
 
 }  // namespace
+
+uint64_t StretchLength(uint64_t count, uint64_t bytes) {
+  const uint64_t parts = std::max<uint64_t>(bytes / kPartBytes, 1);
+  return (count / parts + kStretchUnit) / kStretchUnit * kStretchUnit;
+}
 
 BatchParts::BatchParts(std::span<const DeviceCall> calls)
     : knows_no_contents_(std::all_of(calls.begin(), calls.end(), KnowsNoContents)) {
@@ -50,8 +53,7 @@ BatchParts::BatchParts(std::span<const DeviceCall> calls)
 void BatchParts::Divide(const DeviceCall& call, uint64_t bytes) {
   const Invocation& whole = *call.invocation;
   const uint64_t count = whole.plan.element_count;
-  const uint64_t parts = bytes / kPartBytes;
-  const uint64_t each = (count / parts + kStretchUnit) / kStretchUnit * kStretchUnit;
+  const uint64_t each = StretchLength(count, bytes);
   const uint64_t output_size = SizeOf(whole.output.data_type);
   for (uint64_t begin = 0; begin < count; begin += each) {
     const Invocation& part =
@@ -59,27 +61,12 @@ void BatchParts::Divide(const DeviceCall& call, uint64_t bytes) {
     DeviceCall stretch = call;
     stretch.invocation = &part;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
-      if (call.inputs[i].is_absent()) continue;
       const uint64_t size = SizeOf(whole.inputs[i].data_type);
-      stretch.inputs[i] = StretchOf(call.inputs[i], begin * size, part.input_bytes[i]);
+      stretch.inputs[i] = stretches_.Of(call.inputs[i], begin * size, part.input_bytes[i]);
     }
     stretch.output = call.output + begin * output_size;
     parts_.push_back({stretch});
   }
-}
-
-TensorBytes BatchParts::StretchOf(const TensorBytes& tensor, uint64_t begin, uint64_t bytes) {
-  if (tensor.data() != nullptr) return tensor.data() + begin;
-  std::vector<std::span<const std::byte>>& stretch = pieces_.emplace_back();
-  for (std::span<const std::byte> piece : tensor.pieces()) {
-    const uint64_t skipped = std::min<uint64_t>(begin, piece.size());
-    begin -= skipped;
-    piece = piece.subspan(skipped);
-    piece = piece.first(std::min<uint64_t>(bytes, piece.size()));
-    bytes -= piece.size();
-    if (!piece.empty()) stretch.push_back(piece);
-  }
-  return TensorBytes(stretch);
 }
 
 }  // namespace opserve::d3d12

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/invocation.h"
+#include "server/d3d12/tensor_stretches.h"
 #include "server/device/compute_device.h"
 
 namespace opserve::d3d12 {
@@ -20,6 +21,14 @@ namespace opserve::d3d12 {
 // as many: enough for what each submission costs to be little of it. Only a call that cannot be
 // divided moves more.
 inline constexpr uint64_t kPartBytes = uint64_t{8} << 20;
+
+// How many of `count` elements, which move `bytes` bytes in their larger direction, go in one part.
+uint64_t StretchLength(uint64_t count, uint64_t bytes);
+
+// Whether nothing is said of copies that a device may have of a tensor.
+inline bool KnowsNoContent(const TensorBytes& tensor) {
+  return tensor.content() == kNoContent && !tensor.is_unread();
+}
 
 // The parts of one batch, in its order: calls, or stretches of the elements of a flat call. A batch
 // of which the device may have or keep copies is one part.
@@ -38,13 +47,12 @@ class BatchParts {
 
  private:
   void Divide(const DeviceCall& call, uint64_t bytes);
-  TensorBytes StretchOf(const TensorBytes& tensor, uint64_t begin, uint64_t bytes);
 
   bool knows_no_contents_;
   std::vector<std::vector<DeviceCall>> parts_;
   // What the calls of parts point to.
   std::deque<Invocation> invocations_;
-  std::deque<std::vector<std::span<const std::byte>>> pieces_;
+  TensorStretches stretches_;
 };
 
 }  // namespace opserve::d3d12

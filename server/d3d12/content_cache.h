@@ -261,7 +261,8 @@ class ContentCache {
     dropped.reserve(parts[slab]);
     for (auto entry = entries_.begin(); entry != entries_.end();) {
       const auto here = entry++;
-      if (here->copy->place.slab() == slab) dropped.push_back(Remove(here));
+      // Since the slabs were listed it may have got others.
+      if (here->copy->place.slab() == slab && IsUnused(*here)) dropped.push_back(Remove(here));
     }
     evictions_ += dropped.size();
     return true;

@@ -28,6 +28,7 @@
 #include "server/d3d12/recording.h"
 #include "server/d3d12/runtime/hresult.h"
 #include "server/d3d12/sequence_layout.h"
+#include "server/d3d12/sequence_parts.h"
 #include "server/d3d12/submissions.h"
 #include "server/d3d12/transfer_way.h"
 
@@ -180,7 +181,6 @@ struct D3D12Device::Impl {
   // The most bytes that a buffer may have: one of the pool may be a quarter larger than what it was
   // asked for.
   uint64_t MaxBufferBytes() const { return device->adapter().max_buffer_bytes / 5 * 4; }
-  absl::Status RunSequence(const DeviceCall& of);
   absl::Status Run(std::span<const DeviceCall> calls);
   absl::Status RunParts(const BatchParts& parts, TransferWay by);
   // Runs `calls` each way that there is, and chooses the fastest one for those that follow.
@@ -191,7 +191,10 @@ struct D3D12Device::Impl {
   // Declares the device lost, and has all who wait for it notice.
   void MarkLost(const absl::Status& reason);
 
+  template <class Part>
+  class PartsUnderWay;
   class BatchRun;
+  class SequenceRun;
 
   const DeviceOptions options;
   const std::unique_ptr<Device> device;
@@ -229,44 +232,80 @@ KernelWork D3D12Device::Impl::Bound(const hlsl::KernelKey& kernel, Dispatch& dis
   return work;
 }
 
-// A batch in its parts, of which some are under way.
-class D3D12Device::Impl::BatchRun final : public PartRunner {
+// The parts of a batch or a sequence that are under way. A Part has the `work` and the `memory` of
+// one, and how it was `submitted`.
+template <class Part>
+class D3D12Device::Impl::PartsUnderWay : public PartRunner {
  public:
-  BatchRun(Impl& impl, const BatchParts& parts, TransferWay by)
-      : impl_(impl), parts_(parts), by_(by) {
-    under_way_.reserve(kMostPartsUnderWay);
+  explicit PartsUnderWay(Impl& impl) : impl_(impl) { under_way_.reserve(kMostPartsUnderWay); }
+  PartsUnderWay(const PartsUnderWay&) = delete;
+  PartsUnderWay& operator=(const PartsUnderWay&) = delete;
+
+  absl::Status End() final {
+    const absl::StatusOr<const std::byte*> results = Await(under_way_.front());
+    const Part part = std::move(under_way_.front());
+    under_way_.erase(under_way_.begin());
+    if (!results.ok()) return results.status();
+    HostCopies copies;
+    TakeResults(part, *results, copies);
+    impl_.submissions->Copy(copies);
+    return absl::OkStatus();
   }
+
+ protected:
   // Where something was thrown: nothing is given back that the device still uses.
-  ~BatchRun() {
-    for (Part& part : under_way_) {
-      impl_.submissions->Await(part.submitted, part.work, part.memory).status().IgnoreError();
-    }
+  ~PartsUnderWay() {
+    for (Part& part : under_way_) Await(part).status().IgnoreError();
   }
 
-  absl::Status Begin(size_t part, bool may_wait) override;
-  absl::Status End() override;
-
- private:
-  struct Part {
-    std::span<const DeviceCall> calls;
-    TransferWay way;
-    BatchLayout layout;
-    std::vector<KernelWork> work;
-    SubmissionMemory memory;
-    // Per call, whether the device alone has its result.
-    std::vector<bool> stays = {};
-    UnderWay submitted = {};
-  };
-
-  absl::StatusOr<SubmissionMemory> Take(TransferWay by, const BatchLayout& layout,
-                                        std::span<const DeviceCall> calls, bool may_wait);
-  absl::StatusOr<UnderWay> Submit(Part& part, ID3D12PipelineState& pipeline);
+  // Has it end after all that have been added. Allocates nothing.
+  void Add(Part part, const UnderWay& submitted) {
+    part.submitted = submitted;
+    under_way_.push_back(std::move(part));
+  }
 
   Impl& impl_;
-  const BatchParts& parts_;
-  const TransferWay by_;
+
+ private:
+  // Brings what was read back to its places, or adds it to `copies`.
+  virtual void TakeResults(const Part& part, const std::byte* results, HostCopies& copies) = 0;
+
+  absl::StatusOr<const std::byte*> Await(Part& part) {
+    return impl_.submissions->Await(part.submitted, part.work, part.memory);
+  }
+
   // Oldest first.
   std::vector<Part> under_way_;
+};
+
+// One part of a batch.
+struct BatchPart {
+  std::span<const DeviceCall> calls;
+  TransferWay way;
+  BatchLayout layout;
+  std::vector<KernelWork> work;
+  SubmissionMemory memory;
+  // Per call, whether the device alone has its result.
+  std::vector<bool> stays = {};
+  UnderWay submitted = {};
+};
+
+// A batch in its parts.
+class D3D12Device::Impl::BatchRun final : public PartsUnderWay<BatchPart> {
+ public:
+  BatchRun(Impl& impl, const BatchParts& parts, TransferWay by)
+      : PartsUnderWay(impl), parts_(parts), by_(by) {}
+
+  absl::Status Begin(size_t number, bool may_wait) override;
+
+ private:
+  absl::StatusOr<SubmissionMemory> Take(TransferWay by, const BatchLayout& layout,
+                                        std::span<const DeviceCall> calls, bool may_wait);
+  absl::StatusOr<UnderWay> Submit(BatchPart& part, ID3D12PipelineState& pipeline);
+  void TakeResults(const BatchPart& part, const std::byte* results, HostCopies& copies) override;
+
+  const BatchParts& parts_;
+  const TransferWay by_;
 };
 
 absl::StatusOr<SubmissionMemory> D3D12Device::Impl::BatchRun::Take(
@@ -277,7 +316,7 @@ absl::StatusOr<SubmissionMemory> D3D12Device::Impl::BatchRun::Take(
   return taken_from.TakeInputs(layout, calls, may_wait);
 }
 
-absl::StatusOr<UnderWay> D3D12Device::Impl::BatchRun::Submit(Part& part,
+absl::StatusOr<UnderWay> D3D12Device::Impl::BatchRun::Submit(BatchPart& part,
                                                              ID3D12PipelineState& pipeline) {
   const auto record = [&](ID3D12GraphicsCommandList& list) {
     RecorderOf(part.way)(list, impl_.device->root_signature(), pipeline, part.layout, part.memory);
@@ -302,33 +341,88 @@ absl::Status D3D12Device::Impl::BatchRun::Begin(size_t number, bool may_wait) {
   absl::StatusOr<SubmissionMemory> memory = Take(by, *layout, calls, may_wait);
   if (!memory.ok()) return memory.status();
   memory->readbacks = ReadbacksOf(*layout, calls, memory->contents);
-  Part part{calls, by, *std::move(layout), std::move(work), *std::move(memory)};
+  BatchPart part{calls, by, *std::move(layout), std::move(work), *std::move(memory)};
   for (const DeviceCall& call : calls) part.stays.push_back(Stays(call, part.memory.contents));
   const absl::StatusOr<UnderWay> submitted = Submit(part, *(*pipeline).Get());
   if (!submitted.ok()) return submitted.status();
-  part.submitted = *submitted;
-  under_way_.push_back(std::move(part));
+  Add(std::move(part), *submitted);
   return absl::OkStatus();
 }
 
-absl::Status D3D12Device::Impl::BatchRun::End() {
-  Part& oldest = under_way_.front();
-  const absl::StatusOr<const std::byte*> results =
-      impl_.submissions->Await(oldest.submitted, oldest.work, oldest.memory);
-  const Part part = std::move(oldest);
-  under_way_.erase(under_way_.begin());
-  if (!results.ok()) return results.status();
-  HostCopies copies;
+void D3D12Device::Impl::BatchRun::TakeResults(const BatchPart& part, const std::byte* results,
+                                              HostCopies& copies) {
   for (size_t i = 0; i < part.calls.size(); ++i) {
     if (part.stays[i]) {
       *part.calls[i].content.stays = true;
       ++impl_.kept_results;
     } else {
-      WriteResult(part.layout.places[i], part.calls[i], *results, copies);
+      WriteResult(part.layout.places[i], part.calls[i], results, copies);
     }
   }
-  impl_.submissions->Copy(copies);
+}
+
+// One part of a sequence.
+struct SequencePart {
+  const SequenceCall* call;
+  SequenceLayout layout;
+  std::vector<KernelWork> work;
+  SubmissionMemory memory;
+  UnderWay submitted = {};
+};
+
+// A sequence in its parts.
+class D3D12Device::Impl::SequenceRun final : public PartsUnderWay<SequencePart> {
+ public:
+  SequenceRun(Impl& impl, const SequenceParts& parts) : PartsUnderWay(impl), parts_(parts) {}
+
+  absl::Status Begin(size_t number, bool may_wait) override;
+
+ private:
+  void TakeResults(const SequencePart& part, const std::byte* results, HostCopies& copies) override;
+
+  const SequenceParts& parts_;
+};
+
+absl::Status D3D12Device::Impl::SequenceRun::Begin(size_t number, bool may_wait) {
+  const DeviceCall& of = parts_[number];
+  const SequenceCall& call = *of.sequence;
+  if (call.stop != nullptr && *call.stop) {
+    return absl::CancelledError("nobody waits for the results");
+  }
+  absl::StatusOr<SequenceLayout> layout = LayOut(*call.sequence, impl_.MaxBufferBytes());
+  if (!layout.ok()) return layout.status();
+  std::vector<Pipeline> step_pipelines;
+  std::vector<KernelWork> work;
+  for (StepLayout& step : layout->steps) {
+    absl::StatusOr<Pipeline> pipeline = impl_.PipelineOf(step.kernel);
+    if (!pipeline.ok()) return pipeline.status();
+    step_pipelines.push_back(*std::move(pipeline));
+    for (Dispatch& dispatch : step.dispatches) work.push_back(impl_.Bound(step.kernel, dispatch));
+  }
+  absl::StatusOr<SubmissionMemory> memory = impl_.submissions->TakeInputs(*layout, of, may_wait);
+  if (!memory.ok()) return memory.status();
+  for (size_t i = 0; i < call.contents.size(); ++i) {
+    layout->outputs[i].stays = Stays(call.contents[i], of, memory->contents);
+  }
+  SequencePart part{&call, *std::move(layout), std::move(work), *std::move(memory)};
+  const auto record = [&](ID3D12GraphicsCommandList& list) {
+    RecordSequence(list, impl_.device->root_signature(), step_pipelines, part.layout, part.memory);
+  };
+  const absl::StatusOr<UnderWay> submitted =
+      impl_.submissions->Submit(part.layout.work_bytes, part.work, part.memory, record);
+  if (!submitted.ok()) return submitted.status();
+  Add(std::move(part), *submitted);
   return absl::OkStatus();
+}
+
+void D3D12Device::Impl::SequenceRun::TakeResults(const SequencePart& part, const std::byte* results,
+                                                 HostCopies& copies) {
+  WriteResults(part.layout, *part.call, results, copies);
+  for (size_t i = 0; i < part.call->contents.size(); ++i) {
+    if (!part.layout.outputs[i].stays) continue;
+    *part.call->contents[i].stays = true;
+    ++impl_.kept_results;
+  }
 }
 
 absl::Status D3D12Device::Impl::RunParts(const BatchParts& parts, TransferWay by) {
@@ -359,7 +453,11 @@ absl::Status D3D12Device::Impl::MeasureWays(std::span<const DeviceCall> calls,
 
 absl::Status D3D12Device::Impl::Run(std::span<const DeviceCall> calls) {
   OPSERVE_RETURN_IF_ERROR(device->status());
-  if (calls[0].sequence != nullptr) return RunSequence(calls[0]);
+  if (calls[0].sequence != nullptr) {
+    const SequenceParts parts(calls[0]);
+    SequenceRun run(*this, parts);
+    return RunOverlapped(parts.size(), run);
+  }
   const BatchParts parts(calls);
   if (parts.size() == 1 || is_way_chosen.exchange(true)) return RunParts(parts, way);
   absl::Status status = MeasureWays(calls, parts);
@@ -388,39 +486,6 @@ absl::Status D3D12Device::Impl::Noting(const absl::Status& status) {
   MarkLost(status);
   // With what the run time says of it, which a call that failed does not know.
   return device->status();
-}
-
-absl::Status D3D12Device::Impl::RunSequence(const DeviceCall& of) {
-  const SequenceCall& call = *of.sequence;
-  absl::StatusOr<SequenceLayout> layout = LayOut(*call.sequence, MaxBufferBytes());
-  if (!layout.ok()) return layout.status();
-  std::vector<Pipeline> step_pipelines;
-  std::vector<KernelWork> work;
-  for (StepLayout& step : layout->steps) {
-    absl::StatusOr<Pipeline> pipeline = PipelineOf(step.kernel);
-    if (!pipeline.ok()) return pipeline.status();
-    step_pipelines.push_back(*std::move(pipeline));
-    for (Dispatch& dispatch : step.dispatches) work.push_back(Bound(step.kernel, dispatch));
-  }
-  absl::StatusOr<SubmissionMemory> memory = submissions->TakeInputs(*layout, of);
-  if (!memory.ok()) return memory.status();
-  for (size_t i = 0; i < call.contents.size(); ++i) {
-    layout->outputs[i].stays = Stays(call.contents[i], of, memory->contents);
-  }
-  const absl::StatusOr<const std::byte*> results =
-      submissions->Execute(layout->work_bytes, work, *memory, [&](ID3D12GraphicsCommandList& list) {
-        RecordSequence(list, device->root_signature(), step_pipelines, *layout, *memory);
-      });
-  if (!results.ok()) return results.status();
-  HostCopies copies;
-  WriteResults(*layout, call, *results, copies);
-  submissions->Copy(copies);
-  for (size_t i = 0; i < call.contents.size(); ++i) {
-    if (!layout->outputs[i].stays) continue;
-    *call.contents[i].stays = true;
-    ++kept_results;
-  }
-  return absl::OkStatus();
 }
 
 void D3D12Device::Impl::MarkLost(const absl::Status& reason) {

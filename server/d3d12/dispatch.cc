@@ -302,7 +302,9 @@ void WritePlan(const Invocation& invocation, const CallPlace& place, std::byte* 
   }
 }
 
-void AddCopies(const TensorBytes& tensor, uint64_t bytes, std::byte* to, HostCopies& copies) {
+void AddInput(const TensorBytes& tensor, uint64_t bytes, std::byte* to, HostCopies& copies) {
+  // Kernels compute whole words, and tell of elements that they leave open: of zeros they do not.
+  std::memset(to + bytes, 0, RoundUp(bytes, kWordBytes) - bytes);
   tensor.EachPiece(bytes, [&to, &copies](const std::byte* from, uint64_t length) {
     copies.push_back({to, from, length});
     to += length;
@@ -315,11 +317,7 @@ void WriteInputs(const BatchLayout& layout, size_t index, const DeviceCall& call
   const CallPlace& place = layout.places[index];
   for (int i = 0; i < TraitsOf(invocation.op).input_count(); ++i) {
     if (call.inputs[i].is_absent()) continue;
-    std::byte* const input = to + place.at.inputs[i];
-    const uint64_t bytes = invocation.input_bytes[i];
-    AddCopies(call.inputs[i], bytes, input, copies);
-    // Kernels compute whole words, and tell of elements that they leave open: of zeros they do not.
-    std::memset(input + bytes, 0, RoundUp(bytes, kWordBytes) - bytes);
+    AddInput(call.inputs[i], invocation.input_bytes[i], to + place.at.inputs[i], copies);
   }
   if (layout.kernel.layout == hlsl::LayoutClass::kStrided) {
     WritePlan(invocation, place, to + place.at.plan);

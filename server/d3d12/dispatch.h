@@ -102,8 +102,9 @@ absl::StatusOr<BatchLayout> LayOut(std::span<const DeviceCall> calls, uint64_t m
 // Writes the kPlanBytes bytes of the plan of a strided call.
 void WritePlan(const Invocation& invocation, const CallPlace& place, std::byte* to);
 
-// Adds copies of the first `bytes` bytes of a tensor, in their order to `to`.
-void AddCopies(const TensorBytes& tensor, uint64_t bytes, std::byte* to, HostCopies& copies);
+// Adds copies of the first `bytes` bytes of a tensor, in their order to `to`, and clears the rest
+// of their last word.
+void AddInput(const TensorBytes& tensor, uint64_t bytes, std::byte* to, HostCopies& copies);
 
 // Writes what the device reads of call `index` to its places in `to`, the buffer of inputs; what is
 // only to be copied there is added to `copies`.

@@ -88,8 +88,12 @@ absl::StatusOr<std::unique_ptr<Queue::Slot>> Queue::TakeSlot(std::chrono::nanose
     }
   }
   if (slot == nullptr) return CreateSlot();
-  OPSERVE_RETURN_IF_ERROR(timeline_->Wait(slot->serial, timeout));
-  return slot;
+  const absl::Status waited = timeline_->Wait(slot->serial, timeout);
+  if (waited.ok()) return slot;
+  // The device may still be at work on it. It stays the oldest.
+  MutexLock lock(slots_mutex_);
+  slots_.insert(slots_.begin(), std::move(slot));
+  return waited;
 }
 
 absl::Status Queue::Record(Slot& slot, absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {

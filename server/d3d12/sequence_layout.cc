@@ -163,7 +163,7 @@ void WriteInputs(const SequenceLayout& layout, const SequenceCall& call, std::by
   const SequenceInvocation& sequence = *call.sequence;
   for (size_t i = 0; i < layout.inputs.size(); ++i) {
     if (call.inputs[i].is_absent()) continue;
-    AddCopies(call.inputs[i], sequence.input_bytes[i], to + layout.inputs[i], copies);
+    AddInput(call.inputs[i], sequence.input_bytes[i], to + layout.inputs[i], copies);
   }
   for (uint32_t s = 0; s < layout.steps.size(); ++s) {
     const StepLayout& step = layout.steps[s];

@@ -36,7 +36,7 @@ uint64_t BudgetOf(const Device& device, uint64_t own_bytes, uint64_t cap) {
 
 }  // namespace
 
-Submissions::Submissions(const Device& device, const DeviceOptions& options)
+Submissions::Submissions(Device& device, const DeviceOptions& options)
     : device_(device),
       options_(options),
       buffers_(
@@ -45,7 +45,7 @@ Submissions::Submissions(const Device& device, const DeviceOptions& options)
       contents_(buffers_),
       next_report_(options.now() + options.memory_interval) {}
 
-absl::StatusOr<std::unique_ptr<Submissions>> Submissions::Create(const Device& device,
+absl::StatusOr<std::unique_ptr<Submissions>> Submissions::Create(Device& device,
                                                                  const DeviceOptions& options) {
   std::unique_ptr<Submissions> made(new Submissions(device, options));
   absl::StatusOr<std::unique_ptr<Queue>> queue = Queue::Create(device);
@@ -169,9 +169,8 @@ absl::StatusOr<SubmissionMemory> Submissions::TakeInputs(const BatchLayout& layo
 }
 
 absl::StatusOr<SubmissionMemory> Submissions::TakeInputs(const SequenceLayout& layout,
-                                                         const DeviceCall& of) {
-  return TakeAndFill(layout, of, layout.readback_bytes, layout.result_buffers,
-                     /*may_wait=*/true);
+                                                         const DeviceCall& of, bool may_wait) {
+  return TakeAndFill(layout, of, layout.readback_bytes, layout.result_buffers, may_wait);
 }
 
 absl::StatusOr<SubmissionMemory> Submissions::TakeRead(ContentId content, uint64_t bytes) {
@@ -230,6 +229,10 @@ void Submissions::NoteEnd(const PendingWork& pending) {
 
 absl::Status Submissions::Failed(const absl::Status& why, SubmissionMemory& memory) {
   if (!absl::IsUnavailable(why)) return why;
+  // Now, and not once the whole batch has ended: nobody is to wait as long again for what comes
+  // after it.
+  device_.MarkLost(why);
+  Close();
   MutexLock lock(mutex_);
   abandoned_.push_back(std::move(memory));
   return why;

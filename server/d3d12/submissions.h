@@ -50,8 +50,8 @@ struct UnderWay {
 // Of one device. Thread-safe.
 class Submissions {
  public:
-  // `device` must outlive them.
-  static absl::StatusOr<std::unique_ptr<Submissions>> Create(const Device& device,
+  // `device` must outlive them. They declare it lost where nothing says any more what it does.
+  static absl::StatusOr<std::unique_ptr<Submissions>> Create(Device& device,
                                                              const DeviceOptions& options);
   Submissions(const Submissions&) = delete;
   Submissions& operator=(const Submissions&) = delete;
@@ -65,7 +65,8 @@ class Submissions {
   // who `may_wait` waits for staging memory that others have.
   absl::StatusOr<SubmissionMemory> TakeInputs(const BatchLayout& layout,
                                               std::span<const DeviceCall> calls, bool may_wait);
-  absl::StatusOr<SubmissionMemory> TakeInputs(const SequenceLayout& layout, const DeviceCall& of);
+  absl::StatusOr<SubmissionMemory> TakeInputs(const SequenceLayout& layout, const DeviceCall& of,
+                                              bool may_wait);
   // The same for calls whose kernels work on what the host fills and reads.
   absl::StatusOr<SubmissionMemory> TakeDirect(const BatchLayout& layout,
                                               std::span<const DeviceCall> calls, bool may_wait);
@@ -124,7 +125,7 @@ class Submissions {
   uint64_t kept_inputs() const { return kept_inputs_; }
 
  private:
-  Submissions(const Device& device, const DeviceOptions& options);
+  Submissions(Device& device, const DeviceOptions& options);
 
   // How long what is submitted now may take, with what is under way before it.
   std::chrono::nanoseconds TimeLimit() const;
@@ -161,10 +162,11 @@ class Submissions {
                                  absl::FunctionRef<absl::StatusOr<Serial>()> submit);
   // Takes what is pending out of what is under way.
   void NoteEnd(const PendingWork& pending);
-  // Why something failed. Keeps `memory` for ever where the device may still use it.
+  // Why something failed. Where the device is lost, all who wait for it notice, and `memory`, which
+  // it may still use, is kept for ever.
   absl::Status Failed(const absl::Status& why, SubmissionMemory& memory);
 
-  const Device& device_;
+  Device& device_;
   const DeviceOptions options_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<CopyQueues> copy_queues_;  // nullptr: there are none

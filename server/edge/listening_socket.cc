@@ -14,6 +14,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "proto/packets/foreign_descriptors.h"
 #include "server/edge/named_address.h"
 #include "server/edge/stale_socket.h"
 
@@ -33,6 +34,8 @@ absl::StatusOr<UniqueFd> BindAndListen(const sockaddr* address, socklen_t length
     Set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
     // Accepted sockets have it from here.
     Set(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+  } else {
+    RefuseDescriptors(fd);
   }
   if (address->sa_family == AF_INET6) Set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (bind(fd.get(), address, length) != 0) return absl::ErrnoToStatus(errno, "bind");
@@ -45,18 +48,19 @@ absl::StatusOr<ListeningSockets> ListenAtFile(const ListenAddress& address,
                                               const SocketFileAccess& access) {
   if (absl::Status status = RemoveStaleSocket(address.unix_path); !status.ok()) return status;
   const sockaddr_un file = UnixAddress(address.unix_path);
-  bool is_bound = false;
+  BoundFile bound;
   auto fd = BindAndListen(reinterpret_cast<const sockaddr*>(&file), sizeof(file), [&] {
-    is_bound = true;
+    bound = BoundFile(address.unix_path);
     return SetAccess(address.unix_path, access);
   });
   if (!fd.ok()) {
-    if (is_bound) unlink(address.unix_path.c_str());
+    bound.Remove();
     return absl::Status(fd.status().code(),
                         absl::StrCat(address.unix_path, ": ", fd.status().message()));
   }
   ListeningSockets listening;
   listening.address = address;
+  listening.file = std::move(bound);
   listening.sockets.push_back(*std::move(fd));
   return listening;
 }

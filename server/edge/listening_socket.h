@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/packets/bound_file.h"
 #include "proto/packets/unique_fd.h"
 #include "server/edge/listen_address.h"
 
@@ -35,6 +36,8 @@ struct ListeningSockets {
   ListenAddress address;
   // More than one where a name stands for several addresses. Accepting never blocks.
   std::vector<UniqueFd> sockets;
+  // The socket file, where it is one; to be removed by whoever stops listening.
+  BoundFile file;
 };
 
 // Listens. A socket file that a dead server left behind is replaced. 0.0.0.0 and [::] both stand

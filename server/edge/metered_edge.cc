@@ -5,7 +5,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_posix.h"
 #include "proto/base/named_thread.h"
+#include "proto/packets/foreign_descriptors.h"
 #include "proto/transport/loopback_tuning.h"
 #include "server/base/accept_pause.h"
 #include "server/edge/descriptor_limit.h"
@@ -55,6 +55,17 @@ bool PollFor(int poller, int operation, int fd, uint32_t events) {
   return epoll_ctl(poller, operation, fd, &event) == 0;
 }
 
+bool IsUnix(const UniqueFd& socket) {
+  int domain = 0;
+  socklen_t length = sizeof(domain);
+  return getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 &&
+         domain == AF_UNIX;
+}
+
+bool IsOfSocketFile(const EdgeConnection& connection) {
+  return connection.peer.transport == PeerTransport::kUnixSocket;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(const std::vector<ListenAddress>& addresses,
@@ -79,7 +90,6 @@ absl::Status MeteredEdge::AddAddress(const ListenAddress& address) {
         listening.status().code(),
         absl::StrCat("cannot listen on ", address.ToString(), ": ", listening.status().message()));
   }
-  if (address.is_unix()) socket_files_.push_back(address.unix_path);
   listening_.push_back(*std::move(listening));
   return absl::OkStatus();
 }
@@ -111,6 +121,10 @@ MeteredEdge::~MeteredEdge() {
   is_over_ = true;
   eventfd_write(wake_.get(), 1);
   thread_.join();
+  for (const Ended& ended : ended_) DropUnread(ended.duplicate.get());
+  for (const auto& [fd, watched] : watched_) {
+    if (IsOfSocketFile(*watched.connection)) DropUnread(watched.duplicate.get());
+  }
 }
 
 void MeteredEdge::AddTo(grpc::ServerBuilder& builder,
@@ -150,7 +164,7 @@ void MeteredEdge::EndConnections(milliseconds grace) {
 }
 
 void MeteredEdge::RemoveSocketFiles() {
-  for (const std::string& path : std::exchange(socket_files_, {})) unlink(path.c_str());
+  for (ListeningSockets& listening : listening_) listening.file.Remove();
 }
 
 std::vector<ListenAddress> MeteredEdge::addresses() const {
@@ -173,8 +187,10 @@ void MeteredEdge::Serve() {
   while (!is_over_) {
     int timeout_ms = -1;
     if (!watched_.empty() || !clients_.empty()) timeout_ms = kTick.count();
+    if (!ended_.empty()) timeout_ms = kTick.count();
     if (is_paused_) timeout_ms = kAcceptPause.count();
     OnEvents(timeout_ms);
+    CloseEnded();
     if (is_stopping_ && accepts_) CloseListeners();
     ShutDownConnections();
     const Clock::TimePoint now = SteadyClock().Now();
@@ -214,7 +230,8 @@ void MeteredEdge::AcceptSome(int listener) {
 bool MeteredEdge::AcceptOne(int listener) {
   UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (socket) {
-    TakeConnection(std::move(socket), listener);
+    TakeConnection(socket, listener);
+    if (socket && IsUnix(socket)) DropUnread(socket.get());
     return true;
   }
   if (NeedsAcceptPause(errno)) {
@@ -225,7 +242,7 @@ bool MeteredEdge::AcceptOne(int listener) {
   return errno != EAGAIN;
 }
 
-void MeteredEdge::TakeConnection(UniqueFd socket, int listener) {
+void MeteredEdge::TakeConnection(UniqueFd& socket, int listener) {
   sockaddr_storage from = {};
   socklen_t length = sizeof(from);
   // Gone already.
@@ -308,6 +325,15 @@ void MeteredEdge::Refuse(const std::string& client, CloseReason reason) {
   }
 }
 
+void MeteredEdge::CloseEnded() {
+  ended_.remove_if([](const Ended& ended) {
+    // gRPC may still read what came before the end.
+    if (CookieOf(ended.connection->fd) == ended.connection->cookie) return false;
+    DropUnread(ended.duplicate.get());
+    return true;
+  });
+}
+
 void MeteredEdge::OnTick() {
   const Clock::TimePoint now = SteadyClock().Now();
   for (auto& [fd, watched] : watched_) {
@@ -347,6 +373,9 @@ void MeteredEdge::EndConnection(int duplicate) {
     ++counters_.closed[static_cast<size_t>(reason)];
     counters_.open = watched_.size();
     if (watched_.empty()) emptied_.NotifyAll();
+  }
+  if (IsOfSocketFile(*ended.connection)) {
+    ended_.push_back({std::move(ended.duplicate), ended.connection});
   }
   if (reason == CloseReason::kNone) return;
   if (const auto not_logged = ends_.Pass()) {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <future>
+#include <list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -74,15 +75,24 @@ class MeteredEdge final : public Edge {
     CloseReason reason = CloseReason::kNone;
   };
 
+  // A connection of a socket file that has ended, and whose descriptor gRPC may have still.
+  struct Ended {
+    UniqueFd duplicate;
+    std::shared_ptr<const EdgeConnection> connection;
+  };
+
   void Serve();
   void OnEvents(int timeout_ms);
   void AcceptSome(int listener);
   // Whether there may be another try at once.
   bool AcceptOne(int listener);
-  void TakeConnection(UniqueFd socket, int listener);
+  // `socket` is still set afterwards where gRPC does not get it.
+  void TakeConnection(UniqueFd& socket, int listener);
   CloseReason WhyNot(const PeerIdentity& peer, const std::string& client, Clock::TimePoint now);
   void HandOver(UniqueFd socket, int listener, bool is_unix);
   void Refuse(const std::string& client, CloseReason reason);
+  // Closes what is left of connections of socket files that gRPC has closed by now.
+  void CloseEnded();
   void OnTick();
   void EndConnection(int duplicate);
   void PollListeners(bool are_polled);
@@ -94,7 +104,6 @@ class MeteredEdge final : public Edge {
   RateLimiter refusals_;
   RateLimiter ends_;
   std::vector<ListeningSockets> listening_;
-  std::vector<std::string> socket_files_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   grpc::Server* server_ = nullptr;
   // Connections may have these for longer than there is an edge.
@@ -117,6 +126,7 @@ class MeteredEdge final : public Edge {
   Shut has_shut_ = Shut::kNo;
   Clock::TimePoint next_tick_ = Clock::TimePoint::min();
   absl::flat_hash_map<int, Watched> watched_;
+  std::list<Ended> ended_;
   absl::flat_hash_map<std::string, ClientShare> clients_;
 
   mutable Mutex mutex_;

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "absl/types/span.h"
+#include "proto/packets/foreign_descriptors.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/message_front.h"
 #include "server/edge/next_function.h"
@@ -59,6 +60,26 @@ ssize_t ReceiveInTurn(ReceiveMessage* receive, EdgeConnection& connection, int f
       answer.may_read ? ReceiveSome(receive, fd, message, flags, answer.most_bytes) : -1;
   const int error = answer.may_read ? errno : EAGAIN;
   if (answer.to_wake != nullptr) Wake(*answer.to_wake);
+  errno = error;
+  return count;
+}
+
+// The same, and nothing but bytes: to gRPC a client that sends descriptors with them has hung up.
+// gRPC has no room for descriptors, so the kernel would close them here, for as long as that takes.
+ssize_t ReceiveBytesAlone(ReceiveMessage* receive, EdgeConnection& connection, int fd,
+                          msghdr* message, int flags) {
+  ForeignDescriptorRoom room;
+  message->msg_control = room.bytes;
+  message->msg_controllen = sizeof(room.bytes);
+  const ssize_t count = ReceiveInTurn(receive, connection, fd, message, flags | MSG_CMSG_CLOEXEC);
+  const int error = errno;
+  const bool has_descriptors = count > 0 && CloseForeign(*message);
+  message->msg_control = nullptr;
+  message->msg_controllen = 0;
+  if (has_descriptors && CookieOf(fd) == connection.cookie) {
+    shutdown(fd, SHUT_RDWR);
+    return 0;
+  }
   errno = error;
   return count;
 }
@@ -128,7 +149,12 @@ __attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr* message, 
   if (connection == nullptr || (flags & (MSG_ERRQUEUE | MSG_PEEK)) != 0) {
     return next(fd, message, flags);
   }
-  const ssize_t count = opserve::ReceiveInTurn(next, *connection, fd, message, flags);
+  const bool takes_descriptors =
+      connection->peer.transport != opserve::PeerTransport::kUnixSocket ||
+      message->msg_control != nullptr;
+  const ssize_t count = takes_descriptors
+                            ? opserve::ReceiveInTurn(next, *connection, fd, message, flags)
+                            : opserve::ReceiveBytesAlone(next, *connection, fd, message, flags);
   if (count <= 0) return count;
   if (connection->is_tls) {
     if (opserve::last_tls_connection.get() != connection) {

@@ -1,8 +1,11 @@
 #include "server/edge/socket_calls.h"
 
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 
 #include <cerrno>
+
+#include "proto/packets/foreign_descriptors.h"
 
 namespace opserve {
 
@@ -32,7 +35,22 @@ UniqueFd AcceptNext(int listener, sockaddr_storage& from) {
       accept4(listener, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
-ssize_t ReceiveBytes(int fd, char* to, size_t bytes) { return recv(fd, to, bytes, 0); }
+ssize_t ReceiveBytes(int fd, char* to, size_t bytes) {
+  ForeignDescriptorRoom room;
+  iovec vector = {to, bytes};
+  mmsghdr received = {};
+  received.msg_hdr.msg_iov = &vector;
+  received.msg_hdr.msg_iovlen = 1;
+  received.msg_hdr.msg_control = room.bytes;
+  received.msg_hdr.msg_controllen = sizeof(room.bytes);
+  // Not recvmsg, of which the server has one of its own, for connections that gRPC has.
+  if (recvmmsg(fd, &received, 1, MSG_CMSG_CLOEXEC, nullptr) < 0) return -1;
+  if (!CloseForeign(received.msg_hdr)) return static_cast<ssize_t>(received.msg_len);
+  // Who sends descriptors has nothing good in mind.
+  DropUnread(fd);
+  errno = ECONNRESET;
+  return -1;
+}
 
 ssize_t SendBytes(int fd, absl::string_view bytes) {
   return send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);

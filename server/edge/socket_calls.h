@@ -46,7 +46,8 @@ int WaitForSockets(std::vector<pollfd>& polled, int timeout_ms);
 // none.
 UniqueFd AcceptNext(int listener, sockaddr_storage& from);
 
-// As recv and send are on Linux; the other end being gone is an error.
+// As recv and send are on Linux; the other end being gone is an error, and so are descriptors that
+// come with the bytes.
 ssize_t ReceiveBytes(int fd, char* to, size_t bytes);
 ssize_t SendBytes(int fd, absl::string_view bytes);
 

@@ -25,9 +25,11 @@ absl::Status RemoveStaleSocket(const std::string& path) {
   if (!S_ISSOCK(status.st_mode)) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists and is not a socket"));
   }
-  const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const sockaddr_un address = UnixAddress(path);
-  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+  // EAGAIN: its backlog is full. EPROTOTYPE: its socket is of another type.
+  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ||
+      errno == EAGAIN || errno == EPROTOTYPE) {
     return absl::AlreadyExistsError(absl::StrCat("another server listens on ", path));
   }
   if (errno != ECONNREFUSED) return absl::ErrnoToStatus(errno, path);

@@ -14,7 +14,7 @@
 namespace opserve {
 
 // Makes way for a socket file: removes one that a dead server left behind. Fails with
-// kAlreadyExists if a server answers there, or if the file is something else.
+// kAlreadyExists if a server answers there, or if the file is something else. Never blocks.
 absl::Status RemoveStaleSocket(const std::string& path);
 
 // The system's form of a path, which must be shorter than sun_path.

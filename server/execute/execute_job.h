@@ -60,6 +60,7 @@ class ExecuteWork {
 
   // The device that a place of a result is on; empty: none.
   absl::string_view home() const { return output_place_.home(); }
+  bool results_may_wait() const { return output_place_.may_wait(); }
 
   // The call, with room for its result. Throws std::bad_alloc.
   DeviceCall MakeCall(const std::vector<TensorBytes>& inputs, const CallSetting& setting);

@@ -68,6 +68,7 @@ absl::Status RequestJob<Work>::Accept(std::vector<uint64_t> payload_bytes,
   // A GPU may have joined since it was asked whether there is one.
   if (load->arrival != InputArrival::kWhole) traits.placement = Placement::kCpu;
   traits.waits_for_inputs = load->waits_for_inputs;
+  traits.results_may_wait = work_.results_may_wait();
   traits.lane = load->lane;
   traits.sequence = load->sequence;
   traits.bytes = load->bytes;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -27,8 +26,11 @@ constexpr uint64_t kLeastPartOfRun = 16;
 constexpr absl::string_view kOutOfOrder =
     "its elements are not computed one by one in the order in which they come";
 
+// At most the highest number that there is: clients choose how long their payloads are.
 uint64_t TotalOf(const std::vector<uint64_t>& bytes) {
-  return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+  uint64_t total = 0;
+  for (const uint64_t each : bytes) total += std::min(each, UINT64_MAX - total);
+  return total;
 }
 
 // An input that is in a payload.

@@ -124,6 +124,11 @@ absl::string_view SequenceWork::home() const {
   return placed == output_places_.end() ? absl::string_view() : placed->home();
 }
 
+bool SequenceWork::results_may_wait() const {
+  return std::any_of(output_places_.begin(), output_places_.end(),
+                     [](const OutputPlace& place) { return place.may_wait(); });
+}
+
 // Results are computed beside their places, so inputs may be in the same memory.
 DeviceCall SequenceWork::MakeCall(std::vector<TensorBytes> inputs, const CallSetting& setting) {
   if (runs_.plan() != nullptr) {

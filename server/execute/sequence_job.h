@@ -44,6 +44,7 @@ class SequenceWork {
   RunProgress& runs() { return runs_; }
   std::vector<uint64_t> ResultLengths() const;
   absl::string_view home() const;
+  bool results_may_wait() const;
   DeviceCall MakeCall(std::vector<TensorBytes> inputs, const CallSetting& setting);
   absl::StatusOr<JobResults> Finish(const RunRecord& record, ReceivedMessage& payloads,
                                     Response& header);

@@ -1,6 +1,7 @@
 #include "server/kserve/infer_request.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <limits>
@@ -55,6 +56,26 @@ void SetText(const AttributeTraits* known, const std::string& text, v1::Attribut
   }
 }
 
+// What a parameter says that is a number from 0 on; nullopt: it is none.
+std::optional<uint64_t> NumberOf(const InferParameter& value) {
+  switch (value.parameter_choice_case()) {
+    case InferParameter::kUint64Param:
+      return value.uint64_param();
+    case InferParameter::kInt64Param:
+      if (value.int64_param() < 0) return std::nullopt;
+      return static_cast<uint64_t>(value.int64_param());
+    default:
+      return std::nullopt;
+  }
+}
+
+// Of one of Triton's levels: 0 is what the model says, 1 the most urgent.
+v1::Priority PriorityOf(uint64_t level) {
+  constexpr std::array kLevels = {v1::PRIORITY_UNSPECIFIED, v1::PRIORITY_HIGH, v1::PRIORITY_NORMAL,
+                                  v1::PRIORITY_LOW};
+  return kLevels[std::min<uint64_t>(level, kLevels.size() - 1)];
+}
+
 class InferTranslation {
  public:
   InferTranslation(const inference::ModelInferRequest& infer, MemoryFinder find_memory,
@@ -103,6 +124,8 @@ class InferTranslation {
       return request_.set_device(device);
     }
     if (name == "priority") {
+      // Triton's clients have numbers alone.
+      if (const auto level = NumberOf(value)) return request_.set_priority(PriorityOf(*level));
       v1::Priority priority = v1::PRIORITY_UNSPECIFIED;
       SetName(name, value, "PRIORITY_", v1::Priority_Parse, "LOW, NORMAL, HIGH", priority);
       return request_.set_priority(priority);
@@ -135,6 +158,10 @@ class InferTranslation {
   template <class Enum, class Parse>
   void SetName(absl::string_view name, const InferParameter& value, absl::string_view prefix,
                Parse parse, absl::string_view allowed, Enum& out) {
+    if (value.parameter_choice_case() != InferParameter::kStringParam) {
+      violations_.Add(FieldOf(name), "The value is no string.");
+      return;
+    }
     const std::string text = absl::StrCat(prefix, value.string_param());
     if (value.string_param() == "UNSPECIFIED" || !parse(text, &out)) {
       violations_.Add(FieldOf(name), "\"", Shown(value.string_param()), "\" is none of ", allowed,
@@ -150,18 +177,14 @@ class InferTranslation {
   }
 
   void ReadTimeout(const InferParameter& value) {
-    const bool is_unsigned = value.parameter_choice_case() == InferParameter::kUint64Param;
-    const bool is_signed =
-        value.parameter_choice_case() == InferParameter::kInt64Param && value.int64_param() >= 0;
-    if (!is_unsigned && !is_signed) {
+    const std::optional<uint64_t> micros = NumberOf(value);
+    if (!micros) {
       violations_.Add(FieldOf("timeout"), "The value is no number of microseconds from 0 on.");
       return;
     }
     // A year is as good as for ever.
     constexpr uint64_t kMost = uint64_t{365} * 24 * 3600 * 1'000'000;
-    const uint64_t micros =
-        is_unsigned ? value.uint64_param() : static_cast<uint64_t>(value.int64_param());
-    if (micros > 0) settings_.timeout = std::chrono::microseconds(std::min(micros, kMost));
+    if (*micros > 0) settings_.timeout = std::chrono::microseconds(std::min(*micros, kMost));
   }
 
   void AddAttribute(absl::string_view name, const InferParameter& value) {

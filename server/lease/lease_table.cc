@@ -57,13 +57,15 @@ std::optional<uint64_t> LeaseTable::Add(LeaseRequest request,
     refusal = Refusal::kAllAreFull;
     return std::nullopt;
   }
-  Client& owner = clients_[client];
+  const auto [owner, is_new] = clients_.try_emplace(client);
+  // When it had its last one is forgotten: it goes behind those who have waited since then.
+  if (is_new) owner->second.last_grant = grants_;
   Lease& lease = leases_.emplace_back();
   lease.number = ++last_number_;
   lease.request = std::move(request);
   lease.listener = std::move(listener);
   lease.asked = now;
-  ++owner.leases;
+  ++owner->second.leases;
   return lease.number;
 }
 

@@ -92,7 +92,8 @@ struct LeasableDevice {
 };
 
 // Not thread-safe. Turns go by clients: first to those that have the fewest leases, then to those
-// whose last grant is the longest ago, then by age. A client with nothing in here is forgotten.
+// whose last grant is the longest ago, then by age. A client with nothing in here is forgotten, and
+// comes back as if the last grant of all had been its own.
 //
 // A device rests between two leases where requests wait for it: it serves everybody for a quarter
 // of the time that the lease before lasted. So leases never keep others from a device for good.
@@ -172,7 +173,8 @@ class LeaseTable {
     size_t leases = 0;
     // Those that have a device, or wait for it to be free.
     size_t with_device = 0;
-    // Counts up over all grants; 0: none.
+    // The number of its last grant, which counts up over those of all; before its first one, that
+    // of the last one of all when it came.
     uint64_t last_grant = 0;
   };
 

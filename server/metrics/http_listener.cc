@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -62,9 +61,10 @@ HttpAnswer ErrorAnswer(int status) {
   return {.status = status, .body = absl::StrCat(PhraseOf(status), "\n")};
 }
 
-// Reads what the headers say of who sends the request.
+// Reads what the headers say of who sends the request. What follows them is none of it.
 void ReadHeaders(absl::string_view text, HttpRequest& request) {
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (line.empty() || line == "\r") return;
     const size_t colon = line.find(':');
     if (colon == absl::string_view::npos ||
         !absl::EqualsIgnoreCase(line.substr(0, colon), "authorization")) {
@@ -95,7 +95,8 @@ std::string AnswerHttp(absl::string_view request, const HttpPeer& sender,
   if (words[0] != "GET" && !is_head) return Compose(ErrorAnswer(405));
   if (!absl::StartsWith(words[1], "/")) return Compose(ErrorAnswer(400), !is_head);
   HttpRequest read = {.path = words[1].substr(0, words[1].find('?')), .sender = sender};
-  ReadHeaders(request.substr(line.size()), read);
+  const size_t line_end = request.find('\n');
+  if (line_end != absl::string_view::npos) ReadHeaders(request.substr(line_end + 1), read);
   try {
     return Compose(handler(read), !is_head);
   } catch (const std::exception&) {
@@ -127,8 +128,10 @@ HttpListener::HttpListener(ListeningSockets listening, PollAlarm wake, const Htt
 HttpListener::~HttpListener() {
   wake_.Ring();
   thread_.join();
-  if (address().is_unix()) std::remove(address().unix_path.c_str());
+  RemoveSocketFile();
 }
+
+void HttpListener::RemoveSocketFile() { listening_.file.Remove(); }
 
 void HttpListener::Serve() {
   // OpenSSL writes to connections whose other end may be gone.

@@ -79,6 +79,10 @@ class HttpListener {
   HttpListener(const HttpListener&) = delete;
   HttpListener& operator=(const HttpListener&) = delete;
 
+  // Removes the socket file, if there is one, so that nobody finds it any more. Also done by
+  // destruction. Not thread-safe.
+  void RemoveSocketFile();
+
   // Where it listens, with the port that was picked.
   const ListenAddress& address() const { return listening_.address; }
 
@@ -113,7 +117,8 @@ class HttpListener {
   bool Write(Connection& connection);
   static bool Drain(Connection& connection);
 
-  const ListeningSockets listening_;
+  // The thread uses the sockets, and others the address, which does not change.
+  ListeningSockets listening_;
   // Rung once the listener is to end.
   const PollAlarm wake_;
   const HttpLimits limits_;

@@ -62,6 +62,7 @@ void DeviceKeeper::TestAndInstall(DeviceSlot& slot, std::unique_ptr<ComputeDevic
     slot.OnCreateFailed(status);
   } else {
     slot.Install(std::move(device), outcome.passed);
+    router_.PlaceHeldAnew();
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Now() - start);
     logger_.Log(LogLevel::kInfo, "GPU joined",
                 {{"device", slot.profile().name}, {"took_ms", took.count()}});

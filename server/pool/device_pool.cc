@@ -248,6 +248,8 @@ bool DevicePool::Submit(Job& job, absl::FunctionRef<void()> before_queued) {
 }
 
 bool DevicePool::Cancel(Job& job) {
+  // Before the queues are looked at, because it may be on its way from one of them to another.
+  job.SetCancelled();
   const std::vector<DeviceSlot*>& slots = impl_->slots.get();
   return std::any_of(slots.begin(), slots.end(),
                      [&job](DeviceSlot* slot) { return slot->queue().Cancel(job); });
@@ -308,7 +310,9 @@ void DevicePool::Reserve(absl::string_view device, uint64_t lease) {
 
 void DevicePool::EndReservation(absl::string_view device) {
   DeviceSlot* const slot = impl_->FindGpu(device);
-  if (slot != nullptr) slot->queue().EndReservation();
+  if (slot == nullptr) return;
+  slot->queue().EndReservation();
+  impl_->router.PlaceHeldAnew();
 }
 
 void DevicePool::SetDeviceAside(absl::string_view device, std::string why) {
@@ -320,7 +324,9 @@ void DevicePool::SetDeviceAside(absl::string_view device, std::string why) {
 
 void DevicePool::ResumeDevice(absl::string_view device) {
   DeviceSlot* const slot = impl_->FindGpu(device);
-  if (slot != nullptr) slot->Resume();
+  if (slot == nullptr) return;
+  slot->Resume();
+  impl_->router.PlaceHeldAnew();
 }
 
 absl::Status DevicePool::Read(absl::string_view device, std::optional<uint64_t> lease,

@@ -101,7 +101,8 @@ class DevicePool {
   bool Submit(
       Job& job, absl::FunctionRef<void()> before_queued = [] {});
 
-  // Refuses the job with REQUEST_CANCELLED if it still waits. Returns whether it did.
+  // Refuses the job with REQUEST_CANCELLED if it still waits. Returns whether it did. One that runs
+  // is refused where it would have to run again, and so is one that is submitted again.
   bool Cancel(Job& job);
 
   // Accepts no more jobs.
@@ -128,7 +129,8 @@ class DevicePool {
 
   // Reserves the GPU called `device`, which must not be reserved, for the lease of this number:
   // only jobs of the lease are started there from now on. Others that wait go to other devices, or
-  // wait there where they must. What runs there goes on: see DeviceStatus::is_idle.
+  // wait there where they must: until the reservation ends, or another device can take them. What
+  // runs there goes on: see DeviceStatus::is_idle.
   void Reserve(absl::string_view device, uint64_t lease);
   // Ends that. No effect where it is not reserved.
   void EndReservation(absl::string_view device);

@@ -36,7 +36,7 @@ bool ProcessorRunner::IsShort(const JobTraits& traits) const {
   if (traits.bytes > inline_bytes_ || traits.placement == Placement::kGpu) return false;
   if (traits.waits_for_inputs) return false;
   // Its inputs may be on that device, for which this thread must not wait.
-  if (!traits.home.empty()) return false;
+  if (!traits.home.empty() || traits.results_may_wait) return false;
   // The queue refuses what is late.
   if (traits.deadline <= parts_.clock.Now()) return false;
   if (traits.bytes <= kFewBytes) return true;

@@ -142,6 +142,19 @@ void Router::PlaceAnew(std::vector<Job*> jobs) {
   }
 }
 
+void Router::PlaceHeldAnew() {
+  for (DeviceSlot* const slot : slots_.get()) {
+    std::vector<Job*> jobs;
+    try {
+      jobs = slot->queue().TakeHeld();
+    } catch (const std::exception&) {
+      // Where there is no memory for this, they wait for the end of their lease.
+      continue;
+    }
+    PlaceAnew(std::move(jobs));
+  }
+}
+
 void Router::Evacuate(DeviceSlot& slot) {
   std::vector<Job*> jobs;
   try {

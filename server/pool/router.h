@@ -42,6 +42,9 @@ class Router {
   // again where they have to wait.
   void PlaceAnew(std::vector<Job*> jobs);
 
+  // Queues jobs that wait for the ends of leases anew, because a device may have become free.
+  void PlaceHeldAnew();
+
   // Moves all jobs that wait for `slot` elsewhere, because its device takes none any more.
   void Evacuate(DeviceSlot& slot);
 

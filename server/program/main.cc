@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "server/base/broken_pipe.h"
 #include "server/base/log.h"
 #include "server/base/task_thread.h"
 #include "server/edge/descriptor_limit.h"
@@ -114,6 +115,8 @@ int Serve(const ProgramOptions& options, const ServiceNotifier& notifier, Logger
   notifier.Stopping();
   signals.OnNext([&](int) { (*server)->InterruptDrain(); });
   const DrainResult result = (*server)->Drain(options.drain_timeout);
+  // There may soon be no server whose drain a signal could end.
+  signals.Ignore();
   ready_file.reset();
   if (result == DrainResult::kComplete) {
     Destroy(*std::move(server), destroyer, logger);
@@ -159,6 +162,8 @@ int main(int argc, char** argv) {
   opserve::KeepHeap(options.keep_heap_bytes);
   opserve::StopDeadlockSearch();
   opserve::RaiseDescriptorLimit();
+  // The log goes on where whoever reads it ends. All threads inherit it, and there are none yet.
+  opserve::BlockBrokenPipe();
   static opserve::Logger logger(options.log_format, options.log_level);
   opserve::RouteLibraryLogs(logger);
   return opserve::RunHosted([&options] {

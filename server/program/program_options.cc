@@ -210,8 +210,8 @@ void AddLimitOptions(CLI::App& app, ServerOptions& server, RawValues& raw) {
   AddSize(app, "--max-message-bytes", server.max_message_bytes, "257MiB", 4 * kKiB, 2048 * kMiB - 1,
           "Largest message in each direction, 4KiB to 2047MiB; sizes take the units KiB, MiB and "
           "GiB");
-  AddSize(app, "--max-tensor-bytes", server.validation.max_tensor_bytes, "256MiB", 8, kTiB,
-          "Largest tensor, padding included, 8 to 1TiB");
+  AddSize(app, "--max-tensor-bytes", server.validation.max_tensor_bytes, "256MiB", 8,
+          kHighestTensorLimit, "Largest tensor, padding included, 8 to 1TiB");
   app.add_option("--max-elements", server.validation.max_elements,
                  "Most elements of a tensor, up to 4294967295, DirectML's own limit")
       ->capture_default_str()

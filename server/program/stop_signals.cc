@@ -10,7 +10,7 @@ void StopSignals::Take(int signal) {
   std::function<void(int)> action;
   {
     MutexLock lock(mutex_);
-    if (signal == kReloadSignal && is_stopping_) return;
+    if (is_ignoring_ || (signal == kReloadSignal && is_stopping_)) return;
     action = std::exchange(action_, nullptr);
     if (action == nullptr) {
       // One reading of the files is for all requests before it.
@@ -20,8 +20,12 @@ void StopSignals::Take(int signal) {
       changed_.NotifyOne();
       return;
     }
+    is_acting_ = true;
   }
   action(signal);
+  MutexLock lock(mutex_);
+  is_acting_ = false;
+  changed_.NotifyAll();
 }
 
 int StopSignals::Wait() {
@@ -45,6 +49,13 @@ void StopSignals::OnNext(std::function<void(int)> action) {
     signal = arrived_.front();
   }
   action(signal);
+}
+
+void StopSignals::Ignore() {
+  MutexLock lock(mutex_);
+  is_ignoring_ = true;
+  action_ = nullptr;
+  while (is_acting_) changed_.Wait(mutex_);
 }
 
 }  // namespace opserve

@@ -14,7 +14,8 @@
 
 namespace opserve {
 
-// Those of SignalSource; to be made before any other thread. Wait and OnNext belong to one thread.
+// Those of SignalSource; to be made before any other thread. Wait, OnNext and Ignore belong to one
+// thread.
 class StopSignals {
  public:
   // Throws std::system_error where there is no thread.
@@ -30,6 +31,9 @@ class StopSignals {
   // is there already, at once. At most one call. kReloadSignal has no effect from then on.
   void OnNext(std::function<void(int signal)> action);
 
+  // Calls no action any more, and waits for one that runs. Signals have no effect from then on.
+  void Ignore();
+
  private:
   void Take(int signal);
 
@@ -39,6 +43,9 @@ class StopSignals {
   std::deque<int> arrived_ ABSL_GUARDED_BY(mutex_);
   std::function<void(int)> action_ ABSL_GUARDED_BY(mutex_);
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_ignoring_ ABSL_GUARDED_BY(mutex_) = false;
+  // An action runs in the source's thread.
+  bool is_acting_ ABSL_GUARDED_BY(mutex_) = false;
   // The last member: it calls Take.
   SignalSource source_;
 };

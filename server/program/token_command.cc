@@ -1,8 +1,10 @@
 #include "server/program/token_command.h"
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -20,6 +22,8 @@ constexpr int kExitFailed = 1;
 constexpr uint64_t kMostDays = 36500;
 // Whoever changes a list is done in much less.
 constexpr std::chrono::seconds kLockLimit{10};
+// As Linux follows; with more, or in a circle, the file cannot be read.
+constexpr int kMostLinks = 40;
 
 // "30d", "12h" or "45m"; nullopt where it is none of these.
 std::optional<absl::Duration> LifetimeOf(absl::string_view text) {
@@ -48,6 +52,19 @@ std::optional<absl::Duration> LifetimeOf(absl::string_view text) {
 
 EarlyExit Failed(const absl::Status& status) {
   return {kExitFailed, absl::StrCat("opserve-server: ", status.message(), "\n")};
+}
+
+// The file that a symbolic link leads to, or the file itself. What is written takes the place of
+// the file, and not of the link, and all who change the list take the same lock.
+std::string BehindLinks(const std::string& file) {
+  std::filesystem::path path = file;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) break;
+    path = path.parent_path() / target;
+  }
+  return path.string();
 }
 
 // The list of a file that need not be there yet.
@@ -138,6 +155,7 @@ EarlyExit RunTokenCommand(int argc, const char* const* argv, absl::Time now) {
             absl::StrCat("opserve-server: ", error.what(), "\nTry opserve-server token --help.\n")};
   }
   if (list->parsed()) return ListTokens(file, now);
+  file = BehindLinks(file);
   if (revoke->parsed()) return RevokeToken(file, name);
   const std::optional<absl::Duration> lasts = LifetimeOf(lifetime);
   return AddToken(file, name, lasts ? now + *lasts : absl::InfiniteFuture());

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "opserve/v1/regions.pb.h"
 #include "proto/base/named_thread.h"
+#include "proto/packets/foreign_descriptors.h"
 #include "server/base/accept_pause.h"
 #include "server/errors/errors.h"
 
@@ -52,6 +53,10 @@ absl::StatusOr<std::string> Perform(RegionTable& table, const RegionOwner& owner
   if (packet.is_truncated) {
     return Malformed("", absl::StrCat("The packet has more than ", kMaxPacketBytes,
                                       " bytes, or more descriptors than one."));
+  }
+  if (packet.lacks_descriptors) {
+    return MakeRetryableError(ErrorReason::REGION_QUOTA, "The server has no descriptor left.",
+                              std::chrono::seconds(1));
   }
   v1::RegionRequest request;
   if (!request.ParseFromString(packet.bytes)) {
@@ -113,14 +118,18 @@ RegionSocket::RegionSocket(const RegionSocketOptions& options, RegionTable& tabl
       table_(table),
       clock_(clock),
       listener_(std::move(listener)),
+      file_(options.path),
       stop_(std::move(stop)),
       thread_(StartThread("regions", [this] { Serve(); })) {}
 
 RegionSocket::~RegionSocket() {
   eventfd_write(stop_.get(), 1);
   thread_.join();
-  for (const Connection& connection : connections_) table_.RemoveAll(connection.owner);
-  unlink(options_.path.c_str());
+  for (const Connection& connection : connections_) {
+    table_.RemoveAll(connection.owner);
+    DropUnread(connection.socket.get());
+  }
+  file_.Remove();
 }
 
 void RegionSocket::Serve() {
@@ -144,6 +153,7 @@ void RegionSocket::Serve() {
         continue;
       }
       table_.RemoveAll(it->owner);
+      DropUnread(it->socket.get());
       it = connections_.erase(it);
     }
     // Newcomers get the places of those who end.
@@ -160,7 +170,9 @@ Clock::TimePoint RegionSocket::EndIdle() {
     const Clock::TimePoint end = connection.last_use + options_.idle_limit;
     const bool is_idle = !table_.HasAny(connection.owner);
     if (is_idle && end > now) next = std::min(next, end);
-    return is_idle && end <= now;
+    if (!is_idle || end > now) return false;
+    DropUnread(connection.socket.get());
+    return true;
   });
   return next;
 }
@@ -169,7 +181,10 @@ bool RegionSocket::Accept() {
   UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) return !NeedsAcceptPause(errno);
   std::optional<Peer> peer = PeerOf(socket);
-  if (!peer) return true;
+  if (!peer) {
+    DropUnread(socket.get());
+    return true;
+  }
   const auto of_user = static_cast<size_t>(std::count_if(
       connections_.begin(), connections_.end(),
       [&](const Connection& connection) { return connection.owner.user == peer->user; }));
@@ -181,6 +196,7 @@ bool RegionSocket::Accept() {
   }
   if (!status.ok()) {
     SendPacket(socket, ResponseOf(status)).IgnoreError();
+    DropUnread(socket.get());
     return true;
   }
   const RegionOwner owner = {++last_connection_, peer->user};
@@ -193,14 +209,15 @@ bool RegionSocket::ServeOne(Connection& connection) {
   std::string answer;
   const bool had_any = table_.HasAny(connection.owner);
   {
-    const auto packet = ReceivePacket(connection.socket);
+    auto packet = ReceivePacket(connection.socket);
     if (!packet.ok()) return absl::IsUnavailable(packet.status());
-    // What came with the packet is closed before the answer can be seen.
+    // Memory that came with the packet is closed before the answer can be seen.
     const absl::Status status =
         options_.may_use ? options_.may_use(connection.owner.user) : absl::OkStatus();
     if (options_.limit) options_.limit(connection.owner);
     answer = status.ok() ? AnswerRegionPacket(table_, connection.owner, connection.peer, *packet)
                          : ResponseOf(status);
+    for (UniqueFd& descriptor : packet->descriptors) CloseForeign(std::move(descriptor));
   }
   // Packets by which there never is a region are no use of a place that others want.
   if (had_any || table_.HasAny(connection.owner)) connection.last_use = clock_.Now();

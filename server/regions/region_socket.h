@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "absl/status/statusor.h"
+#include "proto/packets/bound_file.h"
 #include "proto/packets/seqpacket.h"
 #include "proto/packets/unique_fd.h"
 #include "server/base/clock.h"
@@ -95,6 +96,7 @@ class RegionSocket {
   RegionTable& table_;
   const Clock& clock_;
   const UniqueFd listener_;
+  BoundFile file_;
   const UniqueFd stop_;
   // Only used by the thread.
   std::list<Connection> connections_;

@@ -30,14 +30,13 @@ ContentId ResidentTensor::content() {
 }
 
 TensorSnapshot ResidentTensor::Snapshot() {
-  Former none;
-  std::shared_ptr<TensorContent> zeros;
+  OtherContent zeros;
   while (true) {
     {
       MutexLock lock(mutex_);
-      if (content_ == nullptr && zeros != nullptr) {
-        CopyAround(0, 0, zeros->data());
-        Exchange(std::move(zeros), none);
+      if (content_ == nullptr && zeros.content != nullptr) {
+        CopyAround(0, 0, zeros.content->data());
+        std::swap(content_, zeros.content);
       }
       if (content_ != nullptr) {
         std::shared_ptr<TensorContent> share = TensorContent::Share(content_);
@@ -46,7 +45,7 @@ TensorSnapshot ResidentTensor::Snapshot() {
       }
     }
     // Zeros take no memory until someone asks for them.
-    zeros = std::make_shared<TensorContent>(buffers_.Take(bytes_), bytes_);
+    zeros.Hold(std::make_shared<TensorContent>(buffers_.Take(bytes_), bytes_));
   }
 }
 
@@ -77,8 +76,7 @@ HostBuffer ResidentTensor::Copy(uint64_t offset, uint64_t bytes) {
 
 absl::StatusOr<std::shared_ptr<TensorContent>> ResidentTensor::Write(uint64_t offset,
                                                                      uint64_t bytes, Fill fill) {
-  Former former;
-  std::shared_ptr<TensorContent> fresh;
+  OtherContent other;
   const bool replaces_all = bytes == bytes_;
   while (true) {
     bool needs_charge = false;
@@ -87,13 +85,13 @@ absl::StatusOr<std::shared_ptr<TensorContent>> ResidentTensor::Write(uint64_t of
       MutexLock lock(mutex_);
       if (content_ != nullptr && content_->is_unread() && !replaces_all) continue;
       const bool is_writable = content_ != nullptr && content_->is_writable();
-      needs_charge = LeavesContentBehind() && !former.charge.is_set();
-      if (is_writable || (fresh != nullptr && !needs_charge)) {
+      needs_charge = LeavesContentBehind() && !other.charge.is_set();
+      if (is_writable || (other.content != nullptr && !needs_charge)) {
         if (is_writable) {
           content_->Renew();
         } else {
-          CopyAround(offset, offset + bytes, fresh->data());
-          Exchange(std::move(fresh), former);
+          CopyAround(offset, offset + bytes, other.content->data());
+          std::swap(content_, other.content);
         }
         fill(content_->data() + offset);
         if (!Digest(offset, bytes)) return nullptr;
@@ -103,10 +101,10 @@ absl::StatusOr<std::shared_ptr<TensorContent>> ResidentTensor::Write(uint64_t of
     }
     // Memory and charges have locks of their own.
     if (needs_charge) {
-      if (absl::Status status = ChargeFormer(former); !status.ok()) return status;
+      if (absl::Status status = Charge(other); !status.ok()) return status;
     }
-    if (fresh == nullptr) {
-      fresh = std::make_shared<TensorContent>(buffers_.Take(bytes_), bytes_);
+    if (other.content == nullptr) {
+      other.Hold(std::make_shared<TensorContent>(buffers_.Take(bytes_), bytes_));
     }
   }
 }
@@ -117,31 +115,25 @@ absl::Status ResidentTensor::Replace(HostBuffer buffer, ContentId content) {
 }
 
 absl::Status ResidentTensor::Replace(std::shared_ptr<TensorContent> fresh) {
-  Former former;
+  OtherContent other(std::move(fresh));
   while (true) {
     {
       MutexLock lock(mutex_);
-      if (!LeavesContentBehind() || former.charge.is_set()) {
-        Exchange(std::move(fresh), former);
+      if (!LeavesContentBehind() || other.charge.is_set()) {
+        std::swap(content_, other.content);
         sha256_.reset();
         return absl::OkStatus();
       }
     }
-    if (absl::Status status = ChargeFormer(former); !status.ok()) return status;
+    if (absl::Status status = Charge(other); !status.ok()) return status;
   }
 }
 
-absl::Status ResidentTensor::ChargeFormer(Former& former) const {
+absl::Status ResidentTensor::Charge(OtherContent& other) const {
   QuotaTaking taking = charge_.TakeSame();
   if (taking.shortage) return OverTensorQuota(*taking.shortage);
-  former.charge = std::move(taking.charge);
+  other.charge = std::move(taking.charge);
   return absl::OkStatus();
-}
-
-void ResidentTensor::Exchange(std::shared_ptr<TensorContent> fresh, Former& former) {
-  fresh->Hold();
-  former.content = std::move(content_);
-  content_ = std::move(fresh);
 }
 
 void ResidentTensor::CopyAround(uint64_t offset, uint64_t end, std::byte* target) {

@@ -54,8 +54,9 @@ struct TensorHome {
 // one writes. Functions that need memory throw std::bad_alloc, and those that fetch ContentLost.
 //
 // The charge of the tensor counts for its present content. What it held before, and what it held at
-// its end, stays charged while it is read, or needed for unread contents: a change that leaves such
-// a content behind takes a second charge first, and is TENSOR_QUOTA where there is none to be had.
+// its end, stays charged while it is read, or needed for unread contents, and no other tensor has
+// it: a change that leaves such a content behind takes a second charge first, and is TENSOR_QUOTA
+// where there is none to be had.
 // Unread ones that nobody reads take no memory, and no charge.
 class ResidentTensor {
  public:
@@ -106,11 +107,24 @@ class ResidentTensor {
   absl::Status Replace(std::shared_ptr<TensorContent> fresh);
 
  private:
-  // A content that the tensor had, and what it is charged with. Let go after the lock.
-  struct Former {
-    ~Former() {
+  // A content that the tensor holds beside its present one: the one that is to take its place, and
+  // then the one that had it, with what that is charged with. Contents have locks of their own, so
+  // it is held before the tensor's lock, and let go after it.
+  struct OtherContent {
+    OtherContent() = default;
+    explicit OtherContent(std::shared_ptr<TensorContent> fresh) { Hold(std::move(fresh)); }
+    ~OtherContent() {
       if (content != nullptr) content->LetGo(std::move(charge));
     }
+    OtherContent(const OtherContent&) = delete;
+    OtherContent& operator=(const OtherContent&) = delete;
+
+    // To be called while there is none.
+    void Hold(std::shared_ptr<TensorContent> fresh) {
+      content = std::move(fresh);
+      content->Hold();
+    }
+
     std::shared_ptr<TensorContent> content;
     QuotaCharge charge;
   };
@@ -123,11 +137,8 @@ class ResidentTensor {
   }
   // Brings the present content to the host's memory.
   void FetchPresent();
-  // Charges `former` with as much as the tensor. TENSOR_QUOTA.
-  absl::Status ChargeFormer(Former& former) const;
-  // Puts `fresh` in the place of the content, which goes to `former`.
-  void Exchange(std::shared_ptr<TensorContent> fresh, Former& former)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Charges `other` with as much as the tensor. TENSOR_QUOTA.
+  absl::Status Charge(OtherContent& other) const;
   // Copies the content, or zeros where there is none, to `target`, without the bytes from `offset`
   // to `end`.
   void CopyAround(uint64_t offset, uint64_t end, std::byte* target)

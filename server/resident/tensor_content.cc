@@ -74,10 +74,16 @@ std::shared_ptr<TensorContent> TensorContent::ShareOfOrigin(TensorContent& read)
           }};
 }
 
+void TensorContent::Hold() {
+  // Charges have a lock of their own, so this one is given back after the lock.
+  QuotaCharge former;
+  MutexLock lock(holders_mutex_);
+  if (++holders_ == 1) former = std::move(charge_);
+}
+
 void TensorContent::LetGo(QuotaCharge charge) {
-  if (holders_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  // One charge is enough, also where a tensor had the content again meanwhile.
-  if (charge.is_set() && !is_charged_.exchange(true)) charge_ = std::move(charge);
+  MutexLock lock(holders_mutex_);
+  if (--holders_ == 0) charge_ = std::move(charge);
 }
 
 }  // namespace opserve

@@ -83,10 +83,11 @@ class TensorContent final : public UnreadBytes, public std::enable_shared_from_t
   // Whether bytes may be written to: the same. Readers may come to need it, so they go first.
   bool is_writable() const { return !digest && !is_unread() && !is_read() && !is_needed(); }
 
-  // A tensor has this content from here on, and its charge counts for it.
-  void Hold() { holders_.fetch_add(1, std::memory_order_relaxed); }
+  // A tensor has this content from here on, or is about to, and its charge counts for it: what the
+  // content is charged with by itself is given back. With no lock held.
+  void Hold();
   // A tensor does not have it any more. If it was the last one, `charge` counts for the content
-  // while it lives.
+  // while it lives and no tensor has it again. With no lock held.
   void LetGo(QuotaCharge charge);
 
   // A reader's share: the bytes stay as they are while it lives. Under the lock of the tensor that
@@ -118,9 +119,10 @@ class TensorContent final : public UnreadBytes, public std::enable_shared_from_t
   // The bytes are here, or this thread does not fetch them any more.
   void EndFetch(bool is_done);
 
-  // Given back after the buffer.
-  QuotaCharge charge_;
-  std::atomic<bool> is_charged_{false};
+  Mutex holders_mutex_;
+  int holders_ ABSL_GUARDED_BY(holders_mutex_) = 0;
+  // Set only while there are no holders. Given back after the buffer.
+  QuotaCharge charge_ ABSL_GUARDED_BY(holders_mutex_);
   const uint64_t bytes_;
   std::atomic<ContentId> id_;
   // Unread contents have none before is_done is set.
@@ -129,7 +131,6 @@ class TensorContent final : public UnreadBytes, public std::enable_shared_from_t
   const std::unique_ptr<Unread> unread_;
   std::atomic<int> readers_{0};
   std::atomic<int> dependents_{0};
-  std::atomic<int> holders_{0};
 };
 
 }  // namespace opserve

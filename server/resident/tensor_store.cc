@@ -139,6 +139,12 @@ std::vector<std::shared_ptr<TensorContent>> TensorStore::Unread(absl::string_vie
   return unread;
 }
 
+bool TensorStore::HasPlaced(absl::string_view client) const {
+  MutexLock lock(mutex_);
+  const auto state = clients_.find(client);
+  return state != clients_.end() && state->second->placed > 0;
+}
+
 std::vector<std::shared_ptr<ResidentTensor>> TensorStore::SomeOf(absl::string_view client,
                                                                  uint64_t& next) {
   std::vector<std::shared_ptr<ResidentTensor>> some;
@@ -299,6 +305,7 @@ absl::Status TensorStore::Count(const std::string& client, uint64_t bytes, absl:
     clients_[state->name] = std::move(fresh);
   }
   ++state->tensors;
+  if (!device.empty()) ++state->placed;
   ++state->of_identity->second;
   ++tensors_;
   device_bytes_[device] += bytes;
@@ -311,6 +318,7 @@ void TensorStore::Discount(ClientState& client, uint64_t bytes, absl::string_vie
   device_bytes_[device] -= bytes;
   if (--client.of_identity->second == 0)
     identities_.erase(identities_.find(client.of_identity->first));
+  if (!device.empty()) --client.placed;
   if (--client.tensors > 0) return;
   const auto found = clients_.find(client.name);
   removed.clients.push_back(std::move(found->second));

@@ -144,6 +144,9 @@ class TensorStore {
   // fetched, nothing counts against quotas because it might be needed.
   std::vector<std::shared_ptr<TensorContent>> Unread(absl::string_view client);
 
+  // Whether any tensor of `client` is placed on a device: nothing is unread where none is.
+  bool HasPlaced(absl::string_view client) const;
+
   // Extends leases to `ttl` from now on (0: the default), or as much of it as is granted. Where
   // there is no tensor of some handle, the error names the first of these; the others are renewed.
   absl::StatusOr<std::chrono::seconds> Renew(absl::string_view client,
@@ -186,8 +189,9 @@ class TensorStore {
   };
   struct ClientState {
     std::string name;
-    // Those that are being created included.
+    // Those that are being created included, and those of them that are placed on a device.
     size_t tensors = 0;
+    size_t placed = 0;
     // How many tensors the identity has, by its name; lives as long as the state.
     std::pair<const std::string, size_t>* of_identity = nullptr;
     std::map<uint64_t, Entry*> entries;  // by number

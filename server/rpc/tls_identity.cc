@@ -1,6 +1,7 @@
 #include "server/rpc/tls_identity.h"
 
 #include <list>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "grpc/support/log.h"
 #include "openssl/err.h"
 #include "openssl/pem.h"
+#include "openssl/ssl.h"
 #include "openssl/x509.h"
 #include "server/base/small_file.h"
 
@@ -17,19 +19,60 @@ namespace {
 // A password that is asked for on the terminal would stop the server.
 int NoPassword(char*, int, int, void*) { return 0; }
 
+using Bytes = std::unique_ptr<BIO, decltype(&BIO_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+
+Bytes BytesOf(const std::string& text) {
+  return Bytes(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
+}
+
+Certificate NextOf(BIO* text) {
+  return Certificate(PEM_read_bio_X509_AUX(text, nullptr, &NoPassword, nullptr), &X509_free);
+}
+
+Key KeyOf(const std::string& text) {
+  return Key(PEM_read_bio_PrivateKey(BytesOf(text).get(), nullptr, &NoPassword, nullptr),
+             &EVP_PKEY_free);
+}
+
+// Does with certificates and key what gRPC does with them. The file that OpenSSL does not take, as
+// too weak for example; nullptr where it takes both, or has no memory.
+const std::string* RefusedFile(const std::string& certificate_text, const std::string& key_text,
+                               const TlsIdentity::Files& files) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_server_method()),
+                                                                  &SSL_CTX_free);
+  if (context == nullptr) return nullptr;
+  const Bytes chain = BytesOf(certificate_text);
+  ERR_clear_error();
+  if (SSL_CTX_use_certificate(context.get(), NextOf(chain.get()).get()) != 1) {
+    return &files.certificate;
+  }
+  while (const Certificate next = NextOf(chain.get())) {
+    if (SSL_CTX_add1_chain_cert(context.get(), next.get()) != 1) return &files.certificate;
+  }
+  // The end of the text is an error, too.
+  ERR_clear_error();
+  const bool takes_key = SSL_CTX_use_PrivateKey(context.get(), KeyOf(key_text).get()) == 1;
+  return takes_key ? nullptr : &files.key;
+}
+
+// OK where TLS takes the key and the certificates.
+absl::Status CheckUse(const std::string& certificate_text, const std::string& key_text,
+                      const TlsIdentity::Files& files) {
+  const std::string* const refused = RefusedFile(certificate_text, key_text, files);
+  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+  ERR_clear_error();
+  if (refused == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(*refused, " cannot be used: ", reason == nullptr ? "unknown reason" : reason));
+}
+
 // OK where the key is that of the first certificate.
 absl::Status CheckPair(const std::string& certificate_text, const std::string& key_text,
                        const TlsIdentity::Files& files) {
-  const auto buffer = [](const std::string& text) {
-    return std::unique_ptr<BIO, decltype(&BIO_free)>(
-        BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
-  };
-  const auto certificate_bytes = buffer(certificate_text);
-  const auto key_bytes = buffer(key_text);
-  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
-      PEM_read_bio_X509_AUX(certificate_bytes.get(), nullptr, &NoPassword, nullptr), &X509_free);
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
-      PEM_read_bio_PrivateKey(key_bytes.get(), nullptr, &NoPassword, nullptr), &EVP_PKEY_free);
+  const Certificate certificate = NextOf(BytesOf(certificate_text).get());
+  const Key key = KeyOf(key_text);
   const bool is_pair = certificate != nullptr && key != nullptr &&
                        X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();
@@ -48,14 +91,9 @@ absl::Status CheckPair(const std::string& certificate_text, const std::string& k
 
 // Whether it begins with a certificate, and has nothing else that OpenSSL cannot read.
 bool HasCertificates(const std::string& text) {
-  const std::unique_ptr<BIO, decltype(&BIO_free)> bytes(
-      BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
+  const Bytes bytes = BytesOf(text);
   int count = 0;
-  while (X509* const certificate =
-             PEM_read_bio_X509_AUX(bytes.get(), nullptr, &NoPassword, nullptr)) {
-    X509_free(certificate);
-    ++count;
-  }
+  while (NextOf(bytes.get()) != nullptr) ++count;
   // The end of the text is an error, too.
   const bool is_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   ERR_clear_error();
@@ -77,6 +115,10 @@ absl::StatusOr<TlsIdentity::Pair> ReadPair(const TlsIdentity::Files& files) {
     }
   }
   if (absl::Status status = CheckPair(*certificate, *key, files); !status.ok()) return status;
+  if (!HasCertificates(*certificate)) {
+    return absl::InvalidArgumentError(absl::StrCat(files.certificate, " has broken certificates"));
+  }
+  if (absl::Status status = CheckUse(*certificate, *key, files); !status.ok()) return status;
   return TlsIdentity::Pair{*std::move(certificate), *std::move(key), *std::move(client_ca)};
 }
 

@@ -44,7 +44,8 @@ class TlsIdentity {
 
   // Reads the files. Fails as ReadSmallFile (server/base/small_file.h) where one cannot be read,
   // and with INVALID_ARGUMENT, which names the file, where the key is not that of the first
-  // certificate, or one of them is none.
+  // certificate, one of them is none, or OpenSSL takes one of them for no connection, as too weak
+  // for example.
   static absl::StatusOr<std::shared_ptr<TlsIdentity>> Load(const Files& files);
 
   // Reads the files again, for connections that are made from now on. On an error, which is one of

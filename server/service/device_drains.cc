@@ -80,7 +80,9 @@ void DeviceDrains::Update() {
       entry = next;
     }
   }
-  for (const Entry& entry : ended) entry.finish(*entry.call, entry.end);
+  for (const Entry& entry : ended) {
+    entry.call->Guard([&entry] { entry.finish(*entry.call, entry.end); });
+  }
 }
 
 DeviceDrains::Finish DeviceDrains::Remove(const UnaryCall& call) {

@@ -561,6 +561,7 @@ void Server::Impl::WatchLoad() {
 void Server::Impl::RemoveSocketFiles() {
   region_socket.reset();
   edge->RemoveSocketFiles();
+  if (metrics_listener != nullptr) metrics_listener->RemoveSocketFile();
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,

@@ -87,8 +87,10 @@ OperatorService::OperatorService(const ServiceParts& parts)
   MethodLimits admin = control(Role::kAdmin);
   admin.observer = parts.admin_observer;
   rpc_.AddUnary("SelfTestDevices", admin, [this](UnaryCall& call) { SelfTestDevices(call); });
-  const MethodLimits lease = {
-      .role = Role::kExecute, .max_request_bytes = kMaxControlBytes, .admission = &parts.streams};
+  const MethodLimits lease = {.role = Role::kExecute,
+                              .max_request_bytes = kMaxControlBytes,
+                              .admission = &parts.streams,
+                              .observer = parts.observer};
   AddLeaseMethods(rpc_, lease, control(Role::kExecute), parts.leases, parts.pool);
 }
 

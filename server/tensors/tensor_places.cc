@@ -180,7 +180,8 @@ absl::Status OutputPlace::Resolve(const PlaceParts& parts, const PlaceCaller& ca
   field_ = std::move(field);
   if (place.place_case() == v1::TensorPlace::PLACE_NOT_SET) return absl::OkStatus();
   absl::Status status = FindShare(parts, caller, place, field_, share_, violations);
-  if (!home().empty()) {
+  const bool may_have_unread = share_.tensor != nullptr && parts.tensors.HasPlaced(caller.client);
+  if (!home().empty() || may_have_unread) {
     tensors_ = &parts.tensors;
     client_ = caller.client;
   }

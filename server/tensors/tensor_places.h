@@ -165,9 +165,11 @@ class OutputPlace {
   // Brings the result, which `buffer` holds unless it stays, to its place. `record`: how it came to
   // be. What a device keeps under the id of NewContent is the result only if a GPU's is the answer:
   // the processor may have put a wrong one right. TENSOR_QUOTA where others still read what a
-  // tensor held, and its client may not have both. May wait for a device where the tensor is placed
-  // on one.
+  // tensor held, and its client may not have both. May wait for a device where may_wait().
   absl::Status Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record);
+
+  // Whether what the client has not read of devices may have to make room for the result.
+  bool may_wait() const { return tensors_ != nullptr; }
 
   // Gives up the share.
   void Release() { share_ = {}; }
@@ -193,7 +195,7 @@ class OutputPlace {
 
   std::string field_;
   TensorShare share_;
-  // Where a resident tensor is kept, and whose it is.
+  // Where a resident tensor is kept whose client may have unread ones, and who that is.
   TensorStore* tensors_ = nullptr;
   std::string client_;
   ContentId new_content_ = kNoContent;

@@ -178,7 +178,7 @@ absl::StatusOr<std::shared_ptr<const Invocation>> RequestValidator::Validate(
     const RequestHeader& header, std::vector<Violation> violations) {
   for (Violation& violation : CheckEnvelope(header)) violations.push_back(std::move(violation));
   ValidationLimits limits = limits_;
-  if (!header.holds_tensors) limits.max_tensor_bytes = UINT64_MAX;
+  if (!header.holds_tensors) limits.max_tensor_bytes = kHighestTensorLimit;
   std::string key = CacheKey(header.call);
   std::shared_ptr<const Invocation> invocation = cache_.Find(key);
   // It may be of a request whose tensors may be larger.

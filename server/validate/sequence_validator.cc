@@ -35,7 +35,7 @@ absl::StatusOr<std::shared_ptr<const SequenceInvocation>> SequenceValidator::Val
   const std::vector<Violation> of_envelope = CheckEnvelope(header);
   violations.insert(violations.end(), of_envelope.begin(), of_envelope.end());
   SequenceLimits limits = limits_;
-  if (!header.holds_tensors) limits.tensors.max_tensor_bytes = UINT64_MAX;
+  if (!header.holds_tensors) limits.tensors.max_tensor_bytes = kHighestTensorLimit;
   SequenceValidationResult result = ValidateSequence(header.call, limits);
   violations.insert(violations.end(), result.violations.begin(), result.violations.end());
   if (!violations.empty()) return MakeViolationError(violations, result.unknown_operator);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <random>
 #include <vector>
@@ -97,6 +98,38 @@ TEST_F(GpuSequenceTest, IsOneSubmissionAndAllocatesNothingOnceWarm) {
   d3d12::ScopedFaultInjector injector(submissions);
   EXPECT_TRUE(Check(device(), *sequence).ok());
   EXPECT_EQ(submissions.passes, 1);
+}
+
+// With room for some of its bytes at a time.
+TEST_F(GpuSequenceTest, ALargeOneRunsInParts) {
+  const auto device = MakeDevice({.staging_bytes = 24 << 20});
+  ASSERT_NE(device, nullptr);
+  SequenceBuilder builder;
+  const TensorSource x = builder.Input({DataType::kFloat32, {3'200'005}});
+  const TensorSource y = builder.Input({DataType::kFloat32, {3'200'005}});
+  const TensorSource rest = builder.Modulus(builder.Round(x), y);
+  builder.Return(builder.IsInfinity(rest)).Return(rest);
+  const auto sequence = Valid(builder);
+  ASSERT_NE(sequence, nullptr);
+  FailingCall submissions("->Signal", 0);
+  submissions.armed = false;
+  d3d12::ScopedFaultInjector injector(submissions);
+  EXPECT_TRUE(Check(*device, *sequence).ok());
+  EXPECT_EQ(submissions.passes, 3);
+}
+
+TEST_F(GpuSequenceTest, OneThatNobodyWaitsForIsNotBegun) {
+  SequenceBuilder builder;
+  builder.Round(builder.Input({DataType::kFloat32, {10}}));
+  const auto sequence = Valid(builder);
+  ASSERT_NE(sequence, nullptr);
+  std::vector<float> memory(10);
+  auto* const bytes = reinterpret_cast<std::byte*>(memory.data());
+  const std::atomic<bool> stop = true;
+  const SequenceCall call = {
+      .sequence = sequence.get(), .inputs = {bytes}, .outputs = {bytes}, .stop = &stop};
+  const DeviceCall device_call = {.sequence = &call};
+  EXPECT_TRUE(absl::IsCancelled(device().Run({&device_call, 1})));
 }
 
 // The device writes such results densely, which only the host can put right.

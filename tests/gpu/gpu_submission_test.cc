@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -132,6 +133,37 @@ TEST_F(GpuSubmissionTest, ADroppedSequenceReturnsNothing) {
   d3d12::ScopedFaultInjector injector(faults);
   EXPECT_EQ(run(2.25f, output).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(output, ResultBytes(output.size(), kUnwritten));
+}
+
+// Drops the first submission, whose end is told all the same, and never tells of the end of a later
+// one.
+class DroppedAndUntold final : public d3d12::FaultInjector {
+ public:
+  std::optional<int32_t> Fail(absl::string_view call) override {
+    const bool is_list = call.find("ExecuteCommandLists") != absl::string_view::npos;
+    const bool is_end = call.find("->Signal(") != absl::string_view::npos;
+    if (is_list && ++lists_ == 1) return 0;
+    if (is_end && lists_ > 1) return 0;
+    return std::nullopt;
+  }
+
+ private:
+  std::atomic<int> lists_ = 0;
+};
+
+// What is found out of a part of a batch is known at once: nobody waits for the next one.
+TEST_F(GpuSubmissionTest, ADroppedPartEndsTheWaitForOthers) {
+  // One has as many bytes as a part, so the other one is a part of its own.
+  const std::vector<Example> batch = MakeBatch({4u << 20, 8}, /*is_strided=*/false, 1);
+  const std::unique_ptr<D3D12Device> device =
+      MakeDevice({.timeout = std::chrono::seconds(1), .transfers = d3d12::TransferWay::kCopies});
+  ASSERT_NE(device, nullptr);
+  DroppedAndUntold faults;
+  d3d12::ScopedFaultInjector injector(faults);
+  std::vector<ResultBytes> outputs;
+  const absl::Status status = RunOn(*device, batch, outputs);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("its stamp was not copied"));
 }
 
 // What was not copied to the device is not kept there.

@@ -97,6 +97,12 @@ class Journal(unittest.TestCase):
             self.assertNotIn(SECRET, log)
             self.assertNotIn(b"not-for-logs", log)
 
+    def test_a_lease_that_is_refused_has_a_line(self):
+        with self.server() as server:
+            self.assertEqual(call(server, "LeaseDevice", b"", []), 9)
+            line, = lines_of(self.access, 1)
+        self.assertEqual((line["method"], line["code"]), ("LeaseDevice", "FAILED_PRECONDITION"))
+
     def test_a_trace_has_spans_where_its_caller_records_it(self):
         with self.server() as server:
             for flags in ("00", "01"):

@@ -1,7 +1,10 @@
 // The program as its users run it: start, signals, files, exit codes.
 
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +25,7 @@
 #include "tests/integration/raw_calls.h"
 #include "tests/integration/server_process.h"
 #include "tests/integration/test_server.h"
+#include "tests/integration/wait_until.h"
 
 namespace opserve::testing {
 namespace {
@@ -150,8 +154,10 @@ class StuckCall {
 
 TEST(ProcessTest, EndsWithThreeIfTheDrainTimesOut) {
   const TemporaryFolder folder;
+  const std::string metrics = "unix:" + (folder.path() / "metrics").string();
   ServerProcess server(ServerProcess::Serving(folder.path()) +
-                       std::vector<std::string>{"--drain-timeout", "0", "--log-level", "debug"});
+                       std::vector<std::string>{"--drain-timeout", "0", "--log-level", "debug",
+                                                "--metrics-listen", metrics});
   const std::vector<std::string> addresses = server.WaitReady(folder.path());
   ASSERT_THAT(addresses, SizeIs(1));
   const StuckCall call(addresses[0]);
@@ -175,6 +181,19 @@ TEST(ProcessTest, EndsWithFourAtTheSecondSignal) {
   server.Signal(SIGTERM);
   EXPECT_EQ(server.WaitExit(), 4) << server.Output();
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// One that comes once the drain is over finds no server any more: that is no reason to crash.
+TEST(ProcessTest, EndsWithZeroWhereTheSecondSignalComesAfterTheDrain) {
+  for (int i = 0; i < 20; ++i) {
+    const TemporaryFolder folder;
+    ServerProcess server(ServerProcess::Serving(folder.path()));
+    ASSERT_THAT(server.WaitReady(folder.path()), SizeIs(1)) << server.Output();
+    server.Signal(SIGTERM);
+    ASSERT_TRUE(WaitUntil([&] { return !std::filesystem::exists(folder.path() / "ready"); }));
+    server.Signal(SIGTERM);
+    ASSERT_EQ(server.WaitExit(), 0) << server.Output();
+  }
 }
 
 // Clients that do not move hold nothing up: one takes no answer, one has begun a call and sends no
@@ -221,6 +240,27 @@ TEST(ProcessTest, SighupDoesNotStopTheServer) {
   EXPECT_TRUE(stub->Execute(&context, RoundRequest({1}), &response).ok());
   server.Signal(SIGTERM);
   EXPECT_EQ(server.WaitExit(), 0) << server.Output();
+}
+
+// What the server has to say then is lost, and nothing else is.
+TEST(ProcessTest, WorksOnOnceNobodyReadsItsLog) {
+  const TemporaryFolder folder;
+  std::array<int, 2> log = {};
+  ASSERT_EQ(pipe2(log.data(), O_CLOEXEC), 0);
+  ServerProcess server(
+      ServerProcess::Serving(folder.path()) + std::vector<std::string>{"--log-level", "debug"},
+      log[1]);
+  close(log[1]);
+  const std::vector<std::string> addresses = server.WaitReady(folder.path());
+  close(log[0]);
+  ASSERT_THAT(addresses, SizeIs(1));
+  server.Signal(SIGHUP);
+  const auto stub = v1::OperatorService::NewStub(ConnectTo(addresses[0]));
+  grpc::ClientContext context;
+  v1::ExecuteResponse response;
+  EXPECT_TRUE(stub->Execute(&context, RoundRequest({1}), &response).ok());
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.WaitExit(), 0);
 }
 
 std::string ReadText(const std::filesystem::path& path) {
@@ -276,7 +316,15 @@ TEST(ProcessTest, SighupReadsTheCertificateAgain) {
   EXPECT_THAT(server.Output(), HasSubstr(key.string()));
   EXPECT_TRUE(TlsConnection(addresses[0], data / "certificate.pem").Works());
 
+  // One for the same key that OpenSSL takes for no connection.
+  put(data / "weak_certificate.pem", certificate);
+  put(data / "key.pem", key);
+  server.Signal(SIGHUP);
+  ASSERT_TRUE(server.WaitOutput(certificate.string() + " cannot be used: "));
+  EXPECT_TRUE(TlsConnection(addresses[0], data / "certificate.pem").Works());
+
   put(data / "other_certificate.pem", certificate);
+  put(data / "other_key.pem", key);
   server.Signal(SIGHUP);
   ASSERT_TRUE(server.WaitOutput("certificate read"));
   for (const std::string& address : addresses) {

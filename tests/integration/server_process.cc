@@ -24,7 +24,9 @@ std::filesystem::path TemporaryFile() {
 
 }  // namespace
 
-ServerProcess::ServerProcess(const std::vector<std::string>& arguments) : output_(TemporaryFile()) {
+ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
+                             std::optional<int> standard_error)
+    : output_(TemporaryFile()) {
   PrepareFirstConnection();
   // Drivers of GPUs leak, and would be the leak checker's findings.
   std::vector<std::string> words = {OPSERVE_SERVER_PROGRAM, "--devices", "none"};
@@ -36,7 +38,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments) : output
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output_.c_str(), O_WRONLY | O_APPEND,
                                    0);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, standard_error.value_or(STDOUT_FILENO), STDERR_FILENO);
   if (posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ) != 0) pid_ = -1;
   posix_spawn_file_actions_destroy(&actions);
 }

@@ -19,8 +19,10 @@ namespace opserve::testing {
 // still runs.
 class ServerProcess {
  public:
-  // Starts the program without GPUs and with these arguments.
-  explicit ServerProcess(const std::vector<std::string>& arguments);
+  // Starts the program without GPUs and with these arguments. `standard_error`: a descriptor that
+  // is to be its standard error, in place of the file.
+  explicit ServerProcess(const std::vector<std::string>& arguments,
+                         std::optional<int> standard_error = std::nullopt);
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
@@ -44,7 +46,8 @@ class ServerProcess {
   // Waits until the program has written `text`. False after a minute.
   bool WaitOutput(const std::string& text) const;
 
-  // What the program wrote to standard output and standard error so far.
+  // What the program wrote to standard output and standard error so far, as far as those are the
+  // file.
   std::string Output() const;
 
  private:

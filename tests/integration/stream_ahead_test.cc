@@ -238,6 +238,46 @@ TEST(StreamAheadTest, APieceBeyondWhatIsSentAheadBreaksTheRules) {
 }
 
 // Before all of it is there, and after the first run.
+// An offer of such lengths for FLOAT16 of as many elements as there can be: A is packed, all others
+// have this stride.
+v1::ExecuteStreamRequest EndlessOffer(const std::string& operator_name, uint32_t stride,
+                                      const std::vector<uint64_t>& payload_bytes) {
+  v1::ExecuteStreamRequest offer;
+  offer.set_id(1);
+  offer.mutable_request()->set_operator_(operator_name);
+  for (const uint64_t bytes : payload_bytes) {
+    v1::TensorDesc& input = *offer.mutable_request()->add_inputs();
+    input.set_data_type(v1::DATA_TYPE_FLOAT16);
+    input.add_sizes(UINT32_MAX);
+    if (offer.request().inputs_size() > 1) input.add_strides(stride);
+    offer.mutable_pipeline()->add_payload_bytes(bytes);
+  }
+  offer.mutable_pipeline()->set_sends_ahead(true);
+  return offer;
+}
+
+// Their sizes, and sums of these, have more than 64 bits where nobody looks.
+TEST(StreamAheadTest, TensorsWithoutEndAreRefused) {
+  TestServer server;
+  constexpr uint64_t kPacked = 2ull * UINT32_MAX;
+  const uint32_t stride = 2147483649;  // 2^64 - 2 bytes
+  v1::ExecuteStreamRequest third = EndlessOffer("ELEMENT_WISE_IF", stride, {UINT32_MAX, 2, 0});
+  third.mutable_request()->mutable_inputs(0)->set_data_type(v1::DATA_TYPE_UINT8);
+  third.mutable_request()->mutable_inputs(1)->set_strides(0, 0);
+  for (const v1::ExecuteStreamRequest& offer :
+       {EndlessOffer("ELEMENT_WISE_ADD", stride, {kPacked, 0}),
+        EndlessOffer("ELEMENT_WISE_ADD", stride, {kPacked, UINT64_MAX - 1}),
+        EndlessOffer("ELEMENT_WISE_ADD", 1 << 31, {kPacked, uint64_t{1} << 63}), third}) {
+    TestStream stream(server.stub());
+    ASSERT_TRUE(stream.Write(offer));
+    ASSERT_TRUE(stream.ReadMessage());
+    EXPECT_FALSE(stream.answer(1).is_in_runs());
+    EXPECT_EQ(stream.answer(1).error.code(), static_cast<int>(grpc::StatusCode::INVALID_ARGUMENT));
+    EXPECT_TRUE(stream.Finish().ok());
+  }
+  ExpectNothingHeld(server);
+}
+
 TEST(StreamAheadTest, CancelledHalfWay) {
   TestServer server;
   const v1::ExecuteRequest request = RowRequest(100, 100);

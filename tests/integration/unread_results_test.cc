@@ -166,6 +166,27 @@ TEST_F(TightQuotaTest, WritesAndNewTensorsHaveTheRoomThatTheyWouldHave) {
   EXPECT_TRUE(Holds(sum, 8));
 }
 
+// A result in a tensor that is placed nowhere, while somebody reads what it held.
+TEST_F(UnreadResultsTest, ResultsElsewhereHaveTheRoomThatTheyWouldHave) {
+  options_.tensors.max_bytes_per_client = 5 * TensorCharge(kBytes);
+  StartWithGpus();
+  const std::string x = Full(0);
+  const std::string one = Full(1);
+  const std::string there = Full(5, "null/1");
+  const std::string elsewhere = Create(NewFloats(Floats(kCount, 2))).tensor();
+  Add(x, one, x);
+  script(1).CloseGate();
+  std::thread reader([&] { EXPECT_EQ(Add(there, elsewhere, there), "null/1"); });
+  script(1).WaitForBlocked(1);
+  EXPECT_EQ(Add(elsewhere, elsewhere, elsewhere, v1::DEVICE_PREFERENCE_CPU), cpu_name());
+  EXPECT_EQ(Counters().read_results(), 1);
+  script(1).OpenGate();
+  reader.join();
+  EXPECT_TRUE(Holds(elsewhere, 4));
+  EXPECT_TRUE(Holds(there, 7));
+  EXPECT_TRUE(Holds(x, 1));
+}
+
 TEST_F(UnreadResultsTest, WhatTheDeviceHasForgottenIsComputedAgain) {
   StartWithGpus();
   const std::string x = Full(0);

@@ -226,6 +226,11 @@ class KserveTest(unittest.TestCase):
         self.assertEqual(
             self.infer(ROUND, values, parameters=TO_ZERO, timeout=60_000_000).tolist(), [2])
 
+    def test_priorities_are_the_numbers_of_triton(self):
+        values = np.array([2.5], np.float32)
+        for priority in (1, 2, 3, 100):
+            self.assertEqual(self.infer(ROUND, values, parameters=TO_ZERO, priority=priority).tolist(), [2], priority)
+
     def test_statistics_count(self):
         def stats():
             return self.client.get_inference_statistics("element_wise_abs").model_stats[0]

@@ -6,6 +6,7 @@ goes on with what it had; with 1 if not.
 """
 
 import argparse
+import os
 import pathlib
 import signal
 import sys
@@ -30,8 +31,8 @@ BROKEN_POLICIES = {
 }
 BROKEN_TOKENS = {"# fine\nname nohash\n": ":2: the hash must be 64 hexadecimal digits"}
 BROKEN_PEM = {"": " ", "garbage": " "}
-# In place of a text: the file is not there, or is a folder.
-ABSENT, FOLDER = object(), object()
+# In place of a text: the file is not there, is a folder, or a pipe to which nobody writes.
+ABSENT, FOLDER, PIPE = object(), object(), object()
 
 
 class Files:
@@ -49,7 +50,7 @@ class Files:
         self.put("tokens", "")
         for name, pem in (("tls-certificate", "certificate"), ("tls-key", "key"),
                           ("tls-client-ca", "certificate")):
-            self.put(name, (attack.TLS_FILES / f"{pem}.pem").read_text(encoding="ascii"))
+            self.put(name, pem_file(pem))
 
     def put(self, name, content):
         """Replaces one of them: a server that reads it meanwhile finds the old one, or the new one."""
@@ -61,6 +62,9 @@ class Files:
             path.mkdir()
         elif content is ABSENT:
             path.unlink(missing_ok=True)
+        elif content is PIPE:
+            path.unlink(missing_ok=True)
+            os.mkfifo(path)
         else:
             new = self._folder / "new"
             new.write_text(content, encoding="ascii")
@@ -71,15 +75,28 @@ class Files:
         return [word for name in names for word in (f"--{name}", self.paths[name])]
 
 
+def pem_file(name):
+    """The text of one of the tests' certificates and keys."""
+    return (attack.TLS_FILES / f"{name}.pem").read_text(encoding="ascii")
+
+
+def broken_chain():
+    """A certificate that is good, and half of another."""
+    return pem_file("certificate") + pem_file("other_certificate")[:300]
+
+
 def faults():
     """Each file, what it may be, and what the server says of it after its name."""
     yield from (("policy", *fault) for fault in BROKEN_POLICIES.items())
     yield from (("tokens", *fault) for fault in BROKEN_TOKENS.items())
     for name in ("tls-certificate", "tls-key", "tls-client-ca"):
         yield from ((name, *fault) for fault in BROKEN_PEM.items())
+    yield "tls-certificate", broken_chain(), " has broken certificates"
+    yield "tls-certificate", pem_file("weak_certificate"), " cannot be used: "
     for name in ("policy", "tokens", "tls-certificate", "tls-key", "tls-client-ca"):
         yield name, ABSENT, ""
         yield name, FOLDER, ""
+        yield name, PIPE, " is no regular file"
 
 
 def refused_start(program, files, name, content, why):

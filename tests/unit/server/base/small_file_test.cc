@@ -86,6 +86,14 @@ TEST_F(SmallFileTest, MayBeAsLongAsItMayAndNoLonger) {
   EXPECT_EQ(ReadSmallFile(path_).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+// Nobody writes to the pipe: to wait for that would have no end.
+TEST_F(SmallFileTest, IsNoPipe) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const absl::Status read = ReadSmallFile(path_).status();
+  EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(read.message(), path_ + " is no regular file");
+}
+
 TEST_F(SmallFileTest, OneAtATimeHasItsLock) {
   {
     const auto lock = FileLock::Take(path_, milliseconds(0));

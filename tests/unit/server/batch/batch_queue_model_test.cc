@@ -28,13 +28,18 @@ class Model {
 
   void Add(Job& job) {
     const FlowKey flow = FlowOf(job);
-    if (!IsPending(flow)) virtual_times_[flow] = Present(job.traits().priority);
+    if (!IsPending(flow)) {
+      virtual_times_[flow] = std::max(virtual_times_[flow], Present(job.traits().priority));
+    }
     pending_.push_back({&job, clock_.Now()});
   }
 
   void Remove(const Job& job) {
     std::erase_if(pending_, [&job](const Waiting& waiting) { return waiting.job == &job; });
-    if (!IsPending(FlowOf(job))) virtual_times_.erase(FlowOf(job));
+    const Priority priority = job.traits().priority;
+    if (IsAnyPending(priority)) return;
+    std::erase_if(virtual_times_,
+                  [priority](const auto& entry) { return entry.first.first == priority; });
   }
 
   std::set<Job*> RemoveExpired() {
@@ -100,6 +105,11 @@ class Model {
     return std::any_of(pending_.begin(), pending_.end(),
                        [&flow](const Waiting& waiting) { return FlowOf(*waiting.job) == flow; });
   }
+  bool IsAnyPending(Priority priority) const {
+    return std::any_of(pending_.begin(), pending_.end(), [priority](const Waiting& waiting) {
+      return waiting.job->traits().priority == priority;
+    });
+  }
   bool HasLane(const LaneKey& lane) const {
     return std::any_of(pending_.begin(), pending_.end(), [&lane](const Waiting& waiting) {
       return waiting.job->traits().lane == lane;
@@ -112,7 +122,7 @@ class Model {
   double Present(Priority priority) const {
     double least = -1;
     for (const auto& [flow, time] : virtual_times_) {
-      if (flow.first == priority && (least < 0 || time < least)) least = time;
+      if (flow.first == priority && IsPending(flow) && (least < 0 || time < least)) least = time;
     }
     return std::max(least, 0.0);
   }

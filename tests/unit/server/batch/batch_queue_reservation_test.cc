@@ -96,6 +96,16 @@ TEST_F(BatchQueueReservationTest, ClosingEndsIt) {
   EXPECT_EQ(queue_.lease(), kNoLease);
 }
 
+TEST_F(BatchQueueReservationTest, HandsOutWhatIsHeldAndNothingElse) {
+  queue_.Reserve(kLease);
+  FakeJob& first = AddFor("first");
+  AddFor("holder", kLease);
+  FakeJob& second = AddFor("second");
+  EXPECT_THAT(queue_.TakeHeld(), ElementsAre(&first, &second));
+  EXPECT_THAT(queue_.TakeHeld(), IsEmpty());
+  EXPECT_THAT(TakeClients(queue_, 5), ElementsAre("holder"));
+}
+
 TEST_F(BatchQueueReservationTest, FlushTakesWhatIsHeld) {
   queue_.Reserve(kLease);
   FakeJob& holder = AddFor("holder", kLease);

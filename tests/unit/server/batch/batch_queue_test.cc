@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <map>
 #include <string>
@@ -109,6 +110,56 @@ TEST_F(BatchQueueTest, PausesEarnNothing) {
   AddMany(queue, "pausing", 100);
   const std::vector<std::string> next = TakeClients(queue, 40);
   EXPECT_NEAR(std::count(next.begin(), next.end(), "pausing"), 20, 1);
+}
+
+class ClosedLoopFairnessTest : public BatchQueueTest {
+ protected:
+  // One job runs at a time, and its client sends the next once the one after it has begun. Three
+  // clients have one job each, and "many" has eight. Returns how many of 4000 were of "many".
+  // `traits_of`: of the jobs of a client.
+  int TakenOfMany(const std::function<JobTraits(const std::string&)>& traits_of) {
+    BatchQueue queue(clock_, Singly());
+    std::map<const Job*, std::string> clients;
+    const auto add = [&](const std::string& client) {
+      clients[&Add(queue, traits_of(client))] = client;
+    };
+    for (const char* const client : {"1", "2", "3"}) add(client);
+    for (int i = 0; i < 8; ++i) add("many");
+    int taken = 0;
+    std::string running;
+    for (int i = 0; i < 4000; ++i) {
+      const std::string client = clients.at(queue.TryTake().at(0));
+      taken += client == "many" ? 1 : 0;
+      if (!running.empty()) add(running);
+      running = client;
+    }
+    queue.Flush();
+    return taken;
+  }
+};
+
+// Also where those who wait are others each time, so that none of them has got anything yet.
+TEST_F(ClosedLoopFairnessTest, WhoeverWaitsGetsAShare) {
+  const int taken = TakenOfMany(
+      [](const std::string& client) { return JobTraits{.bytes = 100, .client = client}; });
+  EXPECT_NEAR(taken, 1000, 10);
+}
+
+TEST_F(ClosedLoopFairnessTest, WhateverItsName) {
+  const int taken = TakenOfMany([](const std::string& client) {
+    return JobTraits{.bytes = 100, .client = "identity", .name = client};
+  });
+  EXPECT_NEAR(taken, 1000, 10);
+}
+
+// What others get while nobody waits delays nobody.
+TEST_F(BatchQueueTest, WhatClientsGotIsForgottenWhereNobodyWaits) {
+  BatchQueue queue(clock_, Singly());
+  AddMany(queue, "a", 100);
+  TakeClients(queue, 100);
+  AddMany(queue, "b", 2);
+  AddMany(queue, "a", 2);
+  EXPECT_THAT(TakeClients(queue, 4), ElementsAre("b", "a", "b", "a"));
 }
 
 TEST_F(BatchQueueTest, SharesAreOfBytes) {
@@ -323,6 +374,22 @@ TEST_F(BatchQueueTest, CancelsOnlyWhatWaits) {
   // gRPC reports a deadline that passed as a cancellation.
   EXPECT_TRUE(queue.Cancel(late));
   EXPECT_EQ(taken.refusal(), "");
+  EXPECT_EQ(cancelled.refusal(), "REQUEST_CANCELLED after 3 ms");
+  EXPECT_EQ(late.refusal(), "DEADLINE_PASSED after 3 ms");
+  EXPECT_EQ(queue.load().pending, 0u);
+  EXPECT_THAT(queue.TryTake(), IsEmpty());
+}
+
+// It was on its way here while the queues were searched for it.
+TEST_F(BatchQueueTest, RefusesWhatIsCancelledAlready) {
+  BatchQueue queue(clock_, Singly());
+  FakeJob& cancelled = Make({});
+  FakeJob& late = Make({.deadline = clock_.Now() + milliseconds(3)});
+  clock_.Advance(milliseconds(3));
+  cancelled.SetCancelled();
+  late.SetCancelled();
+  EXPECT_TRUE(queue.Enqueue(cancelled));
+  EXPECT_TRUE(queue.Enqueue(late));
   EXPECT_EQ(cancelled.refusal(), "REQUEST_CANCELLED after 3 ms");
   EXPECT_EQ(late.refusal(), "DEADLINE_PASSED after 3 ms");
   EXPECT_EQ(queue.load().pending, 0u);

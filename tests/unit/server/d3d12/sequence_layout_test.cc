@@ -101,5 +101,26 @@ TEST(SequenceLayoutTest, TensorsTooLargeAreUnimplemented) {
   EXPECT_TRUE(absl::IsUnimplemented(LayOut(*sequence, 8191).status()));
 }
 
+// Kernels compute whole words.
+TEST(SequenceLayoutTest, TheRestOfTheLastWordOfAnInputIsCleared) {
+  SequenceBuilder builder;
+  const TensorSource x = builder.Input({DataType::kFloat16, {3}});
+  builder.Modulus(x, builder.Input({DataType::kFloat16, {3}}));
+  const auto sequence = builder.Validate().sequence;
+  ASSERT_NE(sequence, nullptr);
+  const auto layout = LayOut(*sequence, kMaxKernelBytes);
+  ASSERT_TRUE(layout.ok());
+  const std::vector<std::byte> ones(6, std::byte{1});
+  const SequenceCall call = {.sequence = sequence.get(), .inputs = {ones.data(), ones.data()}};
+  std::vector<std::byte> upload(layout->input_buffer_bytes, std::byte{0xff});
+  HostCopies copies;
+  WriteInputs(*layout, call, upload.data(), copies);
+  for (const uint64_t input : layout->inputs) {
+    EXPECT_EQ(upload[input + 6], std::byte{0});
+    EXPECT_EQ(upload[input + 7], std::byte{0});
+    EXPECT_EQ(upload[input + 8], std::byte{0xff});
+  }
+}
+
 }  // namespace
 }  // namespace opserve::d3d12

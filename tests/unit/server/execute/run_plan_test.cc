@@ -35,6 +35,21 @@ std::shared_ptr<const Invocation> IfCall(uint32_t count) {
   return Checked(request);
 }
 
+// IF of `count` elements with two single numbers.
+std::shared_ptr<const Invocation> ClampedCall(uint32_t count) {
+  const std::vector<uint32_t> sizes = {count};
+  const std::vector<uint32_t> strides = {0};
+  OperatorRequest request;
+  request.operator_name = "ELEMENT_WISE_IF";
+  request.inputs.push_back({.data_type = static_cast<int>(DataType::kUint8), .sizes = sizes});
+  for (int i = 0; i < 2; ++i) {
+    request.inputs.push_back({.data_type = static_cast<int>(DataType::kFloat32), .sizes = sizes});
+    request.inputs.back().strides = strides;
+  }
+  request.payload_bytes = {count, 4, 4};
+  return Checked(request);
+}
+
 // The plan of such a call.
 RunPlan PlanIf(uint32_t count, uint64_t wished, uint64_t window) {
   const auto call = IfCall(count);
@@ -186,6 +201,20 @@ TEST(RunPlanTest, APayloadThatIsSentAheadMayBePadded) {
   EXPECT_EQ(division.plan->ahead, (std::vector<uint64_t>{0, 20}));
   call.lengths[0] += 2;
   EXPECT_EQ(call.Divide({.sends_ahead = true}).why_whole, "a payload is longer than its tensor");
+}
+
+// Clients choose the lengths, of which the sum may have more than 64 bits.
+TEST(RunPlanTest, LengthsWithoutEndAreNotHeld) {
+  RowCall call(100, 9);
+  for (const uint64_t bytes : {UINT64_MAX, UINT64_MAX - 16}) {
+    call.lengths[1] = bytes;
+    EXPECT_EQ(call.Divide({.sends_ahead = true}).why_whole,
+              "what it has to hold of its inputs is more than a quarter of the window");
+  }
+  const auto clamped = ClampedCall(100);
+  const std::vector<uint64_t> lengths = {100, uint64_t{1} << 63, uint64_t{1} << 63};
+  EXPECT_EQ(PlanRuns(*clamped, lengths, {.sends_ahead = true}, kWindow).why_whole,
+            "what it has to hold of its inputs is more than a quarter of the window");
 }
 
 // FLOAT32 of `rows` rows: a row is added, what comes of that is rounded, and another row added.

@@ -143,6 +143,22 @@ TEST_F(InferRequestTest, SomeParametersAreSettings) {
   EXPECT_EQ(settings_.timeout, std::nullopt);
 }
 
+TEST_F(InferRequestTest, PrioritiesMayBeNumbersAsTritonHasThem) {
+  const auto priority_of = [this](uint64_t level) {
+    Parameter("priority").set_uint64_param(level);
+    EXPECT_TRUE(Translate().ok());
+    return request_.priority();
+  };
+  EXPECT_EQ(priority_of(0), v1::PRIORITY_UNSPECIFIED);
+  EXPECT_EQ(priority_of(1), v1::PRIORITY_HIGH);
+  EXPECT_EQ(priority_of(2), v1::PRIORITY_NORMAL);
+  EXPECT_EQ(priority_of(3), v1::PRIORITY_LOW);
+  EXPECT_EQ(priority_of(UINT64_MAX), v1::PRIORITY_LOW);
+  Parameter("priority").set_int64_param(1);
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(request_.priority(), v1::PRIORITY_HIGH);
+}
+
 TEST_F(InferRequestTest, WrongSettingsAreRefusedByName) {
   const auto refuse = [this](const std::string& name, auto set, const std::string& text) {
     infer_.clear_parameters();
@@ -154,7 +170,13 @@ TEST_F(InferRequestTest, WrongSettingsAreRefusedByName) {
   refuse(
       "device", [](auto& value) { value.set_string_param("UNSPECIFIED"); }, "\"UNSPECIFIED\"");
   refuse(
-      "priority", [](auto& value) { value.set_uint64_param(1); }, "\"\" is none of LOW");
+      "device", [](auto& value) { value.set_uint64_param(1); }, "The value is no string");
+  refuse(
+      "priority", [](auto& value) { value.set_string_param("1"); }, "\"1\" is none of LOW");
+  refuse(
+      "priority", [](auto& value) { value.set_string_param(""); }, "\"\" is none of LOW");
+  refuse(
+      "priority", [](auto& value) { value.set_int64_param(-1); }, "The value is no string");
   refuse(
       "verify", [](auto& value) { value.set_int64_param(1); }, "The value is no bool");
   refuse(

@@ -1,5 +1,6 @@
 #include "server/lease/lease_table.h"
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,32 @@ TEST_F(LeaseTableTest, TurnsGoByClientsBeforeTheyGoByAge) {
   EXPECT_THAT(GrantAll(table), ElementsAre(late));
   table.Remove(late, now_);
   EXPECT_THAT(GrantAll(table), ElementsAre(second));
+}
+
+// They are forgotten between two leases, and must not come before those who waited meanwhile.
+TEST_F(LeaseTableTest, ClientsThatLeaseInALoopKeepNobodyWaiting) {
+  LeaseTable table({});
+  std::map<uint64_t, std::string> clients;
+  const auto add = [&](const std::string& client) { clients[Add(table, client)] = client; };
+  // Two programs of one client.
+  add("two");
+  add("two");
+  add("first");
+  add("second");
+  std::map<std::string, int> grants;
+  for (int i = 0; i < 30; ++i) {
+    const std::vector<uint64_t> granted = GrantAll(table);
+    ASSERT_EQ(granted.size(), 1u);
+    const std::string client = clients.at(granted[0]);
+    ++grants[client];
+    table.Remove(granted[0], now_);
+    // The device goes to the next one before the client asks again.
+    table.Assign(devices_, now_);
+    if (client != "two") add(client);
+  }
+  EXPECT_EQ(grants["two"], 2);
+  EXPECT_EQ(grants["first"], 14);
+  EXPECT_EQ(grants["second"], 14);
 }
 
 TEST_F(LeaseTableTest, PositionsCountThoseThatWaitForTheSameDevice) {

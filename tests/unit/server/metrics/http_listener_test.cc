@@ -67,6 +67,23 @@ TEST(AnswerHttp, TellsTheHandlerWhatTheSenderShows) {
       Ask("GET / HTTP/1.1\r\nAuthorization: a\r\nauthorization: b\r\n\r\n", shown), "11 'b'"));
 }
 
+// Another request, or a body, says nothing of this one.
+TEST(AnswerHttp, ReadsNoHeadersBehindTheirEnd) {
+  const HttpHandler shown = [](const HttpRequest& request) {
+    return HttpAnswer{.body = absl::StrCat(request.has_authorization, request.is_ambiguous, " '",
+                                           request.authorization, "'")};
+  };
+  for (const std::string end : {"\r\n", "\n"}) {
+    const std::string line = "GET / HTTP/1.1" + end;
+    const std::string token = "Authorization: Bearer x" + end;
+    EXPECT_TRUE(
+        absl::EndsWith(Ask(line + token + end + line + token + end, shown), "10 'Bearer x'"));
+    EXPECT_TRUE(
+        absl::EndsWith(Ask(line + "Content-Length: 25" + end + end + token, shown), "00 ''"))
+        << end;
+  }
+}
+
 TEST(AnswerHttp, SaysHowToProveWhoOneIs) {
   const std::string answer = Ask("GET / HTTP/1.1\r\n\r\n", [](const HttpRequest&) {
     return HttpAnswer{.status = 401, .body = "no"};

@@ -299,6 +299,22 @@ TEST_F(DevicePoolTest, CancelsOnlyWhatWaits) {
   EXPECT_FALSE(pool_->Cancel(*jobs[0]));
 }
 
+// Nobody wants the result of what its device could not do.
+TEST_F(DevicePoolTest, WhatIsCancelledWhileItRunsIsNotRunAgain) {
+  Start();
+  const auto jobs = MakeJobs(2);
+  gpu_script().CloseGate();
+  gpu_script().LoseAtRun(1);
+  ASSERT_TRUE(pool_->Submit(*jobs[0]));
+  gpu_script().WaitForBlocked(1);
+  ASSERT_TRUE(pool_->Submit(*jobs[1]));
+  EXPECT_FALSE(pool_->Cancel(*jobs[0]));
+  gpu_script().OpenGate();
+  EXPECT_TRUE(absl::IsCancelled(jobs[0]->Wait()));
+  EXPECT_EQ(jobs[0]->ends(), 1);
+  ExpectAnswered(*jobs[1], kCpuName);
+}
+
 TEST_F(DevicePoolTest, JobsPastTheirDeadlineAreNotRun) {
   Start();
   const auto jobs = MakeJobs(1);

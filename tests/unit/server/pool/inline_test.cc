@@ -84,6 +84,18 @@ TEST_F(PoolInlineTest, TheLimitCountsInputsAndOutputs) {
   EXPECT_FALSE(ran_here());
 }
 
+TEST_F(PoolInlineTest, WhatMayWaitGoesToTheQueue) {
+  Start(InlineOptions());
+  for (bool JobTraits::*const waits :
+       {&JobTraits::waits_for_inputs, &JobTraits::results_may_wait}) {
+    PoolJob job(Placement::kCpu, 1, kRoundSpec,
+                [waits](JobTraits& traits) { traits.*waits = true; });
+    ASSERT_TRUE(pool_->Submit(job));
+    ExpectAnswered(job, kCpuName);
+    EXPECT_FALSE(ran_here());
+  }
+}
+
 // Whoever submits jobs has more to do than to run them.
 TEST_F(PoolInlineTest, JobsThatTakeLongGoToTheQueue) {
   const SampleSpec large = {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -79,6 +80,30 @@ TEST_F(TokenCommandTest, SeveralAtOnceLoseNoToken) {
   const auto list = TokenList::Read(file_);
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(list->entries().size(), static_cast<size_t>(kAtOnce * (kEach - 1)));
+}
+
+// The link stays, also where there is no list yet, and the lock is that of the list.
+TEST_F(TokenCommandTest, ChangesTheListThatLinksLeadTo) {
+  const std::string list = file_;
+  const std::string inner = list + ".inner";
+  const std::string outer = list + ".outer";
+  std::remove(inner.c_str());
+  std::remove(outer.c_str());
+  // One says where the list is from its own folder, the other from the root.
+  std::filesystem::create_symlink(std::filesystem::path(list).filename(), inner);
+  std::filesystem::create_symlink(inner, outer);
+  file_ = outer;
+  EXPECT_EQ(Run({"add", "ci"}).code, 0);
+  EXPECT_EQ(Run({"add", "lab"}).code, 0);
+  EXPECT_EQ(Run({"revoke", "ci"}).code, 0);
+  EXPECT_EQ(Run({"list"}).text, "lab\n");
+  EXPECT_TRUE(std::filesystem::is_symlink(inner));
+  EXPECT_TRUE(std::filesystem::is_symlink(outer));
+  EXPECT_FALSE(std::filesystem::exists(outer + ".lock"));
+  file_ = list;
+  EXPECT_EQ(Run({"list"}).text, "lab\n");
+  std::remove(inner.c_str());
+  std::remove(outer.c_str());
 }
 
 TEST_F(TokenCommandTest, SaysWhatIsWrong) {

@@ -1,5 +1,6 @@
 // The socket of regions, and what clients may do to it.
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -20,6 +22,7 @@
 #include "tests/testing/region_client.h"
 #include "tests/testing/test_segment.h"
 #include "tests/unit/server/base/simulated_clock.h"
+#include "tests/unit/server/edge/lingering_socket.h"
 #include "tests/unit/server/errors/status_testing.h"
 
 namespace opserve::testing {
@@ -191,6 +194,67 @@ TEST_F(RegionSocketTest, SurplusDescriptorsAreRefusedAndClosed) {
   }
   EXPECT_EQ(OpenDescriptors(), before);
   EXPECT_EQ(table_.size(), 0);
+}
+
+TEST_F(RegionSocketTest, NobodyWaitsForDescriptorsThatAreClosedSlowly) {
+  options_.max_connections = 2;
+  Start();
+  const int before = OpenDescriptors();
+  {
+    LingeringSocket sent;
+    LingeringSocket empty;
+    LingeringSocket unread;
+    LingeringSocket refused;
+    {
+      const RegionClient client(options_.path);
+      ASSERT_TRUE(sent.Leave(client.socket(), "x"));
+      EXPECT_EQ(ReasonOf(client.Receive()), "INVALID_REQUEST");
+      // The first ends the connection, and the second is not received any more.
+      ASSERT_TRUE(empty.Leave(client.socket(), ""));
+      unread.Leave(client.socket(), "x");
+      EXPECT_TRUE(absl::IsOutOfRange(ReceivePacket(client.socket()).status()));
+    }
+    const RegionClient first(options_.path);
+    const RegionClient second(options_.path);
+    Greet(first);
+    Greet(second);
+    const RegionClient third(options_.path);
+    refused.Leave(third.socket(), "x");
+    Greet(first);
+    first.Register(SharedMemory(1000));
+  }
+  // All are closed in the end.
+  while (OpenDescriptors() > before) std::this_thread::yield();
+}
+
+// While it lives, this process gets no more descriptors.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    // All numbers below the first free one are taken.
+    none.rlim_cur = static_cast<rlim_t>(UniqueFd(dup(STDERR_FILENO)).get());
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST_F(RegionSocketTest, TellsThatThereIsNoDescriptorLeft) {
+  Start();
+  const RegionClient client(options_.path);
+  const UniqueFd fd = MakeMemfd(100);
+  Greet(client);
+  {
+    const NoDescriptors none;
+    const v1::RegionResponse answer = client.Ask(RegisterPacket(100), fd.get());
+    EXPECT_EQ(ReasonOf(answer), "REGION_QUOTA");
+    EXPECT_THAT(answer.error(), ::testing::HasSubstr("no descriptor left"));
+  }
+  EXPECT_EQ(ReasonOf(client.Ask(RegisterPacket(100), fd.get())), "OK");
 }
 
 TEST_F(RegionSocketTest, AnEndedConnectionTakesItsRegionsAlong) {
@@ -389,6 +453,15 @@ TEST_F(RegionSocketTest, TakesThePlaceOfADeadServer) {
   ASSERT_TRUE(std::filesystem::exists(options_.path));
   Start();
   Greet(RegionClient(options_.path));
+}
+
+TEST_F(RegionSocketTest, LeavesTheFileOfItsSuccessor) {
+  Start();
+  std::filesystem::rename(options_.path, folder_ + "/away");
+  const auto successor = ListenForPackets(options_.path, 0600);
+  ASSERT_TRUE(successor.ok());
+  socket_.reset();
+  EXPECT_TRUE(std::filesystem::exists(options_.path));
 }
 
 TEST_F(RegionSocketTest, LeavesOthersAlone) {

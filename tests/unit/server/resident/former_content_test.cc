@@ -1,6 +1,7 @@
 // What a tensor held before counts against its client's quota while it is still read.
 
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -105,14 +106,65 @@ TEST_F(FormerContentTest, ContentOfSeveralTensorsCountsOncePerTensor) {
   EXPECT_EQ(store_.bytes() - others, TensorCharge(5));
   Delete("a", second);
   EXPECT_EQ(store_.bytes() - others, TensorCharge(5));
-  // Found again while it is read, it counts with the new tensor too, and once after that.
+  // Found again while it is read, it counts with the new tensor alone.
   const std::string third = CreateHashed("a", "hello");
   EXPECT_EQ(Snapshot("a", third).get(), reader.get());
-  EXPECT_EQ(store_.bytes() - others, 2 * TensorCharge(5));
+  EXPECT_EQ(store_.bytes() - others, TensorCharge(5));
   Delete("a", third);
   EXPECT_EQ(store_.bytes() - others, TensorCharge(5));
   reader.reset();
   EXPECT_EQ(store_.bytes(), others);
+}
+
+TEST_F(FormerContentTest, FoundAgainItCountsOncePerTensorAlsoAfterItsReader) {
+  CreateText("a", "other");
+  const uint64_t others = store_.bytes();
+  const std::string first = CreateHashed("a", "hello");
+  auto reader = Snapshot("a", first);
+  Delete("a", first);
+  const std::string second = CreateHashed("a", "hello");
+  const std::string third = CreateHashed("a", "hello");
+  EXPECT_EQ(Snapshot("a", third).get(), reader.get());
+  EXPECT_EQ(store_.bytes() - others, 2 * TensorCharge(5));
+  reader.reset();
+  EXPECT_EQ(store_.bytes() - others, 2 * TensorCharge(5));
+  Delete("a", second);
+  EXPECT_EQ(store_.bytes() - others, TensorCharge(5));
+  Delete("a", third);
+  EXPECT_EQ(store_.bytes(), others);
+}
+
+TEST_F(FormerContentTest, WhatAWriteLeftIsChargedUntilATensorHasItAgain) {
+  const std::string text(kBytes / 4, 'x');
+  const std::string written = CreateHashed("a", text);
+  auto reader = Snapshot("a", written);
+  ASSERT_TRUE(Write(written, 0, "y").ok());
+  EXPECT_EQ(store_.bytes(), 2 * TensorCharge(kBytes / 4));
+  const std::string again = CreateHashed("a", text);
+  EXPECT_EQ(Snapshot("a", again).get(), reader.get());
+  EXPECT_EQ(store_.bytes(), 2 * TensorCharge(kBytes / 4));
+  reader.reset();
+  EXPECT_EQ(store_.bytes(), 2 * TensorCharge(kBytes / 4));
+  Delete("a", written);
+  EXPECT_EQ(store_.bytes(), TensorCharge(kBytes / 4));
+}
+
+TEST_F(FormerContentTest, AResultThatWasRefusedCountsLikeOthersOnceItIsTaken) {
+  const std::string handle = Half();
+  const auto tensor = *store_.Find("a", handle);
+  auto first = tensor->Snapshot();
+  ASSERT_TRUE(tensor->Replace(buffers_.Take(kBytes)).ok());
+  auto second = tensor->Snapshot();
+  const auto fresh = std::make_shared<TensorContent>(buffers_.Take(kBytes), kBytes);
+  EXPECT_EQ(ReasonOf(tensor->Replace(fresh)), "TENSOR_QUOTA");
+  first = {};
+  ASSERT_TRUE(tensor->Replace(fresh).ok());
+  second = {};
+  EXPECT_EQ(store_.bytes(), kCharge);
+  const auto third = tensor->Snapshot();
+  EXPECT_EQ(third.data.get(), fresh->data());
+  ASSERT_TRUE(tensor->Replace(buffers_.Take(kBytes)).ok());
+  EXPECT_EQ(store_.bytes(), 2 * kCharge);
 }
 
 TEST_F(FormerContentTest, ContentWithADigestNeedsNoRoomWhereNobodyReadsIt) {

@@ -391,6 +391,17 @@ TEST_F(TensorStoreTest, CountsBytesByDevice) {
   EXPECT_EQ(store_.BytesOn("gpu/0"), 6);
 }
 
+TEST_F(TensorStoreTest, KnowsWhoHasTensorsOnDevices) {
+  Create("a", {.desc = Bytes(8)});
+  EXPECT_FALSE(store_.HasPlaced("a"));
+  const std::string placed = Create("a", {.desc = Bytes(5), .device = "gpu/0"});
+  EXPECT_TRUE(store_.HasPlaced("a"));
+  EXPECT_FALSE(store_.HasPlaced("b"));
+  const absl::string_view handles[] = {placed};
+  store_.Delete("a", handles);
+  EXPECT_FALSE(store_.HasPlaced("a"));
+}
+
 // Each of two threads writes its own letter everywhere, while others look.
 TEST_F(TensorStoreTest, NobodySeesHalfAWrite) {
   const std::string handle = CreateText("a", std::string(1000, 'x'));
