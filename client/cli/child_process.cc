@@ -49,8 +49,8 @@ ChildProcess::~ChildProcess() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-void ChildProcess::Terminate() const {
-  syscall(SYS_pidfd_send_signal, descriptor_, SIGTERM, nullptr, 0);
+void ChildProcess::Signal(int number) const {
+  syscall(SYS_pidfd_send_signal, descriptor_, number, nullptr, 0);
 }
 
 absl::StatusOr<int> ChildProcess::Wait() {

@@ -27,8 +27,8 @@ class ChildProcess {
 
   // A descriptor of this object that is readable once the command has ended.
   int descriptor() const { return descriptor_; }
-  // Asks it to end: SIGTERM. No effect where it has ended.
-  void Terminate() const;
+  // Sends it a signal. No effect where it has ended.
+  void Signal(int number) const;
   // Waits for its end. Its exit code; 128 and the number of the signal that ended it. To be called
   // once.
   absl::StatusOr<int> Wait();

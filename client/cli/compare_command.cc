@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "client/api/npy.h"
 #include "client/cli/calls.h"
 #include "client/cli/commands.h"
 #include "client/cli/comparison_report.h"
@@ -102,12 +101,12 @@ int ExitCodeOf(const ComparisonReport& report) {
 int Show(const CompareArguments& arguments, const ComparisonReport& report,
          const Terminal& terminal) {
   if (!arguments.junit_file.empty()) {
-    const absl::Status written = WriteFile(arguments.junit_file, RenderJunit(report));
+    const absl::Status written = WriteBytes(arguments.junit_file, RenderJunit(report), terminal);
     if (!written.ok()) return FailFile(terminal, arguments.json, written);
   }
   if (arguments.json) {
     WriteJson(ToJson(report), terminal);
-  } else {
+  } else if (arguments.junit_file != kStandardStream) {
     PrintReport(report, terminal);
   }
   if (!HasVerdict(report, Verdict::kPass) && !HasVerdict(report, Verdict::kFail) &&
@@ -151,10 +150,7 @@ int RunCommand(const CompareArguments& arguments, const Terminal& terminal) {
   report.spec = expected->spec();
 
   const absl::StatusOr<Tolerance> tolerance = ToleranceFor(arguments, expected->data_type());
-  if (!tolerance.ok()) {
-    terminal.err << "opserve: " << tolerance.status().message() << '\n';
-    return kUsage;
-  }
+  if (!tolerance.ok()) return FailUsage(terminal, arguments.json, tolerance.status());
   report.tolerance = *tolerance;
   const RightResult right{*expected,
                           made->call.inputs,

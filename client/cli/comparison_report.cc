@@ -269,7 +269,8 @@ Json ToJson(const ComparisonReport& report) {
   Json json = {
       {"operator", report.operator_name},
       {"expected", ToJson(report.info, report.round_trip)},
-      {"tolerance", {{"ulp", report.tolerance.ulp}, {"absolute", report.tolerance.absolute}}},
+      {"tolerance",
+       {{"ulp", ToJson(Element(report.tolerance.ulp))}, {"absolute", report.tolerance.absolute}}},
       {"passed", HasPassed(report)},
       {"results", Json::array()}};
   json["expected"]["output"] = ToJson(report.spec);

@@ -126,13 +126,13 @@ int RunCommand(const InputsArguments& arguments, const Terminal& terminal) {
     files.push_back(*std::move(file));
   }
   if (files.empty()) {
-    terminal.err << "opserve: there are no hard inputs "
-                 << (arguments.type == DataType::kUnknown
-                         ? ""
-                         : absl::StrCat("of ", NameOf(arguments.type), " "))
-                 << "for " << arguments.operator_name
-                 << "; `opserve inputs` lists those that there are\n";
-    return kUsage;
+    const std::string type = arguments.type == DataType::kUnknown
+                                 ? ""
+                                 : absl::StrCat("of ", NameOf(arguments.type), " ");
+    return FailUsage(terminal, arguments.json,
+                     absl::NotFoundError(absl::StrCat(
+                         "there are no hard inputs ", type, "for ", arguments.operator_name,
+                         "; `opserve inputs` lists those that there are")));
   }
   if (arguments.json) {
     WriteJson(FilesAsJson(files), terminal);

@@ -9,11 +9,14 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <csignal>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments/exit_code.h"
+#include "client/cli/caught_signals.h"
 #include "client/cli/child_process.h"
 #include "client/wire/wire_tensors.h"
 
@@ -104,6 +107,10 @@ absl::StatusOr<int> RunLeased(DeviceLease& lease, const DeviceGrant& grant, absl
   // The lease may end on another thread when all of this is over.
   const auto lease_end = std::make_shared<Event>();
   if (lease_end->descriptor() < 0) return absl::ErrnoToStatus(errno, "eventfd");
+  // From before the command starts: what ends this process would end the lease, but not the
+  // command.
+  CaughtSignals signals;
+  if (signals.descriptor() < 0) return absl::ErrnoToStatus(errno, "pipe2");
   const auto child = ChildProcess::Start(
       command, absl::StrCat(client_internal::kDeviceLeaseVariable, "=", grant.id));
   if (!child.ok()) return child.status();
@@ -111,22 +118,28 @@ absl::StatusOr<int> RunLeased(DeviceLease& lease, const DeviceGrant& grant, absl
     lease_end->Notify();
   });
   Renewals renewals(lease, grant, time, terminal);
+  bool has_lease = true;
   while (true) {
-    std::array<pollfd, 2> events = {
-        {{(*child)->descriptor(), POLLIN, 0}, {lease_end->descriptor(), POLLIN, 0}}};
-    if (poll(events.data(), events.size(), MillisecondsUntil(renewals.next())) < 0) {
+    std::array<pollfd, 3> events = {{{(*child)->descriptor(), POLLIN, 0},
+                                     {has_lease ? lease_end->descriptor() : -1, POLLIN, 0},
+                                     {signals.descriptor(), POLLIN, 0}}};
+    const int limit = has_lease ? MillisecondsUntil(renewals.next()) : -1;
+    if (poll(events.data(), events.size(), limit) < 0) {
       if (errno == EINTR) continue;
       return absl::ErrnoToStatus(errno, "poll");
     }
-    if (events[0].revents != 0) return (*child)->Wait();
-    if (events[1].revents != 0) break;
-    if (SteadyNow() >= renewals.next()) renewals.Renew();
+    if (events[0].revents != 0) break;
+    while (const std::optional<int> number = signals.Take()) (*child)->Signal(*number);
+    if (events[1].revents != 0) {
+      has_lease = false;
+      terminal.err << "opserve: the lease ended before the command: "
+                   << lease.end().Wait().message() << "; the command is sent SIGTERM" << std::endl;
+      (*child)->Signal(SIGTERM);
+    }
+    if (has_lease && SteadyNow() >= renewals.next()) renewals.Renew();
   }
-  terminal.err << "opserve: the lease ended before the command: " << lease.end().Wait().message()
-               << "; the command is sent SIGTERM" << std::endl;
-  (*child)->Terminate();
   const absl::StatusOr<int> exit_code = (*child)->Wait();
-  return exit_code.ok() ? absl::StatusOr<int>(kLeaseEnded) : exit_code;
+  return has_lease || !exit_code.ok() ? exit_code : absl::StatusOr<int>(kLeaseEnded);
 }
 
 }  // namespace opserve::cli

@@ -18,6 +18,9 @@ namespace opserve::cli {
 // Runs `command` with the lease in its environment, and renews the lease for `time` (0: a minute)
 // whenever a third of it has passed, until the command ends. Returns the command's exit code.
 //
+// SIGTERM and SIGHUP go on to the command, and SIGINT and SIGQUIT, which terminals send to both,
+// are left to it: the lease lasts until the command has ended.
+//
 // A lease that ends before it is told on `terminal`, the command is sent SIGTERM, and once it has
 // ended kLeaseEnded is returned. A lease that the server renews no further is told as well, while
 // there still is time. NOT_FOUND where the command cannot be started. Blocks; thread-safe.

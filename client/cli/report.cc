@@ -109,6 +109,10 @@ int FailFile(const Terminal& terminal, bool json, const absl::Status& status) {
   return Fail(terminal, json, kFileError, status.message(), status, {});
 }
 
+int FailUsage(const Terminal& terminal, bool json, const absl::Status& status) {
+  return Fail(terminal, json, kUsage, status.message(), status, {});
+}
+
 int FailCall(const Terminal& terminal, bool json, absl::string_view what, absl::string_view address,
              const absl::Status& status, const std::vector<std::string>& inputs) {
   const Cure* const cure = CureOf(status, GetErrorReason(status));

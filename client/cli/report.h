@@ -25,6 +25,10 @@ void WriteJson(const nlohmann::ordered_json& json, const Terminal& terminal);
 // names the file.
 int FailFile(const Terminal& terminal, bool json, const absl::Status& status);
 
+// Reports that what the command line asks for cannot be, where that showed only later; returns
+// kUsage.
+int FailUsage(const Terminal& terminal, bool json, const absl::Status& status);
+
 // Reports that `what`, such as the name of an operator, failed at the server at `address`. Returns
 // kUsage if options or address make no sense, kUnreachable if the server could not be reached,
 // kDenied if it does not let the caller, else kCallFailed. Each violation that the error lists gets

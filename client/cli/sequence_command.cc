@@ -1,8 +1,7 @@
 // The verb sequence: several operators in one call.
 
+#include <algorithm>
 #include <chrono>
-#include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "client/cli/report.h"
 #include "client/cli/run_report.h"
 #include "client/cli/sequence_plan.h"
+#include "client/cli/tensor_files.h"
 #include "client/cli/tensor_report.h"
 
 namespace opserve::cli {
@@ -31,13 +31,9 @@ struct SequenceAnswer {
 
 absl::StatusOr<std::vector<StepText>> ReadSteps(const SequenceArguments& arguments) {
   if (!arguments.steps.empty()) return ParseSequenceSteps(arguments.steps);
-  const bool standard_input = arguments.file == "-";
-  absl::StatusOr<std::string> text;
-  if (standard_input) {
-    text = std::string(std::istreambuf_iterator<char>(std::cin), {});
-  } else {
-    text = ReadFile(arguments.file);
-  }
+  const bool standard_input = arguments.file == kStandardStream;
+  const absl::StatusOr<std::string> text =
+      standard_input ? ReadStandardInput() : ReadFile(arguments.file);
   if (!text.ok()) return text.status();
   absl::StatusOr<std::vector<StepText>> steps = ParseSequenceDocument(*text);
   if (steps.ok()) return steps;
@@ -56,10 +52,11 @@ absl::StatusOr<std::vector<SequenceResult>> Send(Client& client, const SequenceA
   return streams.Execute(sequence, info);
 }
 
-absl::Status WriteFiles(const PlannedSequence& plan, const std::vector<SequenceResult>& results) {
+absl::Status WriteFiles(const PlannedSequence& plan, const std::vector<SequenceResult>& results,
+                        const Terminal& terminal) {
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].tensor || plan.outputs[i].empty()) continue;
-    absl::Status written = WriteNpy(plan.outputs[i], *results[i].tensor);
+    absl::Status written = WriteTensorFile(plan.outputs[i], *results[i].tensor, terminal);
     if (!written.ok()) return written;
   }
   return absl::OkStatus();
@@ -129,8 +126,9 @@ int RunCommand(const SequenceArguments& arguments, const Terminal& terminal) {
   if (!results.ok()) return fail(results.status());
   answer.results = *std::move(results);
 
-  const absl::Status written = WriteFiles(*plan, answer.results);
+  const absl::Status written = WriteFiles(*plan, answer.results, terminal);
   if (!written.ok()) return FailFile(terminal, arguments.json, written);
+  if (std::ranges::count(plan->outputs, kStandardStream) > 0) return kSuccess;
   if (arguments.json) {
     PrintJson(*plan, answer, terminal);
   } else {

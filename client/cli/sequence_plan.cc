@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/api/npy.h"
 #include "client/cli/calls.h"
+#include "client/cli/tensor_files.h"
 
 namespace opserve::cli {
 namespace {
@@ -18,7 +18,7 @@ absl::StatusOr<uint32_t> NumberOf(const std::string& from, PlannedSequence& plan
   if (handle) {
     plan.sequence.inputs.push_back(TensorView::At(*handle));
   } else {
-    absl::StatusOr<Tensor> tensor = ReadNpy(from);
+    absl::StatusOr<Tensor> tensor = ReadTensorFile(from);
     if (!tensor.ok()) return tensor.status();
     plan.tensors.push_back(*std::move(tensor));
     plan.sequence.inputs.push_back(plan.tensors.back().view());
@@ -63,10 +63,33 @@ absl::Status AddStep(const StepText& text, PlannedSequence& plan) {
   return absl::OkStatus();
 }
 
+// The document itself may be standard input, and what the command prints standard output.
+absl::Status CheckStreams(const std::vector<StepText>& steps, const SequenceArguments& arguments) {
+  size_t outputs = 0;
+  for (const StepText& step : steps) {
+    if (step.output == kStandardStream) ++outputs;
+    for (const InputText& input : step.inputs) {
+      if (arguments.file != kStandardStream || input.from != kStandardStream) continue;
+      return absl::InvalidArgumentError(
+          "standard input (-) is the document already, so it can be no input of a step");
+    }
+  }
+  if (outputs > 1) {
+    return absl::InvalidArgumentError("standard output (-) can be the output of one step only");
+  }
+  if (outputs > 0 && arguments.json) {
+    return absl::InvalidArgumentError(
+        "--json and the output - of a step both write to standard output");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<PlannedSequence> PlanSequence(const std::vector<StepText>& steps,
                                              const SequenceArguments& arguments) {
+  absl::Status possible = CheckStreams(steps, arguments);
+  if (!possible.ok()) return possible;
   PlannedSequence plan;
   for (const StepText& step : steps) {
     absl::Status added = AddStep(step, plan);

@@ -23,7 +23,8 @@ struct PlannedSequence {
   std::vector<std::string> outputs;  // per output: a file, "tensor:HANDLE", or empty
 };
 
-// Reads the files, each once, and makes the call; there must be a step. Errors name the file.
+// Reads the files, each once, and makes the call; there must be a step. Errors name the file. "-"
+// is standard input or output; INVALID_ARGUMENT where the command has another use for that.
 absl::StatusOr<PlannedSequence> PlanSequence(const std::vector<StepText>& steps,
                                              const SequenceArguments& arguments);
 

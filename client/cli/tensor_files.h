@@ -15,6 +15,9 @@
 
 namespace opserve::cli {
 
+// Standard input to its end. Errors as those of ReadFile.
+absl::StatusOr<std::string> ReadStandardInput();
+
 // Reads a tensor; standard input to its end. Errors as those of ReadNpy.
 absl::StatusOr<Tensor> ReadTensorFile(const std::string& file);
 

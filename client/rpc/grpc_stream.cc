@@ -3,11 +3,13 @@
 #include <grpcpp/impl/rpc_method.h>
 #include <grpcpp/support/async_stream.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "client/rpc/connection_errors.h"
 #include "client/rpc/force_release.h"
+#include "client/rpc/route.h"
 #include "proto/base/mutex.h"
 #include "proto/transport/completion_tag.h"
 #include "proto/transport/shared_write.h"
@@ -23,10 +25,11 @@ using ReaderWriter = grpc::ClientAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteB
 class GrpcStream final : public RawStream {
  public:
   GrpcStream(const char* method, absl::Duration timeout,
-             std::unique_ptr<grpc::ClientContext> context, Hosts& hosts,
+             std::unique_ptr<grpc::ClientContext> context, Hosts& hosts, std::string host,
              const ClientConnection& connection, Watchdog& watchdog)
       : method_(method),
         hosts_(hosts),
+        host_(std::move(host)),
         watchdog_(watchdog),
         connection_(connection),
         context_(std::move(context)) {
@@ -64,6 +67,13 @@ class GrpcStream final : public RawStream {
     if (context_ == nullptr) return;
     context_->TryCancel();
     Watch(kGrace);
+  }
+
+  void Judge(const absl::Status& refusal) override {
+    if (host_.empty()) return;
+    // The stream stays where it is, so nobody asks where the next attempt would go.
+    Route route = {.host = connection_.host};
+    hosts_.Judge(refusal, host_, route);
   }
 
   void Reclaim(std::shared_ptr<PayloadHold> hold) override {
@@ -158,6 +168,7 @@ class GrpcStream final : public RawStream {
 
   const char* const method_;
   Hosts& hosts_;
+  const std::string host_;  // that it is for; empty: any
   Watchdog& watchdog_;
   const ClientConnection& connection_;
   MemberTag<GrpcStream, &GrpcStream::OnStarted> started_{*this};
@@ -186,10 +197,10 @@ class GrpcStream final : public RawStream {
 
 std::unique_ptr<RawStream> MakeGrpcStream(const char* method, absl::Duration timeout,
                                           std::unique_ptr<grpc::ClientContext> context,
-                                          Hosts& hosts, const ClientConnection& connection,
-                                          Watchdog& watchdog) {
-  return std::make_unique<GrpcStream>(method, timeout, std::move(context), hosts, connection,
-                                      watchdog);
+                                          Hosts& hosts, std::string host,
+                                          const ClientConnection& connection, Watchdog& watchdog) {
+  return std::make_unique<GrpcStream>(method, timeout, std::move(context), hosts, std::move(host),
+                                      connection, watchdog);
 }
 
 }  // namespace opserve::client_internal

@@ -102,7 +102,8 @@ class GrpcTransport final : public Transport {
   std::unique_ptr<RawStream> OpenStream(const char* method, absl::Duration timeout,
                                         const std::string& host, Route& route) override {
     const ClientConnection& connection = hosts_.Begin(host, route);
-    return MakeGrpcStream(method, timeout, MakeContext(timeout), hosts_, connection, watchdog_);
+    return MakeGrpcStream(method, timeout, MakeContext(timeout), hosts_, host, connection,
+                          watchdog_);
   }
 
   bool HasSeveralHosts() const override { return hosts_.has_several(); }

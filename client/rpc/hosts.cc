@@ -12,7 +12,8 @@
 namespace opserve::client_internal {
 namespace {
 
-// Hosts that servers told of. Beyond them calls go to any host, which says where they belong.
+// Hosts that servers told of, and names of one of them. Beyond them calls go to any host, which
+// says where they belong.
 constexpr size_t kMostTold = 1024;
 
 bool Contains(const std::vector<size_t>& numbers, size_t number) {
@@ -123,34 +124,37 @@ void Hosts::Judge(const absl::Status& failure, absl::string_view name, Route& ro
   }
   // It may also be about something else of the call, which has no host of its own to go to then.
   if (GetErrorReason(failure) != kWrongHost || GetErrorFact(failure, "host") != name) return;
+  bool is_told = false;
   {
     const MutexLock lock(mutex_);
     Host& host = *hosts_[route.host];
+    const auto told = host.names.find(name);
     // Somebody else at the same address called himself so.
-    if (host.name != name) return;
-    host.stands_for_several = true;
+    is_told = told != host.names.end();
+    if (is_told) told->second = false;
   }
-  GoStraightTo(std::string(name));
+  if (is_told) GoStraightTo(std::string(name));
   const MutexLock lock(mutex_);
   const std::optional<size_t> right = Find(name);
   if (right && *right != route.host) route.next = NextHost::kRightOne;
 }
 
 void Hosts::Learn(size_t number, const std::string& name) {
-  std::string former;
+  std::vector<std::string> apart = {name};
   {
     const MutexLock lock(mutex_);
     Host& host = *hosts_[number];
-    if (host.name == name && !host.stands_for_several) return;
-    if (host.name.empty() && !host.stands_for_several) {
-      host.name = name;
-      return;
+    if (!host.stands_for_several) {
+      if (host.names.contains(name)) return;
+      if (host.names.empty() || IsLocal(host.address)) {
+        if (host.names.size() < kMostTold) host.names.emplace(name, true);
+        return;
+      }
+      host.stands_for_several = true;
+      for (const auto& [former, is_there] : host.names) apart.push_back(former);
     }
-    host.stands_for_several = true;
-    former = std::exchange(host.name, "");
   }
-  if (!former.empty()) GoStraightTo(former);
-  GoStraightTo(name);
+  for (const std::string& each : apart) GoStraightTo(each);
 }
 
 void Hosts::GoStraightTo(const std::string& name) {
@@ -174,7 +178,9 @@ void Hosts::GoStraightTo(const std::string& name) {
 std::optional<size_t> Hosts::Find(absl::string_view name) {
   for (size_t i = 0; i < hosts_.size(); ++i) {
     const Host& host = *hosts_[i];
-    if (host.address == name || (host.name == name && !host.stands_for_several)) return i;
+    if (host.address == name) return i;
+    const auto told = host.names.find(name);
+    if (told != host.names.end() && told->second && !host.stands_for_several) return i;
   }
   return std::nullopt;
 }

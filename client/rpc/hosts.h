@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,12 +63,15 @@ class Hosts {
   const ClientConnection& Begin(absl::string_view name, Route& route);
   // Ends it.
   void End(const ClientConnection& connection);
-  // Notes that it failed, and where the next one would go.
+  // Notes that it failed, and where the next one would go. A host that refuses what is for `name`
+  // as that of another one gets no more of it: calls for it go straight to the address of that
+  // name.
   void Judge(const absl::Status& failure, absl::string_view name, Route& route);
 
   // Takes note of what the server calls itself that answered an attempt to host number `number`.
   // Where that stands for several hosts, as names and proxies do, calls for it go straight to it
-  // from now on.
+  // from now on. A second name proves a proxy, but not at an address of this machine: a server that
+  // was started anew may call itself otherwise. There only refusals prove it.
   void Learn(size_t number, const std::string& name);
 
   // The first address of the target that is on this machine; empty: none is.
@@ -78,8 +82,9 @@ class Hosts {
     std::string address;
     std::unique_ptr<Connections> connections;
     int calls = 0;  // counted for hosts of the target
-    // What it calls itself, where it told and is the only one at the address.
-    std::string name = {};
+    // What it calls itself, where it told. True: calls for the name go there, unless it stands for
+    // several. False: it has refused what is for that name.
+    std::map<std::string, bool, std::less<>> names = {};
     bool stands_for_several = false;
   };
 

@@ -46,6 +46,10 @@ class RawStream {
   // Ends the stream with CANCELLED unless it is over, also where the socket does not move.
   virtual void Cancel() = 0;
 
+  // What a request was refused with, from which later streams learn where the host is. Not after
+  // OnEnd.
+  virtual void Judge(const absl::Status& refusal) = 0;
+
   // Sees to it that what the stream has sent from `hold` is given back, though the socket may not
   // move. Only within OnEnd.
   virtual void Reclaim(std::shared_ptr<PayloadHold> hold) = 0;

@@ -1,9 +1,13 @@
 #include "client/rpc/watchdog.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace opserve::client_internal {
 namespace {
+
+// A longer wait is made of several: the clock's numbers have an end, after some 292 years.
+constexpr absl::Duration kLongestSleep = absl::Hours(24);
 
 absl::Time Now() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
@@ -45,7 +49,7 @@ void Watchdog::SleepUntil(absl::Time time) {
   if (time == absl::InfiniteFuture()) {
     changed_.Wait(mutex_);
   } else {
-    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(time - Now()));
+    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(std::min(time - Now(), kLongestSleep)));
   }
   wakes_at_ = absl::InfinitePast();
 }

@@ -36,7 +36,7 @@ class Watchdog {
 
  private:
   void Run();
-  // Or until Wake.
+  // Or until Wake, or for as long as one wait can be.
   void SleepUntil(absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

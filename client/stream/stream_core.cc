@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/wire/wire.h"
 #include "client/wire/wire_sequences.h"
+#include "opserve/errors.h"
 #include "proto/transport/shared_write.h"
 
 namespace opserve::client_internal {
@@ -237,6 +238,9 @@ void StreamCore::OnAnswered(const RequestPtr& request) {
     request->info = request->answer.info();
     request->info.sends = 1;
   }
+  // Before the callback, which may open another stream because of it.
+  const absl::Status& refusal = request->results.status();
+  if (GetErrorReason(refusal) == kWrongHost) raw_->Judge(refusal);
   Deliver(request);
 }
 

@@ -125,6 +125,10 @@ class CompareTest(CompareCase):
         self.assertEqual(done.returncode, DIFFERENT)
         self.assertIn("sign of zero", done.stdout)
 
+    def test_large_tolerances_are_exact_for_programs(self):
+        for most, shown in ((2**53, 2**53), (2**64 - 1, str(2**64 - 1))):
+            self.assertEqual(self.report(*self.actual(), "--max-ulp", most)["tolerance"]["ulp"], shown)
+
     def test_how_many_of_the_worst_are_listed(self):
         self.right = np.full((2, 3), 100, np.float32)
         for most in (0, 2, 6):
@@ -188,6 +192,11 @@ class ProfileTest(CompareCase):
         self.assertEqual(done.returncode, USAGE)
         self.assertIn("no tolerance for ELEMENT_WISE_IF with results of FLOAT64", done.stderr)
 
+    def test_programs_are_told_as_well(self):
+        done = self.compare_where(np.float64, "--profile", "webnn", "--json")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("no tolerance for ELEMENT_WISE_IF", json.loads(done.stdout)["error"]["message"])
+
     def test_an_unknown_profile_is_refused(self):
         done = opserve(*self.call, *self.actual(), "--profile", "onnx")
         self.assertEqual(done.returncode, USAGE)
@@ -245,6 +254,7 @@ class RefusalTest(CompareCase):
                                ([*z, "--worst", "-1"], "'-1' is no number from 0 to 10000"),
                                (["--actual", "tensor:abc"], "--actual must be a file"),
                                ([*z, "--profile", "webnn", "--max-ulp", 1], "leave out --max-ulp"),
+                               ([*z, "--junit", "-", "--json"], "both write to standard output"),
                                (["--devices", "all", "--device", "gpu"], "leave out --device"),
                                (["--devices", "all", "--verify"], "--verify")):
             self.fail_with(USAGE, words, *self.call, *options)

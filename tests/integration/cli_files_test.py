@@ -4,7 +4,9 @@
 import io
 import json
 import os
+import shlex
 import subprocess
+import xml.etree.ElementTree
 
 import numpy as np
 
@@ -70,6 +72,36 @@ class StandardStreams(CliCase):
         read = piped("tensor", "read", handle, "--output", "-")
         self.assert_same(np.load(io.BytesIO(read.stdout)), x[[0, 0]])
         self.succeed("tensor", "delete", handle)
+
+    def test_compare_writes_its_xml_there_and_nothing_else(self):
+        x = np.array([1.5, 2], np.float32)
+        printed = self.succeed("compare", *ROUND_AWAY, "--input", self.save("x.npy", x), "--actual",
+                               self.save("y.npy", round_half_away(x)), "--junit", "-")
+        self.assertEqual(xml.etree.ElementTree.fromstring(printed).tag, "testsuites")
+
+    def test_steps_of_a_sequence_read_and_write_them(self):
+        x = np.array([1.5, -2.5], np.float32)
+        step = {"operator": "ELEMENT_WISE_ROUND", "attributes": {"RoundingMode": "TOWARD_INFINITY"},
+                "inputs": ["-"], "output": "-"}
+        done = piped("sequence", "--step", json.dumps(step), stdin=npy(x))
+        self.assertEqual(done.returncode, SUCCESS, done.stderr)
+        self.assert_same(np.load(io.BytesIO(done.stdout)), round_half_away(x))
+        words = "both write to standard output"
+        self.fail_with(FILE_ERROR, words, "sequence", "--step", json.dumps(step), "--json")
+        words = "can be the output of one step only"
+        self.fail_with(FILE_ERROR, words, "sequence", "--step", json.dumps(step), "--step", json.dumps(step))
+        words = "is the document already"
+        self.fail_with(FILE_ERROR, words, "sequence", "-", stdin=json.dumps({"steps": [step]}))
+
+    def test_an_input_that_cannot_be_read(self):
+        # What is closed may be something else of the program, for which the system has another reason.
+        for redirection, why in (("< .", "Is a directory\n"), ("<&-", "")):
+            for arguments in (["run", *ROUND_AWAY, "--input", "-"], ["sequence", "-"]):
+                command = shlex.join([str(cli_fixture.program()), *arguments])
+                done = subprocess.run(["/bin/sh", "-c", f"{command} {redirection}"], check=False, cwd=self.folder,
+                                      capture_output=True, text=True, timeout=CALL_LIMIT_S, env=environment())
+                self.assertEqual(done.returncode, FILE_ERROR, done)
+                self.assertIn(f"opserve: cannot read standard input: {why}", done.stderr)
 
     def test_what_cannot_be(self):
         x = self.save("x.npy", np.zeros(2, np.float32))

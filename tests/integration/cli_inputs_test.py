@@ -99,6 +99,12 @@ class RefusalTest(InputsCase):
                                   ("'float' is none of", "ELEMENT_WISE_EXP", "--hard", "--type", "float")):
             self.fail_with(USAGE, words, "inputs", *arguments, **NOBODY)
 
+    def test_programs_are_told_as_well(self):
+        done = self.fail_with(USAGE, "no hard inputs for ELEMENT_WISE_ADD", "inputs", "ELEMENT_WISE_ADD", "--hard",
+                              "--json", **NOBODY)
+        self.assertEqual(json.loads(done.stdout)["error"],
+                         {"code": "NOT_FOUND", "message": done.stderr.removeprefix("opserve: ").rstrip("\n")})
+
     def test_a_folder_that_is_not_there(self):
         self.fail_with(FILE_ERROR, f"cannot create {self.folder}/none/ELEMENT_WISE_EXP.FLOAT32.npy",
                        "inputs", "ELEMENT_WISE_EXP", "--hard", "--output", self.folder / "none", **NOBODY)

@@ -302,6 +302,63 @@ TEST_F(ClientHostsTest, CallsAboutATensorGoStraightToItsHost) {
   }
 }
 
+TEST_F(ClientHostsTest, AHostThatWasStartedAnewUnderAnotherNameKeepsTensors) {
+  StartHost(0, /*advertises=*/true);
+  const auto client = Connect(addresses_[0]);
+  TensorsOfAll(*client, 2.5f, 1);
+  servers_[0].reset();
+  ServerOptions renamed;
+  renamed.listen = {addresses_[0]};
+  renamed.advertise = "renamed.example:50051";
+  auto server = Server::Start(renamed);
+  ASSERT_TRUE(server.ok()) << server.status();
+  servers_[0] = *std::move(server);
+  const Floats x = {2.5f};
+  // Once it has noticed.
+  ASSERT_TRUE(WaitUntil([&] { return client->Execute(Round(ViewOf(x))).ok(); }));
+  const auto tensor = client->CreateTensor(ViewOf(x));
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_EQ(HostOf(tensor->handle.id), renamed.advertise);
+  const auto rounded = client->Execute(Round(TensorView::At(tensor->handle)));
+  EXPECT_TRUE(rounded.ok()) << rounded.status();
+}
+
+TEST_F(ClientHostsTest, AStreamThatWasRefusedLeadsTheNextOneToTheRightHost) {
+  const std::string shared = absl::StrCat("unix:", folder_, "/shared");
+  ServerOptions options;
+  options.advertise = absl::StrCat("unix:", folder_, "/own");
+  options.listen = {options.advertise, shared};
+  auto server = Server::Start(options);
+  ASSERT_TRUE(server.ok()) << server.status();
+  servers_[0] = *std::move(server);
+  auto connected = Client::Connect(shared, {.client_name = "me", .channels = 2});
+  ASSERT_TRUE(connected.ok()) << connected.status();
+  Client& client = **connected;
+  const TensorHandle tensor = TensorsOfAll(client, 2.5f, 1).front();
+
+  // As behind a proxy: the second connection leads to another host. The first one has a stream.
+  std::filesystem::remove(folder_ + "/shared");
+  options.listen = {shared};
+  options.advertise = NameOfHost(1);
+  server = Server::Start(options);
+  ASSERT_TRUE(server.ok()) << server.status();
+  servers_[1] = *std::move(server);
+  const auto busy = client.OpenStream();
+  ASSERT_TRUE(busy.ok()) << busy.status();
+
+  const auto ask = [&] {
+    auto stream = client.OpenStream({.host = std::string(HostOf(tensor.id))});
+    EXPECT_TRUE(stream.ok()) << stream.status();
+    return (*stream)->Start(Round(TensorView::At(tensor))).Wait().status();
+  };
+  const absl::Status refused = ask();
+  EXPECT_EQ(GetErrorReason(refused), kWrongHost) << refused;
+  for (int i = 0; i < 2; ++i) {
+    const absl::Status status = ask();
+    EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
 TEST_F(ClientHostsTest, AHostThatIsAskedForWhatAnotherHasSaysWhich) {
   Start(/*advertises=*/true);
   const auto client = ConnectToAll();

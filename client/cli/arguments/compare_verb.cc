@@ -70,6 +70,9 @@ std::string CheckCompare(const CompareArguments& compare) {
   if (!compare.devices.empty() && compare.call.verify) {
     return "--verify has wrong results of GPUs replaced, so it does not go with --devices";
   }
+  if (compare.json && compare.junit_file == kStandardStream) {
+    return "--json and --junit - both write to standard output";
+  }
   if (compare.profile == ToleranceProfile::kNone) return "";
   if (compare.max_ulp || compare.max_absolute) {
     return "--profile has its own tolerances, so leave out --max-ulp and --max-absolute";
@@ -105,7 +108,8 @@ void AddCompare(Verb root, Command& command) {
   verb.AddOption("--worst", "NUMBER", TakeNumber(0, 10000, compare->worst),
                  "How many of the worst elements to list", {.default_value = "10"});
   verb.AddOption("--junit", "FILE", TakeAny(compare->junit_file),
-                 "Write the verdicts to this file too, as JUnit's XML");
+                 "Write the verdicts to this file too, as JUnit's XML, or - for standard output "
+                 "instead of the text");
   ChooseAtServer<CompareArguments>(verb, command, compare, CheckCompare);
 }
 

@@ -20,7 +20,7 @@ constexpr char kSequenceFooter[] =
     "\n"
     "Of a step:\n"
     "  operator        name, as listed by `opserve operators`\n"
-    "  attributes      object of names of enum values, or numbers\n"
+    "  attributes      object of names, numbers, or lists of dimensions\n"
     "  inputs          list, in the operator's order, of\n"
     "                  \"FILE.npy\", a file;\n"
     "                  \"tensor:HANDLE\", a tensor at the server, see `opserve tensor`;\n"

@@ -133,7 +133,10 @@ class Call {
 
   // Has `callback` run once when the call is over: on a thread of the client, where it must not
   // block, since other started calls end there, too, or on this one if the call is over already.
-  void Then(CallCallback<T> callback) const { state_->Then(std::move(callback)); }
+  void Then(CallCallback<T> callback) const {
+    const auto state = state_;  // the callback may give up this handle
+    state->Then(std::move(callback));
+  }
 
  private:
   std::shared_ptr<client_internal::CallState<T>> state_;

@@ -32,8 +32,9 @@ struct FieldViolation {
 // Every violation that an INVALID_ARGUMENT error lists, in the order of the server.
 std::vector<FieldViolation> GetViolations(const absl::Status& status);
 
-// The machine-readable cause, such as "QUEUE_FULL": one of docs/api.md where the server gave it, or
-// one of those below where the client found it out by itself. Empty where the error names none.
+// The machine-readable cause, such as "TOO_MANY_BYTES": one of docs/api.md where the server gave
+// it, or one of those below where the client found it out by itself. Empty where the error names
+// none.
 std::string GetErrorReason(const absl::Status& status);
 
 // Options or a target that make no sense; INVALID_ARGUMENT. Nothing was sent.
@@ -85,8 +86,11 @@ std::optional<absl::Duration> GetRetryDelay(const absl::Status& status);
 // message and the reason on the first line, and below, indented by two spaces, a line for each
 // violation, what was not found, further facts, and when to try again. "OK" for success.
 //
-//   INVALID_ARGUMENT: The request has 1 violation. (INVALID_REQUEST)
-//     - inputs[0].sizes: 9 dimensions; at most 8 are allowed
+//   INVALID_ARGUMENT: The request has 2 violations; first inputs[0].sizes: The number of dimensions
+//   (9) is not supported ...; allowed: 1 to 8. (INVALID_REQUEST)
+//     - inputs[0].sizes: The number of dimensions (9) is not supported ...; allowed: 1 to 8.
+//     - ...
+//     violations: 2
 std::string Describe(const absl::Status& status);
 
 }  // namespace opserve

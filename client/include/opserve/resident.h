@@ -11,7 +11,8 @@
 //
 // A tensor may be placed on a GPU: calls with it run there, unless they ask for the CPU or that GPU
 // cannot, and the GPU keeps a copy of its content, so that a chain of calls uploads it once. The
-// server has every content in the host's memory as well; no loss of a GPU loses one.
+// server has every content in the host's memory as well, or what it takes to compute it, so no loss
+// of a GPU loses one, but for results in a tensor with ResidentOptions::is_volatile.
 
 #ifndef OPSERVE_RESIDENT_H_
 #define OPSERVE_RESIDENT_H_

@@ -2,6 +2,9 @@
 
 #include "opserve/call_handle.h"
 
+#include <optional>
+#include <string>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/client/api/scripted_client.h"
@@ -44,6 +47,19 @@ TEST(CallTest, CallbacksRunOnceBeforeAndAfterTheEnd) {
   EXPECT_EQ(calls, 1);
   call.Then(count);
   EXPECT_EQ(calls, 2);
+}
+
+TEST(CallTest, ACallbackAfterTheEndMayGiveUpTheLastHandle) {
+  Fixture f({});
+  std::optional<Call<Tensor>> call = f.impl->Start(Execute(*f.impl, kCall, {}, Waiter::kNobody));
+  ASSERT_TRUE(call->WaitFor(absl::ZeroDuration()));
+  std::string device;
+  call->Then([&](const absl::StatusOr<Tensor>& /*output*/, const ExecutionInfo& info) {
+    call.reset();
+    device = info.device;
+  });
+  EXPECT_FALSE(call);
+  EXPECT_EQ(device, "cpu");
 }
 
 TEST(CallTest, ACancelledAttemptIsNotRepeated) {

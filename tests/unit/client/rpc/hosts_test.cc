@@ -165,6 +165,57 @@ TEST(HostsTest, AnAddressThatTwoHostsAnswerAtIsThatOfAProxy) {
   EXPECT_EQ(fixture.TargetFor(), "proxy:1");
 }
 
+TEST(HostsTest, AHostOfThisMachineMayCallItselfOtherwiseOnceItWasStartedAnew) {
+  for (const std::string address : {"unix:/a", "127.0.0.1:9"}) {
+    UnconnectedHosts fixture({address});
+    fixture.hosts.Learn(0, "a:1");
+    fixture.hosts.Learn(0, "b:2");
+    EXPECT_EQ(fixture.TargetFor("b:2"), address);
+    // What it kept under its former name is gone, and it says so.
+    Route route;
+    fixture.hosts.End(fixture.hosts.Begin("a:1", route));
+    fixture.hosts.Judge(WrongHostError("a:1"), "a:1", route);
+    EXPECT_EQ(route.next, NextHost::kRightOne);
+    EXPECT_EQ(fixture.TargetFor("a:1"), "a:1");
+    EXPECT_EQ(fixture.TargetFor("b:2"), address);
+    fixture.hosts.Learn(0, "c:3");
+    EXPECT_EQ(fixture.TargetFor("c:3"), address);
+  }
+}
+
+TEST(HostsTest, BehindAProxyOfThisMachineEachHostIsAskedForWrongOnce) {
+  UnconnectedHosts fixture({"127.0.0.1:9"});
+  for (const std::string name : {"a:1", "b:2", "a:1"}) {
+    fixture.hosts.Learn(0, name);
+    Route route;
+    fixture.hosts.End(fixture.hosts.Begin(name, route));
+    if (route.host == 0) fixture.hosts.Judge(WrongHostError(name), name, route);
+    // Whatever the proxy's hosts tell later.
+    fixture.hosts.Learn(0, name);
+    EXPECT_EQ(fixture.TargetFor(name), name);
+  }
+  EXPECT_EQ(fixture.TargetFor(), "127.0.0.1:9");
+}
+
+TEST(HostsTest, AWrongHostThatAnotherCallHasFollowedIsFollowedToo) {
+  for (const std::string address : {"127.0.0.1:9", "proxy:1"}) {
+    UnconnectedHosts fixture({address});
+    fixture.hosts.Learn(0, "a:1");
+    Route first;
+    Route second;
+    Route third;
+    for (Route* const route : {&first, &second, &third}) {
+      fixture.hosts.End(fixture.hosts.Begin("a:1", *route));
+    }
+    fixture.hosts.Judge(WrongHostError("a:1"), "a:1", first);
+    fixture.hosts.Judge(WrongHostError("a:1"), "a:1", second);
+    EXPECT_EQ(second.next, NextHost::kRightOne);
+    fixture.hosts.Learn(0, "b:2");
+    fixture.hosts.Judge(WrongHostError("a:1"), "a:1", third);
+    EXPECT_EQ(third.next, NextHost::kRightOne);
+  }
+}
+
 TEST(HostsTest, AWrongHostIsFollowedOnceToOneThatIsKnown) {
   UnconnectedHosts fixture({"proxy:1"});
   fixture.hosts.Learn(0, "a:1");

@@ -64,6 +64,31 @@ TEST(WatchdogTest, ActionsThatAreCalledOffBeforeTheirTimeDoNotWakeItsThread) {
   EXPECT_LT(CountSleeps(watchdog) - before, kActions / 1000);
 }
 
+// The time that the processors have spent on the thread of `watchdog`.
+absl::Duration ThreadTimeOf(Watchdog& watchdog) {
+  std::promise<absl::Duration> time;
+  watchdog.RunAfter(absl::ZeroDuration(), [&] {
+    rusage usage = {};
+    getrusage(RUSAGE_THREAD, &usage);
+    time.set_value(absl::DurationFromTimeval(usage.ru_utime) +
+                   absl::DurationFromTimeval(usage.ru_stime));
+  });
+  return time.get_future().get();
+}
+
+TEST(WatchdogTest, WaitsForALongTimeWithoutAProcessor) {
+  constexpr absl::Duration kWatched = absl::Milliseconds(100);
+  Watchdog watchdog;
+  // More than the clock's numbers can tell.
+  watchdog.RunAfter(absl::Hours(24 * 365 * 400), [] {});
+  const absl::Duration before = ThreadTimeOf(watchdog);
+  Watchdog other;
+  std::promise<void> over;
+  other.RunAfter(kWatched, [&] { over.set_value(); });
+  over.get_future().wait();
+  EXPECT_LT(ThreadTimeOf(watchdog) - before, kWatched / 10);
+}
+
 TEST(WatchdogTest, AnActionAfterOneThatWasCalledOffRuns) {
   std::promise<void> finished;
   Watchdog watchdog;

@@ -80,6 +80,7 @@ class ScriptedStream final : public client_internal::RawStream {
   }
   void WritesDone() override { half_closed_.set_value(); }
   void Cancel() override { is_cancelled_ = true; }
+  void Judge(const absl::Status& refusal) override { judged_.push_back(refusal); }
   void Reclaim(std::shared_ptr<client_internal::PayloadHold> hold) override {
     EXPECT_FALSE(hold->IsReleased());
     ++reclaimed_;
@@ -139,12 +140,14 @@ class ScriptedStream final : public client_internal::RawStream {
   bool has_ended() const { return messages_ended_; }
   bool is_cancelled() const { return is_cancelled_; }
   int reclaimed() const { return reclaimed_; }
+  const std::vector<absl::Status>& judged() const { return judged_; }
   void WaitForHalfClose() { half_closed_.get_future().wait(); }
 
  private:
   std::shared_ptr<Observer> observer_;
   std::promise<void> half_closed_;
   int reclaimed_ = 0;
+  std::vector<absl::Status> judged_;
   std::atomic<bool> is_cancelled_ = false;
   std::atomic<bool> messages_ended_ = false;
   mutable Mutex mutex_;

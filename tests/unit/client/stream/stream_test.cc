@@ -87,6 +87,29 @@ TEST_F(ClientStreamTest, AnErrorIsThatOfItsRequest) {
   EXPECT_TRUE(StatusOf(b).ok());
 }
 
+TEST_F(ClientStreamTest, LaterStreamsLearnFromWhoRefusesWhatAnotherHostHas) {
+  rpc::ErrorInfo info;
+  info.set_reason(kWrongHost);
+  (*info.mutable_metadata())["host"] = "a:1";
+  rpc::Status error;
+  error.set_code(static_cast<int>(absl::StatusCode::kFailedPrecondition));
+  auto* detail = error.add_details();
+  detail->set_type_url(std::string(kErrorInfoUrl));
+  detail->set_value(info.SerializeAsString());
+
+  const uint64_t a = Submit("a");
+  const uint64_t b = Submit("b");
+  const uint64_t c = Submit("c");
+  for (int i = 0; i < 3; ++i) server_->Receive();
+  server_->Send(AnswerTo(a, "A"));
+  server_->Send(ErrorFor(b, RefusalAsBytes()));
+  EXPECT_TRUE(server_->judged().empty());
+  server_->Send(ErrorFor(c, error.SerializeAsString()));
+  ASSERT_EQ(server_->judged().size(), 1u);
+  EXPECT_EQ(server_->judged().front(), StatusOf(c));
+  EXPECT_EQ(GetErrorReason(StatusOf(c)), kWrongHost);
+}
+
 TEST_F(ClientStreamTest, TheRestOfARefusedRequestIsNotSent) {
   const std::string in_pieces(3 * kPiece, 'p');
   const uint64_t a = Submit(in_pieces);
