@@ -83,6 +83,11 @@ def groups_of(operator, tensor):
             for other in group if other != tensor]
 
 
+def float_of(operator, tensor):
+    """The tensors that must have its data type, but that FLOAT32 goes with their integers."""
+    return [group[0] for group in operator["same_float_type"] if tensor in group[1:]]
+
+
 def operation(operator):
     """The constant that describes an operator to opserve._core."""
     names = [tensor["name"] for tensor in operator["inputs"]]
@@ -90,12 +95,14 @@ def operation(operator):
     def numbers(tensor):
         return [names.index(other) for other in groups_of(operator, tensor) if other in names]
 
-    inputs = [(tensor["name"], snake(tensor["name"]), tensor["one_element"], numbers(tensor["name"]))
-              for tensor in operator["inputs"]]
+    inputs = [(tensor["name"], snake(tensor["name"]), tensor["one_element"], numbers(tensor["name"]),
+               [names.index(other) for other in float_of(operator, tensor["name"])],
+               tensor["name"] in operator["in_place"]) for tensor in operator["inputs"]]
     attributes = [(attribute["name"], attribute["kind"] == "data_type")
                   for attribute in operator["attributes"]]
     lines = [f"_{operator['name']} = Operation(", f'    "{operator["name"]}",', "    ["]
-    lines += [f'        ("{name}", "{argument}", {one}, {same}),' for name, argument, one, same in inputs]
+    lines += [f'        ("{name}", "{argument}", {one}, {same}, {floats}, {in_place}),'
+              for name, argument, one, same, floats, in_place in inputs]
     lines += ["    ],", "    ["]
     lines += [f'        ("{name}", {is_type}),' for name, is_type in attributes]
     lines += ["    ],", f"    {numbers(operator['output']['name'])},", ")"]

@@ -71,8 +71,7 @@ class Servers:
         if here in nodes:
             return self._addresses([here])[0][0]
         # Each process chooses others, so that all get their share.
-        chosen = random.sample(nodes, min(_MOST_HOSTS, len(nodes)))
-        addresses = self._addresses(chosen)
+        addresses = self._addresses(sorted(nodes, key=_rank)[:_MOST_HOSTS])
         if not addresses:
             raise opserve.UnavailableError(f"no node of Ray's has {self.gpus} GPUs and a server")
         return ",".join(network for _, network in addresses)
@@ -107,6 +106,12 @@ class Servers:
             except (ray.exceptions.RayActorError, ray.exceptions.ActorUnschedulableError):
                 pass
         return addresses
+
+
+@functools.lru_cache(maxsize=None)
+def _rank(_: str) -> float:
+    """Of a node among those that this process may call: the same each time, and another one in each process."""
+    return random.random()
 
 
 @functools.lru_cache(maxsize=16)

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import os
+import sys
 import threading
 import weakref
 
@@ -72,6 +74,28 @@ def test_loops_may_end_and_others_begin(client):
     for thread in threads:
         thread.join()
     assert len(results) == 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not list what a program has open")
+def test_loops_that_end_with_a_call_under_way_are_given_up(silent_client):
+    async def leave_a_call():
+        return silent_client.aio.abs(X).call
+
+    def run():
+        call = asyncio.run(leave_a_call())
+        call.cancel()
+        with pytest.raises(opserve.CancelledError):
+            call.result()
+
+    def descriptors():
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    run()
+    before = descriptors()
+    for _ in range(30):
+        run()
+    assert descriptors() <= before + 2
 
 
 def test_loops_that_watch_no_descriptors(client):

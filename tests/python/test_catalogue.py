@@ -17,6 +17,7 @@ def test_an_operator_in_full(client):
     assert found.family and found.summary and found.formula
     assert [(tensor.name, tensor.optional, tensor.one_element) for tensor in [*found.inputs, found.output]] == [
         ("InputTensor", False, False), ("OutputTensor", False, False)]
+    assert found.in_place == ["InputTensor"]
     attribute, = found.attributes
     assert (attribute.name, attribute.kind, attribute.optional) == ("RoundingMode", "enum", False)
     assert [(value.name, value.number) for value in attribute.values] == [

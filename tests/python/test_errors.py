@@ -3,6 +3,7 @@
 import pickle
 import signal
 import socket
+import subprocess
 import sys
 import threading
 
@@ -52,11 +53,26 @@ def test_no_server():
     ({"channels": 0}, "INVALID_OPTIONS"),
     ({"tls": opserve.Tls(root_certificates="no certificate")}, "INVALID_OPTIONS"),
     ({"connect_timeout": -1}, "INVALID_ARRAY"),
+    *[(options, "INVALID_ARRAY") for options in (
+        {"bearer_token": None}, {"bearer_token": b"secret"}, {"client_name": None}, {"client_name": 7},
+        {"channels": "2"}, {"max_attempts": 1.5}, {"max_shared_bytes": -1}, {"idle_buffer_bytes": None},
+        {"max_message_bytes": 1 << 40}, {"tls": opserve.Tls(root_certificates=b"...")}, {"tls": "ca.pem"})],
 ])
 def test_options_that_make_no_sense(server, options, reason):
     with pytest.raises(opserve.InvalidArgumentError) as raised:
         opserve.connect(server.address, **options)
     assert raised.value.reason == reason
+
+
+def test_options_of_another_type_are_named(server):
+    for options, text in (({"channels": "2"}, "channels: a str is no integer of 32 bits"),
+                          ({"max_shared_bytes": -1}, "max_shared_bytes: -1 is no number of bytes"),
+                          ({"tls": "ca.pem"}, "tls: a str is neither a bool nor an opserve.Tls"),
+                          # It may be a secret.
+                          ({"bearer_token": b"secret"}, "bearer_token: a bytes is no string")):
+        with pytest.raises(opserve.InvalidArgumentError) as raised:
+            opserve.connect(server.address, **options)
+        assert str(raised.value).splitlines()[1:] == ["  - " + text]
 
 
 def test_no_target():
@@ -81,6 +97,8 @@ def test_settings(client):
         client.abs(X, priority="urgent")
     with pytest.raises(TypeError, match="devise"):
         client.abs(X, devise="gpu")
+    with pytest.raises(ValueError, match="truth value"):
+        client.abs(X, verify=np.array([1, 2]))
 
 
 def test_closed_client(server):
@@ -143,3 +161,29 @@ def test_other_threads_go_on_while_a_call_waits(wait):
             connection.close()
             thread.join()
     assert isinstance(outcome[0], opserve.UnavailableError)
+
+
+DAEMON_PROGRAM = """
+import sys, threading
+import numpy, opserve
+
+client = opserve.connect(sys.argv[1])
+runs = threading.Semaphore(0)
+
+def calls():
+    while True:
+        client.abs(numpy.float32([1]))
+        client.start.abs(numpy.float32([1])).result()
+        runs.release()
+
+for _ in range(4):
+    threading.Thread(target=calls, daemon=True).start()
+for _ in range(40):
+    runs.acquire()
+"""
+
+
+def test_programs_end_while_daemons_call(server):
+    done = subprocess.run([sys.executable, "-c", DAEMON_PROGRAM, server.address], stderr=subprocess.PIPE, text=True,
+                          check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

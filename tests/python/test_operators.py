@@ -93,6 +93,8 @@ def test_numbers_take_the_type_of_the_arrays(client):
     same(client.add(1.5, x), np.float16(1.5) + x)
     same(client.add(np.int8([1, 2]), 3), np.int8([4, 5]))
     same(client.dequantize_linear(np.uint8([3, 5]), np.float32(0.5), 1), np.float32([1, 2]))
+    for dtype in (np.float32, np.float16, np.int32):
+        same(client.quantize_linear(np.array([1, 2], dtype), 0.5, np.int8(1)), np.int8([3, 5]))
 
 
 @pytest.mark.parametrize("number", [300, -1, 2.5])

@@ -107,6 +107,23 @@ def test_what_does_not_go_together(client):
             one.abs(X, out=np.empty_like(X))
 
 
+def test_results_of_another_sequence_are_not_given(client):
+    with client.sequence() as one:
+        value = one.add(X, 1)
+    with client.sequence() as other:
+        other.add(X, 1000)
+    with pytest.raises(opserve.InvalidArgumentError, match="a value of another sequence") as raised:
+        other.result(value)
+    assert raised.value.violations[0].field == "value"
+    assert np.array_equal(one.result(value), X + 1)
+
+
+def test_sequences_have_no_type(client):
+    with pytest.raises(opserve.InvalidArgumentError, match="dtype: a sequence takes none"):
+        with client.sequence(dtype=np.float16) as steps:
+            steps.abs(X)
+
+
 def test_out_and_types_of_steps(client):
     with client.zeros(3) as target:
         with client.sequence() as steps:

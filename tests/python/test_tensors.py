@@ -42,11 +42,34 @@ def test_what_does_not_fit(client):
             client.abs(X[0], out=x)
     with pytest.raises(opserve.InvalidArgumentError):
         client.zeros((3,), dtype=complex)
+    with client.tensor(X) as x:
+        with pytest.raises(opserve.InvalidArgumentError, match="in whose place this operator cannot work"):
+            client.activation_gelu(x, out=x)
+        expected = client.activation_gelu(X)
+        with client.sequence() as steps:
+            steps.activation_gelu(x, out=x)
+        assert np.array_equal(x.read(), expected)
     with pytest.raises(opserve.InvalidArgumentError):
         client.tensor(X, device="gpu/none")
     for make in (lambda: client.zeros((3,), volatile=True), lambda: client.tensor(X, volatile=True)):
         with pytest.raises(opserve.InvalidArgumentError, match="is_volatile"):
             make()
+
+
+@pytest.mark.parametrize("shape", [-1, 2.5, 2**64, (3, -1), (3, 2.5), "3"])
+def test_what_is_no_shape(client, local_client, shape):
+    for make in (client.zeros, lambda wrong: local_client.region(4096).empty(wrong, np.float32)):
+        with pytest.raises(opserve.InvalidArgumentError, match="is no shape; sizes are integers from 0 on") as refused:
+            make(shape)
+        assert refused.value.violations[0].field == "shape"
+
+
+def test_sizes_beyond_the_wire(client, local_client):
+    for size in (2**32, 2**63, 2**64 - 2**32 + 3):
+        with pytest.raises(opserve.InvalidArgumentError, match=f"a dimension of {size} elements"):
+            client.zeros(size)
+    with pytest.raises(opserve.InvalidArgumentError, match="is no shape"):
+        local_client.empty(-1)
 
 
 def test_they_are_given_up_with_their_object(server):
@@ -89,6 +112,95 @@ def test_shared_memory_by_itself(local_client):
     with local_client.sequence() as steps:
         steps.negate(steps.abs(x), out=out)
     assert (out == -1.5).all()
+
+
+def test_more_arrays_than_the_server_shares(server):
+    with opserve.connect(server.socket) as client:
+        arrays = [client.empty(16) for _ in range(80)]
+        for x in arrays:
+            x[:] = -1
+        assert client.shares_memory
+        assert all((client.abs(x, out=x) == 1).all() for x in arrays)
+
+
+def test_an_array_where_memory_cannot_be_shared_at_all(server, monkeypatch):
+    def refuse(_):
+        raise opserve.UnimplementedError("not on this system")
+
+    with opserve.connect(server.address) as other:
+        monkeypatch.setattr(other, "region", refuse)
+        assert other.empty((2, 3)).shape == (2, 3) and not other.shares_memory
+
+
+def arrays_of(client):
+    """Matrices and a row, in shared memory where the client shares any."""
+    a, b, row = client.empty((64, 64)), client.empty((64, 64)), client.empty(4096)
+    a[:] = np.linspace(0.5, 2, a.size, dtype=np.float32).reshape(a.shape)
+    b[:] = 2
+    row[:] = a.ravel()
+    return a, b, row
+
+
+# Results over inputs, whole or in part, in place or not, and results that begin anywhere.
+INTO = {
+    "in place": lambda on, a, b, row: on.negate(a, out=a),
+    "in place of the second": lambda on, a, b, row: on.subtract(b, a, out=a),
+    "in place of both": lambda on, a, b, row: on.add(a, a, out=a),
+    "transposed": lambda on, a, b, row: on.negate(a.T, out=a),
+    "over what is read otherwise": lambda on, a, b, row: on.activation_gelu(a, out=a),
+    "over the exponent": lambda on, a, b, row: on.pow(a, b, out=b),
+    "over a row that is repeated": lambda on, a, b, row: on.subtract(a, a[0], out=a),
+    "over a part": lambda on, a, b, row: on.negate(row[:3072], out=row[1024:]),
+    "off the alignment": lambda on, a, b, row: on.negate(a.ravel()[1:], out=row[1:]),
+    "off the alignment and over a part": lambda on, a, b, row: on.negate(row[:-1], out=row[1:]),
+}
+
+
+@pytest.mark.parametrize("how", INTO)
+def test_results_over_inputs_and_anywhere(local_client, how):
+    """Arrays in shared memory are as those of NumPy, of which the results here are those for new arrays."""
+    class Apart:
+        """Runs a call without `out`, and puts its result there."""
+
+        def __getattr__(self, name):
+            def run(*inputs, out):
+                out[...] = getattr(local_client, name)(*[np.array(given) for given in inputs])
+                return out
+            return run
+
+    expected, given, started = arrays_of(local_client), arrays_of(local_client), arrays_of(local_client)
+    assert local_client.shares_memory
+    INTO[how](Apart(), *expected)
+    INTO[how](local_client, *given)
+    assert all(np.array_equal(*pair) for pair in zip(expected, given))
+    INTO[how](local_client.start, *started).result()
+    assert all(np.array_equal(*pair) for pair in zip(expected, started))
+
+
+def test_results_in_place_do_not_travel(server):
+    """More than this client takes in a message."""
+    with opserve.connect(server.socket, max_message_bytes=1 << 20, max_shared_bytes=0) as client:
+        x = client.empty(1 << 20)
+        x[:] = 1.5
+        assert client.negate(x, out=x) is x and (x == -1.5).all()
+        assert client.subtract(x, x, out=x) is x and (x == 0).all()
+        with pytest.raises(opserve.Error):
+            client.activation_gelu(x, out=x)
+
+
+def test_results_of_sequences_over_inputs_and_anywhere(local_client):
+    a, b, row = arrays_of(local_client)
+    expected = local_client.subtract(local_client.activation_gelu(a.copy()), a[0].copy())
+    with local_client.sequence() as steps:
+        steps.subtract(steps.activation_gelu(a), a[0], out=a)
+    assert np.array_equal(a, expected)
+    with pytest.raises(opserve.InvalidArgumentError, match="is not a multiple of 64"):
+        with local_client.sequence() as steps:
+            steps.negate(a.ravel()[1:], out=row[1:])
+    with pytest.raises(opserve.InvalidArgumentError, match="overlaps that of"):
+        with local_client.sequence() as steps:
+            steps.negate(a, out=b)
+            steps.negate(b, out=b)
 
 
 def test_arrays_in_shared_memory_do_not_travel(local_client, server):

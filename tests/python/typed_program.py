@@ -16,7 +16,7 @@ def run(client: opserve.Client, x: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
     client.quantize_linear(x, np.float32(0.5), dtype="INT8")
     call: opserve.Call = client.start.abs(x)
     print(call.result(timeout=2).shape, call.info().device)
-    with client.stream() as stream, client.tensor(x, label="x") as tensor:
+    with client.tensor(x, label="x") as tensor, client.stream(host=tensor.host) as stream:
         calls = [stream.activation_relu(tensor), stream.max(x, tensor)]
     with client.sequence(device="cpu") as steps:
         value: opserve.Value = steps.abs(x)

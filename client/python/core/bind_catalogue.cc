@@ -58,6 +58,7 @@ void BindCatalogue(nb::module_& module) {
       .def_ro("inputs", &OperatorInfo::inputs)
       .def_ro("output", &OperatorInfo::output)
       .def_ro("attributes", &OperatorInfo::attributes)
+      .def_ro("in_place", &OperatorInfo::in_place, "Inputs whose place the result may take.")
       .def_ro("support", &OperatorInfo::support, "By feature level, the lowest first.")
       .def_ro("max_ulp", &OperatorInfo::max_ulp, "Largest error; 0: exact to the bit.");
 }

@@ -44,7 +44,9 @@ void ReadSetting(const std::string& name, nb::handle value, CallSettings& settin
     settings.priority = ByName<CallPriority, 3>(
         value, "priority", {CallPriority::kLow, CallPriority::kNormal, CallPriority::kHigh});
   } else if (name == "verify") {
-    settings.verify = PyObject_IsTrue(value.ptr()) == 1;
+    const int truth = PyObject_IsTrue(value.ptr());
+    if (truth < 0) throw nb::python_error();
+    settings.verify = truth == 1;
   } else if (name == "feature_level") {
     settings.feature_level = TextOf(value, "feature_level");
   } else if (name == "request_id") {

@@ -1,6 +1,11 @@
 #include "client/python/core/calls.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "client/python/core/arrays.h"
 #include "client/python/core/errors.h"
@@ -10,6 +15,35 @@ namespace opserve::python {
 namespace {
 
 namespace nb = nanobind;
+
+bool Overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+}
+
+bool AreSame(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.data() == b.data() && a.size() == b.size();
+}
+
+// Whether the server puts the result at a place: in a region from a multiple of kResultAlignment
+// on, and over no input but one in whose place the operator works.
+bool IsTaken(const TensorPlace& place, const std::vector<Operand>& operands) {
+  const auto* const range = std::get_if<RegionRange>(&place);
+  if (range == nullptr) return true;
+  if (range->offset() % kResultAlignment != 0) return false;
+  return std::ranges::all_of(operands, [range](const Operand& operand) {
+    return !Overlap(operand.bytes, range->bytes()) ||
+           (operand.is_in_place && AreSame(operand.bytes, range->bytes()));
+  });
+}
+
+// Where the result of a call on these operands goes. What the server does not put at its place
+// comes in the message, as it does for arrays that are not shared.
+ResultTarget TargetFor(nb::handle out, const std::vector<Operand>& operands,
+                       const Regions& regions) {
+  ResultTarget target = MakeTarget(out, regions);
+  if (target.place && !IsTaken(*target.place, operands)) target.place.reset();
+  return target;
+}
 
 PendingCall::Handle Start(Client& client, const PreparedCall& prepared) {
   const CallOptions options = prepared.settings.options();
@@ -40,6 +74,9 @@ PreparedCall PrepareCall(const MethodArguments& arguments, const Regions& region
   prepared.call.operator_name = arguments.operation.name;
   prepared.call.attributes =
       AttributesOf(arguments.operation, arguments.attributes, operands.first_type);
+  if (!arguments.out.is_none()) {
+    prepared.target = TargetFor(arguments.out, operands.operands, regions);
+  }
   for (Operand& operand : operands.operands) {
     if (operand.value) {
       throw BadArguments("inputs", "a value of a sequence goes with that sequence's methods alone");
@@ -49,8 +86,7 @@ PreparedCall PrepareCall(const MethodArguments& arguments, const Regions& region
   }
   prepared.settings.Apply(prepared.call);
   prepared.form.is_single = operands.is_single;
-  if (!arguments.out.is_none()) {
-    prepared.target = MakeTarget(arguments.out, regions);
+  if (prepared.target) {
     prepared.call.output = prepared.target->spec;
     prepared.holds.push_back(prepared.target->hold);
     prepared.form.out = arguments.out;

@@ -10,6 +10,7 @@
 
 #include <tuple>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "client/python/core/arrays.h"
 #include "client/python/core/bind_catalogue.h"
@@ -27,7 +28,8 @@ using nb::literals::operator""_a;
 // As stubs show them.
 using AnyTuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 using Keywords = nb::typed<nb::dict, nb::str, nb::any>;
-using Inputs = std::vector<std::tuple<std::string, std::string, bool, std::vector<int>>>;
+using Inputs = std::vector<
+    std::tuple<std::string, std::string, bool, std::vector<int>, std::vector<int>, bool>>;
 
 std::vector<uint32_t> EmptyIfSingle(const std::vector<uint32_t>& sizes, bool is_single) {
   return is_single ? std::vector<uint32_t>() : sizes;
@@ -41,12 +43,48 @@ void MakeOperation(Operation* self, std::string name, const Inputs& inputs,
                    const std::vector<std::tuple<std::string, bool>>& attributes,
                    std::vector<int> result_type) {
   new (self) Operation{std::move(name), {}, {}, std::move(result_type)};
-  for (const auto& [input, argument, is_one_element, same_type] : inputs) {
-    self->inputs.push_back({input, argument, is_one_element, same_type});
+  for (const auto& [input, argument, is_one_element, same_type, float_of, is_in_place] : inputs) {
+    self->inputs.push_back({input, argument, is_one_element, same_type, float_of, is_in_place});
   }
   for (const auto& [attribute, is_data_type] : attributes) {
     self->attributes.push_back({attribute, is_data_type});
   }
+}
+
+std::string TypeName(nb::handle value) {
+  return nb::cast<std::string>(value.type().attr("__name__"));
+}
+
+// The option `name` as a T. What is no number is not repeated: it may be a secret.
+template <class T>
+T OptionAs(nb::handle value, const char* name, const char* wanted) {
+  T option{};
+  if (nb::try_cast(value, option)) return option;
+  const std::string given = PyNumber_Check(value.ptr()) != 0 ? nb::repr(value).c_str()
+                                                             : absl::StrCat("a ", TypeName(value));
+  throw BadArguments(name, absl::StrCat(given, " is no ", wanted));
+}
+
+int NumberOption(nb::handle value, const char* name) {
+  return OptionAs<int>(value, name, "integer of 32 bits");
+}
+
+uint64_t BytesOption(nb::handle value, const char* name) {
+  return OptionAs<uint64_t>(value, name, "number of bytes");
+}
+
+std::string TextOption(nb::handle value, const char* name) {
+  return OptionAs<std::string>(value, name, "string");
+}
+
+TlsOptions ReadTls(nb::handle given) {
+  const auto part = [given](const char* name) {
+    if (nb::hasattr(given, name)) return TextOption(given.attr(name), name);
+    throw BadArguments(
+        "tls", absl::StrCat("a ", TypeName(given), " is neither a bool nor an opserve.Tls"));
+  };
+  return {part("root_certificates"), part("client_certificate"), part("client_key"),
+          part("server_name")};
 }
 
 // Options of `connect`, as keywords with the names of the C++ members.
@@ -59,24 +97,21 @@ ClientOptions ReadClientOptions(const nb::dict& given) {
     } else if (name == "timeout") {
       options.default_timeout = SecondsAsTime(value, "timeout");
     } else if (name == "max_attempts") {
-      options.retry.max_attempts = nb::cast<int>(value);
+      options.retry.max_attempts = NumberOption(value, "max_attempts");
     } else if (name == "bearer_token") {
-      options.bearer_token = nb::cast<std::string>(value);
+      options.bearer_token = TextOption(value, "bearer_token");
     } else if (name == "client_name") {
-      options.client_name = nb::cast<std::string>(value);
+      options.client_name = TextOption(value, "client_name");
     } else if (name == "channels") {
-      options.channels = nb::cast<int>(value);
+      options.channels = NumberOption(value, "channels");
     } else if (name == "max_message_bytes") {
-      options.max_message_bytes = nb::cast<int>(value);
+      options.max_message_bytes = NumberOption(value, "max_message_bytes");
     } else if (name == "idle_buffer_bytes") {
-      options.idle_buffer_bytes = nb::cast<uint64_t>(value);
+      options.idle_buffer_bytes = BytesOption(value, "idle_buffer_bytes");
     } else if (name == "max_shared_bytes") {
-      options.max_shared_bytes = nb::cast<uint64_t>(value);
+      options.max_shared_bytes = BytesOption(value, "max_shared_bytes");
     } else if (name == "tls") {
-      options.tls = TlsOptions{nb::cast<std::string>(value.attr("root_certificates")),
-                               nb::cast<std::string>(value.attr("client_certificate")),
-                               nb::cast<std::string>(value.attr("client_key")),
-                               nb::cast<std::string>(value.attr("server_name"))};
+      options.tls = ReadTls(value);
     } else {
       throw nb::type_error("an option of connect that there is not");
     }
@@ -177,6 +212,10 @@ void BindTensors(nb::module_& module) {
       .def_prop_ro(
           "id", [](const ResidentTensor& tensor) { return tensor.handle().id; },
           "Its name at the server.")
+      .def_prop_ro(
+          "host",
+          [](const ResidentTensor& tensor) { return std::string(HostOf(tensor.handle().id)); },
+          "The address of the host that has it, where that tells one, or \"\".")
       .def_prop_ro("device", &ResidentTensor::device, "The GPU that it is placed on, or \"\".")
       .def_prop_ro("deleted", &ResidentTensor::is_deleted)
       .def_prop_ro(
@@ -208,6 +247,7 @@ void BindTensors(nb::module_& module) {
   nb::class_<StepSequence>(module, "StepSequence")
       .def(nb::init<>())
       .def("add_output", &StepSequence::AddOutput, "value"_a)
+      .def("step_of", &StepSequence::StepOf, "value"_a)
       .def("outputs", &StepSequence::outputs);
 }
 
@@ -313,14 +353,15 @@ void BindConnection(nb::module_& module) {
       .def(
           "open_stream",
           [](Connection& connection, uint64_t piece_bytes, uint64_t max_bytes_in_flight,
-             const nb::object& timeout) {
+             const nb::object& timeout, std::string host) {
             StreamOptions options;
             options.piece_bytes = piece_bytes;
             options.max_bytes_in_flight = max_bytes_in_flight;
             options.timeout = SecondsAsTime(timeout, "timeout");
+            options.host = std::move(host);
             return connection.OpenStream(options);
           },
-          "piece_bytes"_a, "max_bytes_in_flight"_a, "timeout"_a.none())
+          "piece_bytes"_a, "max_bytes_in_flight"_a, "timeout"_a.none(), "host"_a)
       .def(
           "create_tensor",
           [](Connection& connection, const nb::object& array, const nb::object& ttl,

@@ -106,11 +106,26 @@ DataType TypeAmong(const std::vector<int>& inputs,
   return DataType::kUnknown;
 }
 
+// Floats that go with integers are FLOAT32.
+DataType FloatFor(DataType type) {
+  switch (type) {
+    case DataType::kUnknown:
+    case DataType::kFloat16:
+    case DataType::kFloat32:
+    case DataType::kFloat64:
+      return type;
+    default:
+      return DataType::kFloat32;
+  }
+}
+
 // A number takes the type of the inputs that have to have the same.
 DataType TypeForNumber(const OperationInput& input,
                        const std::vector<std::optional<Operand>>& operands) {
   const DataType type = TypeAmong(input.same_type, operands);
   if (type != DataType::kUnknown) return type;
+  const DataType float_type = FloatFor(TypeAmong(input.float_of, operands));
+  if (float_type != DataType::kUnknown) return float_type;
   throw BadArguments(input.argument,
                      "a number whose type no array of the call says; give it one, such as "
                      "numpy.float32(0.5)");
@@ -205,7 +220,9 @@ Operand MakeOperand(nb::handle object, const std::string& name, const Regions& r
 std::vector<uint32_t> WireSizes(const ArrayMemory& memory, const std::string& name) {
   if (memory.sizes.empty()) return {1};
   std::vector<uint32_t> sizes;
-  for (const int64_t size : memory.sizes) {
+  for (const int64_t given : memory.sizes) {
+    // What a program gave as more than 63 bits looks negative here.
+    const auto size = static_cast<uint64_t>(given);
     if (size > kMaxNumber) {
       throw BadArguments(name, absl::StrCat("a dimension of ", size, " elements; at most ",
                                             kMaxNumber, " can be described"));
@@ -237,6 +254,7 @@ OperandList MakeOperands(const Operation& operation, const nb::tuple& inputs,
     if (!operands[i]) continue;
     Operand& operand = *operands[i];
     SetView(operation.inputs[i], list.sizes, operand);
+    operand.is_in_place = operation.inputs[i].is_in_place;
     if (need_names) operand.view_name = operation.inputs[i].name;
     list.operands.push_back(std::move(operand));
   }

@@ -56,6 +56,7 @@ struct Operand {
   std::optional<TensorPlace> place;
   std::optional<StepValue> value;  // where it is a result of a sequence that is written down
   bool is_single = false;          // of no dimensions
+  bool is_in_place = false;        // the call's result may take its place
   Hold hold;
   // How the call sees its elements: as often as it needs them. No strides: packed.
   std::vector<uint32_t> view_sizes;

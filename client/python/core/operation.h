@@ -22,6 +22,9 @@ struct OperationInput {
   std::string argument;  // of the method
   bool is_one_element = false;
   std::vector<int> same_type;  // numbers of the other inputs that have its data type
+  // Numbers of the other inputs that have its data type, but that FLOAT32 goes with their integers.
+  std::vector<int> float_of;
+  bool is_in_place = false;  // the result may take its place
 };
 
 // An attribute that it takes.

@@ -33,7 +33,7 @@ bool PendingCall::IsDone() const {
 }
 
 void PendingCall::Cancel() const {
-  const nb::gil_scoped_release released;
+  const Released released;
   std::visit([](const auto& call) { call.Cancel(); }, handle_);
 }
 

@@ -2,6 +2,9 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <typeinfo>
+
 #include "absl/strings/str_cat.h"
 #include "client/python/core/arrays.h"
 #include "client/python/core/errors.h"
@@ -11,8 +14,10 @@ namespace {
 
 namespace nb = nanobind;
 
-// Results go to multiples of it.
-constexpr uint64_t kAlignment = 64;
+std::vector<size_t> SizesOf(nb::handle shape) {
+  if (PyIndex_Check(shape.ptr())) return {nb::cast<size_t>(nb::int_(nb::borrow(shape)))};
+  return nb::cast<std::vector<size_t>>(shape);
+}
 
 std::optional<uint64_t> BytesOf(const std::vector<size_t>& sizes, size_t element) {
   uint64_t bytes = element;
@@ -43,8 +48,13 @@ std::optional<TensorPlace> Regions::Find(std::span<std::byte> bytes) const {
 }
 
 std::vector<size_t> ShapeOf(nb::handle shape) {
-  if (PyIndex_Check(shape.ptr())) return {nb::cast<size_t>(nb::int_(nb::borrow(shape)))};
-  return nb::cast<std::vector<size_t>>(shape);
+  try {
+    return SizesOf(shape);
+  } catch (const std::bad_cast&) {
+  } catch (const nb::python_error&) {
+  }
+  throw BadArguments(
+      "shape", absl::StrCat(nb::repr(shape).c_str(), " is no shape; sizes are integers from 0 on"));
 }
 
 nb::object RegionArrays::Empty(nb::handle shape, nb::handle dtype) {
@@ -56,7 +66,8 @@ nb::object RegionArrays::Empty(nb::handle shape, nb::handle dtype) {
                                              " bytes; the region has ", size() - used_, " left"));
   }
   std::byte* const data = region_->bytes().data() + used_;
-  used_ = std::min(size(), (used_ + *bytes + kAlignment - 1) / kAlignment * kAlignment);
+  used_ = std::min(size(),
+                   (used_ + *bytes + kResultAlignment - 1) / kResultAlignment * kResultAlignment);
   return AsArray(data, type, sizes, std::make_shared<std::shared_ptr<const SharedRegion>>(region_));
 }
 

@@ -21,6 +21,9 @@
 
 namespace opserve::python {
 
+// Results go to multiples of it.
+constexpr uint64_t kResultAlignment = 64;
+
 // The regions of a connection. Does not keep them: their arrays do.
 class Regions {
  public:
@@ -51,7 +54,8 @@ class RegionArrays {
   uint64_t used_ = 0;
 };
 
-// Sizes that NumPy's users give as `shape`: an integer, or a sequence of them.
+// Sizes that NumPy's users give as `shape`: an integer, or a sequence of them. Throws BadArguments
+// for anything else.
 std::vector<size_t> ShapeOf(nanobind::handle shape);
 
 }  // namespace opserve::python

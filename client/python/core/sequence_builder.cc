@@ -66,6 +66,10 @@ void StepSequence::CheckNotSent() const {
   }
 }
 
+void StepSequence::CheckOwn(const StepValue& value, const char* name) const {
+  if (value.sequence != this) throw BadArguments(name, "a value of another sequence");
+}
+
 StepValue StepSequence::Add(const MethodArguments& arguments, const Regions& regions) {
   CheckNotSent();
   const DataType wanted_type = ReadStepType(arguments.settings);
@@ -76,9 +80,7 @@ StepValue StepSequence::Add(const MethodArguments& arguments, const Regions& reg
   std::optional<ResultTarget> target;
   if (!arguments.out.is_none()) target = MakePlacedTarget(arguments.out, regions);
   for (const Operand& operand : operands.operands) {
-    if (operand.value && operand.value->sequence != this) {
-      throw BadArguments("inputs", "a value of another sequence");
-    }
+    if (operand.value) CheckOwn(*operand.value, "inputs");
   }
   // Nothing is refused any more: a step that was leaves nothing behind.
   for (const Operand& operand : operands.operands) step.inputs.push_back(InputOf(operand));
@@ -100,7 +102,7 @@ StepValue StepSequence::Add(const MethodArguments& arguments, const Regions& reg
 
 void StepSequence::AddOutput(const StepValue& value) {
   CheckNotSent();
-  if (value.sequence != this) throw BadArguments("value", "it is of another sequence");
+  CheckOwn(value, "value");
   for (const SequenceOutput& output : sequence_.outputs) {
     if (output.step == value.step) return;
   }
@@ -112,6 +114,9 @@ CallSettings StepSequence::Complete(const nb::dict& keywords) {
   GiveUpNow();
   CheckNotSent();
   CallSettings settings = ReadSettings(keywords);
+  if (settings.data_type != DataType::kUnknown) {
+    throw BadArguments("dtype", "a sequence takes none; its steps do");
+  }
   if (values_.empty()) throw BadArguments("sequence", "it has no steps");
   if (sequence_.outputs.empty()) AddOutput(values_.back());
   settings.Apply(sequence_);
@@ -139,6 +144,11 @@ std::unique_ptr<PendingCall> StepSequence::Follow(const Handle& call, Completion
   auto pending = std::make_unique<PendingCall>(call, forms_);
   FollowCall(call, std::move(holds_), std::move(completion));
   return pending;
+}
+
+uint32_t StepSequence::StepOf(const StepValue& value) const {
+  CheckOwn(value, "value");
+  return value.step;
 }
 
 std::vector<uint32_t> StepSequence::outputs() const {

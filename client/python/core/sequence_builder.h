@@ -39,6 +39,8 @@ class StepSequence {
   // The same over a stream.
   std::unique_ptr<PendingCall> Start(ExecuteStream& stream, const nanobind::dict& settings,
                                      CompletionTarget completion);
+  // The step that a value is the result of. Throws BadArguments for one of another sequence.
+  uint32_t StepOf(const StepValue& value) const;
   // The steps that are outputs.
   std::vector<uint32_t> outputs() const;
 
@@ -53,6 +55,8 @@ class StepSequence {
 
   // Throws BadArguments where it was sent.
   void CheckNotSent() const;
+  // Throws BadArguments, which call it `name`, for a value of another sequence.
+  void CheckOwn(const StepValue& value, const char* name) const;
   // Completes the sequence with the settings of the whole, which are returned.
   CallSettings Complete(const nanobind::dict& keywords);
   // Keeps the memory of what was sent until it is over.

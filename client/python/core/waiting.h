@@ -9,16 +9,38 @@
 
 #include <algorithm>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/python/core/errors.h"
 #include "opserve/call_handle.h"
 
 namespace opserve::python {
 
+// Gives the GIL up, and takes it again at its end. Where the interpreter has ended meanwhile, the
+// thread stays there, as it does from Python 3.14 on: older ones end it by unwinding its stack,
+// which a destructor does not survive.
+class Released {
+ public:
+  Released() : state_(PyEval_SaveThread()) {}
+  ~Released() {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (...) {
+      // Until the process is gone. Whoever leaves this handler aborts it.
+      while (true) absl::SleepFor(absl::InfiniteDuration());
+    }
+  }
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+
+ private:
+  PyThreadState* const state_;
+};
+
 // What `function`, which may wait, returns. It runs without the GIL.
 template <class Function>
 auto WithoutGil(const Function& function) {
-  const nanobind::gil_scoped_release released;
+  const Released released;
   return function();
 }
 
@@ -34,12 +56,12 @@ bool WaitFor(const opserve::Call<T>& call, absl::Duration limit) {
   while (true) {
     const absl::Duration piece = std::min(limit, kSignalInterval);
     {
-      const nanobind::gil_scoped_release released;
+      const Released released;
       if (call.WaitFor(piece)) return true;
     }
     if (PyErr_CheckSignals() != 0) {
       nanobind::python_error raised;
-      const nanobind::gil_scoped_release released;
+      const Released released;
       call.Cancel();
       call.WaitFor(absl::InfiniteDuration());
       throw raised;

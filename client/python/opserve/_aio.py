@@ -43,6 +43,9 @@ class Completions:
         loop = asyncio.get_running_loop()
         queue = self._queues.get(loop)
         if queue is None:
+            # What still comes for a loop that is closed would keep it.
+            for ended in [one for one in self._queues if one.is_closed()]:
+                del self._queues[ended]
             queue = self._queues[loop] = CompletionQueue()
             _watch(loop, queue)
         future = CallFuture(loop=loop)

@@ -16,7 +16,13 @@ import numpy.typing as npt
 from opserve import _core
 from opserve._aio import Completions
 from opserve._core import Call, DeviceLease, OperatorInfo, Region, ResidentTensor, ServerInfo, Value
-from opserve._errors import Error, FailedPreconditionError, UnavailableError
+from opserve._errors import (
+    Error,
+    FailedPreconditionError,
+    ResourceExhaustedError,
+    UnavailableError,
+    UnimplementedError,
+)
 from opserve._operators import Operators
 from opserve._types import Array, Device, Shape
 
@@ -61,7 +67,7 @@ def connect(
     bearer_token: shown with each call; needs TLS unless the server is on this machine.
     client_name: what this client calls itself, for the server's logs and its turns.
     channels: connections, 1 to 64; more than one helps large tensors of several threads.
-    max_attempts: of a call that fails before it ran; 1 never tries again.
+    max_attempts: attempts in all, by the rules of docs/api.md; 1 never tries again.
     max_message_bytes: largest message; negative: only the server's limit.
     idle_buffer_bytes: memory of results that is kept for the next ones.
     max_shared_bytes: memory through which large arrays go to a server on this machine and back; 0: none do.
@@ -112,14 +118,15 @@ class Client(Operators[Array]):
 
     def stream(self, *, piece_bytes: int = _PIECE_BYTES,
                max_bytes_in_flight: int = _MAX_BYTES_IN_FLIGHT,
-               timeout: float | None = None) -> Stream:
+               timeout: float | None = None, host: str = "") -> Stream:
         """Opens a stream for many calls, to be used in a `with` block.
 
         piece_bytes: larger tensors travel in messages of so many bytes.
         max_bytes_in_flight: of inputs that are sent and not answered; other calls wait here.
         timeout: seconds for the stream as a whole.
+        host: of several, the one whose tensors the calls have: `host` of a tensor. "": any.
         """
-        return Stream(self._connection.open_stream(piece_bytes, max_bytes_in_flight, timeout))
+        return Stream(self._connection.open_stream(piece_bytes, max_bytes_in_flight, timeout, host))
 
     def sequence(self, **settings: Any) -> Sequence:
         """Operators one after the other in one call, to be written down in a `with` block.
@@ -135,7 +142,7 @@ class Client(Operators[Array]):
 
         ttl: seconds until the server gives it up should this program be gone; it is renewed
             meanwhile. None: as long as the server likes.
-        label: shown to administrators.
+        label: shown in lists of this client's tensors.
         skip_if_known: send only a hash where this client has a tensor with that content.
         placement, device: "gpu", or a device's name: keep a copy on it.
         volatile: results put in the tensor may stay on that GPU alone until they are read, and
@@ -171,8 +178,10 @@ class Client(Operators[Array]):
             count = math.prod(int(size) for size in sizes)
             try:
                 return self.region(max(count * np.dtype(dtype).itemsize, 1)).empty(shape, dtype)
-            except (FailedPreconditionError, UnavailableError):
+            except (FailedPreconditionError, UnavailableError, UnimplementedError):
                 self._shares_memory = False
+            except ResourceExhaustedError:  # there is room again once arrays of it are gone
+                pass
         return np.empty(shape, dtype)
 
     @property
@@ -227,10 +236,10 @@ class AsyncClient(Operators[Awaitable[Array]]):
 
     def stream(self, *, piece_bytes: int = _PIECE_BYTES,
                max_bytes_in_flight: int = _MAX_BYTES_IN_FLIGHT,
-               timeout: float | None = None) -> AsyncStream:
+               timeout: float | None = None, host: str = "") -> AsyncStream:
         """As `Client.stream`, to be used with `async with`."""
-        return AsyncStream(self._connection.open_stream(piece_bytes, max_bytes_in_flight, timeout),
-                           self._completions)
+        opened = self._connection.open_stream(piece_bytes, max_bytes_in_flight, timeout, host)
+        return AsyncStream(opened, self._completions)
 
     def sequence(self, **settings: Any) -> AsyncSequence:
         """As `Client.sequence`, to be used with `async with`."""
@@ -330,9 +339,10 @@ class Sequence(Operators[Value]):
         """The array of an output, once the block is over; the tensor at the server it went to."""
         if self._results is None:
             raise Error("the sequence has not run; its results are there after the block")
-        if value.step not in self._results:
+        step = self._steps.step_of(value)
+        if step not in self._results:
             raise Error("this value is no output; name it with `output` in the block")
-        result: Array = self._results[value.step]
+        result: Array = self._results[step]
         return result
 
     def _keep(self, results: Any) -> None:

@@ -18,7 +18,7 @@ class Error(Exception):
     """A call that failed. `str` tells all of it, each violation on a line of its own.
 
     code: gRPC's name of the code, such as "INVALID_ARGUMENT"; of each class the same.
-    reason: why, for programs, such as "QUEUE_FULL"; docs/api.md lists them. May be empty.
+    reason: why, for programs, such as "TOO_MANY_BYTES"; docs/api.md lists them. May be empty.
     violations: all that is wrong with the request.
     retry_delay: seconds after which the server would like to be asked again, or None.
     """

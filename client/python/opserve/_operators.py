@@ -16,7 +16,7 @@ RoundingMode = Literal["HALVES_TO_NEAREST_EVEN", "TOWARD_ZERO", "TOWARD_INFINITY
 _ELEMENT_WISE_ABS = Operation(
     "ELEMENT_WISE_ABS",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -27,8 +27,8 @@ _ELEMENT_WISE_ABS = Operation(
 _ELEMENT_WISE_BIT_AND = Operation(
     "ELEMENT_WISE_BIT_AND",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -36,7 +36,7 @@ _ELEMENT_WISE_BIT_AND = Operation(
 _ELEMENT_WISE_BIT_COUNT = Operation(
     "ELEMENT_WISE_BIT_COUNT",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], False),
     ],
     [],
     [],
@@ -44,7 +44,7 @@ _ELEMENT_WISE_BIT_COUNT = Operation(
 _ELEMENT_WISE_BIT_NOT = Operation(
     "ELEMENT_WISE_BIT_NOT",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [],
     [0],
@@ -52,8 +52,8 @@ _ELEMENT_WISE_BIT_NOT = Operation(
 _ELEMENT_WISE_BIT_OR = Operation(
     "ELEMENT_WISE_BIT_OR",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -61,8 +61,8 @@ _ELEMENT_WISE_BIT_OR = Operation(
 _ELEMENT_WISE_BIT_SHIFT_LEFT = Operation(
     "ELEMENT_WISE_BIT_SHIFT_LEFT",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -70,8 +70,8 @@ _ELEMENT_WISE_BIT_SHIFT_LEFT = Operation(
 _ELEMENT_WISE_BIT_SHIFT_RIGHT = Operation(
     "ELEMENT_WISE_BIT_SHIFT_RIGHT",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -79,8 +79,8 @@ _ELEMENT_WISE_BIT_SHIFT_RIGHT = Operation(
 _ELEMENT_WISE_BIT_XOR = Operation(
     "ELEMENT_WISE_BIT_XOR",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -88,7 +88,7 @@ _ELEMENT_WISE_BIT_XOR = Operation(
 _ELEMENT_WISE_IDENTITY = Operation(
     "ELEMENT_WISE_IDENTITY",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -99,9 +99,9 @@ _ELEMENT_WISE_IDENTITY = Operation(
 _ELEMENT_WISE_IF = Operation(
     "ELEMENT_WISE_IF",
     [
-        ("ConditionTensor", "condition", False, []),
-        ("ATensor", "a", False, [2]),
-        ("BTensor", "b", False, [1]),
+        ("ConditionTensor", "condition", False, [], [], False),
+        ("ATensor", "a", False, [2], [], False),
+        ("BTensor", "b", False, [1], [], False),
     ],
     [],
     [1, 2],
@@ -109,7 +109,7 @@ _ELEMENT_WISE_IF = Operation(
 _ELEMENT_WISE_NEGATE = Operation(
     "ELEMENT_WISE_NEGATE",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [],
     [0],
@@ -117,7 +117,7 @@ _ELEMENT_WISE_NEGATE = Operation(
 _ELEMENT_WISE_IS_INFINITY = Operation(
     "ELEMENT_WISE_IS_INFINITY",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], False),
     ],
     [
         ("InfinityMode", False),
@@ -127,7 +127,7 @@ _ELEMENT_WISE_IS_INFINITY = Operation(
 _ELEMENT_WISE_IS_NAN = Operation(
     "ELEMENT_WISE_IS_NAN",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], False),
     ],
     [],
     [],
@@ -135,8 +135,8 @@ _ELEMENT_WISE_IS_NAN = Operation(
 _ELEMENT_WISE_LOGICAL_AND = Operation(
     "ELEMENT_WISE_LOGICAL_AND",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -144,8 +144,8 @@ _ELEMENT_WISE_LOGICAL_AND = Operation(
 _ELEMENT_WISE_LOGICAL_EQUALS = Operation(
     "ELEMENT_WISE_LOGICAL_EQUALS",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], False),
+        ("BTensor", "b", False, [0], [], False),
     ],
     [],
     [],
@@ -153,8 +153,8 @@ _ELEMENT_WISE_LOGICAL_EQUALS = Operation(
 _ELEMENT_WISE_LOGICAL_GREATER_THAN = Operation(
     "ELEMENT_WISE_LOGICAL_GREATER_THAN",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], False),
+        ("BTensor", "b", False, [0], [], False),
     ],
     [],
     [],
@@ -162,8 +162,8 @@ _ELEMENT_WISE_LOGICAL_GREATER_THAN = Operation(
 _ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL = Operation(
     "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], False),
+        ("BTensor", "b", False, [0], [], False),
     ],
     [],
     [],
@@ -171,8 +171,8 @@ _ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL = Operation(
 _ELEMENT_WISE_LOGICAL_LESS_THAN = Operation(
     "ELEMENT_WISE_LOGICAL_LESS_THAN",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], False),
+        ("BTensor", "b", False, [0], [], False),
     ],
     [],
     [],
@@ -180,8 +180,8 @@ _ELEMENT_WISE_LOGICAL_LESS_THAN = Operation(
 _ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL = Operation(
     "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], False),
+        ("BTensor", "b", False, [0], [], False),
     ],
     [],
     [],
@@ -189,7 +189,7 @@ _ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL = Operation(
 _ELEMENT_WISE_LOGICAL_NOT = Operation(
     "ELEMENT_WISE_LOGICAL_NOT",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [],
     [0],
@@ -197,8 +197,8 @@ _ELEMENT_WISE_LOGICAL_NOT = Operation(
 _ELEMENT_WISE_LOGICAL_OR = Operation(
     "ELEMENT_WISE_LOGICAL_OR",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -206,8 +206,8 @@ _ELEMENT_WISE_LOGICAL_OR = Operation(
 _ELEMENT_WISE_LOGICAL_XOR = Operation(
     "ELEMENT_WISE_LOGICAL_XOR",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -215,7 +215,7 @@ _ELEMENT_WISE_LOGICAL_XOR = Operation(
 _ELEMENT_WISE_SIGN = Operation(
     "ELEMENT_WISE_SIGN",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [],
     [0],
@@ -223,7 +223,7 @@ _ELEMENT_WISE_SIGN = Operation(
 _ELEMENT_WISE_CLIP = Operation(
     "ELEMENT_WISE_CLIP",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Min", False),
@@ -236,7 +236,7 @@ _ELEMENT_WISE_CLIP = Operation(
 _ELEMENT_WISE_CLIP1 = Operation(
     "ELEMENT_WISE_CLIP1",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("MinMaxDataType", True),
@@ -250,8 +250,8 @@ _ELEMENT_WISE_CLIP1 = Operation(
 _ELEMENT_WISE_CLIP_GRAD = Operation(
     "ELEMENT_WISE_CLIP_GRAD",
     [
-        ("InputTensor", "input", False, [1]),
-        ("InputGradientTensor", "input_gradient", False, [0]),
+        ("InputTensor", "input", False, [1], [], True),
+        ("InputGradientTensor", "input_gradient", False, [0], [], False),
     ],
     [
         ("Min", False),
@@ -262,8 +262,8 @@ _ELEMENT_WISE_CLIP_GRAD = Operation(
 _ELEMENT_WISE_CLIP_GRAD1 = Operation(
     "ELEMENT_WISE_CLIP_GRAD1",
     [
-        ("InputTensor", "input", False, [1]),
-        ("InputGradientTensor", "input_gradient", False, [0]),
+        ("InputTensor", "input", False, [1], [], True),
+        ("InputGradientTensor", "input_gradient", False, [0], [], False),
     ],
     [
         ("MinMaxDataType", True),
@@ -275,8 +275,8 @@ _ELEMENT_WISE_CLIP_GRAD1 = Operation(
 _ELEMENT_WISE_MAX = Operation(
     "ELEMENT_WISE_MAX",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -284,8 +284,8 @@ _ELEMENT_WISE_MAX = Operation(
 _ELEMENT_WISE_MIN = Operation(
     "ELEMENT_WISE_MIN",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -293,7 +293,7 @@ _ELEMENT_WISE_MIN = Operation(
 _ELEMENT_WISE_THRESHOLD = Operation(
     "ELEMENT_WISE_THRESHOLD",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Min", False),
@@ -305,7 +305,7 @@ _ELEMENT_WISE_THRESHOLD = Operation(
 _ELEMENT_WISE_CEIL = Operation(
     "ELEMENT_WISE_CEIL",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -316,7 +316,7 @@ _ELEMENT_WISE_CEIL = Operation(
 _ELEMENT_WISE_FLOOR = Operation(
     "ELEMENT_WISE_FLOOR",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -327,8 +327,8 @@ _ELEMENT_WISE_FLOOR = Operation(
 _ELEMENT_WISE_MODULUS_FLOOR = Operation(
     "ELEMENT_WISE_MODULUS_FLOOR",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -336,8 +336,8 @@ _ELEMENT_WISE_MODULUS_FLOOR = Operation(
 _ELEMENT_WISE_MODULUS_TRUNCATE = Operation(
     "ELEMENT_WISE_MODULUS_TRUNCATE",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -345,7 +345,7 @@ _ELEMENT_WISE_MODULUS_TRUNCATE = Operation(
 _ELEMENT_WISE_ROUND = Operation(
     "ELEMENT_WISE_ROUND",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("RoundingMode", False),
@@ -355,8 +355,8 @@ _ELEMENT_WISE_ROUND = Operation(
 _ELEMENT_WISE_ADD = Operation(
     "ELEMENT_WISE_ADD",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -364,8 +364,8 @@ _ELEMENT_WISE_ADD = Operation(
 _ELEMENT_WISE_ADD1 = Operation(
     "ELEMENT_WISE_ADD1",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [
         ("FusedActivation", False),
@@ -381,8 +381,8 @@ _ELEMENT_WISE_ADD1 = Operation(
 _ELEMENT_WISE_DIFFERENCE_SQUARE = Operation(
     "ELEMENT_WISE_DIFFERENCE_SQUARE",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -390,8 +390,8 @@ _ELEMENT_WISE_DIFFERENCE_SQUARE = Operation(
 _ELEMENT_WISE_DIVIDE = Operation(
     "ELEMENT_WISE_DIVIDE",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -399,8 +399,8 @@ _ELEMENT_WISE_DIVIDE = Operation(
 _ELEMENT_WISE_MEAN = Operation(
     "ELEMENT_WISE_MEAN",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -408,8 +408,8 @@ _ELEMENT_WISE_MEAN = Operation(
 _ELEMENT_WISE_MULTIPLY = Operation(
     "ELEMENT_WISE_MULTIPLY",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -417,7 +417,7 @@ _ELEMENT_WISE_MULTIPLY = Operation(
 _ELEMENT_WISE_RECIP = Operation(
     "ELEMENT_WISE_RECIP",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -428,7 +428,7 @@ _ELEMENT_WISE_RECIP = Operation(
 _ELEMENT_WISE_SQRT = Operation(
     "ELEMENT_WISE_SQRT",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -439,8 +439,8 @@ _ELEMENT_WISE_SQRT = Operation(
 _ELEMENT_WISE_SUBTRACT = Operation(
     "ELEMENT_WISE_SUBTRACT",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -448,7 +448,7 @@ _ELEMENT_WISE_SUBTRACT = Operation(
 _ELEMENT_WISE_ACOS = Operation(
     "ELEMENT_WISE_ACOS",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -459,7 +459,7 @@ _ELEMENT_WISE_ACOS = Operation(
 _ELEMENT_WISE_ACOSH = Operation(
     "ELEMENT_WISE_ACOSH",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -470,7 +470,7 @@ _ELEMENT_WISE_ACOSH = Operation(
 _ELEMENT_WISE_ASIN = Operation(
     "ELEMENT_WISE_ASIN",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -481,7 +481,7 @@ _ELEMENT_WISE_ASIN = Operation(
 _ELEMENT_WISE_ASINH = Operation(
     "ELEMENT_WISE_ASINH",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -492,7 +492,7 @@ _ELEMENT_WISE_ASINH = Operation(
 _ELEMENT_WISE_ATAN = Operation(
     "ELEMENT_WISE_ATAN",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -503,7 +503,7 @@ _ELEMENT_WISE_ATAN = Operation(
 _ELEMENT_WISE_ATANH = Operation(
     "ELEMENT_WISE_ATANH",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -514,8 +514,8 @@ _ELEMENT_WISE_ATANH = Operation(
 _ELEMENT_WISE_ATAN_YX = Operation(
     "ELEMENT_WISE_ATAN_YX",
     [
-        ("ATensor", "a", False, [1]),
-        ("BTensor", "b", False, [0]),
+        ("ATensor", "a", False, [1], [], True),
+        ("BTensor", "b", False, [0], [], True),
     ],
     [],
     [0, 1],
@@ -523,7 +523,7 @@ _ELEMENT_WISE_ATAN_YX = Operation(
 _ELEMENT_WISE_CONSTANT_POW = Operation(
     "ELEMENT_WISE_CONSTANT_POW",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Exponent", False),
@@ -535,7 +535,7 @@ _ELEMENT_WISE_CONSTANT_POW = Operation(
 _ELEMENT_WISE_COS = Operation(
     "ELEMENT_WISE_COS",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -546,7 +546,7 @@ _ELEMENT_WISE_COS = Operation(
 _ELEMENT_WISE_COSH = Operation(
     "ELEMENT_WISE_COSH",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -557,7 +557,7 @@ _ELEMENT_WISE_COSH = Operation(
 _ELEMENT_WISE_ERF = Operation(
     "ELEMENT_WISE_ERF",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -568,7 +568,7 @@ _ELEMENT_WISE_ERF = Operation(
 _ELEMENT_WISE_EXP = Operation(
     "ELEMENT_WISE_EXP",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -579,7 +579,7 @@ _ELEMENT_WISE_EXP = Operation(
 _ELEMENT_WISE_LOG = Operation(
     "ELEMENT_WISE_LOG",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -590,8 +590,8 @@ _ELEMENT_WISE_LOG = Operation(
 _ELEMENT_WISE_POW = Operation(
     "ELEMENT_WISE_POW",
     [
-        ("InputTensor", "input", False, []),
-        ("ExponentTensor", "exponent", False, []),
+        ("InputTensor", "input", False, [], [], True),
+        ("ExponentTensor", "exponent", False, [], [], False),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -602,7 +602,7 @@ _ELEMENT_WISE_POW = Operation(
 _ELEMENT_WISE_SIN = Operation(
     "ELEMENT_WISE_SIN",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -613,7 +613,7 @@ _ELEMENT_WISE_SIN = Operation(
 _ELEMENT_WISE_SINH = Operation(
     "ELEMENT_WISE_SINH",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -624,7 +624,7 @@ _ELEMENT_WISE_SINH = Operation(
 _ELEMENT_WISE_TAN = Operation(
     "ELEMENT_WISE_TAN",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -635,7 +635,7 @@ _ELEMENT_WISE_TAN = Operation(
 _ELEMENT_WISE_TANH = Operation(
     "ELEMENT_WISE_TANH",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("ScaleBias.Scale", False),
@@ -646,7 +646,7 @@ _ELEMENT_WISE_TANH = Operation(
 _ACTIVATION_CELU = Operation(
     "ACTIVATION_CELU",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Alpha", False),
@@ -656,7 +656,7 @@ _ACTIVATION_CELU = Operation(
 _ACTIVATION_ELU = Operation(
     "ACTIVATION_ELU",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Alpha", False),
@@ -666,7 +666,7 @@ _ACTIVATION_ELU = Operation(
 _ACTIVATION_GELU = Operation(
     "ACTIVATION_GELU",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], False),
     ],
     [],
     [0],
@@ -674,7 +674,7 @@ _ACTIVATION_GELU = Operation(
 _ACTIVATION_HARD_SIGMOID = Operation(
     "ACTIVATION_HARD_SIGMOID",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Alpha", False),
@@ -685,7 +685,7 @@ _ACTIVATION_HARD_SIGMOID = Operation(
 _ACTIVATION_HARD_SWISH = Operation(
     "ACTIVATION_HARD_SWISH",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Alpha", False),
@@ -696,7 +696,7 @@ _ACTIVATION_HARD_SWISH = Operation(
 _ACTIVATION_IDENTITY = Operation(
     "ACTIVATION_IDENTITY",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [],
     [0],
@@ -704,7 +704,7 @@ _ACTIVATION_IDENTITY = Operation(
 _ACTIVATION_LEAKY_RELU = Operation(
     "ACTIVATION_LEAKY_RELU",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Alpha", False),
@@ -714,7 +714,7 @@ _ACTIVATION_LEAKY_RELU = Operation(
 _ACTIVATION_LINEAR = Operation(
     "ACTIVATION_LINEAR",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Alpha", False),
@@ -725,8 +725,8 @@ _ACTIVATION_LINEAR = Operation(
 _ACTIVATION_PARAMETERIZED_RELU = Operation(
     "ACTIVATION_PARAMETERIZED_RELU",
     [
-        ("InputTensor", "input", False, [1]),
-        ("SlopeTensor", "slope", False, [0]),
+        ("InputTensor", "input", False, [1], [], True),
+        ("SlopeTensor", "slope", False, [0], [], False),
     ],
     [],
     [0, 1],
@@ -734,7 +734,7 @@ _ACTIVATION_PARAMETERIZED_RELU = Operation(
 _ACTIVATION_PARAMETRIC_SOFTPLUS = Operation(
     "ACTIVATION_PARAMETRIC_SOFTPLUS",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Alpha", False),
@@ -745,7 +745,7 @@ _ACTIVATION_PARAMETRIC_SOFTPLUS = Operation(
 _ACTIVATION_RELU = Operation(
     "ACTIVATION_RELU",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [],
     [0],
@@ -753,8 +753,8 @@ _ACTIVATION_RELU = Operation(
 _ACTIVATION_RELU_GRAD = Operation(
     "ACTIVATION_RELU_GRAD",
     [
-        ("InputTensor", "input", False, [1]),
-        ("InputGradientTensor", "input_gradient", False, [0]),
+        ("InputTensor", "input", False, [1], [], False),
+        ("InputGradientTensor", "input_gradient", False, [0], [], False),
     ],
     [],
     [0, 1],
@@ -762,7 +762,7 @@ _ACTIVATION_RELU_GRAD = Operation(
 _ACTIVATION_SCALED_ELU = Operation(
     "ACTIVATION_SCALED_ELU",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Alpha", False),
@@ -773,7 +773,7 @@ _ACTIVATION_SCALED_ELU = Operation(
 _ACTIVATION_SCALED_TANH = Operation(
     "ACTIVATION_SCALED_TANH",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Alpha", False),
@@ -784,7 +784,7 @@ _ACTIVATION_SCALED_TANH = Operation(
 _ACTIVATION_SHRINK = Operation(
     "ACTIVATION_SHRINK",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Bias", False),
@@ -795,7 +795,7 @@ _ACTIVATION_SHRINK = Operation(
 _ACTIVATION_SIGMOID = Operation(
     "ACTIVATION_SIGMOID",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [],
     [0],
@@ -803,7 +803,7 @@ _ACTIVATION_SIGMOID = Operation(
 _ACTIVATION_SOFTPLUS = Operation(
     "ACTIVATION_SOFTPLUS",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Steepness", False),
@@ -813,7 +813,7 @@ _ACTIVATION_SOFTPLUS = Operation(
 _ACTIVATION_SOFTSIGN = Operation(
     "ACTIVATION_SOFTSIGN",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [],
     [0],
@@ -821,7 +821,7 @@ _ACTIVATION_SOFTSIGN = Operation(
 _ACTIVATION_SWISH = Operation(
     "ACTIVATION_SWISH",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("SigmoidInputScale", False),
@@ -831,7 +831,7 @@ _ACTIVATION_SWISH = Operation(
 _ACTIVATION_TANH = Operation(
     "ACTIVATION_TANH",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [],
     [0],
@@ -839,7 +839,7 @@ _ACTIVATION_TANH = Operation(
 _ACTIVATION_THRESHOLDED_RELU = Operation(
     "ACTIVATION_THRESHOLDED_RELU",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], True),
     ],
     [
         ("Alpha", False),
@@ -849,9 +849,9 @@ _ACTIVATION_THRESHOLDED_RELU = Operation(
 _ELEMENT_WISE_DEQUANTIZE_LINEAR = Operation(
     "ELEMENT_WISE_DEQUANTIZE_LINEAR",
     [
-        ("InputTensor", "input", False, [2]),
-        ("ScaleTensor", "scale", False, []),
-        ("ZeroPointTensor", "zero_point", False, [0]),
+        ("InputTensor", "input", False, [2], [], False),
+        ("ScaleTensor", "scale", False, [], [], False),
+        ("ZeroPointTensor", "zero_point", False, [0], [], False),
     ],
     [],
     [1],
@@ -859,14 +859,14 @@ _ELEMENT_WISE_DEQUANTIZE_LINEAR = Operation(
 _ELEMENT_WISE_QUANTIZED_LINEAR_ADD = Operation(
     "ELEMENT_WISE_QUANTIZED_LINEAR_ADD",
     [
-        ("ATensor", "a", False, [2]),
-        ("AScaleTensor", "a_scale", True, []),
-        ("AZeroPointTensor", "a_zero_point", True, [0]),
-        ("BTensor", "b", False, [5]),
-        ("BScaleTensor", "b_scale", True, []),
-        ("BZeroPointTensor", "b_zero_point", True, [3]),
-        ("OutputScaleTensor", "output_scale", True, []),
-        ("OutputZeroPointTensor", "output_zero_point", True, []),
+        ("ATensor", "a", False, [2], [], False),
+        ("AScaleTensor", "a_scale", True, [], [], False),
+        ("AZeroPointTensor", "a_zero_point", True, [0], [], False),
+        ("BTensor", "b", False, [5], [], False),
+        ("BScaleTensor", "b_scale", True, [], [], False),
+        ("BZeroPointTensor", "b_zero_point", True, [3], [], False),
+        ("OutputScaleTensor", "output_scale", True, [], [], False),
+        ("OutputZeroPointTensor", "output_zero_point", True, [], [], False),
     ],
     [],
     [7],
@@ -874,9 +874,9 @@ _ELEMENT_WISE_QUANTIZED_LINEAR_ADD = Operation(
 _ELEMENT_WISE_QUANTIZE_LINEAR = Operation(
     "ELEMENT_WISE_QUANTIZE_LINEAR",
     [
-        ("InputTensor", "input", False, []),
-        ("ScaleTensor", "scale", False, []),
-        ("ZeroPointTensor", "zero_point", False, []),
+        ("InputTensor", "input", False, [], [], False),
+        ("ScaleTensor", "scale", False, [], [0], False),
+        ("ZeroPointTensor", "zero_point", False, [], [], False),
     ],
     [],
     [2],
@@ -884,7 +884,7 @@ _ELEMENT_WISE_QUANTIZE_LINEAR = Operation(
 _ACTIVATION_HARDMAX = Operation(
     "ACTIVATION_HARDMAX",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], False),
     ],
     [],
     [0],
@@ -892,7 +892,7 @@ _ACTIVATION_HARDMAX = Operation(
 _ACTIVATION_HARDMAX1 = Operation(
     "ACTIVATION_HARDMAX1",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], False),
     ],
     [
         ("Axes", False),
@@ -902,7 +902,7 @@ _ACTIVATION_HARDMAX1 = Operation(
 _ACTIVATION_LOG_SOFTMAX = Operation(
     "ACTIVATION_LOG_SOFTMAX",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], False),
     ],
     [],
     [0],
@@ -910,7 +910,7 @@ _ACTIVATION_LOG_SOFTMAX = Operation(
 _ACTIVATION_LOG_SOFTMAX1 = Operation(
     "ACTIVATION_LOG_SOFTMAX1",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], False),
     ],
     [
         ("Axes", False),
@@ -920,7 +920,7 @@ _ACTIVATION_LOG_SOFTMAX1 = Operation(
 _ACTIVATION_SOFTMAX = Operation(
     "ACTIVATION_SOFTMAX",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], False),
     ],
     [],
     [0],
@@ -928,7 +928,7 @@ _ACTIVATION_SOFTMAX = Operation(
 _ACTIVATION_SOFTMAX1 = Operation(
     "ACTIVATION_SOFTMAX1",
     [
-        ("InputTensor", "input", False, []),
+        ("InputTensor", "input", False, [], [], False),
     ],
     [
         ("Axes", False),
