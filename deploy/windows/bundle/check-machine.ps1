@@ -28,6 +28,8 @@ function Write-Line([string]$Text) {
 
 # Runs a program, and reports what it wrote; what fails counts.
 function Test-Program([string]$Title, [string]$Program, [string[]]$Arguments) {
+  # With 'Stop', the first line on standard error ends the script in Windows PowerShell 5.1.
+  $ErrorActionPreference = 'Continue'
   $said = & $Program @Arguments 2>&1 | Out-String
   $result = if ($LASTEXITCODE -eq 0) { 'ok' } else { "FAILED, exit code $LASTEXITCODE" }
   if ($LASTEXITCODE -ne 0) { $script:failed++ }

@@ -34,8 +34,9 @@ foreach ($file in $server, $Config) {
 if (Get-Service -Name $Name -ErrorAction SilentlyContinue) {
   throw "There is a service $Name already; remove-service.ps1 removes it."
 }
-# Settings that make no sense are found now, and not by a service that does not start.
-$said = & $server --config $Config --print-config 2>&1
+# Settings that make no sense are found now, and not by a service that does not start. With 'Stop', the first line on standard
+# error ends the script in Windows PowerShell 5.1.
+$said = & { $ErrorActionPreference = 'Continue'; & $server --config $Config --print-config 2>&1 }
 if ($LASTEXITCODE -ne 0) { throw "The settings make no sense: $said" }
 
 New-Item -ItemType Directory -Force -Path $logs | Out-Null
