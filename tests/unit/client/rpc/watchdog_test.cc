@@ -60,8 +60,8 @@ TEST(WatchdogTest, ActionsThatAreCalledOffBeforeTheirTimeDoNotWakeItsThread) {
   Watchdog watchdog;
   const int64_t before = CountSleeps(watchdog);
   for (int i = 0; i < kActions; ++i) watchdog.Cancel(watchdog.RunAfter(absl::Hours(1), [] {}));
-  // Few come from the counting itself, and from finding the lock taken.
-  EXPECT_LT(CountSleeps(watchdog) - before, kActions / 1000);
+  // Some come from the counting itself, and from finding the lock taken, most on a busy machine.
+  EXPECT_LT(CountSleeps(watchdog) - before, kActions / 100);
 }
 
 // The time that the processors have spent on the thread of `watchdog`.
