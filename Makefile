@@ -66,7 +66,7 @@ UNSANITIZED_SUITES += AllWidths/* */BatchQueueModelTest.*/?? */ClosedLoopTest.* 
 # The cells of the operator table differ in what they compute, not in threads. The command and what browsers see of
 # a page have no threads that client and server are not tested with.
 UNTHREADED_TESTS := $(call any,$(UNSANITIZED_TESTS) ^gpu_conformance_test_ ^gpu_(content|pieces|rows)_test$$ \
-  ^cli_ ^page_ ^prometheus_test$$ ^(compare|hlsl|kernels|slow)_unit_test$$)
+  ^cli_ ^lease_signals_test$$ ^page_ ^prometheus_test$$ ^(compare|hlsl|kernels|slow)_unit_test$$)
 # Long computations of a single thread, which has nobody to race with, and requests that are refused before there are
 # others.
 UNTHREADED_SUITES := $(UNSANITIZED_SUITES) */BatchQueueModelTest.* CalibrationTest.* ComposeTest.* \
