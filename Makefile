@@ -37,8 +37,8 @@ CLANG_TARGETS := $(PROGRAMS) tests/unit/all tests/conformance/all tests/modules/
   tests/gpu/all tests/fuzz/all
 # What ThreadSanitizer's build compiles: the programs, and the tests that it runs.
 THREADED_TARGETS := $(PROGRAMS) tests/unit/proto/all tests/unit/server/all bin/client_unit_test tests/modules/all \
-  tests/integration/all $(patsubst %,bin/%_test,gpu_batch gpu_device gpu_loss gpu_memory gpu_sequence \
-  gpu_submission gpu_transfers system_loss)
+  tests/integration/all $(patsubst %,bin/%_test,gpu_batch gpu_device gpu_loss gpu_memory gpu_queue \
+  gpu_sequence gpu_submission gpu_transfers system_loss)
 # What sanitizers do not run: no benchmarks, no fuzz targets, no tests of tools.
 UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 # What these compute is looked at, and nothing else that others do not do: the values of kernels, of which a half is
@@ -49,7 +49,7 @@ UNSANITIZED_LABELS := slow|bench|fuzz|ghz|kubernetes|package|demo|soak|hosts|ray
 UNSANITIZED_TESTS := $(call any,^install_test$$ ^(prove|hardest|outside)_ ^device_proof_test$$ \
   ^cli_completion_test$$ ^perf_analyzer_test$$ ^kernel_conformance_test_[4-7]$$ ^gpu_(exhaustive|text)_test$$ \
   ^gpu_conformance_test_[1-3]$$ ^(adding_docs|clang_tidy|hot_path|include_directions|locks|type_names)_test$$ \
-  _self_test$$)
+  ^sanitized_programs_test$$ _self_test$$)
 # Of faults at each place and of each way of large transfers, some are run: their memory and threads are the same.
 UNSANITIZED_SUITES := */GpuTransfersTest.*/Copies */GpuTransfersTest.*/Direct GpuLossServerTest.*StatusOfAFence \
   GpuLossServerTest.HangsAtASubmission GpuLossServerTest.NoMemoryForAWait GpuLossServerTest.LiesAboutASubmission \
