@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/python/core/errors.h"
+#include "client/python/core/forks.h"
 
 namespace opserve::python {
 namespace {
@@ -230,7 +231,8 @@ nb::object AsArray(Tensor tensor, bool is_single) {
   // The memory is a buffer of the client's that nobody else knows.
   auto* const data = const_cast<std::byte*>(tensor.bytes().data());
   const DataType data_type = tensor.data_type();
-  return AsArray(data, data_type, sizes, std::make_shared<Tensor>(std::move(tensor)));
+  return AsArray(data, data_type, sizes,
+                 SharedUnlessForked(std::make_unique<Tensor>(std::move(tensor))));
 }
 
 DataType DataTypeOf(nb::handle dtype, const std::string& name) {

@@ -2,6 +2,7 @@
 
 #include "client/python/core/arrays.h"
 #include "client/python/core/errors.h"
+#include "client/python/core/forks.h"
 #include "client/python/core/operands.h"
 #include "client/python/core/waiting.h"
 
@@ -10,10 +11,17 @@ namespace {
 
 namespace nb = nanobind;
 
+std::unique_ptr<Client> Connect(const std::string& target, const ClientOptions& options) {
+  NoteUse();
+  return ValueOrThrow(WithoutGil([&] { return Client::Connect(target, options); }));
+}
+
 // Deletes without the GIL, since that waits for calls.
 template <class T>
 std::shared_ptr<T> SharedWithoutGil(std::unique_ptr<T> owned) {
-  return std::shared_ptr<T>(owned.release(), [](T* last) { WithoutGil([last] { delete last; }); });
+  return std::shared_ptr<T>(owned.release(), [](T* last) {
+    if (!IsForked()) WithoutGil([last] { delete last; });
+  });
 }
 
 }  // namespace
@@ -25,6 +33,7 @@ CompletionTarget TargetOf(const CompletionQueue* queue, nb::handle token) {
 
 std::unique_ptr<PendingCall> StreamObject::Start(const MethodArguments& arguments,
                                                  CompletionTarget target) {
+  ThrowIfForked();
   return StartCall(*stream_, arguments, *regions_, std::move(target));
 }
 
@@ -35,20 +44,22 @@ StepValue StreamObject::AddStep(StepSequence& sequence, const MethodArguments& a
 std::unique_ptr<PendingCall> StreamObject::StartSequence(StepSequence& sequence,
                                                          const nb::dict& settings,
                                                          CompletionTarget target) {
+  ThrowIfForked();
   return sequence.Start(*stream_, settings, std::move(target));
 }
 
 void StreamObject::Finish(absl::Duration timeout) {
+  ThrowIfForked();
   ThrowUnlessOk(WithoutGil([&] { return stream_->Finish(timeout); }));
 }
 
 Connection::Connection(const std::string& target, const ClientOptions& options)
-    : client_(SharedWithoutGil(
-          ValueOrThrow(WithoutGil([&] { return Client::Connect(target, options); })))) {}
+    : client_(SharedWithoutGil(Connect(target, options))) {}
 
 void Connection::Close() { client_.reset(); }
 
 std::shared_ptr<Client> Connection::client() const {
+  ThrowIfForked();
   if (client_ == nullptr) throw BadArguments("client", "it was closed");
   return client_;
 }
@@ -105,8 +116,9 @@ std::unique_ptr<ResidentTensor> Connection::CreateZeros(nb::handle shape, nb::ha
 
 std::unique_ptr<RegionArrays> Connection::CreateRegion(uint64_t bytes) {
   const std::shared_ptr<Client> open = client();
-  const auto region = std::make_shared<const SharedRegion>(
-      ValueOrThrow(WithoutGil([&] { return open->CreateRegion(bytes); })));
+  const std::shared_ptr<const SharedRegion> region =
+      SharedUnlessForked(std::make_unique<const SharedRegion>(
+          ValueOrThrow(WithoutGil([&] { return open->CreateRegion(bytes); }))));
   regions_->Add(region);
   return std::make_unique<RegionArrays>(region);
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/python/core/calls.h"
+#include "client/python/core/forks.h"
 #include "client/python/core/leased_device.h"
 #include "client/python/core/pending_call.h"
 #include "client/python/core/regions.h"
@@ -28,7 +29,9 @@ namespace opserve::python {
 class CompletionQueue {
  public:
   CompletionQueue() : calls_(std::make_shared<CompletedCalls>()) {}
-  ~CompletionQueue() { calls_->Close(); }
+  ~CompletionQueue() {
+    if (!IsForked()) calls_->Close();
+  }
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
@@ -69,7 +72,8 @@ class Connection {
   // Gives the connection up once no call, stream or tensor of it is left; waits for calls in
   // flight.
   void Close();
-  // Throws BadArguments once it was closed. Whoever has it keeps it while it is closed.
+  // Throws BadArguments once it was closed, and in forked processes. Whoever has it keeps it while
+  // it is closed.
   std::shared_ptr<Client> client() const;
 
   nanobind::object Run(const MethodArguments& arguments);

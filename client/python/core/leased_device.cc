@@ -6,6 +6,7 @@
 
 #include "client/python/core/call_settings.h"
 #include "client/python/core/errors.h"
+#include "client/python/core/forks.h"
 #include "client/python/core/waiting.h"
 
 namespace opserve::python {
@@ -15,7 +16,7 @@ using nb::literals::operator""_a;
 
 LeasedDevice::LeasedDevice(std::shared_ptr<Client> client, const DeviceLeaseOptions& options,
                            absl::Duration limit)
-    : client_(std::move(client)), lease_(client_->LeaseDevice(options)) {
+    : client_(std::move(client)), lease_(SharedUnlessForked(client_->LeaseDevice(options))) {
   const opserve::Call<DeviceGrant> grant = lease_->grant();
   try {
     if (!WaitFor(grant, limit)) {
@@ -32,10 +33,12 @@ LeasedDevice::LeasedDevice(std::shared_ptr<Client> client, const DeviceLeaseOpti
 LeasedDevice::~LeasedDevice() { Release(); }
 
 bool LeasedDevice::is_ended() const {
+  ThrowIfForked();
   return lease_ == nullptr || lease_->state() == DeviceLease::State::kEnded;
 }
 
 double LeasedDevice::Renew(nb::handle seconds) {
+  ThrowIfForked();
   if (lease_ == nullptr) throw BadArguments("lease", "it was released");
   const absl::Duration time =
       seconds.is_none() ? absl::ZeroDuration() : SecondsAsTime(seconds, "seconds");
@@ -44,7 +47,8 @@ double LeasedDevice::Renew(nb::handle seconds) {
 
 void LeasedDevice::Release() {
   if (lease_ == nullptr) return;
-  const std::unique_ptr<DeviceLease> last = std::move(lease_);
+  const std::shared_ptr<DeviceLease> last = std::move(lease_);
+  if (IsForked()) return;
   WithoutGil([&] {
     last->grant().Cancel();
     last->end().Cancel();

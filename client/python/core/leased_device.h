@@ -40,7 +40,7 @@ class LeasedDevice {
 
  private:
   const std::shared_ptr<Client> client_;
-  std::unique_ptr<DeviceLease> lease_;
+  std::shared_ptr<DeviceLease> lease_;  // null once it was released
   DeviceGrant grant_;
 };
 

@@ -17,6 +17,7 @@
 #include "client/python/core/call_settings.h"
 #include "client/python/core/connection.h"
 #include "client/python/core/errors.h"
+#include "client/python/core/forks.h"
 #include "client/python/core/waiting.h"
 
 namespace opserve::python {
@@ -417,6 +418,7 @@ NB_MODULE(_core, module) {
   BindLeases(module);
   BindStreams(module);
   BindConnection(module);
+  module.def("note_fork", &NoteFork, "To be called in each process that was just forked off.");
 }
 
 }  // namespace opserve::python

@@ -4,6 +4,7 @@
 
 #include "client/python/core/arrays.h"
 #include "client/python/core/errors.h"
+#include "client/python/core/forks.h"
 #include "client/python/core/waiting.h"
 
 namespace opserve::python {
@@ -14,8 +15,9 @@ namespace nb = nanobind;
 }  // namespace
 
 nb::object PendingCall::Result(absl::Duration limit) {
-  GiveUpNow();
   if (result_.is_valid()) return result_;
+  ThrowIfForked();
+  GiveUpNow();
   const bool is_over =
       std::visit([limit](const auto& call) { return WaitFor(call, limit); }, handle_);
   if (!is_over) {
@@ -29,15 +31,18 @@ nb::object PendingCall::Result(absl::Duration limit) {
 }
 
 bool PendingCall::IsDone() const {
+  ThrowIfForked();
   return std::visit([](const auto& call) { return call.WaitFor(absl::ZeroDuration()); }, handle_);
 }
 
 void PendingCall::Cancel() const {
+  ThrowIfForked();
   const Released released;
   std::visit([](const auto& call) { call.Cancel(); }, handle_);
 }
 
 ExecutionInfo PendingCall::Info() const {
+  ThrowIfForked();
   std::visit([](const auto& call) { WaitFor(call, absl::InfiniteDuration()); }, handle_);
   return std::visit([](const auto& call) { return call.info(); }, handle_);
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/python/core/arrays.h"
 #include "client/python/core/errors.h"
+#include "client/python/core/forks.h"
 #include "client/python/core/operands.h"
 #include "client/python/core/waiting.h"
 
@@ -27,10 +28,12 @@ ResidentTensor::ResidentTensor(std::shared_ptr<Client> client, TensorLease lease
       spec_(std::move(spec)),
       is_single_(is_single),
       device_(lease.device),
-      owned_(OwnedTensor(*client_, std::move(lease), LeaseRenewal::kBackground)) {}
+      owned_(SharedUnlessForked(
+          std::make_unique<OwnedTensor>(*client_, std::move(lease), LeaseRenewal::kBackground))) {}
 
 const TensorHandle& ResidentTensor::handle() const {
-  if (!owned_) throw BadArguments("tensor", "it was deleted");
+  ThrowIfForked();
+  if (owned_ == nullptr) throw BadArguments("tensor", "it was deleted");
   return owned_->handle();
 }
 

@@ -8,7 +8,6 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "opserve/client.h"
@@ -25,10 +24,10 @@ class ResidentTensor {
 
   const TensorSpec& spec() const { return spec_; }
   bool is_single() const { return is_single_; }
-  // Throws BadArguments once it was deleted.
+  // Throws BadArguments once it was deleted, and in forked processes.
   const TensorHandle& handle() const;
   const std::string& device() const { return device_; }
-  bool is_deleted() const { return !owned_.has_value(); }
+  bool is_deleted() const { return owned_ == nullptr; }
 
   // A copy of the elements as a new array, or in `out`.
   nanobind::object Read(nanobind::handle out);
@@ -42,7 +41,7 @@ class ResidentTensor {
   const TensorSpec spec_;
   const bool is_single_;
   const std::string device_;
-  std::optional<OwnedTensor> owned_;
+  std::shared_ptr<OwnedTensor> owned_;  // null once it was deleted
 };
 
 }  // namespace opserve::python

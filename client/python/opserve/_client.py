@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import math
+import os
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from types import TracebackType
@@ -28,6 +29,9 @@ from opserve._types import Array, Device, Shape
 
 _PIECE_BYTES = 512 << 10
 _MAX_BYTES_IN_FLIGHT = 128 << 20
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_core.note_fork)
 
 
 @dataclass(frozen=True)
