@@ -27,6 +27,9 @@ constexpr char kCheckHealth[] = "/grpc.health.v1.Health/Check";
 // Smaller ones would be all headers.
 constexpr uint64_t kMinPieceBytes = 1024;
 
+// Hosts whose limits are kept. They are named by ids, which may be anything.
+constexpr size_t kMostLimits = 1024;
+
 // Wrappers are wire-compatible with grpc.health.v1: field 1 is the service's name in the request,
 // the status in the response. They spare a second registration of the health messages.
 using HealthRequest = google::protobuf::StringValue;
@@ -134,7 +137,20 @@ absl::StatusOr<ServerInfo> ClientImpl::ReadServerInfo(const Answer& answer) {
   return DecodeServerInfo(response);
 }
 
-uint64_t ClientImpl::LearnMaxPayload(const ServerLimits& limits) {
+uint64_t ClientImpl::MaxPayloadOf(const std::string& host) {
+  const MutexLock lock(mutex_);
+  const auto known = max_payload_bytes_.find(host);
+  return known == max_payload_bytes_.end() ? 0 : known->second;
+}
+
+void ClientImpl::OnRefusedPayload(const std::string& host, uint64_t bytes) {
+  const MutexLock lock(mutex_);
+  const auto known = max_payload_bytes_.find(host);
+  // Another call may have asked already.
+  if (known != max_payload_bytes_.end() && known->second >= bytes) max_payload_bytes_.erase(known);
+}
+
+uint64_t ClientImpl::LearnMaxPayload(const std::string& host, const ServerLimits& limits) {
   // More than the rest of a message about one tensor takes.
   constexpr uint64_t kHeaderBytes = 1024;
   uint64_t limit = limits.max_message_bytes;
@@ -143,7 +159,9 @@ uint64_t ClientImpl::LearnMaxPayload(const ServerLimits& limits) {
   }
   limit = std::min(limit - std::min(limit, kHeaderBytes), limits.max_queued_bytes);
   limit = std::max<uint64_t>(limit, 1);
-  max_payload_bytes_ = limit;
+  const MutexLock lock(mutex_);
+  if (max_payload_bytes_.size() == kMostLimits) max_payload_bytes_.clear();
+  max_payload_bytes_[host] = limit;
   return limit;
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -129,23 +130,32 @@ class ClientImpl {
   absl::StatusOr<std::shared_ptr<const HostBuffer>> TakeBuffer(const TensorSpec& spec);
   // The output of a response as a tensor of its own.
   absl::StatusOr<Tensor> Gather(const ResponseMessage& response, ReceivedOutput output);
-  // Goes on with what the server tells of itself, or the error with which it does not.
+  // Goes on with what the server tells of itself, or the error with which it does not. `host`: as
+  // OutgoingMessage::host.
   template <class T>
-  Next<T> WithServerInfo(std::function<Next<T>(const absl::StatusOr<ServerInfo>& info)> then) {
-    return Step<T>{kGetServerInfo, {}, [then = std::move(then)](Answer& answer) -> Next<T> {
+  Next<T> WithServerInfo(std::function<Next<T>(const absl::StatusOr<ServerInfo>& info)> then,
+                         const std::string& host = {}) {
+    return Step<T>{kGetServerInfo,
+                   {.header = {}, .host = host},
+                   [then = std::move(then)](Answer& answer) -> Next<T> {
                      return then(ReadServerInfo(answer));
                    }};
   }
-  // Goes on with the most bytes of a payload that fit into a message beside the rest. Asks the
-  // server once.
+  // Goes on with the most bytes of a payload that fit into a message to `host` beside the rest, or
+  // the error with which that does not tell. Asks each host once; `host`: as OutgoingMessage::host.
   template <class T>
-  Next<T> WithMaxPayload(std::function<Next<T>(uint64_t bytes)> then) {
-    if (const uint64_t known = max_payload_bytes_; known > 0) return then(known);
-    return WithServerInfo<T>([this, then](const absl::StatusOr<ServerInfo>& info) -> Next<T> {
-      if (!info.ok()) return info.status();
-      return then(LearnMaxPayload(info->limits));
-    });
+  Next<T> WithMaxPayload(const std::string& host,
+                         std::function<Next<T>(const absl::StatusOr<uint64_t>& bytes)> then) {
+    if (const uint64_t known = MaxPayloadOf(host); known > 0) return then(known);
+    const auto learn = [this, host, then](const absl::StatusOr<ServerInfo>& info) -> Next<T> {
+      if (!info.ok()) return then(info.status());
+      return then(LearnMaxPayload(host, info->limits));
+    };
+    return WithServerInfo<T>(learn, host);
   }
+  // Takes note that `host` refused a payload of so many bytes: where it was to take them, it is
+  // asked anew.
+  void OnRefusedPayload(const std::string& host, uint64_t bytes);
   // How large tensors come to a server on the same machine.
   Staging& staging() { return staging_; }
 
@@ -168,7 +178,9 @@ class ClientImpl {
   // has what other hosts said.
   std::optional<absl::Duration> OnFailure(RetryState& retries, absl::Status& status);
   static absl::StatusOr<ServerInfo> ReadServerInfo(const Answer& answer);
-  uint64_t LearnMaxPayload(const ServerLimits& limits);
+  // 0: not known.
+  uint64_t MaxPayloadOf(const std::string& host);
+  uint64_t LearnMaxPayload(const std::string& host, const ServerLimits& limits);
 
   template <class T>
   void Continue(Next<T> next, RetryState retries, std::shared_ptr<CallState<T>> state,
@@ -200,7 +212,6 @@ class ClientImpl {
   const std::unique_ptr<Transport> transport_;
   SharedMemory shared_memory_;
   Staging staging_;
-  std::atomic<uint64_t> max_payload_bytes_ = 0;  // 0: not known yet
   // Number of the host that regions are registered with: later ones take the connection of the
   // first, and ask nobody.
   std::atomic<size_t> region_host_ = 0;
@@ -208,6 +219,8 @@ class ClientImpl {
   CondVar idle_;
   // Calls of Start.
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By the name of the host; under the empty name, of whichever host was asked.
+  std::map<std::string, uint64_t> max_payload_bytes_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace opserve::client_internal

@@ -268,13 +268,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   errno = 0;
   const File file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (file == nullptr) return SystemError("open", path);
-  std::string content;
-  char buffer[1 << 16];
-  while (const size_t count = std::fread(buffer, 1, sizeof(buffer), file.get())) {
-    content.append(buffer, count);
-  }
-  if (std::ferror(file.get()) != 0) return SystemError("read", path);
-  return content;
+  return ReadToEnd(file.get(), path);
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
@@ -285,6 +279,17 @@ absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
   // Buffered bytes can still fail to reach the disk when the file is closed.
   if (std::fclose(file.release()) != 0 || !written) return SystemError("write", path);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadToEnd(std::FILE* file, const std::string& name) {
+  errno = 0;
+  std::string content;
+  char buffer[1 << 16];
+  while (const size_t count = std::fread(buffer, 1, sizeof(buffer), file)) {
+    content.append(buffer, count);
+  }
+  if (std::ferror(file) != 0) return SystemError("read", name);
+  return content;
 }
 
 absl::StatusOr<Tensor> ReadNpy(const std::string& path) {

@@ -12,6 +12,7 @@
 #ifndef OPSERVE_CLIENT_API_NPY_H_
 #define OPSERVE_CLIENT_API_NPY_H_
 
+#include <cstdio>
 #include <string>
 
 #include "absl/status/status.h"
@@ -37,6 +38,9 @@ absl::Status WriteNpy(const std::string& path, const Tensor& tensor);
 // Reads or writes any file as a whole. Errors name the file and what the system says.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 absl::Status WriteFile(const std::string& path, absl::string_view bytes);
+
+// What is left of an open file, which stays open. Errors call it `name`.
+absl::StatusOr<std::string> ReadToEnd(std::FILE* file, const std::string& name);
 
 }  // namespace opserve
 

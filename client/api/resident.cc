@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/rpc/host_refusal.h"
 #include "client/wire/wire.h"
 #include "client/wire/wire_tensors.h"
-#include "opserve/errors.h"
 #include "proto/base/sha256.h"
 
 namespace opserve::client_internal {
@@ -82,25 +82,6 @@ Step<TensorLease> Create(ClientImpl& client, OutgoingMessage message,
           }};
 }
 
-// Sends `bytes` in pieces of `piece_bytes`, then goes on with what became of it.
-template <class T>
-Next<T> Write(const TensorHandle& tensor, uint64_t offset, std::span<const std::byte> bytes,
-              uint64_t piece_bytes, std::function<Next<T>(const absl::Status& written)> then) {
-  const auto piece = bytes.first(std::min<uint64_t>(bytes.size(), piece_bytes));
-  const auto rest = bytes.subspan(piece.size());
-  v1::WriteTensorRequest header;
-  header.set_tensor(tensor.id);
-  header.set_offset(offset);
-  const uint64_t end = offset + piece.size();
-  OutgoingMessage message = MessageAbout(tensor.id, header);
-  message.payloads = {piece};
-  return Step<T>{kWrite, std::move(message),
-                 [tensor, end, rest, piece_bytes, then](Answer& answer) -> Next<T> {
-                   if (!answer.status.ok() || rest.empty()) return then(answer.status);
-                   return Write<T>(tensor, end, rest, piece_bytes, then);
-                 }};
-}
-
 // Asks for `bytes` bytes; 0: all from `offset` on.
 OutgoingMessage ReadRequest(const TensorHandle& tensor, uint64_t offset, uint64_t bytes) {
   v1::ReadTensorRequest request;
@@ -124,20 +105,83 @@ absl::Status CopyRange(const Answer& answer, std::span<std::byte> target) {
   return absl::OkStatus();
 }
 
-// Fills `target` in pieces of `piece_bytes`, then goes on with `then`.
+// What a server says of a message, or of its tensors, that its limits do not allow; gRPC says it
+// without a reason. A server that is full gives a delay instead.
+bool IsTooLarge(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) && HostRefusalOf(status) != HostRefusal::kNone;
+}
+
+// What is left to move between memory of the caller and a tensor, and what follows: to the tensor
+// where the bytes are const, else from it.
+template <class T, class Byte>
+struct Transfer {
+  ClientImpl& client;
+  TensorHandle tensor;
+  uint64_t offset;
+  std::span<Byte> bytes;
+  std::function<Next<T>(const absl::Status& moved)> then;
+  // Whether the host was asked for its limit after it refused a piece.
+  bool has_asked_anew = false;
+};
+
+// The message that moves a piece, and how it went.
 template <class T>
-Next<T> ReadInto(const TensorHandle& tensor, uint64_t offset, std::span<std::byte> target,
-                 uint64_t piece_bytes, std::function<Next<T>()> then) {
-  if (target.empty()) return then();
-  const auto piece = target.first(std::min<uint64_t>(target.size(), piece_bytes));
-  const auto rest = target.subspan(piece.size());
-  const uint64_t end = offset + piece.size();
-  return Step<T>{kRead, ReadRequest(tensor, offset, piece.size()),
-                 [tensor, end, piece, rest, piece_bytes, then](Answer& answer) -> Next<T> {
-                   absl::Status copied = CopyRange(answer, piece);
-                   if (!copied.ok()) return copied;
-                   return ReadInto<T>(tensor, end, rest, piece_bytes, then);
-                 }};
+Step<T> PieceStep(const TensorHandle& tensor, uint64_t offset, std::span<const std::byte> piece,
+                  std::function<Next<T>(const absl::Status& moved)> then) {
+  v1::WriteTensorRequest header;
+  header.set_tensor(tensor.id);
+  header.set_offset(offset);
+  OutgoingMessage message = MessageAbout(tensor.id, header);
+  message.payloads = {piece};
+  return {kWrite, std::move(message), [then](Answer& answer) { return then(answer.status); }};
+}
+template <class T>
+Step<T> PieceStep(const TensorHandle& tensor, uint64_t offset, std::span<std::byte> piece,
+                  std::function<Next<T>(const absl::Status& moved)> then) {
+  return {kRead, ReadRequest(tensor, offset, piece.size()),
+          [piece, then](Answer& answer) { return then(CopyRange(answer, piece)); }};
+}
+
+template <class T, class Byte>
+Next<T> MoveSmaller(Transfer<T, Byte> left, uint64_t refused_bytes, const absl::Status& refusal);
+
+// Moves it in pieces of `piece_bytes`, or of what the host takes now if it refuses these.
+template <class T, class Byte>
+Step<T> Move(const Transfer<T, Byte>& left, uint64_t piece_bytes) {
+  const auto piece = left.bytes.first(std::min<uint64_t>(left.bytes.size(), piece_bytes));
+  const auto go_on = [left, piece_bytes, moved = piece.size()](const absl::Status& status) {
+    if (IsTooLarge(status) && !left.has_asked_anew) return MoveSmaller(left, moved, status);
+    Transfer<T, Byte> rest = left;
+    rest.offset += moved;
+    rest.bytes = rest.bytes.subspan(moved);
+    if (!status.ok() || rest.bytes.empty()) return rest.then(status);
+    return Next<T>(Move(rest, piece_bytes));
+  };
+  return PieceStep<T>(left.tensor, left.offset, piece, go_on);
+}
+
+// Goes on after `refusal`, if the host says that it takes less: it may have been started anew.
+template <class T, class Byte>
+Next<T> MoveSmaller(Transfer<T, Byte> left, uint64_t refused_bytes, const absl::Status& refusal) {
+  left.has_asked_anew = true;
+  const std::string host(HostOf(left.tensor.id));
+  left.client.OnRefusedPayload(host, refused_bytes);
+  const auto go_on = [=](const absl::StatusOr<uint64_t>& piece_bytes) -> Next<T> {
+    if (!piece_bytes.ok()) return left.then(piece_bytes.status());
+    if (*piece_bytes >= refused_bytes) return left.then(refusal);
+    return Move(left, *piece_bytes);
+  };
+  return left.client.template WithMaxPayload<T>(host, go_on);
+}
+
+// Moves it in pieces that the host of the tensor takes.
+template <class T, class Byte>
+Next<T> MoveAll(const Transfer<T, Byte>& all) {
+  const auto begin = [all](const absl::StatusOr<uint64_t>& piece_bytes) -> Next<T> {
+    if (!piece_bytes.ok()) return all.then(piece_bytes.status());
+    return Move(all, *piece_bytes);
+  };
+  return all.client.template WithMaxPayload<T>(std::string(HostOf(all.tensor.id)), begin);
 }
 
 // Reads a tensor of this layout, which does not fit into one message.
@@ -146,12 +190,11 @@ Next<Tensor> ReadInPieces(ClientImpl& client, const TensorHandle& tensor, const 
   if (!taken.ok()) return taken.status();
   const std::shared_ptr<const HostBuffer> buffer = *std::move(taken);
   const std::span<std::byte> target(buffer->data(), *ByteSize(spec));
-  const std::function<Next<Tensor>()> finish = [spec, buffer, target]() -> Next<Tensor> {
+  const auto finish = [spec, buffer, target](const absl::Status& read) -> Next<Tensor> {
+    if (!read.ok()) return read;
     return Tensor::FromShared(spec, target, buffer);
   };
-  return client.WithMaxPayload<Tensor>([tensor, target, finish](uint64_t piece_bytes) {
-    return ReadInto<Tensor>(tensor, 0, target, piece_bytes, finish);
-  });
+  return MoveAll(Transfer<Tensor, std::byte>{client, tensor, 0, target, finish});
 }
 
 // Asks for the layout of a tensor with its first byte, then reads it in pieces.
@@ -198,28 +241,40 @@ Step<TensorLease> GiveUp(const TensorHandle& tensor, const absl::Status& why) {
           [why](Answer&) -> Next<TensorLease> { return why; }};
 }
 
-// Creates a tensor with its content, in one message where that holds it.
-Next<TensorLease> CreateWith(ClientImpl& client, std::span<const std::byte> bytes,
-                             v1::CreateTensorRequest request, bool skip_if_known,
-                             uint64_t piece_bytes) {
-  if (skip_if_known) {
-    absl::StatusOr<std::string> digest = DigestOf(bytes);
-    if (!digest.ok()) return digest.status();
-    request.set_sha256(*std::move(digest));
-  }
-  OutgoingMessage message = {request.SerializeAsString()};
-  const bool is_whole = !skip_if_known && bytes.size() <= piece_bytes;
-  if (is_whole) message.payloads = {bytes};
-  const auto fill = [=](TensorLease lease) -> Next<TensorLease> {
-    lease.was_known = skip_if_known && lease.was_known;
-    if (is_whole || lease.was_known) return lease;
-    return Write<TensorLease>(lease.handle, 0, bytes, piece_bytes,
-                              [lease](const absl::Status& written) -> Next<TensorLease> {
-                                if (!written.ok()) return GiveUp(lease.handle, written);
-                                return lease;
-                              });
+// Of a tensor that was created without asking for content that is known.
+Next<TensorLease> WithoutKnownContent(TensorLease lease) {
+  lease.was_known = false;
+  return lease;
+}
+
+// Creates a tensor and sends its content behind, unless that is known there already.
+Step<TensorLease> CreateThenFill(ClientImpl& client, std::span<const std::byte> bytes,
+                                 const v1::CreateTensorRequest& request) {
+  const auto fill = [&client, bytes, may_be_known = !request.sha256().empty()](TensorLease lease) {
+    lease.was_known = may_be_known && lease.was_known;
+    if (lease.was_known) return Next<TensorLease>(lease);
+    const auto finish = [lease](const absl::Status& written) -> Next<TensorLease> {
+      if (!written.ok()) return GiveUp(lease.handle, written);
+      return lease;
+    };
+    return MoveAll(Transfer<TensorLease, const std::byte>{client, lease.handle, 0, bytes, finish});
   };
-  return Create(client, std::move(message), fill);
+  return Create(client, {request.SerializeAsString()}, fill);
+}
+
+// Creates a tensor with its content in one message; where no host takes that, in several.
+Step<TensorLease> CreateWhole(ClientImpl& client, std::span<const std::byte> bytes,
+                              const v1::CreateTensorRequest& request) {
+  OutgoingMessage message = {request.SerializeAsString()};
+  message.payloads = {bytes};
+  Step<TensorLease> step = Create(client, std::move(message), WithoutKnownContent);
+  step.then = [&client, bytes, request,
+               then = std::move(step.then)](Answer& answer) -> Next<TensorLease> {
+    if (!IsTooLarge(answer.status)) return then(answer);
+    client.OnRefusedPayload(/*host=*/{}, bytes.size());
+    return CreateThenFill(client, bytes, request);
+  };
+  return step;
 }
 
 }  // namespace
@@ -229,40 +284,39 @@ Operation<TensorLease> CreateTensor(ClientImpl& client, const TensorView& conten
   RetryState retries = client.StartRetries(options);
   absl::Status checked = CheckContent(content);
   if (!checked.ok()) return {retries, checked};
-  const v1::CreateTensorRequest request = RequestFor(content.spec(), resident);
-  return {retries, client.WithMaxPayload<TensorLease>(
-                       [&client, bytes = content.bytes(), request,
-                        skip_if_known = resident.skip_if_known](uint64_t piece_bytes) {
-                         return CreateWith(client, bytes, request, skip_if_known, piece_bytes);
-                       })};
+  v1::CreateTensorRequest request = RequestFor(content.spec(), resident);
+  const std::span<const std::byte> bytes = content.bytes();
+  if (resident.skip_if_known) {
+    absl::StatusOr<std::string> digest = DigestOf(bytes);
+    if (!digest.ok()) return {retries, digest.status()};
+    request.set_sha256(*std::move(digest));
+    return {retries, CreateThenFill(client, bytes, request)};
+  }
+  const auto create = [&client, bytes, request](const absl::StatusOr<uint64_t>& most_bytes) {
+    if (!most_bytes.ok()) return Next<TensorLease>(most_bytes.status());
+    const bool is_whole = bytes.size() <= *most_bytes;
+    return Next<TensorLease>((is_whole ? CreateWhole : CreateThenFill)(client, bytes, request));
+  };
+  return {retries, client.WithMaxPayload<TensorLease>(/*host=*/{}, create)};
 }
 
 Operation<TensorLease> CreateTensor(ClientImpl& client, const TensorSpec& spec,
                                     const ResidentOptions& resident, const CallOptions& options) {
-  const auto finish = [](TensorLease lease) -> Next<TensorLease> {
-    lease.was_known = false;
-    return lease;
-  };
   return {client.StartRetries(options),
-          Create(client, {RequestFor(spec, resident).SerializeAsString()}, finish)};
+          Create(client, {RequestFor(spec, resident).SerializeAsString()}, WithoutKnownContent)};
 }
 
 Operation<void> WriteTensor(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
                             std::span<const std::byte> bytes, const CallOptions& options) {
-  const auto write = [=](uint64_t piece_bytes) {
-    return Write<void>(tensor, offset, bytes, piece_bytes,
-                       [](const absl::Status& written) -> Next<void> { return written; });
-  };
-  return {client.StartRetries(options), client.WithMaxPayload<void>(write)};
+  const auto finish = [](const absl::Status& written) -> Next<void> { return written; };
+  return {client.StartRetries(options),
+          MoveAll(Transfer<void, const std::byte>{client, tensor, offset, bytes, finish})};
 }
 
 Operation<Tensor> ReadTensor(ClientImpl& client, const TensorHandle& tensor,
                              const CallOptions& options) {
   const auto gather = [&client, tensor](Answer& answer) -> Next<Tensor> {
-    // What is too large for a message stays so; anything else comes with a delay.
-    if (absl::IsResourceExhausted(answer.status) && !GetRetryDelay(answer.status)) {
-      return ReadLarge(client, tensor);
-    }
+    if (IsTooLarge(answer.status)) return ReadLarge(client, tensor);
     if (!answer.status.ok()) return answer.status;
     v1::ReadTensorResponse header;
     absl::Status parsed = Parse(answer.message, header);
@@ -277,11 +331,10 @@ Operation<Tensor> ReadTensor(ClientImpl& client, const TensorHandle& tensor,
 
 Operation<void> ReadTensorInto(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
                                std::span<std::byte> target, const CallOptions& options) {
-  const auto read = [=](uint64_t piece_bytes) {
-    return ReadInto<void>(tensor, offset, target, piece_bytes,
-                          []() -> Next<void> { return absl::OkStatus(); });
-  };
-  return {client.StartRetries(options), client.WithMaxPayload<void>(read)};
+  RetryState retries = client.StartRetries(options);
+  if (target.empty()) return {retries, absl::OkStatus()};
+  const auto finish = [](const absl::Status& read) -> Next<void> { return read; };
+  return {retries, MoveAll(Transfer<void, std::byte>{client, tensor, offset, target, finish})};
 }
 
 Operation<absl::Duration> RenewTensors(ClientImpl& client, const std::vector<TensorHandle>& tensors,

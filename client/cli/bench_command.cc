@@ -15,6 +15,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/load_generator.h"
 #include "client/cli/report.h"
+#include "client/wire/wire.h"
 
 namespace opserve::cli {
 namespace {
@@ -231,7 +232,8 @@ int RunCommand(const BenchArguments& arguments, const Terminal& terminal) {
   const absl::StatusOr<Tensor> first = (*client)->Execute(made->call);
   if (!first.ok()) return fail(first.status());
   CallStreams streams;
-  const absl::Status opened = streams.Open(**client, arguments.stream ? arguments.channels : 0);
+  const absl::Status opened = streams.Open(**client, arguments.stream ? arguments.channels : 0,
+                                           client_internal::MakeRequest(made->call).host);
   if (!opened.ok()) return fail(opened);
   BenchAnswers answers;
   const LoadResult result = Measure(arguments, **client, streams, made->call, answers, terminal);

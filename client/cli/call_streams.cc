@@ -5,9 +5,9 @@
 
 namespace opserve::cli {
 
-absl::Status CallStreams::Open(Client& client, int count) {
+absl::Status CallStreams::Open(Client& client, int count, const std::string& host) {
   for (int i = 0; i < count; ++i) {
-    absl::StatusOr<std::unique_ptr<ExecuteStream>> stream = client.OpenStream();
+    absl::StatusOr<std::unique_ptr<ExecuteStream>> stream = client.OpenStream({.host = host});
     if (!stream.ok()) return stream.status();
     streams_.push_back(*std::move(stream));
   }

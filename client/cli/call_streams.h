@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,8 +20,9 @@ namespace opserve::cli {
 class CallStreams {
  public:
   // Opens `count` streams, one on each connection where `client` has as many; none is fine as long
-  // as there are no calls.
-  absl::Status Open(Client& client, int count);
+  // as there are no calls. `host`: of several hosts the one that has what the calls name, such as
+  // tensors or a lease; empty: any of them.
+  absl::Status Open(Client& client, int count, const std::string& host);
 
   // Runs `call`, or a sequence, on one of the streams, which take turns, and waits for it.
   absl::StatusOr<Tensor> Execute(const OperatorCall& call, ExecutionInfo* info);

@@ -16,6 +16,8 @@ using SteadyClock = std::chrono::steady_clock;
 using TimePoint = SteadyClock::time_point;
 
 constexpr std::chrono::milliseconds kProgressInterval(100);
+// The clock's numbers end some 292 years after the machine's start.
+constexpr absl::Duration kLongest = absl::Hours(24 * 365 * 100);
 
 // Hands out the times at which calls are due. Thread-safe.
 class Schedule {
@@ -23,7 +25,7 @@ class Schedule {
   Schedule(const LoadOptions& options, std::atomic<bool>& stop)
       : rate_(options.rate),
         start_(SteadyClock::now()),
-        end_(start_ + absl::ToChronoNanoseconds(options.duration)),
+        end_(start_ + absl::ToChronoNanoseconds(std::min(options.duration, kLongest))),
         stop_(stop) {}
 
   // When the next call is due, possibly in the past; waits until then. nullopt once there are none.

@@ -34,7 +34,7 @@ absl::StatusOr<SequenceResult> ResultOf(absl::StatusOr<Tensor> tensor) {
 absl::StatusOr<SequenceResult> ExecuteOnStream(Client& client, const OperatorCall& call,
                                                ExecutionInfo* info) {
   CallStreams streams;
-  absl::Status opened = streams.Open(client, 1);
+  absl::Status opened = streams.Open(client, 1, client_internal::MakeRequest(call).host);
   if (!opened.ok()) return opened;
   return ResultOf(streams.Execute(call, info));
 }

@@ -16,6 +16,7 @@
 #include "client/cli/sequence_plan.h"
 #include "client/cli/tensor_files.h"
 #include "client/cli/tensor_report.h"
+#include "client/wire/wire_sequences.h"
 
 namespace opserve::cli {
 namespace {
@@ -47,7 +48,7 @@ absl::StatusOr<std::vector<SequenceResult>> Send(Client& client, const SequenceA
                                                  ExecutionInfo* info) {
   if (!arguments.stream) return client.ExecuteSequence(sequence, {}, info);
   CallStreams streams;
-  absl::Status opened = streams.Open(client, 1);
+  absl::Status opened = streams.Open(client, 1, client_internal::MakeRequest(sequence).host);
   if (!opened.ok()) return opened;
   return streams.Execute(sequence, info);
 }

@@ -196,9 +196,21 @@ absl::StatusOr<StepText> ParseStep(const Json& json, size_t number) {
   return step;
 }
 
+// Deeper than any member of a document. Whoever shows or deletes a value calls itself for each of
+// its levels.
+constexpr int kMostLevels = 16;
+
 absl::StatusOr<Json> ParseJson(absl::string_view text) {
+  bool is_too_deep = false;
+  const auto keep = [&is_too_deep](int depth, Json::parse_event_t, Json&) {
+    is_too_deep |= depth > kMostLevels;
+    return depth <= kMostLevels;
+  };
   try {
-    return Json::parse(text.begin(), text.end());
+    Json json = Json::parse(text.begin(), text.end(), keep);
+    if (!is_too_deep) return json;
+    return absl::InvalidArgumentError(
+        absl::StrCat("lists and objects are nested more than ", kMostLevels, " deep"));
   } catch (const Json::exception& error) {
     // Without the number that the parser gives its message.
     const absl::string_view what = error.what();

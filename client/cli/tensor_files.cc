@@ -1,6 +1,5 @@
 #include "client/cli/tensor_files.h"
 
-#include <cerrno>
 #include <cstdio>
 #include <utility>
 
@@ -10,16 +9,7 @@
 
 namespace opserve::cli {
 
-absl::StatusOr<std::string> ReadStandardInput() {
-  errno = 0;
-  std::string content;
-  char buffer[1 << 16];
-  while (const size_t count = std::fread(buffer, 1, sizeof(buffer), stdin)) {
-    content.append(buffer, count);
-  }
-  if (std::ferror(stdin) != 0) return absl::ErrnoToStatus(errno, "cannot read standard input");
-  return content;
-}
+absl::StatusOr<std::string> ReadStandardInput() { return ReadToEnd(stdin, "standard input"); }
 
 absl::StatusOr<Tensor> ReadTensorFile(const std::string& file) {
   if (file != kStandardStream) return ReadNpy(file);

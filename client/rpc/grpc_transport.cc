@@ -31,6 +31,8 @@ namespace {
 
 using grpc::internal::RpcMethod;
 
+// The clock's numbers end some 292 years after 1970. Longer limits are none.
+constexpr absl::Duration kLongestTimeout = absl::Hours(24 * 365 * 100);
 // Usually another thread is just about to release them.
 constexpr absl::Duration kShortGrace = absl::Milliseconds(1);
 
@@ -270,7 +272,7 @@ class GrpcTransport final : public Transport {
 
   std::unique_ptr<grpc::ClientContext> MakeContext(absl::Duration timeout) const {
     auto context = std::make_unique<grpc::ClientContext>();
-    if (timeout != absl::InfiniteDuration()) {
+    if (timeout < kLongestTimeout) {
       context->set_deadline(std::chrono::system_clock::now() + absl::ToChronoMicroseconds(timeout));
     }
     if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);

@@ -87,6 +87,15 @@ void RefuseDescriptors(const UniqueFd& listener) {
   Set(listener.get(), SO_PASSRIGHTS, 0);
 }
 
+bool IsUnix(const UniqueFd& socket) {
+  int domain = 0;
+  socklen_t length = sizeof(domain);
+  return getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 &&
+         domain == AF_UNIX;
+}
+
+void ReceiveAllInline(int socket) { Set(socket, SO_OOBINLINE, 1); }
+
 void CloseForeign(UniqueFd fd) {
   // Memory has seals, set or not, and nothing to wait for.
   if (!fd || fcntl(fd.get(), F_GET_SEALS) >= 0) return;
@@ -122,7 +131,11 @@ void DropUnread(int socket) {
   socklen_t length = sizeof(type);
   getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &length);
   const bool is_stream = type == SOCK_STREAM;
-  if (!is_stream) Set(socket, SO_PASSCRED, 1);
+  if (is_stream) {
+    ReceiveAllInline(socket);
+  } else {
+    Set(socket, SO_PASSCRED, 1);
+  }
   while (DropNext(socket, is_stream)) continue;
 }
 

@@ -29,6 +29,13 @@ union ForeignDescriptorRoom {
 // sending fails with EPERM. Without effect before Linux 6.16.
 void RefuseDescriptors(const UniqueFd& listener);
 
+bool IsUnix(const UniqueFd& socket);
+
+// Has a connected unix stream give bytes out of band among all others, before anything is received
+// from it. The kernel drops them otherwise, and closes what comes with them in the receiving
+// thread.
+void ReceiveAllInline(int socket);
+
 // Closes memory at once, and all else in a thread of its own, so that nobody here waits for it.
 void CloseForeign(UniqueFd fd);
 

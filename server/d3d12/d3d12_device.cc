@@ -188,8 +188,6 @@ struct D3D12Device::Impl {
   absl::Status Read(ContentId content, std::span<std::byte> to);
   // Returns `status` of a function of the device; marks the device lost where it says so.
   absl::Status Noting(const absl::Status& status);
-  // Declares the device lost, and has all who wait for it notice.
-  void MarkLost(const absl::Status& reason);
 
   template <class Part>
   class PartsUnderWay;
@@ -483,14 +481,9 @@ absl::Status D3D12Device::Impl::Read(ContentId content, std::span<std::byte> to)
 
 absl::Status D3D12Device::Impl::Noting(const absl::Status& status) {
   if (!absl::IsUnavailable(status)) return status;
-  MarkLost(status);
+  submissions->MarkLost(status);
   // With what the run time says of it, which a call that failed does not know.
   return device->status();
-}
-
-void D3D12Device::Impl::MarkLost(const absl::Status& reason) {
-  device->MarkLost(reason);
-  submissions->Close();
 }
 
 absl::StatusOr<std::unique_ptr<D3D12Device>> D3D12Device::Create(

@@ -231,8 +231,7 @@ absl::Status Submissions::Failed(const absl::Status& why, SubmissionMemory& memo
   if (!absl::IsUnavailable(why)) return why;
   // Now, and not once the whole batch has ended: nobody is to wait as long again for what comes
   // after it.
-  device_.MarkLost(why);
-  Close();
+  MarkLost(why);
   MutexLock lock(mutex_);
   abandoned_.push_back(std::move(memory));
   return why;
@@ -303,6 +302,11 @@ absl::StatusOr<const std::byte*> Submissions::Execute(
   const absl::StatusOr<UnderWay> submitted = Submit(bytes, work, memory, record);
   if (!submitted.ok()) return submitted.status();
   return Await(*submitted, work, memory);
+}
+
+void Submissions::MarkLost(const absl::Status& reason) {
+  device_.MarkLost(reason);
+  Close();
 }
 
 void Submissions::Close() {

@@ -107,8 +107,9 @@ class Submissions {
     if (!is_of_use) contents_.Drop(content);
   }
 
-  // Ends all waits for memory, now and later: that of a lost device will not come back.
-  void Close();
+  // Declares the device lost, and ends all waits for memory, now and later: that of a lost device
+  // will not come back.
+  void MarkLost(const absl::Status& reason);
   // Waits, within the time limit, until all that was submitted has ended. False where nothing says
   // that it has.
   bool WaitForAll();
@@ -160,6 +161,8 @@ class Submissions {
   absl::StatusOr<UnderWay> Track(uint64_t bytes, std::span<const KernelWork> work,
                                  SubmissionMemory& memory, Queue& queue,
                                  absl::FunctionRef<absl::StatusOr<Serial>()> submit);
+  // Ends all waits for memory.
+  void Close();
   // Takes what is pending out of what is under way.
   void NoteEnd(const PendingWork& pending);
   // Why something failed. Where the device is lost, all who wait for it notice, and `memory`, which

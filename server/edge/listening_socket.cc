@@ -46,6 +46,8 @@ absl::StatusOr<UniqueFd> BindAndListen(const sockaddr* address, socklen_t length
 
 absl::StatusOr<ListeningSockets> ListenAtFile(const ListenAddress& address,
                                               const SocketFileAccess& access) {
+  const absl::StatusOr<UniqueFd> turn = TakeSocketTurn(address.unix_path);
+  if (!turn.ok()) return turn.status();
   if (absl::Status status = RemoveStaleSocket(address.unix_path); !status.ok()) return status;
   const sockaddr_un file = UnixAddress(address.unix_path);
   BoundFile bound;

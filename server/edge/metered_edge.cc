@@ -55,13 +55,6 @@ bool PollFor(int poller, int operation, int fd, uint32_t events) {
   return epoll_ctl(poller, operation, fd, &event) == 0;
 }
 
-bool IsUnix(const UniqueFd& socket) {
-  int domain = 0;
-  socklen_t length = sizeof(domain);
-  return getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 &&
-         domain == AF_UNIX;
-}
-
 bool IsOfSocketFile(const EdgeConnection& connection) {
   return connection.peer.transport == PeerTransport::kUnixSocket;
 }
@@ -230,8 +223,10 @@ void MeteredEdge::AcceptSome(int listener) {
 bool MeteredEdge::AcceptOne(int listener) {
   UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (socket) {
+    const bool is_unix = IsUnix(socket);
+    if (is_unix) ReceiveAllInline(socket.get());
     TakeConnection(socket, listener);
-    if (socket && IsUnix(socket)) DropUnread(socket.get());
+    if (socket && is_unix) DropUnread(socket.get());
     return true;
   }
   if (NeedsAcceptPause(errno)) {

@@ -20,6 +20,10 @@ void PollAlarm::Ring() const {
   eventfd_write(fd_.get(), 1);
 }
 
+ConnectionSocket::~ConnectionSocket() {
+  if (fd_ && IsUnix(fd_)) DropUnread(fd_.get());
+}
+
 pollfd Polled(int fd, bool to_write) {
   const short events = to_write ? POLLOUT : POLLIN;
   return {fd, events, 0};
@@ -31,8 +35,10 @@ int WaitForSockets(std::vector<pollfd>& polled, int timeout_ms) {
 
 UniqueFd AcceptNext(int listener, sockaddr_storage& from) {
   socklen_t bytes = sizeof(from);
-  return UniqueFd(
+  UniqueFd fd(
       accept4(listener, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (fd && from.ss_family == AF_UNIX) ReceiveAllInline(fd.get());
+  return fd;
 }
 
 ssize_t ReceiveBytes(int fd, char* to, size_t bytes) {

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -32,6 +33,20 @@ class PollAlarm {
  private:
   explicit PollAlarm(UniqueFd fd) : fd_(std::move(fd)) {}
 
+  UniqueFd fd_;
+};
+
+// The socket of a connection. Where it is one of a socket file, what came over it and was not
+// received does not keep its end (proto/packets/foreign_descriptors.h). Movable.
+class ConnectionSocket {
+ public:
+  explicit ConnectionSocket(UniqueFd fd) : fd_(std::move(fd)) {}
+  ConnectionSocket(ConnectionSocket&&) = default;
+  ~ConnectionSocket();
+
+  int get() const { return fd_.get(); }
+
+ private:
   UniqueFd fd_;
 };
 

@@ -54,6 +54,8 @@ absl::StatusOr<PollAlarm> PollAlarm::Make() {
 
 void PollAlarm::Ring() const { send(HandleOf(fd_.get()), "!", 1, 0); }
 
+ConnectionSocket::~ConnectionSocket() = default;
+
 pollfd Polled(int fd, bool to_write) {
   const short events = to_write ? POLLOUT : POLLIN;
   return {HandleOf(fd), events, 0};

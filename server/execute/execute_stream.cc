@@ -32,13 +32,6 @@ absl::Status RuleError(absl::string_view field, std::string what) {
   return MakeViolationError({std::string(field), std::move(what)});
 }
 
-// At most the largest number that there is.
-uint64_t SumOf(const std::vector<uint64_t>& lengths) {
-  uint64_t sum = 0;
-  for (const uint64_t length : lengths) sum += std::min(length, UINT64_MAX - sum);
-  return sum;
-}
-
 // Members without a guard belong to the poller's thread.
 class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owner {
  public:
@@ -164,6 +157,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
         comes_in_pieces
             ? std::vector<uint64_t>(header.payload_bytes().begin(), header.payload_bytes().end())
             : message.payload_bytes();
+    if (!comes_in_pieces) job->OnReceived(TotalOf(lengths));
     absl::Status status = job->Accept(lengths, deadline_, message.header_bytes(), std::nullopt);
     if (status.ok()) status = CheckRoom(job->held_bytes());
     if (!comes_in_pieces) {
@@ -260,7 +254,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       arriving.time_limit = job->accepted() + TimeFor(job->bytes());
       arriving.job = std::move(job);
     } else {
-      const uint64_t all[] = {SumOf(lengths)};
+      const uint64_t all[] = {TotalOf(lengths)};
       arriving.payloads = std::make_unique<PayloadAssembly>(all);
       job->Refuse(status);
     }
@@ -275,6 +269,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       return RuleError("id", absl::StrCat("No payloads of request ", id, " are missing."));
     }
     Arriving& arriving = found->second;
+    if (arriving.job != nullptr) arriving.job->OnReceived(TotalOf(message.payload_bytes()));
     if (arriving.runs != nullptr) return ContinueRuns(found, std::move(message));
     for (const PayloadPlace& piece : message.places()) {
       if (!arriving.payloads->Add(message.slices(), piece)) {

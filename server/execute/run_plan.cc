@@ -26,13 +26,6 @@ constexpr uint64_t kLeastPartOfRun = 16;
 constexpr absl::string_view kOutOfOrder =
     "its elements are not computed one by one in the order in which they come";
 
-// At most the highest number that there is: clients choose how long their payloads are.
-uint64_t TotalOf(const std::vector<uint64_t>& bytes) {
-  uint64_t total = 0;
-  for (const uint64_t each : bytes) total += std::min(each, UINT64_MAX - total);
-  return total;
-}
-
 // An input that is in a payload.
 struct DividedInput {
   size_t payload = 0;
@@ -115,6 +108,12 @@ RunDivision Divide(const DividedWork& work, std::span<const uint64_t> payload_by
 }
 
 }  // namespace
+
+uint64_t TotalOf(std::span<const uint64_t> bytes) {
+  uint64_t total = 0;
+  for (const uint64_t each : bytes) total += std::min(each, UINT64_MAX - total);
+  return total;
+}
 
 uint64_t RunPlan::ElementsOf(uint64_t run) const {
   return std::min(run_elements, element_count - run * run_elements);

@@ -18,6 +18,10 @@
 
 namespace opserve {
 
+// The sum of `bytes`, and at most the highest number that there is: clients choose how long their
+// payloads are. Pure.
+uint64_t TotalOf(std::span<const uint64_t> bytes);
+
 // What a client offers.
 struct RunOffer {
   // Most bytes of payloads that a run is to have; 0: any number.

@@ -1,5 +1,6 @@
 #include "server/execute/stream_job.h"
 
+#include <atomic>
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -66,11 +67,14 @@ class StreamJobOf final : public StreamJob, private AnyJob::Reply, private Reque
   uint64_t held_bytes() const override { return job_.held_bytes(); }
   Clock::TimePoint accepted() const override { return job_.traits().accepted; }
 
+  void OnReceived(uint64_t bytes) override {
+    received_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+
   absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline,
                       size_t header_bytes, std::optional<RunOffer> offer) override {
     is_offered_ = offer.has_value();
-    record_.bytes_in = header_bytes;
-    for (const uint64_t bytes : payload_bytes) record_.bytes_in += bytes;
+    OnReceived(header_bytes);
     return job_.Accept(std::move(payload_bytes), {.deadline = deadline,
                                                   .answers_in_one_message = false,
                                                   .header_bytes = header_bytes,
@@ -147,11 +151,14 @@ class StreamJobOf final : public StreamJob, private AnyJob::Reply, private Reque
   void Report(const absl::Status& status) {
     if (parts_.observer == nullptr) return;
     is_reported_ = true;
+    record_.bytes_in = received_.load(std::memory_order_relaxed);
     ReportEnd(*parts_.observer, record_, status, bytes_out_, *this);
   }
 
   const ExecuteParts& parts_;
   Owner& owner_;
+  // What is announced and never comes is not counted. Pieces come while others are computed.
+  std::atomic<uint64_t> received_ = 0;
   RequestRecord record_;
   bool is_reported_ = false;
   // Whether it came with an offer.

@@ -63,6 +63,10 @@ class StreamJob {
   // When it was accepted.
   virtual Clock::TimePoint accepted() const = 0;
 
+  // So many bytes of payloads have come for it, for the records. In the poller's thread, at any
+  // time.
+  virtual void OnReceived(uint64_t bytes) = 0;
+
   // These do what those of RequestJob do. `offer`: what the request came with.
   virtual absl::Status Accept(std::vector<uint64_t> payload_bytes, Clock::TimePoint deadline,
                               size_t header_bytes, std::optional<RunOffer> offer) = 0;

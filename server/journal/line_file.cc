@@ -134,6 +134,16 @@ absl::Status LineFile::Reopen() {
   return absl::OkStatus();
 }
 
+bool LineFile::Flush(std::chrono::milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  MutexLock lock(mutex_);
+  const uint64_t added_bytes = passed_bytes_ + waiting_bytes_;
+  while (passed_bytes_ < added_bytes) {
+    if (!passed_.WaitUntil(mutex_, end)) return passed_bytes_ >= added_bytes;
+  }
+  return true;
+}
+
 void LineFile::Run() {
   BlockBrokenPipe();
   while (true) {
@@ -171,6 +181,8 @@ void LineFile::Run() {
     // They took their room until here.
     MutexLock lock(mutex_);
     waiting_bytes_ -= bytes;
+    passed_bytes_ += bytes;
+    passed_.NotifyAll();
     for (Batch& batch : batches) {
       for (std::string& piece : batch.pieces) {
         if (spare_pieces_.size() == kMostSpare) break;

@@ -6,6 +6,7 @@
 #define OPSERVE_SERVER_JOURNAL_LINE_FILE_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -68,6 +69,10 @@ class LineFile {
   // Lines that were dropped so far: there was no room, or they could not be written.
   uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
+  // Waits until all lines that were added before are written or dropped, at most for `limit`, which
+  // only a file that stalls needs. Returns whether they are.
+  bool Flush(std::chrono::milliseconds limit);
+
  private:
   // What the thread has to write at a time.
   struct Batch {
@@ -109,6 +114,9 @@ class LineFile {
   // Lines that wait belong to the last batch.
   std::vector<Batch> batches_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of all lines that no longer wait.
+  uint64_t passed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  CondVar passed_;
   // Empty, with the room of one that was written, so that lines need no new memory.
   std::vector<std::string> spare_pieces_ ABSL_GUARDED_BY(mutex_);
   // The thread waits for more lines to come.

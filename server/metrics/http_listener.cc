@@ -14,7 +14,6 @@
 #include "absl/strings/str_split.h"
 #include "proto/base/named_thread.h"
 #include "server/base/accept_pause.h"
-#include "server/base/broken_pipe.h"
 
 namespace opserve {
 namespace {
@@ -134,8 +133,6 @@ HttpListener::~HttpListener() {
 void HttpListener::RemoveSocketFile() { listening_.file.Remove(); }
 
 void HttpListener::Serve() {
-  // OpenSSL writes to connections whose other end may be gone.
-  BlockBrokenPipe();
   while (true) {
     try {
       if (!ServeOnce()) return;
@@ -202,7 +199,8 @@ void HttpListener::AcceptAll(int listener, Clock::TimePoint now) {
 
 void HttpListener::Add(UniqueFd socket, const sockaddr_storage& from, Clock::TimePoint now) {
   if (connections_.size() >= limits_.max_connections) connections_.pop_front();
-  Connection connection = {.socket = std::move(socket), .time_limit = now + limits_.time_limit};
+  Connection connection = {.socket = ConnectionSocket(std::move(socket)),
+                           .time_limit = now + limits_.time_limit};
   connection.sender.peer = address().is_unix() ? UserOf(connection.socket.get()) : TcpPeerOf(from);
   if (tls_ != nullptr) {
     connection.tls = tls_->Accept(connection.socket.get());

@@ -90,7 +90,7 @@ class HttpListener {
   // What is done with a connection next.
   enum class Phase { kRead, kWrite, kDrain };
   struct Connection {
-    UniqueFd socket;
+    ConnectionSocket socket;
     Clock::TimePoint time_limit;
     HttpPeer sender = {};
     // nullptr: without TLS.

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <limits>
 #include <utility>
+
+#include "server/edge/socket_calls.h"
 
 namespace opserve {
 namespace {
@@ -91,6 +94,48 @@ int LengthOf(size_t bytes) {
   return static_cast<int>(std::min<size_t>(bytes, std::numeric_limits<int>::max()));
 }
 
+// OpenSSL's own way to a socket closes descriptors that come over a socket file as it reads, and
+// raises SIGPIPE where the other end is gone. So it has this one.
+int SocketOf(BIO* bio) { return static_cast<int>(reinterpret_cast<intptr_t>(BIO_get_data(bio))); }
+
+bool IsToRepeat(ssize_t done) { return done < 0 && (errno == EAGAIN || errno == EINTR); }
+
+int ReadSocket(BIO* bio, char* to, int bytes) {
+  BIO_clear_retry_flags(bio);
+  const ssize_t got = ReceiveBytes(SocketOf(bio), to, static_cast<size_t>(bytes));
+  if (IsToRepeat(got)) BIO_set_retry_read(bio);
+  return static_cast<int>(got);
+}
+
+int WriteSocket(BIO* bio, const char* from, int bytes) {
+  BIO_clear_retry_flags(bio);
+  const ssize_t sent = SendBytes(SocketOf(bio), {from, static_cast<size_t>(bytes)});
+  if (IsToRepeat(sent)) BIO_set_retry_write(bio);
+  return static_cast<int>(sent);
+}
+
+// Nothing is kept back, so there is nothing to flush. It knows no other command.
+long ControlSocket(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+BIO_METHOD* MakeSocketMethod() {
+  BIO_METHOD* const method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
+  if (method == nullptr) return nullptr;
+  BIO_meth_set_read(method, &ReadSocket);
+  BIO_meth_set_write(method, &WriteSocket);
+  BIO_meth_set_ctrl(method, &ControlSocket);
+  return method;
+}
+
+// nullptr where there is no memory.
+BIO* BioOf(int socket) {
+  static const BIO_METHOD* const method = MakeSocketMethod();
+  BIO* const bio = method == nullptr ? nullptr : BIO_new(method);
+  if (bio == nullptr) return nullptr;
+  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(socket)));
+  BIO_set_init(bio, 1);
+  return bio;
+}
+
 }  // namespace
 
 ssize_t TlsConnection::ResultOf(int done) {
@@ -168,7 +213,10 @@ std::unique_ptr<TlsConnection> HttpTls::Accept(int socket) {
     version_ = certificates.version;
   }
   TlsConnection::Ssl ssl(SSL_new(context_.get()), &SSL_free);
-  if (ssl == nullptr || SSL_set_fd(ssl.get(), socket) != 1) return nullptr;
+  if (ssl == nullptr) return nullptr;
+  BIO* const bio = BioOf(socket);
+  if (bio == nullptr) return nullptr;
+  SSL_set_bio(ssl.get(), bio, bio);
   SSL_set_accept_state(ssl.get());
   return std::unique_ptr<TlsConnection>(new TlsConnection(std::move(ssl)));
 }

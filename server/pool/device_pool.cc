@@ -62,7 +62,7 @@ struct DevicePool::Impl {
 
   bool SubmitOrThrow(Job& job, absl::FunctionRef<void()> before_queued);
   // The device that suits a new job best.
-  DeviceSlot& Choose(const JobTraits& traits);
+  Choice Choose(const JobTraits& traits);
   // `name`: of the threads, all of one device. `run` answers or passes on every job of a batch.
   void StartThreads(absl::string_view name, DeviceSlot& slot, int count,
                     const std::function<void(Batch)>& run, std::vector<std::thread>& threads);
@@ -149,15 +149,15 @@ DevicePool::Impl::~Impl() {
 }
 
 bool DevicePool::Impl::SubmitOrThrow(Job& job, absl::FunctionRef<void()> before_queued) {
-  DeviceSlot& chosen = Choose(job.traits());
-  if (&chosen == &slots.processor() && processor_runner.TryRun(job)) return true;
+  const Choice chosen = Choose(job.traits());
+  if (&chosen.slot == &slots.processor() && processor_runner.TryRun(job)) return true;
   before_queued();
   return router.Place(job, chosen);
 }
 
-DeviceSlot& DevicePool::Impl::Choose(const JobTraits& traits) {
+Choice DevicePool::Impl::Choose(const JobTraits& traits) {
   const bool has_choice = slots.has_gpus() && traits.placement != Placement::kCpu;
-  return has_choice ? router.Choose(traits) : slots.processor();
+  return has_choice ? router.Choose(traits) : Choice{slots.processor()};
 }
 
 void DevicePool::Impl::StartThreads(absl::string_view name, DeviceSlot& slot, int count,

@@ -77,7 +77,13 @@ DeviceSlot* Router::HomeOf(const JobTraits& traits, const DeviceSlot* except) {
   return nullptr;
 }
 
-DeviceSlot& Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* except) {
+Choice Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* except) {
+  // Before the devices are looked at: one that becomes free meanwhile counts as later.
+  const uint64_t freed = freed_;
+  return {SlotFor(traits, except), freed};
+}
+
+DeviceSlot& Router::SlotFor(const JobTraits& traits, const DeviceSlot* except) {
   if (DeviceSlot* const leased = LeasedBy(traits, except)) return *leased;
   if (DeviceSlot* const home = HomeOf(traits, except)) return *home;
   size_t chosen = 0;
@@ -98,7 +104,15 @@ DeviceSlot& Router::ChooseExcept(const JobTraits& traits, const DeviceSlot* exce
   return *slots[chosen];
 }
 
-bool Router::Place(Job& job, DeviceSlot& chosen) {
+bool Router::Place(Job& job, const Choice& chosen) {
+  if (!Enqueue(job, chosen.slot)) return false;
+  // A device that has become free since then may have looked for the job before it waited here.
+  const bool may_wait = chosen.slot.queue().lease() != kNoLease;
+  if (may_wait && freed_ != chosen.freed) PlaceHeld();
+  return true;
+}
+
+bool Router::Enqueue(Job& job, DeviceSlot& chosen) {
   const JobTraits& traits = job.traits();
   // A lease may begin just now. Jobs that may run anywhere wait for none.
   const bool may_be_held = traits.placement != Placement::kAuto || !traits.home.empty();
@@ -143,6 +157,11 @@ void Router::PlaceAnew(std::vector<Job*> jobs) {
 }
 
 void Router::PlaceHeldAnew() {
+  ++freed_;
+  PlaceHeld();
+}
+
+void Router::PlaceHeld() noexcept {
   for (DeviceSlot* const slot : slots_.get()) {
     std::vector<Job*> jobs;
     try {

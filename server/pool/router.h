@@ -18,6 +18,13 @@
 
 namespace opserve {
 
+// Where a job is to go.
+struct Choice {
+  DeviceSlot& slot;
+  // How often a device had become free when the choice began, as the router counts it.
+  uint64_t freed = 0;
+};
+
 // Thread-safe. A job changes devices at most twice; its last stop is the processor.
 class Router {
  public:
@@ -26,10 +33,10 @@ class Router {
 
   // The device that suits a new job best: that of its lease, or else its home, if it has one that
   // can run it, and may run elsewhere than on the processor.
-  DeviceSlot& Choose(const JobTraits& traits) { return ChooseExcept(traits, nullptr); }
+  Choice Choose(const JobTraits& traits) { return ChooseExcept(traits, nullptr); }
 
   // Queues a new job there. False once the processor's queue is closed, which leaves the job alone.
-  bool Place(Job& job, DeviceSlot& chosen);
+  bool Place(Job& job, const Choice& chosen);
 
   // Queues a job in the caller's hands elsewhere, because `from` could not run it; refuses it where
   // all queues are closed. `held` becomes nullptr once the job is out of the caller's hands; if an
@@ -60,13 +67,19 @@ class Router {
   // job; nullptr: none can.
   DeviceSlot* LeasedBy(const JobTraits& traits, const DeviceSlot* except);
   DeviceSlot* HomeOf(const JobTraits& traits, const DeviceSlot* except);
-  DeviceSlot& ChooseExcept(const JobTraits& traits, const DeviceSlot* except);
+  Choice ChooseExcept(const JobTraits& traits, const DeviceSlot* except);
+  DeviceSlot& SlotFor(const JobTraits& traits, const DeviceSlot* except);
   size_t ChooseOf(std::span<const Candidate> candidates, const JobTraits& traits);
   // Chooses for a job that may run anywhere.
   size_t ChooseForAuto(std::span<const Candidate> candidates, const JobTraits& traits);
+  bool Enqueue(Job& job, DeviceSlot& chosen);
+  // Queues jobs that wait for the ends of leases anew.
+  void PlaceHeld() noexcept;
 
   const Slots& slots_;
   const Clock& clock_;
+  // Times that jobs that wait for the ends of leases were looked for.
+  std::atomic<uint64_t> freed_ = 0;
   // Jobs that asked for a GPU where there are several.
   std::atomic<uint64_t> gpu_placements_ = 0;
   ProbeBudget probe_budget_;

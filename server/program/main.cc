@@ -40,6 +40,9 @@ constexpr int kExitDrainInterrupted = 4;
 // Longest wait, after a complete drain, for drivers that are loaded or make a device just then.
 constexpr std::chrono::seconds kDriverGrace{2};
 
+// Longest wait for a file to take the lines of logs that requests have left.
+constexpr std::chrono::seconds kLogGrace{1};
+
 // The thread that waits for the end has nothing else to do.
 constexpr std::chrono::hours kIdlePeriod{24};
 
@@ -118,6 +121,8 @@ int Serve(const ProgramOptions& options, const ServiceNotifier& notifier, Logger
   // There may soon be no server whose drain a signal could end.
   signals.Ignore();
   ready_file.reset();
+  // Not all ways out of here lead through destructors, which wait for them, too.
+  (*server)->FlushLogs(kLogGrace);
   if (result == DrainResult::kComplete) {
     Destroy(*std::move(server), destroyer, logger);
     logger.Log(LogLevel::kInfo, "exit", {{"code", EXIT_SUCCESS}});
@@ -140,8 +145,11 @@ int main(int argc, char** argv) {
     return opserve::kExitUsage;
   }
   if (opserve::IsTokenCommand(argc, argv)) {
-    const opserve::EarlyExit done = opserve::RunTokenCommand(argc - 1, argv + 1, absl::Now());
-    (done.code == 0 ? std::cout : std::cerr) << done.text;
+    // A new token that nobody reads is to be removed again.
+    opserve::BlockBrokenPipe();
+    const opserve::EarlyExit done =
+        opserve::RunTokenCommand(argc - 1, argv + 1, absl::Now(), std::cout);
+    std::cerr << done.text;
     return done.code;
   }
   if (opserve::IsControlCommand(argc, argv)) {

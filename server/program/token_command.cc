@@ -1,5 +1,6 @@
 #include "server/program/token_command.h"
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -54,6 +55,19 @@ EarlyExit Failed(const absl::Status& status) {
   return {kExitFailed, absl::StrCat("opserve-server: ", status.message(), "\n")};
 }
 
+absl::Status Print(absl::string_view text, std::ostream& out) {
+  constexpr absl::string_view kWhat = "cannot write standard output";
+  errno = 0;
+  out << text << std::flush;
+  if (out) return absl::OkStatus();
+  return errno == 0 ? absl::DataLossError(kWhat) : absl::ErrnoToStatus(errno, kWhat);
+}
+
+EarlyExit Printed(absl::string_view text, std::ostream& out) {
+  const absl::Status status = Print(text, out);
+  return status.ok() ? EarlyExit() : Failed(status);
+}
+
 // The file that a symbolic link leads to, or the file itself. What is written takes the place of
 // the file, and not of the link, and all who change the list take the same lock.
 std::string BehindLinks(const std::string& file) {
@@ -74,20 +88,49 @@ absl::StatusOr<TokenList> ReadOrBegin(const std::string& file) {
   return list;
 }
 
-EarlyExit AddToken(const std::string& file, const std::string& name, absl::Time expires) {
+// The new token.
+absl::StatusOr<std::string> MakeTokenIn(const std::string& file, const std::string& name,
+                                        absl::Time expires) {
   const absl::StatusOr<FileLock> lock = FileLock::Take(file, kLockLimit);
-  if (!lock.ok()) return Failed(lock.status());
+  if (!lock.ok()) return lock.status();
   absl::StatusOr<TokenList> list = ReadOrBegin(file);
-  if (!list.ok()) return Failed(list.status());
-  const std::string token = MakeToken();
-  if (absl::Status status = list->Add(name, token, expires); !status.ok()) return Failed(status);
-  if (absl::Status status = ReplaceFile(file, list->ToText()); !status.ok()) {
-    return Failed(status);
-  }
-  return {0, absl::StrCat(token, "\n")};
+  if (!list.ok()) return list.status();
+  std::string token = MakeToken();
+  if (absl::Status status = list->Add(name, token, expires); !status.ok()) return status;
+  if (absl::Status status = ReplaceFile(file, list->ToText()); !status.ok()) return status;
+  return token;
 }
 
-EarlyExit ListTokens(const std::string& file, absl::Time now) {
+absl::Status RemoveTokenFrom(const std::string& file, const std::string& name) {
+  const absl::StatusOr<FileLock> lock = FileLock::Take(file, kLockLimit);
+  if (!lock.ok()) return lock.status();
+  absl::StatusOr<TokenList> list = TokenList::Read(file);
+  if (!list.ok()) return list.status();
+  if (!list->Remove(name)) {
+    return absl::NotFoundError(absl::StrCat(file, " has no token of the name ", name));
+  }
+  return ReplaceFile(file, list->ToText());
+}
+
+EarlyExit AddToken(const std::string& file, const std::string& name, absl::Time expires,
+                   std::ostream& out) {
+  const absl::StatusOr<std::string> token = MakeTokenIn(file, name, expires);
+  if (!token.ok()) return Failed(token.status());
+  // The lock is given back by now: whoever reads this may be slow.
+  const absl::Status printed = Print(absl::StrCat(*token, "\n"), out);
+  if (printed.ok()) return {};
+  // Nobody knows it, and nobody ever will.
+  const absl::Status removed = RemoveTokenFrom(file, name);
+  if (removed.ok()) {
+    return Failed(absl::DataLossError(
+        absl::StrCat(printed.message(), "; the token ", name, " is removed again")));
+  }
+  return Failed(
+      absl::DataLossError(absl::StrCat(printed.message(), "; revoke the token ", name,
+                                       ", which stays in the file because ", removed.message())));
+}
+
+EarlyExit ListTokens(const std::string& file, absl::Time now, std::ostream& out) {
   const absl::StatusOr<TokenList> list = TokenList::Read(file);
   if (!list.ok()) return Failed(list.status());
   std::string text;
@@ -99,21 +142,12 @@ EarlyExit ListTokens(const std::string& file, absl::Time now) {
     }
     text += '\n';
   }
-  return {0, text};
+  return Printed(text, out);
 }
 
 EarlyExit RevokeToken(const std::string& file, const std::string& name) {
-  const absl::StatusOr<FileLock> lock = FileLock::Take(file, kLockLimit);
-  if (!lock.ok()) return Failed(lock.status());
-  absl::StatusOr<TokenList> list = TokenList::Read(file);
-  if (!list.ok()) return Failed(list.status());
-  if (!list->Remove(name)) {
-    return Failed(absl::NotFoundError(absl::StrCat(file, " has no token of the name ", name)));
-  }
-  if (absl::Status status = ReplaceFile(file, list->ToText()); !status.ok()) {
-    return Failed(status);
-  }
-  return {0, ""};
+  const absl::Status removed = RemoveTokenFrom(file, name);
+  return removed.ok() ? EarlyExit() : Failed(removed);
 }
 
 }  // namespace
@@ -122,7 +156,7 @@ bool IsTokenCommand(int argc, const char* const* argv) {
   return argc > 1 && absl::string_view(argv[1]) == "token";
 }
 
-EarlyExit RunTokenCommand(int argc, const char* const* argv, absl::Time now) {
+EarlyExit RunTokenCommand(int argc, const char* const* argv, absl::Time now, std::ostream& out) {
   std::string file;
   std::string name;
   std::string lifetime;
@@ -149,16 +183,16 @@ EarlyExit RunTokenCommand(int argc, const char* const* argv, absl::Time now) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return {0, app.help("", CLI::AppFormatMode::All)};
+    return Printed(app.help("", CLI::AppFormatMode::All), out);
   } catch (const CLI::ParseError& error) {
     return {kExitUsage,
             absl::StrCat("opserve-server: ", error.what(), "\nTry opserve-server token --help.\n")};
   }
-  if (list->parsed()) return ListTokens(file, now);
+  if (list->parsed()) return ListTokens(file, now, out);
   file = BehindLinks(file);
   if (revoke->parsed()) return RevokeToken(file, name);
   const std::optional<absl::Duration> lasts = LifetimeOf(lifetime);
-  return AddToken(file, name, lasts ? now + *lasts : absl::InfiniteFuture());
+  return AddToken(file, name, lasts ? now + *lasts : absl::InfiniteFuture(), out);
 }
 
 }  // namespace opserve

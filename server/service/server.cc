@@ -1,6 +1,7 @@
 #include "server/service/server.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -609,6 +610,19 @@ void Server::ReopenLogs() {
       impl_->logger.Log(LogLevel::kError, "log kept",
                         {{"log", file->title()}, {"reason", status.message()}});
     }
+  }
+}
+
+void Server::FlushLogs(milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  for (LineFile* const file :
+       {impl_->audit_file.get(), impl_->access_file.get(), impl_->trace_file.get()}) {
+    if (file == nullptr) continue;
+    const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
+    const bool is_flushed = file->Flush(std::max(left, milliseconds(0)));
+    if (is_flushed) continue;
+    impl_->logger.Log(LogLevel::kWarn, "log lines not written",
+                      {{"log", file->title()}, {"limit_ms", limit.count()}});
   }
 }
 

@@ -74,6 +74,10 @@ class Server {
   // renamed them. A file that cannot be opened is logged, and the old one stays in use.
   void ReopenLogs();
 
+  // Waits until the lines of these logs that were added before are written or dropped, for all of
+  // them together at most for `limit`: for programs that end without the server's destructor.
+  void FlushLogs(std::chrono::milliseconds limit);
+
   // What became of the connections so far.
   EdgeCounters connections() const;
 

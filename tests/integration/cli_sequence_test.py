@@ -153,6 +153,7 @@ class SequenceTest(CliCase):
     def test_documents_that_are_at_fault(self):
         for text, words in (("{", "standard input: no JSON: parse error at line 1, column 2"),
                             ('{"steps": [1e999]}', "standard input: no JSON: number overflow"),
+                            ('{"steps": ' + "[" * 200_000 + "]" * 200_000 + "}", "nested more than 16 deep"),
                             ("[]", "the document is [], not an object"),
                             ("{}", "steps is missing"),
                             ('{"steps": []}', "steps is [], not a list with at least one step"),

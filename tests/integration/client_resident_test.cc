@@ -265,6 +265,19 @@ TEST_F(ClientResidentTest, TensorsEndWithTheServer) {
   EXPECT_EQ(GetErrorReason(client_->ReadTensor(tensor, patient).status()), "TENSOR_NOT_FOUND");
 }
 
+TEST_F(ClientResidentTest, AServerThatIsStartedAnewMayTakeSmallerMessages) {
+  Start();
+  const Floats values(50'000, 2.5f);
+  Create(values);
+  server_.reset();
+  options_.max_message_bytes = 16 << 10;
+  StartServer();
+  const CallOptions patient = {.retry = RetryPolicy{.max_attempts = 100}};
+  const auto lease = client_->CreateTensor(ViewOf(values), {}, patient);
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_TRUE(ValuesOf(lease->handle) == values);
+}
+
 // With a GPU that keeps results, and overwrites with garbage what it does not hand over.
 class ClientPlacedTest : public ScriptedGpuFixture {};
 

@@ -132,6 +132,26 @@ TEST(MetricsTest, CountsTheBytesOfMessages) {
               Contains(absl::StrCat(R"({method="Execute"} )", answer.response.ByteSizeLong())));
 }
 
+// What a request announces and does not send is not counted.
+TEST(MetricsTest, CountsTheBytesOfAStreamThatCame) {
+  TestServer server(WithMetrics());
+  grpc::ClientContext context;
+  const auto stream = server.stub().ExecuteStream(&context);
+  v1::ExecuteStreamRequest message;
+  message.set_id(1);
+  message.mutable_request()->set_operator_("NO_SUCH_OPERATOR");
+  message.add_payload_bytes(uint64_t{1} << 62);
+  ASSERT_TRUE(stream->Write(message));
+  v1::ExecuteStreamResponse answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_FALSE(answer.error().empty());
+  stream->WritesDone();
+  while (stream->Read(&answer)) continue;
+  stream->Finish().IgnoreError();
+  EXPECT_THAT(ScrapeLines(server, "opserve_received_bytes_total"),
+              Contains(absl::StrCat(R"({method="ExecuteStream"} )", message.ByteSizeLong())));
+}
+
 TEST(MetricsTest, TellsHowLongTransfersTake) {
   TestServer server(WithMetrics());
   MakeKnownCalls(server);

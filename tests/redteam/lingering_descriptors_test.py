@@ -44,10 +44,10 @@ class SlowDescriptor:
         self._sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                 struct.pack("ii", seconds > 0, seconds))
 
-    def leave(self, connection, data):
+    def leave(self, connection, data, flags=0):
         """Sends it with some bytes and keeps nothing of it. Whether that was possible."""
         try:
-            socket.send_fds(connection, [data], [self._sender.fileno()])
+            socket.send_fds(connection, [data], [self._sender.fileno()], flags)
         except OSError:
             # EPERM: the system refuses it. EPIPE: the server has hung up.
             self._linger(0)
@@ -74,12 +74,21 @@ class Attacker:
         self._kept.append(connection)
         return connection
 
-    def leave(self, connection, *pieces):
+    def leave(self, connection, *pieces, flags=0):
         """Sends each of the pieces with a descriptor."""
         for piece in pieces:
             slow = SlowDescriptor()
             self._kept.append(slow)
-            self.passed += slow.leave(connection, piece)
+            self.passed += slow.leave(connection, piece, flags)
+
+    def leave_out_of_band(self, connection):
+        """Sends a descriptor out of band, and a byte behind it, which ends the urgency of that."""
+        self.leave(connection, b"x", flags=socket.MSG_OOB)
+        try:
+            connection.sendall(b"y")
+        except OSError:
+            # The server has hung up.
+            pass
 
 
 def over_calls(attacker, path):
@@ -87,6 +96,7 @@ def over_calls(attacker, path):
     attacker.leave(attacker.connect(path), PREFACE, EMPTY_SETTINGS)
     attacker.leave(attacker.connect(path, said=PREFACE + EMPTY_SETTINGS), EMPTY_SETTINGS)
     attacker.leave(attacker.connect(path, said=b"GET / HTTP/1.1\r\n\r\n"), b"x", b"x")
+    attacker.leave_out_of_band(attacker.connect(path, said=PREFACE))
 
 
 def over_regions(attacker, path):
@@ -97,6 +107,12 @@ def over_regions(attacker, path):
 def over_metrics(attacker, path):
     attacker.leave(attacker.connect(path), b"GET / HTTP/1.1\r\n", b"x")
     attacker.leave(attacker.connect(path, said=b"GET /metrics HTTP/1.1\r\n\r\n"), b"x", b"x")
+    attacker.leave_out_of_band(attacker.connect(path, said=b"GET / HTTP/1.1\r\n"))
+    # As much as is read at once, so that the descriptor is not received before the answer.
+    line = b"GET /metrics HTTP/1.1\r\nx: "
+    connection = attacker.connect(path, said=line + b"x" * (2048 - len(line) - 4) + b"\r\n\r\n")
+    attacker.leave(connection, b"x")
+    connection.close()
 
 
 def scrape(path):

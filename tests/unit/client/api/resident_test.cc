@@ -20,8 +20,11 @@ using testing::Fixture;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kGone;
+using testing::WithReason;
 
 const absl::Status kTooLarge = absl::ResourceExhaustedError("too large for a message");
+const absl::Status kRequestTooLarge = WithReason(kTooLarge, "REQUEST_TOO_LARGE");
+const absl::Status kResponseTooLarge = WithReason(kTooLarge, "RESPONSE_TOO_LARGE");
 
 // As the generated code reads what was sent.
 template <class Request>
@@ -48,18 +51,21 @@ class ResidentTest : public ::testing::Test {
 
   void SetUpServer(std::deque<absl::Status> script, uint64_t piece) {
     fixture_ = std::make_unique<Fixture>(std::move(script));
+    piece_ = piece;
     auto& methods = fixture_->transport->methods;
-    methods["GetServerInfo"] = [this, piece](const OutgoingMessage&) {
+    methods["GetServerInfo"] = [this](const OutgoingMessage& message) {
       ++infos_;
+      const auto named = pieces_of_hosts_.find(message.host);
+      const uint64_t bytes = named == pieces_of_hosts_.end() ? piece_ : named->second;
       v1::GetServerInfoResponse info;
-      info.mutable_limits()->set_max_message_bytes(1024 + piece);
+      info.mutable_limits()->set_max_message_bytes(1024 + bytes);
       info.mutable_limits()->set_max_queued_bytes(1 << 20);
       return info.SerializeAsString();
     };
     methods["CreateTensor"] = [this](const OutgoingMessage& message) {
       created_ = Parsed<v1::CreateTensorRequest>(message);
       v1::CreateTensorResponse response;
-      response.set_tensor("t");
+      response.set_tensor(id_);
       response.set_has_content(created_.sha256().empty() || knows_);
       response.set_ttl_s(60);
       response.set_device(created_.device());
@@ -93,6 +99,9 @@ class ResidentTest : public ::testing::Test {
   }
 
   std::unique_ptr<Fixture> fixture_;
+  uint64_t piece_ = 0;
+  std::map<std::string, uint64_t> pieces_of_hosts_;  // where they differ from piece_
+  std::string id_ = "t";                             // of tensors that are created
   int infos_ = 0;
   bool knows_ = false;  // whether the server has the content of every hash
   std::string content_ = "0123456789";
@@ -155,6 +164,93 @@ TEST_F(ResidentTest, TheServerIsAskedForItsLimitOnce) {
   EXPECT_TRUE(Create("1").ok());
   EXPECT_TRUE(Run(WriteTensor(client(), {"t"}, 0, TensorOf("2").bytes(), {})).ok());
   EXPECT_EQ(infos_, 1);
+}
+
+TEST_F(ResidentTest, EachHostIsAskedForItsLimit) {
+  pieces_of_hosts_ = {{"large:1", 8}, {"small:1", 4}};
+  const TensorHandle large = {"a@large:1"};
+  const TensorHandle small = {"b@small:1"};
+  for (const TensorHandle& tensor : {large, small, large}) {
+    EXPECT_TRUE(Run(WriteTensor(client(), tensor, 0, TensorOf("12345678").bytes(), {})).ok());
+  }
+  EXPECT_THAT(writes_, ElementsAre("a@large:1012345678", "b@small:101234", "b@small:145678",
+                                   "a@large:1012345678"));
+  EXPECT_EQ(infos_, 2);
+}
+
+TEST_F(ResidentTest, ContentFollowsInPiecesThatTheHostOfTheTensorTakes) {
+  id_ = "t@small:1";
+  pieces_of_hosts_ = {{"small:1", 4}};
+  EXPECT_TRUE(Create("12345678X").ok());
+  EXPECT_THAT(writes_, ElementsAre("t@small:101234", "t@small:145678", "t@small:18X"));
+}
+
+TEST_F(ResidentTest, ATensorIsGivenUpWhoseHostDoesNotTellItsLimit) {
+  SetUpServer({absl::OkStatus(), absl::OkStatus(), kGone, kGone, kGone}, 8);
+  id_ = "t@small:1";
+  bool is_deleted = false;
+  fixture_->transport->methods["DeleteTensors"] = [&](const OutgoingMessage&) {
+    is_deleted = true;
+    return std::string();
+  };
+  EXPECT_EQ(Create("12345678X").status(), kGone);
+  EXPECT_TRUE(is_deleted);
+}
+
+TEST_F(ResidentTest, SmallerPiecesAreWrittenOnceTheServerRefusesThoseOfBefore) {
+  SetUpServer({absl::OkStatus(), absl::OkStatus(), absl::OkStatus(), kRequestTooLarge}, 8);
+  const auto write = [this](const std::string& bytes) {
+    return Run(WriteTensor(client(), {"t"}, 0, TensorOf(bytes).bytes(), {}));
+  };
+  EXPECT_TRUE(write("12345678").ok());
+  piece_ = 4;
+  EXPECT_TRUE(write("ABCDEFGHIJKLMN").ok());
+  EXPECT_THAT(writes_, ElementsAre("t012345678", "t0ABCDEFGH", "t8IJKL", "t12MN"));
+  EXPECT_TRUE(write("abcdef").ok());
+  EXPECT_EQ(infos_, 2);
+  EXPECT_EQ(writes_.back(), "t4ef");
+}
+
+TEST_F(ResidentTest, SmallerPiecesAreReadOnceTheServerRefusesThoseOfBefore) {
+  SetUpServer({absl::OkStatus(), absl::OkStatus(), kResponseTooLarge}, 8);
+  std::byte target[10];
+  EXPECT_TRUE(Run(ReadTensorInto(client(), {"t"}, 0, std::span(target).first(8), {})).ok());
+  piece_ = 4;
+  EXPECT_TRUE(Run(ReadTensorInto(client(), {"t"}, 0, target, {})).ok());
+  EXPECT_EQ(std::string(reinterpret_cast<char*>(target), 10), content_);
+  EXPECT_THAT(reads_,
+              ElementsAre(std::pair(0, 8), std::pair(0, 4), std::pair(4, 4), std::pair(8, 2)));
+  EXPECT_EQ(infos_, 2);
+}
+
+TEST_F(ResidentTest, ContentFollowsInPiecesOnceTheServerRefusesItInOneMessage) {
+  SetUpServer({absl::OkStatus(), absl::OkStatus(), kRequestTooLarge}, 8);
+  EXPECT_TRUE(Create("1").ok());
+  piece_ = 4;
+  const auto lease = Create("12345678");
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_FALSE(lease->was_known);
+  EXPECT_FALSE(created_.has_payload());
+  EXPECT_THAT(writes_, ElementsAre("t01234", "t45678"));
+  EXPECT_EQ(infos_, 2);
+}
+
+TEST_F(ResidentTest, ARefusalIsFinalWhereTheServerTakesNoSmallerPieces) {
+  SetUpServer({absl::OkStatus(), kRequestTooLarge}, 8);
+  const auto bytes = TensorOf("12345678X").bytes();
+  EXPECT_EQ(Run(WriteTensor(client(), {"t"}, 0, bytes, {})), kRequestTooLarge);
+  EXPECT_THAT(writes_, IsEmpty());
+  EXPECT_EQ(infos_, 2);
+}
+
+TEST_F(ResidentTest, ACallAsksAnewOnce) {
+  SetUpServer({absl::OkStatus(), kRequestTooLarge, absl::OkStatus(), kRequestTooLarge}, 8);
+  fixture_->transport->on_attempt = [this](const std::string& method, const OutgoingMessage&) {
+    if (method.ends_with("WriteTensor")) --piece_;
+  };
+  const auto bytes = TensorOf("12345678X").bytes();
+  EXPECT_EQ(Run(WriteTensor(client(), {"t"}, 0, bytes, {})), kRequestTooLarge);
+  EXPECT_EQ(infos_, 2);
 }
 
 TEST_F(ResidentTest, ZerosDoNotTravel) {

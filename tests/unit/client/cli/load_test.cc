@@ -27,6 +27,17 @@ TEST(LoadGeneratorTest, ClosedLoopRunsUntilStopped) {
   EXPECT_EQ(result.not_started, 0u);
 }
 
+TEST(LoadGeneratorTest, RunsOnWhereTheDurationHasNoEnd) {
+  std::atomic<bool> stop = false;
+  int calls = 0;
+  const auto call = [&] {
+    if (++calls == 10) stop = true;
+    return absl::OkStatus();
+  };
+  GenerateLoad({.duration = absl::InfiniteDuration(), .concurrency = 1}, call, Ignore, stop);
+  EXPECT_EQ(calls, 10);
+}
+
 TEST(LoadGeneratorTest, ErrorsAreCountedPerCodeAndHaveNoLatency) {
   std::atomic<bool> stop = false;
   int calls = 0;

@@ -49,9 +49,9 @@ class LingeringSocket {
     setsockopt(sender_.get(), SOL_SOCKET, SO_LINGER, &off, sizeof(off));
   }
 
-  // Sends it with `bytes`, and keeps no descriptor of it. Where that fails, returns false and keeps
-  // it, with the reason in errno.
-  bool Leave(const UniqueFd& to, absl::string_view bytes) {
+  // Sends it with `bytes` and `flags`, and keeps no descriptor of it. Where that fails, returns
+  // false and keeps it, with the reason in errno.
+  bool Leave(const UniqueFd& to, absl::string_view bytes, int flags = 0) {
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
     iovec vector = {const_cast<char*>(bytes.data()), bytes.size()};
     msghdr message = {};
@@ -65,7 +65,7 @@ class LingeringSocket {
     header->cmsg_len = CMSG_LEN(sizeof(int));
     const int fd = sender_.get();
     std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-    if (sendmsg(to.get(), &message, MSG_NOSIGNAL) < 0) return false;
+    if (sendmsg(to.get(), &message, flags | MSG_NOSIGNAL) < 0) return false;
     sender_ = UniqueFd();
     return true;
   }

@@ -4,9 +4,12 @@
 #include <sys/un.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "proto/packets/bound_file.h"
@@ -99,6 +102,32 @@ TEST_F(SocketFilesTest, TheFileOfAnotherServerStays) {
   EXPECT_TRUE(std::filesystem::exists(path_));
 }
 
+TEST_F(SocketFilesTest, OfServersThatStartAtOnceOneReplacesADeadOnesFile) {
+  ListenAddress address;
+  address.unix_path = path_;
+  // Without turns some of these have two servers.
+  for (int round = 0; round < 50; ++round) {
+    ListenHere(1);
+    std::atomic<int> refused = 0;
+    std::vector<absl::StatusOr<ListeningSockets>> listening(4);
+    std::vector<std::thread> threads;
+    for (auto& mine : listening) {
+      threads.emplace_back([&] {
+        mine = ListenAt(address);
+        if (absl::IsAlreadyExists(mine.status())) ++refused;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(refused, 3);
+    Connect();
+    for (auto& mine : listening) {
+      if (mine.ok()) mine->file.Remove();
+    }
+    // Nothing stays beside it.
+    EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  }
+}
+
 TEST_F(SocketFilesTest, NoFileIsRemovedWhereThereWasNone) {
   BoundFile none(path_);
   const UniqueFd other = ListenHere(1);
@@ -163,6 +192,14 @@ TEST_P(DropUnreadTest, ReceivesWhatIsThereAndNothingMore) {
   EXPECT_EQ(recv(pair.server.get(), &byte, 1, MSG_DONTWAIT), 0);
   EXPECT_LT(send(pair.client.get(), "x", 1, MSG_NOSIGNAL), 0);
   EXPECT_EQ(errno, EPIPE);
+}
+
+TEST(DropUnreadOutOfBandTest, DoesNotWaitForWhatTheKernelWouldDrop) {
+  const Pair pair(SOCK_STREAM);
+  LingeringSocket slow;
+  ASSERT_TRUE(slow.Leave(pair.client, "x", MSG_OOB));
+  ASSERT_EQ(send(pair.client.get(), "y", 1, 0), 1);
+  DropUnread(pair.server.get());
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, DropUnreadTest, ::testing::Values(SOCK_STREAM, SOCK_SEQPACKET));

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -183,6 +184,28 @@ TEST_F(LineFileTest, TellsThatALineIsNotInTheFile) {
     file->AddAndTell("lost", [&](bool is_written) { told.push_back(is_written); });
   }
   EXPECT_EQ(told, std::vector<bool>({false}));
+}
+
+TEST_F(LineFileTest, FlushedLinesAreInTheFile) {
+  const auto file = OpenLines(PathOf("log"));
+  EXPECT_TRUE(file->Flush(std::chrono::milliseconds(0)));
+  file->Add("one");
+  file->Add("two");
+  EXPECT_TRUE(file->Flush(std::chrono::hours(1)));
+  EXPECT_EQ(TextOf("log"), "one\ntwo\n");
+}
+
+TEST_F(LineFileTest, AFileThatStallsEndsTheWaitForIt) {
+  ASSERT_EQ(mkfifo(PathOf("pipe").c_str(), 0600), 0);
+  UniqueFd reader(open(PathOf("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const auto file = OpenLines(PathOf("pipe"));
+  // More than the pipe holds.
+  for (int i = 0; i < 2000; ++i) file->Add(std::string(1000, 'x'));
+  EXPECT_FALSE(file->Flush(std::chrono::milliseconds(1)));
+  reader = UniqueFd();
+  // What is dropped does not wait any more.
+  EXPECT_TRUE(file->Flush(std::chrono::hours(1)));
+  EXPECT_GT(file->dropped(), 0u);
 }
 
 TEST_F(LineFileTest, LosesNothingOfManyThreads) {

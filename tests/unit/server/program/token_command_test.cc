@@ -5,6 +5,8 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,12 +31,20 @@ class TokenCommandTest : public ::testing::Test {
     std::remove((file_ + ".lock").c_str());
   }
 
-  EarlyExit Run(std::vector<std::string> words) const {
+  // With what it prints as the text where it succeeds.
+  EarlyExit Run(const std::vector<std::string>& words) const {
+    std::ostringstream out;
+    EarlyExit done = RunTo(out, words);
+    if (done.code == 0) done.text = out.str();
+    return done;
+  }
+
+  EarlyExit RunTo(std::ostream& out, std::vector<std::string> words) const {
     words.insert(words.begin(), "token");
     words.insert(words.end(), {"--tokens", file_});
     std::vector<const char*> arguments;
     for (const std::string& word : words) arguments.push_back(word.c_str());
-    return RunTokenCommand(static_cast<int>(arguments.size()), arguments.data(), now_);
+    return RunTokenCommand(static_cast<int>(arguments.size()), arguments.data(), now_, out);
   }
 
   std::string file_ = ::testing::TempDir() + "opserve-token-command-" + std::to_string(getpid());
@@ -104,6 +114,18 @@ TEST_F(TokenCommandTest, ChangesTheListThatLinksLeadTo) {
   EXPECT_EQ(Run({"list"}).text, "lab\n");
   std::remove(inner.c_str());
   std::remove(outer.c_str());
+}
+
+TEST_F(TokenCommandTest, ATokenThatCannotBePrintedIsNotInTheFile) {
+  ASSERT_EQ(Run({"add", "lab"}).code, 0);
+  std::ofstream full("/dev/full");
+  const EarlyExit added = RunTo(full, {"add", "ci"});
+  EXPECT_EQ(added.code, 1);
+  EXPECT_THAT(added.text, HasSubstr("cannot write standard output"));
+  EXPECT_THAT(added.text, HasSubstr("the token ci is removed again"));
+  EXPECT_EQ(Run({"list"}).text, "lab\n");
+  std::ofstream also_full("/dev/full");
+  EXPECT_EQ(RunTo(also_full, {"list"}).code, 1);
 }
 
 TEST_F(TokenCommandTest, SaysWhatIsWrong) {
