@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`make asan` and `make tsan` build what the tests that they run are.
 
-Sanitizers' builds are of a part of the programs and of a part of the tests. A test in the one and not in the other would
-only be found out at the end of such a run, as a test that could not be started.
+Sanitizers' builds are of a part of the programs and of a part of the tests. A test in the one and not in the other
+would only be found out at the end of such a run, as a test that could not be started.
 """
 
 import argparse
