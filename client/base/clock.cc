@@ -10,9 +10,6 @@
 namespace opserve::client_internal {
 namespace {
 
-// A longer wait is made of several: the clock's numbers have an end, after some 292 years.
-constexpr absl::Duration kLongestWait = absl::Hours(24);
-
 class SteadyClock final : public ClientClock {
  public:
   ~SteadyClock() override {
@@ -51,7 +48,7 @@ class SteadyClock final : public ClientClock {
       }
       const absl::Duration wait = pending_.begin()->first - Now();
       if (!stopping_ && wait > absl::ZeroDuration()) {
-        changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(std::min(wait, kLongestWait)));
+        changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(std::min(wait, kLongestTime)));
         continue;
       }
       const std::function<void()> action = std::move(pending_.begin()->second);

@@ -12,6 +12,10 @@
 
 namespace opserve::client_internal {
 
+// The longest time that a clock of the system is asked for. Its numbers end some 292 years after
+// 1970, or after the start of the machine: what takes longer is waited for in steps, or for ever.
+inline constexpr absl::Duration kLongestTime = absl::Hours(24 * 365 * 100);
+
 class ClientClock {
  public:
   virtual ~ClientClock() = default;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/base/clock.h"
 #include "client/base/message_feed.h"
 #include "client/base/status_details.h"
 #include "client/rpc/channel.h"
@@ -31,8 +32,6 @@ namespace {
 
 using grpc::internal::RpcMethod;
 
-// The clock's numbers end some 292 years after 1970. Longer limits are none.
-constexpr absl::Duration kLongestTimeout = absl::Hours(24 * 365 * 100);
 // Usually another thread is just about to release them.
 constexpr absl::Duration kShortGrace = absl::Milliseconds(1);
 
@@ -272,7 +271,7 @@ class GrpcTransport final : public Transport {
 
   std::unique_ptr<grpc::ClientContext> MakeContext(absl::Duration timeout) const {
     auto context = std::make_unique<grpc::ClientContext>();
-    if (timeout < kLongestTimeout) {
+    if (timeout < kLongestTime) {
       context->set_deadline(std::chrono::system_clock::now() + absl::ToChronoMicroseconds(timeout));
     }
     if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);

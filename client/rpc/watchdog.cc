@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "client/base/clock.h"
+
 namespace opserve::client_internal {
 namespace {
-
-// A longer wait is made of several: the clock's numbers have an end, after some 292 years.
-constexpr absl::Duration kLongestSleep = absl::Hours(24);
 
 absl::Time Now() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
@@ -49,7 +48,7 @@ void Watchdog::SleepUntil(absl::Time time) {
   if (time == absl::InfiniteFuture()) {
     changed_.Wait(mutex_);
   } else {
-    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(std::min(time - Now(), kLongestSleep)));
+    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(std::min(time - Now(), kLongestTime)));
   }
   wakes_at_ = absl::InfinitePast();
 }

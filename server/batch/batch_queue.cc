@@ -112,13 +112,18 @@ bool BatchQueue::TellsIdle() const {
 std::vector<Job*> BatchQueue::Reserve(uint64_t lease) {
   MutexLock lock(mutex_);
   if (is_closed_) return {};
-  std::vector<Job*> jobs = pending_.RemoveAll();
+  std::vector<Job*> jobs;
+  // Before anything is removed: no job is lost for want of memory.
+  std::vector<Job*> of_lease;
+  of_lease.reserve(pending_.size());
+  pending_.RemoveAll(jobs);
   lease_ = lease;
   const auto others = std::stable_partition(
       jobs.begin(), jobs.end(), [lease](const Job* job) { return job->traits().lease != lease; });
-  std::vector<Job*> of_lease(others, jobs.end());
+  of_lease.assign(others, jobs.end());
   jobs.erase(others, jobs.end());
   of_lease = AddAll(std::move(of_lease));
+  // There is room: it is where they were.
   jobs.insert(jobs.end(), of_lease.begin(), of_lease.end());
   return jobs;
 }
@@ -133,12 +138,15 @@ void BatchQueue::EndReservation() {
 }
 
 std::vector<Job*> BatchQueue::TakeHeld() {
+  std::vector<Job*> jobs;
   MutexLock lock(mutex_);
-  return held_.RemoveAll();
+  held_.RemoveAll(jobs);
+  return jobs;
 }
 
 std::vector<Job*> BatchQueue::FreeHeld() {
-  std::vector<Job*> jobs = held_.RemoveAll();
+  std::vector<Job*> jobs;
+  held_.RemoveAll(jobs);
   lease_ = kNoLease;
   return AddAll(std::move(jobs));
 }
@@ -162,10 +170,12 @@ void BatchQueue::Watch(bool is_watched) {
 }
 
 std::vector<Job*> BatchQueue::Flush() {
+  std::vector<Job*> jobs;
   MutexLock lock(mutex_);
-  std::vector<Job*> jobs = pending_.RemoveAll();
-  const std::vector<Job*> held = held_.RemoveAll();
-  jobs.insert(jobs.end(), held.begin(), held.end());
+  // Before anything is removed: no job is lost for want of memory.
+  jobs.reserve(pending_.size() + held_.size());
+  pending_.RemoveAll(jobs);
+  held_.RemoveAll(jobs);
   WakeNext();
   return jobs;
 }
@@ -189,11 +199,15 @@ BatchQueue::Load BatchQueue::load() const {
 BatchQueue::Round BatchQueue::Decide() {
   Round round;
   round.now = clock_.Now();
-  round.late = pending_.RemoveExpired(round.now);
-  const std::vector<Job*> late_held = held_.RemoveExpired(round.now);
-  round.late.insert(round.late.end(), late_held.begin(), late_held.end());
-  // A full device takes nothing, so nothing needs to be selected for it.
-  if (!pending_.empty() && in_flight_ < limits_.max_in_flight) TakeDue(round);
+  try {
+    pending_.RemoveExpired(round.now, round.late);
+    held_.RemoveExpired(round.now, round.late);
+    // A full device takes nothing, so nothing needs to be selected for it.
+    if (!pending_.empty() && in_flight_ < limits_.max_in_flight) TakeDue(round);
+  } catch (const std::bad_alloc&) {
+    // What was removed is answered first; the next look does the rest.
+    if (round.late.empty()) throw;
+  }
   round.wake_at =
       std::min({round.wake_at, pending_.earliest_deadline(), held_.earliest_deadline()});
   // There is nothing held once it is closed.

@@ -1,7 +1,9 @@
 #include "server/batch/pending_jobs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -149,26 +151,25 @@ bool PendingJobs::Remove(const Job& job) {
   return true;
 }
 
-std::vector<Job*> PendingJobs::RemoveExpired(Clock::TimePoint now) {
-  std::vector<Job*> expired;
+void PendingJobs::RemoveExpired(Clock::TimePoint now, std::vector<Job*>& removed) {
+  const auto due = deadlines_.upper_bound({now, std::numeric_limits<uint64_t>::max()});
+  removed.reserve(removed.size() + std::distance(deadlines_.begin(), due));
   while (earliest_deadline() <= now) {
     Entry& entry = *deadlines_.begin()->second;
-    expired.push_back(entry.job);
+    removed.push_back(entry.job);
     Remove(entry, 0);
   }
-  return expired;
 }
 
-std::vector<Job*> PendingJobs::RemoveAll() {
-  ByAge all;
-  for (auto& [job, entry] : entries_) all.emplace(entry.number, &entry);
-  std::vector<Job*> jobs;
-  jobs.reserve(all.size());
-  for (const auto& [number, entry] : all) {
-    jobs.push_back(entry->job);
-    Remove(*entry, 0);
-  }
-  return jobs;
+void PendingJobs::RemoveAll(std::vector<Job*>& removed) {
+  const size_t before = removed.size();
+  removed.reserve(before + entries_.size());
+  for (const auto& [job, entry] : entries_) removed.push_back(entry.job);
+  const std::span<Job*> all = std::span(removed).subspan(before);
+  std::sort(all.begin(), all.end(), [this](const Job* a, const Job* b) {
+    return entries_.find(a)->second.number < entries_.find(b)->second.number;
+  });
+  for (const Job* const job : all) Remove(*job);
 }
 
 PendingJobs::Selection PendingJobs::SelectFirst() const {

@@ -110,10 +110,12 @@ class PendingJobs {
 
   // Removes the job, without a charge to its client. Returns whether it was in here.
   bool Remove(const Job& job);
-  // The same for all whose deadline has come, earliest first. O(log jobs) for each of them.
-  std::vector<Job*> RemoveExpired(Clock::TimePoint now);
+  // The same for all whose deadline has come, earliest first, which are added to `removed`.
+  // O(log jobs) for each of them. Throws, before anything is removed, where `removed` has no room
+  // for them and gets none.
+  void RemoveExpired(Clock::TimePoint now, std::vector<Job*>& removed);
   // The same for all jobs, in the order of arrival.
-  std::vector<Job*> RemoveAll();
+  void RemoveAll(std::vector<Job*>& removed);
 
   // The job whose turn it is, and those of its lane that are to go with it: as many as a batch may
   // hold, and the one too many if it is bytes that end the batch. There must be a job.

@@ -180,10 +180,10 @@ absl::Status OutputPlace::Resolve(const PlaceParts& parts, const PlaceCaller& ca
   field_ = std::move(field);
   if (place.place_case() == v1::TensorPlace::PLACE_NOT_SET) return absl::OkStatus();
   absl::Status status = FindShare(parts, caller, place, field_, share_, violations);
-  const bool may_have_unread = share_.tensor != nullptr && parts.tensors.HasPlaced(caller.client);
-  if (!home().empty() || may_have_unread) {
+  if (share_.tensor != nullptr) {
     tensors_ = &parts.tensors;
     client_ = caller.client;
+    may_wait_ = !home().empty() || tensors_->HasPlaced(client_);
   }
   if (status.ok() && share_.slice.offset % kOutputAlignment != 0) {
     violations.push_back(

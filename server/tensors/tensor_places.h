@@ -168,8 +168,9 @@ class OutputPlace {
   // tensor held, and its client may not have both. May wait for a device where may_wait().
   absl::Status Put(HostBuffer buffer, uint64_t bytes, const RunRecord& record);
 
-  // Whether what the client has not read of devices may have to make room for the result.
-  bool may_wait() const { return tensors_ != nullptr; }
+  // Whether what the client has not read of devices may have to make room for the result. Put waits
+  // as well for a tensor that was placed on a device after the place was resolved.
+  bool may_wait() const { return may_wait_; }
 
   // Gives up the share.
   void Release() { share_ = {}; }
@@ -195,9 +196,10 @@ class OutputPlace {
 
   std::string field_;
   TensorShare share_;
-  // Where a resident tensor is kept whose client may have unread ones, and who that is.
+  // Where a resident tensor is kept, and whose it is.
   TensorStore* tensors_ = nullptr;
   std::string client_;
+  bool may_wait_ = false;
   ContentId new_content_ = kNoContent;
   // Where its device writes to; nullptr: the result is read back.
   std::unique_ptr<Stay> stay_;
