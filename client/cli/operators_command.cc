@@ -165,6 +165,10 @@ int RunCommand(const OperatorsArguments& arguments, const Terminal& terminal) {
   absl::StatusOr<Catalogue> catalogue =
       (*client)->ListOperators(arguments.name, arguments.feature_level);
   if (!catalogue.ok()) return fail(catalogue.status());
+  if (!arguments.name.empty() && catalogue->operators.empty()) {
+    terminal.err << "opserve: " << arguments.name << " is not there at feature level "
+                 << arguments.feature_level << '\n';
+  }
   if (!arguments.search.empty()) {
     KeepFound(arguments.search, catalogue->operators);
     if (catalogue->operators.empty()) {

@@ -9,7 +9,7 @@ namespace opserve::cli {
 void AddBench(Verb root, Command& command) {
   const auto bench = std::make_shared<BenchArguments>();
   Verb verb = root.AddVerb("bench", "Measure throughput and latency of a server");
-  verb.AddOption("OPERATOR", "OPERATOR", TakeAny(bench->operator_name), "Operator",
+  verb.AddOption("OPERATOR", "OPERATOR", TakeUtf8(bench->operator_name), "Operator",
                  {.default_value = bench->operator_name});
   AddAttributes(verb, bench->attributes);
   verb.AddOption("--shape", "SIZES", TakeDimensions(bench->shape),

@@ -56,13 +56,13 @@ void AddPlacement(Verb verb, DevicePreference& device, CallPriority& priority, b
 }
 
 void AddCallLabels(Verb verb, std::string& feature_level, std::string& request_id) {
-  verb.AddOption("--feature-level", "LEVEL", TakeAny(feature_level),
+  verb.AddOption("--feature-level", "LEVEL", TakeUtf8(feature_level),
                  "Feature level to validate against, such as 3_0 [the highest]");
-  verb.AddOption("--request-id", "TEXT", TakeAny(request_id), "Text for the server's logs");
+  verb.AddOption("--request-id", "TEXT", TakeUtf8(request_id), "Text for the server's logs");
 }
 
 void AddCall(Verb verb, CallArguments& call) {
-  verb.AddOption("OPERATOR", "OPERATOR", TakeAny(call.operator_name),
+  verb.AddOption("OPERATOR", "OPERATOR", TakeUtf8(call.operator_name),
                  "Operator, as listed by `opserve operators`", {.required = true});
   AddAttributes(verb, call.attributes);
   verb.AddOption("--input", "FILE", AppendNamed(call.inputs, call.input_names),

@@ -13,13 +13,13 @@ constexpr char kLeaseFooter[] =
     "COMMAND's; 7 where the lease ended before it, which then got SIGTERM.";
 
 void AddDevice(Verb verb, std::string& device) {
-  verb.AddOption("DEVICE", "DEVICE", TakeAny(device), "GPU, as `opserve devices` names it",
+  verb.AddOption("DEVICE", "DEVICE", TakeUtf8(device), "GPU, as `opserve devices` names it",
                  {.required = true});
 }
 
 void AddSettingAside(Verb verb, Command& command, const std::shared_ptr<SetAsideArguments>& aside) {
   AddDevice(verb, aside->device);
-  verb.AddOption("--reason", "TEXT", TakeAny(aside->reason),
+  verb.AddOption("--reason", "TEXT", TakeUtf8(aside->reason),
                  "Shown by `opserve devices`, up to 128 bytes");
   ChooseAtServer(verb, command, aside);
 }
@@ -30,7 +30,7 @@ void AddLease(Verb root, Command& command) {
   const auto lease = std::make_shared<LeaseArguments>();
   Verb verb = root.AddVerb("lease", "Have a GPU to oneself while a command runs");
   verb.SetFooter(kLeaseFooter);
-  verb.AddOption("DEVICE", "DEVICE", TakeAny(lease->device),
+  verb.AddOption("DEVICE", "DEVICE", TakeUtf8(lease->device),
                  "GPU, as `opserve devices` names it; gpu: any", {.required = true});
   verb.AddOption("COMMAND", "COMMAND", AppendAny(lease->command),
                  "What to run, after --; without it the lease is held until it ends",
@@ -38,7 +38,7 @@ void AddLease(Verb root, Command& command) {
   verb.AddOption("--for", "DURATION", TakeDuration(lease->time),
                  "How long the lease lasts without renewal, such as 60s; the server may grant less "
                  "[60s]");
-  verb.AddOption("--label", "TEXT", TakeAny(lease->label),
+  verb.AddOption("--label", "TEXT", TakeUtf8(lease->label),
                  "Shown to administrators, up to 128 bytes");
   AddServer(verb, lease->server);
   Choose(verb, command, lease);

@@ -12,7 +12,7 @@ void AddOperators(Verb root, Command& command) {
   verb.AddOption("NAME", "OPERATOR", TakeAny(operators->name), "Operator to explain");
   verb.AddOption("--search", "TEXT", TakeAny(operators->search),
                  "List only operators that have this text in name, family, summary or formula");
-  verb.AddOption("--feature-level", "LEVEL", TakeAny(operators->feature_level),
+  verb.AddOption("--feature-level", "LEVEL", TakeUtf8(operators->feature_level),
                  "Show only what this feature level offers, such as 3_0");
   ChooseAtServer(verb, command, operators);
 }
@@ -35,7 +35,7 @@ void AddDevices(Verb root, Command& command) {
 void AddHealth(Verb root, Command& command) {
   const auto health = std::make_shared<HealthArguments>();
   Verb verb = root.AddVerb("health", "Tell whether the server is serving");
-  verb.AddOption("--service", "SERVICE", TakeAny(health->service),
+  verb.AddOption("--service", "SERVICE", TakeUtf8(health->service),
                  "Service to ask about [the whole server]");
   verb.AddOption("--ready-file", "FILE", TakeAny(health->ready_file),
                  "Take the first address from this --ready-file of a server on this machine, not "

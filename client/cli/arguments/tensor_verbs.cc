@@ -17,7 +17,7 @@ constexpr char kTensorFooter[] =
     "    --input tensor:$handle --output y.npy";
 
 void AddHandle(Verb verb, std::string& handle) {
-  verb.AddOption("HANDLE", "HANDLE", TakeAny(handle), "Handle of the tensor", {.required = true});
+  verb.AddOption("HANDLE", "HANDLE", TakeUtf8(handle), "Handle of the tensor", {.required = true});
 }
 
 void AddHandles(Verb verb, std::vector<std::string>& handles) {
@@ -56,9 +56,9 @@ void AddCreate(Verb tensor, Command& command) {
                  "Zeros of these sizes instead of FILE, such as 1024x1024");
   verb.AddOption("--type", TypeChoices(), TakeType(create->type), "Element type of the zeros");
   AddLease(verb, create->lease);
-  verb.AddOption("--label", "TEXT", TakeAny(create->label),
+  verb.AddOption("--label", "TEXT", TakeUtf8(create->label),
                  "Text that `tensor list` shows, at most 128 bytes");
-  verb.AddOption("--device", "DEVICE", TakeAny(create->device),
+  verb.AddOption("--device", "DEVICE", TakeUtf8(create->device),
                  "Where calls find it: gpu for whichever GPU has most room, cpu, or a name that "
                  "`opserve devices` shows [cpu]");
   verb.AddFlag("--volatile", create->is_volatile,

@@ -1,6 +1,7 @@
 #include "client/cli/arguments/values.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,19 @@ namespace opserve::cli {
 
 TakeText TakeAny(std::string& text) {
   return [&text](const std::string& given) -> std::string {
+    text = given;
+    return "";
+  };
+}
+
+TakeText TakeUtf8(std::string& text) {
+  return [&text](const std::string& given) -> std::string {
+    try {
+      // It takes text that is UTF-8 alone.
+      static_cast<void>(nlohmann::json(given).dump());
+    } catch (const nlohmann::json::type_error&) {
+      return "the text is not valid UTF-8";
+    }
     text = given;
     return "";
   };

@@ -23,6 +23,8 @@
 namespace opserve::cli {
 
 TakeText TakeAny(std::string& text);
+// What goes to the server as text.
+TakeText TakeUtf8(std::string& text);
 TakeText AppendAny(std::vector<std::string>& texts);
 // "TEXT", or "Name=TEXT" with a name of letters and digits; appended to both lists.
 TakeText AppendNamed(std::vector<std::string>& texts, std::vector<std::string>& names);

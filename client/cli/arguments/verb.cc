@@ -1,6 +1,7 @@
 #include "client/cli/arguments/verb.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <ostream>
 #include <utility>
 
@@ -79,6 +80,11 @@ std::string UnknownOptions(const CLI::App& app) {
   for (const std::string& word : app.remaining(/*recurse=*/true)) {
     if (word.size() < 2 || word[0] != '-') continue;
     const std::string name = word.substr(0, word.find('='));
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      absl::StrAppend(&text, "opserve: ", name, " belongs behind its verb, ",
+                      ChosenVerb(app).get_name(), "\n");
+      continue;
+    }
     const std::string nearest = NearestName(name, names);
     absl::StrAppend(&text, "opserve: unknown option ", name,
                     nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"), "\n");

@@ -374,6 +374,9 @@ TEST_F(ArgumentsTest, WrongCommandLinesAreRefusedWithTheirCause) {
       {{"run", "OP", "--input", "a", "--priority", "urgent"}, "low, normal, high"},
       {{"run", "OP", "--input", "a", "--client-name", "a\nb"}, "printable ASCII"},
       {{"info", "--client-name", std::string(129, 'x')}, "at most 128"},
+      {{"run", "OP", "--input", "a", "--request-id", "\xff"},
+       "--request-id: the text is not valid UTF-8"},
+      {{"tensor", "create", "a", "--label", "\xc3"}, "--label: the text is not valid UTF-8"},
       {{"devices", "a", "b"}, "b"},
       {{"run", "OP", "--input", "a", "--timeout", "10"}, "no positive duration"},
       {{"run", "OP", "--input", "a", "--timeout", "-1s"}, "no positive duration"},
@@ -397,6 +400,8 @@ TEST_F(ArgumentsTest, WrongCommandLinesAreRefusedWithTheirCause) {
       {{"info", "--adress", "a:1", "--jsn"},
        "unknown option --adress; did you mean --address?\n"
        "opserve: unknown option --jsn; did you mean --json?\n"},
+      {{"--address", "a:1", "devices"}, "opserve: --address belongs behind its verb, devices\n"},
+      {{"tensor", "--json", "list"}, "opserve: --json belongs behind its verb, list\n"},
       {{"info", "surplus"}, "surplus"},
   };
   for (const auto& [arguments, words] : cases) {
