@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import subprocess
 import sys
 import threading
 import weakref
@@ -74,6 +75,97 @@ def test_loops_may_end_and_others_begin(client):
     for thread in threads:
         thread.join()
     assert len(results) == 4
+
+
+# Threads that begin and end loops while others look for such as have ended.
+LOOPS_PROGRAM = """
+import asyncio, sys, threading
+import numpy, opserve
+
+sys.setswitchinterval(1e-6)
+client = opserve.connect(sys.argv[1])
+x = numpy.float32([1, -2, 3])
+raised = []
+
+async def one():
+    return await client.aio.abs(x)
+
+def run():
+    try:
+        for _ in range(50):
+            asyncio.run(one())
+    except BaseException as error:
+        raised.append(error)
+
+threads = [threading.Thread(target=run) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+sys.exit(f"{raised[0]!r} and {len(raised) - 1} more" if raised else 0)
+"""
+
+
+def test_loops_of_many_threads_begin_and_end(server):
+    done = subprocess.run([sys.executable, "-c", LOOPS_PROGRAM, server.address], stderr=subprocess.PIPE, text=True,
+                          check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("watches", [True, False])
+def test_what_a_handler_of_signals_raises_loses_no_call(client, monkeypatch, watches):
+    """One runs while an error is made, and ends the loop, as that of SIGTERM may."""
+    class Rang(SystemExit):
+        pass
+
+    class Loop(asyncio.SelectorEventLoop):
+        def add_reader(self, descriptor, callback, *arguments):
+            if not watches and callback.__module__ == "opserve._aio":
+                raise NotImplementedError
+            return super().add_reader(descriptor, callback, *arguments)
+
+    make_error = opserve._errors.make_error
+    made = []
+
+    def make_error_and_ring(*arguments):
+        made.append(arguments)
+        if len(made) in (20, 30):
+            raise Rang
+        return make_error(*arguments)
+
+    async def main():
+        calls = [client.aio.round(X, rounding_mode="UP") for _ in range(100)]
+        return await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 60)
+
+    monkeypatch.setattr(opserve._errors, "make_error", make_error_and_ring)
+    loop = Loop()
+    try:
+        task = loop.create_task(main())
+        for _ in range(2):
+            with pytest.raises(Rang):
+                loop.run_until_complete(task)
+        assert all(type(error) is opserve.InvalidArgumentError for error in loop.run_until_complete(task))
+    finally:
+        loop.close()
+
+
+def test_what_else_a_result_raises_is_its_call_s_alone(client, monkeypatch):
+    make_error = opserve._errors.make_error
+    made = []
+
+    def make_error_without_memory(*arguments):
+        made.append(arguments)
+        if len(made) == 5:
+            raise MemoryError
+        return make_error(*arguments)
+
+    async def main():
+        calls = [client.aio.round(X, rounding_mode="UP") for _ in range(10)]
+        return await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 60)
+
+    monkeypatch.setattr(opserve._errors, "make_error", make_error_without_memory)
+    kinds = [type(error) for error in asyncio.run(main())]
+    assert sorted(kind.__name__ for kind in kinds) == ["InvalidArgumentError"] * 9 + ["MemoryError"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not list what a program has open")

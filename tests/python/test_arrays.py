@@ -1,5 +1,6 @@
 """Arrays in and out: how they lie in memory, what is refused, and what is not copied."""
 
+import ctypes
 import subprocess
 import sys
 
@@ -40,6 +41,15 @@ def test_results_can_be_written_to_and_outlive_the_client(server):
     assert y.flags.writeable and y.flags.aligned and y.ctypes.data % 64 == 0
     y += 1
     assert np.array_equal(y, np.abs(X) + 1) and np.array_equal(z, np.abs(X))
+
+
+def test_buffers_that_tell_no_strides(client):
+    x = (ctypes.c_float * 3 * 2)((1, -2, 3), (-4, 5, -6))
+    assert np.array_equal(client.abs(x), [[1, 2, 3], [4, 5, 6]])
+    assert np.array_equal(client.add(x, (ctypes.c_float * 3)(1, 2, 3)), [[2, 0, 6], [-3, 7, -3]])
+    out = (ctypes.c_float * 3 * 2)()
+    assert client.negate(x, out=out) is out and [list(row) for row in out] == [[-1, 2, -3], [4, -5, 6]]
+    assert client.abs(ctypes.c_float(-1)).shape == ()
 
 
 class OnlyDlpack:
@@ -92,6 +102,16 @@ def test_out_is_filled_and_returned(client):
     assert client.add(np.float32(1), np.float32(2), out=single) is single and single == 3
 
 
+def test_out_and_dtype_agree(client):
+    out = np.empty(X.shape, np.uint32)
+    assert client.is_nan(X, out=out, dtype="uint32") is out
+    for run in (client.is_nan, client.start.is_nan):
+        with pytest.raises(opserve.InvalidArgumentError, match="UINT8, and `out` is UINT32") as raised:
+            run(X, out=out, dtype=np.uint8)
+        assert raised.value.violations[0].field == "dtype"
+    assert client.is_nan(X, out=out, dtype=None) is out
+
+
 def test_out_may_be_the_input(client):
     x = X.copy()
     client.abs(x, out=x)
@@ -128,7 +148,8 @@ def test_out_that_cannot_be(client, out, says):
     pytest.param(X.astype(np.longdouble), "float128|longdouble", marks=pytest.mark.skipif(
         np.finfo(np.longdouble).nmant == np.finfo(np.double).nmant, reason="long double is double here")),
     (np.array(["a"]), "<U1"), (np.array([object()]), "object"), (np.array(["2020"], "M8[D]"), "datetime64"),
-    (X.astype(">i2"), ">i2"), (object(), "object"),
+    (X.astype(">i2"), ">i2"), (object(), "object"), (np.datetime64("2020-01-01"), "datetime64"),
+    (np.timedelta64(1, "s"), "timedelta64"), ((ctypes.c_char * 3)(), "c_char_Array_3"),
 ])
 def test_types_that_cannot_be(client, x, says):
     with pytest.raises(opserve.InvalidArgumentError, match=says) as raised:
@@ -147,6 +168,10 @@ def test_no_elements_and_no_array(client):
         client.abs(np.empty((0, 3), np.float32))
     with pytest.raises(opserve.InvalidArgumentError, match="InputTensor is missing"):
         client.abs(None)
+    with client.tensor(X) as tensor:
+        for keep in (client.tensor, tensor.write):
+            with pytest.raises(opserve.InvalidArgumentError, match="array: None is no array"):
+                keep(None)
 
 
 # Each prints by how many MiB the process's memory grew at most while it asked which of 32 Mi FLOAT32 are NaN:

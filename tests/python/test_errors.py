@@ -139,6 +139,31 @@ def test_signals_end_the_wait_for_a_call(silent_client):
         call.result()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timer that sends signals")
+@pytest.mark.parametrize("wait", [
+    lambda client: client.abs(X, timeout=0.5), lambda client: client.abs(X, out=np.empty_like(X), timeout=0.5),
+    lambda client: client.list_operators()])
+def test_what_handlers_of_signals_raise_goes_on_where_a_call_fails(wait):
+    """They run once the call is over, while its error is made."""
+    class Rang(Exception):
+        pass
+
+    def ring(*_):
+        raise Rang
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        with opserve.connect(f"127.0.0.1:{listener.getsockname()[1]}", connect_timeout=0, max_attempts=1,
+                             timeout=0.5) as client:
+            previous = signal.signal(signal.SIGALRM, ring)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.1)
+                with pytest.raises(Rang):
+                    wait(client)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, previous)
+
+
 @pytest.mark.parametrize("wait", [
     lambda client: client.abs(X), lambda client: client.abs(X, out=np.empty_like(X)),
     lambda client: client.start.abs(X).result()])

@@ -72,6 +72,30 @@ def test_ends_of_a_child_leave_the_parent_alone(address):
         np.testing.assert_array_equal(held[0].read(), VALUES)
 
 
+def test_garbage_of_a_child_leaves_the_parent_alone(address):
+    """Python may collect it in a child before anything else that is the child's runs."""
+    program = f"""
+import gc, os, sys
+os.register_at_fork(after_in_child=gc.collect)
+import numpy, opserve
+values = numpy.float32([-7])
+gc.disable()
+cycle = [opserve.connect({address!r})]
+cycle += [cycle[0].stream(), cycle[0].tensor(values), cycle]
+cycle[0].abs(values)
+client = opserve.connect({address!r})
+del cycle
+child = os.fork()
+if child == 0:
+    os._exit(3)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+gc.collect()
+sys.exit(int(client.abs(values)[0]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False, timeout=LIMIT_S, capture_output=True)
+    assert (done.returncode, done.stderr) == (7, b"")
+
+
 def test_a_child_may_connect_where_its_parent_has_not(address):
     program = f"""
 import os, sys

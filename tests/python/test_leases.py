@@ -1,5 +1,8 @@
 """GPUs for one program alone."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from gpu_probe import has_gpu
@@ -20,6 +23,7 @@ def gpu_client(programs, tmp_path_factory):
             assert not is_required("gpu"), "OPSERVE_REQUIRE names gpu: the server finds no GPU"
             pytest.skip("no GPU, not even one in software")
         with opserve.connect(server.address) as connected:
+            connected.address = server.address
             yield connected
 
 
@@ -51,6 +55,42 @@ def test_others_wait_for_their_turn(gpu_client):
             gpu_client.lease_device(timeout=0.01)
     # Neither of them is left.
     gpu_client.lease_device().release()
+
+
+# Releases leases that other threads renew.
+RENEWALS_PROGRAM = """
+import sys, threading
+import opserve
+
+sys.setswitchinterval(1e-6)
+client = opserve.connect(sys.argv[1])
+
+def renew(lease, go):
+    go.wait()
+    try:
+        while not lease.ended:
+            lease.renew(30)
+    except opserve.Error:
+        pass
+
+for round in range(60):
+    lease, go = client.lease_device(timeout=60), threading.Event()
+    threads = [threading.Thread(target=renew, args=(lease, go)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    go.set()
+    for _ in range(round * 50):
+        pass
+    lease.release()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_a_lease_is_released_while_others_renew_it(gpu_client):
+    done = subprocess.run([sys.executable, "-c", RENEWALS_PROGRAM, gpu_client.address], stderr=subprocess.PIPE,
+                          text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_lease_that_nobody_has_is_given_back(gpu_client):

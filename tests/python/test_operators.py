@@ -97,12 +97,25 @@ def test_numbers_take_the_type_of_the_arrays(client):
         same(client.quantize_linear(np.array([1, 2], dtype), 0.5, np.int8(1)), np.int8([3, 5]))
 
 
-@pytest.mark.parametrize("number", [300, -1, 2.5])
-def test_numbers_that_the_type_does_not_have(client, number):
+@pytest.mark.parametrize("dtype, number", [
+    (np.uint8, 300), (np.uint8, -1), (np.uint8, 2.5), (np.uint8, np.inf), (np.uint8, np.nan), (np.int8, 1e10),
+    (np.int64, 1e300), (np.float16, 1e10), (np.float16, -65520), (np.float32, 1e39), (np.float32, 1 << 128),
+    pytest.param(np.float64, 1 << 1024, id="float64-2**1024")])
+def test_numbers_that_the_type_does_not_have(client, recwarn, dtype, number):
     with pytest.raises(opserve.InvalidArgumentError) as raised:
-        client.add(np.uint8([1]), number)
+        client.add(np.array([1], dtype), number)
     assert raised.value.violations[0].field == "b"
     assert str(number) in raised.value.violations[0].description
+    assert not recwarn.list
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype, number", [
+    (np.float16, 65519), (np.float16, -65519.99), (np.float16, 1e-30), (np.float16, np.inf), (np.float32, -np.inf),
+    (np.float32, 3.4028235e38), (np.float32, 1e-300), (np.float32, np.nan), (np.int8, -128.0),
+    (np.uint64, 2**64 - 1), (np.int64, -(2**63))])
+def test_numbers_that_the_type_has(client, dtype, number):
+    same(client.add(np.array([0], dtype), number), np.array([number]).astype(dtype))
 
 
 def test_a_number_that_no_array_gives_a_type(client):

@@ -1,5 +1,7 @@
 """Sequences."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -118,10 +120,69 @@ def test_results_of_another_sequence_are_not_given(client):
     assert np.array_equal(one.result(value), X + 1)
 
 
+def test_values_of_a_sequence_that_is_gone_are_refused(client):
+    """Also where a new one lies where it lay."""
+    def is_refused(use, value):
+        try:
+            use(value)
+        except opserve.InvalidArgumentError as error:
+            return "a value of another sequence" in str(error)
+        return False
+
+    for _ in range(10):
+        with client.sequence() as one:
+            value = one.add(X, 1)
+        del one
+        gc.collect()
+        with client.sequence() as other:
+            assert is_refused(other.abs, value)
+            other.add(X, 1000)
+        assert is_refused(other.result, value)
+
+
 def test_sequences_have_no_type(client):
     with pytest.raises(opserve.InvalidArgumentError, match="dtype: a sequence takes none"):
         with client.sequence(dtype=np.float16) as steps:
             steps.abs(X)
+
+
+@pytest.mark.parametrize("shape, dtype, says", [
+    ((3,), np.int32, "INT32"), ((3, 1), np.float32, r"\[3, 1\]"), ((1,), np.float32, r"\[1\]")])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_out_of_a_step_has_its_type_and_shape(local_client, shape, dtype, says, is_shared):
+    out = local_client.empty(shape, dtype) if is_shared else local_client.zeros(shape, dtype)
+    with pytest.raises(opserve.InvalidArgumentError, match=says) as raised:
+        with local_client.sequence() as steps:
+            steps.abs(X, out=out)
+    assert raised.value.violations[0].field.startswith("steps[0].output")
+
+
+def test_out_says_the_type_of_a_step(local_client):
+    out = local_client.empty(3, np.uint32)
+    with local_client.sequence() as steps:
+        flags = steps.is_nan(X, out=out, dtype=np.uint32)
+        more = steps.add(flags, 1)  # the number is of that type
+        steps.output(more)
+        with pytest.raises(opserve.InvalidArgumentError, match="UINT8, and `out` is UINT32") as raised:
+            steps.is_nan(X, out=out, dtype=np.uint8)
+        assert raised.value.violations[0].field == "dtype"
+    assert steps.result(flags) is out and np.array_equal(out, [0, 0, 0])
+    assert np.array_equal(steps.result(more), np.uint32([1, 1, 1]))
+
+
+def test_out_of_no_dimensions(local_client):
+    with local_client.zeros(()) as target:
+        with local_client.sequence() as steps:
+            steps.add(np.float32(1), np.float32(2), out=target)
+        assert target.read() == 3
+
+
+def test_no_type_of_a_step_is_none(client):
+    with client.sequence() as steps:
+        flags = steps.is_nan(X, dtype=None)
+        with pytest.raises(opserve.InvalidArgumentError, match="those of the sequence"):
+            steps.abs(X, dtype=None, device="cpu")
+    assert steps.result(flags).dtype == np.uint8
 
 
 def test_out_and_types_of_steps(client):

@@ -1,9 +1,15 @@
 """Tensors at the server, and shared memory."""
 
 import gc
+import os
+import signal
+import sys
+import threading
+import time
 
 import numpy as np
 import pytest
+from server_process import ServerProcess
 
 import opserve
 
@@ -56,7 +62,7 @@ def test_what_does_not_fit(client):
             make()
 
 
-@pytest.mark.parametrize("shape", [-1, 2.5, 2**64, (3, -1), (3, 2.5), "3"])
+@pytest.mark.parametrize("shape", [-1, 2.5, 2**64, (3, -1), (3, 2.5), "3", None])
 def test_what_is_no_shape(client, local_client, shape):
     for make in (client.zeros, lambda wrong: local_client.region(4096).empty(wrong, np.float32)):
         with pytest.raises(opserve.InvalidArgumentError, match="is no shape; sizes are integers from 0 on") as refused:
@@ -70,6 +76,21 @@ def test_sizes_beyond_the_wire(client, local_client):
             client.zeros(size)
     with pytest.raises(opserve.InvalidArgumentError, match="is no shape"):
         local_client.empty(-1)
+    for too_many in (lambda: local_client.empty((2**40, 2**40)), lambda: local_client.region(2**70)):
+        with pytest.raises(opserve.InvalidArgumentError, match="is no number of bytes") as refused:
+            too_many()
+        assert refused.value.violations[0].field == "nbytes"
+
+
+@pytest.mark.parametrize("given", [-1, 1.5, None, "4096"])
+def test_what_is_no_number_of_bytes(local_client, given):
+    for name, make in (("nbytes", local_client.region),
+                       ("piece_bytes", lambda wrong: local_client.stream(piece_bytes=wrong)),
+                       ("max_bytes_in_flight", lambda wrong: local_client.stream(max_bytes_in_flight=wrong))):
+        with pytest.raises(opserve.InvalidArgumentError, match="is no number of bytes") as refused:
+            make(given)
+        assert refused.value.violations[0].field == name
+    assert local_client.region(np.int64(4096)).nbytes >= 4096
 
 
 def test_they_are_given_up_with_their_object(server):
@@ -130,6 +151,103 @@ def test_an_array_where_memory_cannot_be_shared_at_all(server, monkeypatch):
     with opserve.connect(server.address) as other:
         monkeypatch.setattr(other, "region", refuse)
         assert other.empty((2, 3)).shape == (2, 3) and not other.shares_memory
+
+
+def test_servers_that_share_no_memory_are_asked_again(server, monkeypatch):
+    """After a while, whatever the reason was."""
+    with opserve.connect(server.socket) as client:
+        shared, asked = client.region, []
+
+        def refuse(nbytes):
+            asked.append(nbytes)
+            raise reason("not now")
+
+        for reason in (opserve.UnavailableError, opserve.PermissionDeniedError, opserve.FailedPreconditionError):
+            monkeypatch.setattr(client, "region", refuse)
+            monkeypatch.setattr(opserve._client, "_SHARING_PAUSE_S", 60)
+            asked.clear()
+            for _ in range(3):
+                assert client.empty(16).shape == (16,) and not client.shares_memory
+            assert len(asked) == 1
+            client._asks_at = time.monotonic()
+            monkeypatch.setattr(client, "region", shared)
+            x = client.empty(16)
+            x[:] = -1
+            assert client.shares_memory and (client.abs(x, out=x) == 1).all()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="servers on Windows share no memory")
+def test_a_policy_that_lets_nobody_share_memory(programs, tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'[[client]]\nmatch = "uid:{os.getuid()}"\nroles = ["execute", "observe"]\n', encoding="ascii")
+    address = f"unix:{tmp_path / 'socket'}"
+    with ServerProcess(programs / "opserve-server", tmp_path, ["--devices", "none", "--policy", policy],
+                       listen=(address,)):
+        with opserve.connect(address) as client:
+            x = client.empty((2, 2))
+            x[:] = -1
+            assert not client.shares_memory and (client.abs(x, out=x) == 1).all()
+            with pytest.raises(opserve.PermissionDeniedError):
+                client.region(4096)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="servers on Windows share no memory")
+def test_other_threads_go_on_while_the_end_of_an_array_waits(programs, tmp_path):
+    """For a server that has stopped, which another thread asks for shared memory."""
+    address = f"unix:{tmp_path / 'socket'}"
+    raised = []
+    with ServerProcess(programs / "opserve-server", tmp_path, ["--devices", "none"], listen=(address,)) as process:
+        # Where the end of the array held up this thread, that would be until this time is over.
+        with opserve.connect(address, timeout=20) as client:
+            held = [client.empty(16)]
+
+            def make():
+                try:
+                    client.region(4096)
+                except opserve.Error as error:
+                    raised.append(error)
+
+            process.signal(signal.SIGSTOP)
+            try:
+                maker, ender = threading.Thread(target=make), threading.Thread(target=held.clear)
+                maker.start()
+                maker.join(0.5)
+                before = time.monotonic()
+                ender.start()
+                ender.join(0.5)
+                held_up = time.monotonic() - before
+                assert maker.is_alive()
+            finally:
+                process.signal(signal.SIGCONT)
+            maker.join()
+            ender.join()
+    assert held_up < 10 and not raised
+
+
+def test_other_threads_go_on_while_inputs_are_copied(server):
+    """Into shared memory, before the call is on its way."""
+    x = np.ones(1 << 25, np.float32)
+    gaps = []
+    is_over = threading.Event()
+
+    def watch():
+        last = time.perf_counter()
+        while not is_over.wait(0.001):
+            last, before = time.perf_counter(), last
+            gaps.append(last - before)
+
+    with opserve.connect(server.socket, max_shared_bytes=1 << 30) as client:
+        client.abs(x)
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        began = time.perf_counter()
+        calls = [client.start.abs(x) for _ in range(2)]
+        took = time.perf_counter() - began
+        is_over.set()
+        watcher.join()
+        for call in calls:
+            assert call.result()[-1] == 1
+    assert max(gaps) < max(took / 4, 0.03), f"{max(gaps)} s of {took} s"
 
 
 def arrays_of(client):
@@ -213,8 +331,6 @@ def test_arrays_in_shared_memory_do_not_travel(local_client, server):
 
 
 def test_without_shared_memory(programs, tmp_path):
-    from server_process import ServerProcess
-
     with ServerProcess(programs / "opserve-server", tmp_path,
                        ["--devices", "none", "--regions", "off"]) as process:
         with opserve.connect(process.address) as client:

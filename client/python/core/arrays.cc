@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cctype>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -76,6 +78,23 @@ DataType TypeOfDlpack(nb::dlpack::dtype type) {
       name, absl::StrCat("elements of type ", nb::str(type).c_str(), "; opserve has ", kTypes));
 }
 
+// Of a buffer that has none of its own, since its elements are packed.
+std::vector<int64_t> PackedByteStrides(const Py_buffer& buffer) {
+  std::vector<int64_t> strides(static_cast<size_t>(buffer.ndim));
+  int64_t stride = buffer.itemsize;
+  for (size_t i = strides.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= buffer.shape[i];
+  }
+  return strides;
+}
+
+// Whether it is a date or a time of NumPy's, which a single one shows as 8 bytes.
+bool IsTime(nb::handle array) {
+  const nb::object kind = nb::getattr(nb::getattr(array, "dtype", nb::none()), "kind", nb::none());
+  return kind.equal(nb::str("m")) || kind.equal(nb::str("M"));
+}
+
 ArrayMemory TakeBuffer(nb::handle array, const std::string& name) {
   auto* const buffer = new Py_buffer();
   if (PyObject_GetBuffer(array.ptr(), buffer, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
@@ -96,8 +115,13 @@ ArrayMemory TakeBuffer(nb::handle array, const std::string& name) {
   memory.is_bool = format.ends_with('?');
   memory.is_read_only = buffer->readonly != 0;
   memory.sizes.assign(buffer->shape, buffer->shape + buffer->ndim);
-  memory.strides.assign(buffer->strides, buffer->strides + buffer->ndim);
+  if (buffer->strides != nullptr) {
+    memory.strides.assign(buffer->strides, buffer->strides + buffer->ndim);
+  } else {
+    memory.strides = PackedByteStrides(*buffer);
+  }
   if (memory.data_type == DataType::kUnknown) RefuseType(array, name);
+  if (memory.data_type == DataType::kUint8 && IsTime(array)) RefuseType(array, name);
   return memory;
 }
 
@@ -148,6 +172,37 @@ const NumpyObjects& NumpyTypes() {
   return *types;
 }
 
+// The least number that rounds to infinity.
+double FirstInfinite(DataType data_type) {
+  switch (data_type) {
+    case DataType::kFloat16:
+      return 65520;
+    case DataType::kFloat32:
+      return 0x1.ffffffp127;
+    default:
+      return std::numeric_limits<double>::infinity();
+  }
+}
+
+// Whether a float type has a number near this one: of finite ones a finite one.
+bool IsFinitelyRounded(nb::handle number, DataType data_type) {
+  const double value = PyFloat_AsDouble(number.ptr());
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  return !std::isfinite(value) || std::abs(value) < FirstInfinite(data_type);
+}
+
+// A number as an integer, whose casts to other types of integers NumPy does not warn of.
+nb::object Truncated(nb::handle number) {
+  if (!PyFloat_CheckExact(number.ptr())) return nb::borrow(number);
+  nb::object integer = nb::steal(PyLong_FromDouble(PyFloat_AS_DOUBLE(number.ptr())));
+  if (!integer.is_valid()) throw nb::python_error();
+  return integer;
+}
+
+nb::object CastNumber(nb::handle number, DataType data_type) {
+  return Numpy().attr("asarray")(number).attr("astype")(DtypeOf(data_type));
+}
+
 // Memory that arrays of NumPy's are made upon; they keep it.
 struct ResultMemory {
   std::byte* data;
@@ -190,17 +245,21 @@ ArrayMemory CopyPacked(nb::handle array, const std::string& name) {
 }
 
 ArrayMemory NumberAs(nb::handle number, DataType data_type, const std::string& name) {
-  const nb::object dtype = DtypeOf(data_type);
   nb::object array;
-  bool is_exact = true;
+  bool is_there = false;
   try {
-    array = Numpy().attr("asarray")(number).attr("astype")(dtype);
     // Of integers every number has to be there; floats round.
-    if (NameOf(data_type)[0] != 'F') is_exact = array.attr("item")().equal(number);
+    if (NameOf(data_type)[0] == 'F') {
+      is_there = IsFinitelyRounded(number, data_type);
+      if (is_there) array = CastNumber(number, data_type);
+    } else {
+      array = CastNumber(Truncated(number), data_type);
+      is_there = array.attr("item")().equal(number);
+    }
   } catch (const nb::python_error&) {
-    is_exact = false;
+    is_there = false;
   }
-  if (!is_exact) {
+  if (!is_there) {
     throw BadArguments(name, absl::StrCat("the number ", nb::repr(number).c_str(), " is none of ",
                                           NameOf(data_type)));
   }

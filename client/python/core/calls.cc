@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/python/core/arrays.h"
 #include "client/python/core/errors.h"
 #include "client/python/core/waiting.h"
@@ -45,13 +47,28 @@ ResultTarget TargetFor(nb::handle out, const std::vector<Operand>& operands,
   return target;
 }
 
-PendingCall::Handle Start(Client& client, const PreparedCall& prepared) {
+// Bytes of inputs from which on the client may copy them, or wait for a moment, before a call is on
+// its way. With less it takes longer to get the GIL back than to start the call.
+constexpr uint64_t kLongStartBytes = uint64_t{64} << 10;
+
+bool IsLongStart(const OperatorCall& call) {
+  uint64_t bytes = 0;
+  for (const TensorView& input : call.inputs) bytes += input.bytes().size();
+  return bytes >= kLongStartBytes;
+}
+
+PendingCall::Handle StartNow(Client& client, const PreparedCall& prepared) {
   const CallOptions options = prepared.settings.options();
   if (!prepared.target) return client.StartExecute(prepared.call, options);
   if (prepared.target->place) {
     return client.StartExecuteTo(prepared.call, *prepared.target->place, options);
   }
   return client.StartExecuteInto(prepared.call, prepared.target->bytes, options);
+}
+
+PendingCall::Handle Start(Client& client, const PreparedCall& prepared) {
+  if (!IsLongStart(prepared.call)) return StartNow(client, prepared);
+  return WithoutGil([&] { return StartNow(client, prepared); });
 }
 
 std::unique_ptr<PendingCall> Follow(PendingCall::Handle handle, PreparedCall prepared,
@@ -65,6 +82,18 @@ std::unique_ptr<PendingCall> Follow(PendingCall::Handle handle, PreparedCall pre
 }
 
 }  // namespace
+
+std::optional<TensorSpec> OutputFor(const std::optional<ResultTarget>& target, DataType data_type) {
+  if (target) {
+    const DataType its = target->spec.data_type;
+    if (data_type != DataType::kUnknown && data_type != its) {
+      throw BadArguments("dtype", absl::StrCat(NameOf(data_type), ", and `out` is ", NameOf(its)));
+    }
+    return target->spec;
+  }
+  if (data_type == DataType::kUnknown) return std::nullopt;
+  return TensorSpec{data_type};
+}
 
 PreparedCall PrepareCall(const MethodArguments& arguments, const Regions& regions) {
   GiveUpNow();
@@ -86,12 +115,10 @@ PreparedCall PrepareCall(const MethodArguments& arguments, const Regions& region
   }
   prepared.settings.Apply(prepared.call);
   prepared.form.is_single = operands.is_single;
+  prepared.call.output = OutputFor(prepared.target, prepared.settings.data_type);
   if (prepared.target) {
-    prepared.call.output = prepared.target->spec;
     prepared.holds.push_back(prepared.target->hold);
     prepared.form.out = arguments.out;
-  } else if (prepared.settings.data_type != DataType::kUnknown) {
-    prepared.call.output = TensorSpec{prepared.settings.data_type};
   }
   return prepared;
 }

@@ -39,6 +39,10 @@ struct PreparedCall {
   Holds holds;
 };
 
+// What the result has to be: as `target`, or of that type; none: as the server decides. Throws
+// BadArguments where the type is not that of `target`.
+std::optional<TensorSpec> OutputFor(const std::optional<ResultTarget>& target, DataType data_type);
+
 PreparedCall PrepareCall(const MethodArguments& arguments, const Regions& regions);
 
 // Runs the call and waits for its result, an array or `out`.

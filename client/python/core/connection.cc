@@ -16,14 +16,6 @@ std::unique_ptr<Client> Connect(const std::string& target, const ClientOptions& 
   return ValueOrThrow(WithoutGil([&] { return Client::Connect(target, options); }));
 }
 
-// Deletes without the GIL, since that waits for calls.
-template <class T>
-std::shared_ptr<T> SharedWithoutGil(std::unique_ptr<T> owned) {
-  return std::shared_ptr<T>(owned.release(), [](T* last) {
-    if (!IsForked()) WithoutGil([last] { delete last; });
-  });
-}
-
 }  // namespace
 
 CompletionTarget TargetOf(const CompletionQueue* queue, nb::handle token) {
@@ -96,7 +88,10 @@ std::unique_ptr<ResidentTensor> Connection::CreateTensor(nb::handle array,
   const TensorSpec spec = {memory.data_type, WireSizes(memory, "array")};
   const uint64_t bytes = ValueOrThrow(ByteSize(spec));
   std::shared_ptr<Client> open = client();
-  const auto call = open->StartCreateTensor(TensorView(spec, {memory.data, bytes}), options);
+  // It may hash the content first.
+  const auto call = WithoutGil([&] {
+    return open->StartCreateTensor(TensorView(spec, {memory.data, bytes}), options);
+  });
   TensorLease lease = ValueOrThrow(WaitForResult(call));
   return std::make_unique<ResidentTensor>(std::move(open), std::move(lease), spec,
                                           memory.sizes.empty());
@@ -116,8 +111,9 @@ std::unique_ptr<ResidentTensor> Connection::CreateZeros(nb::handle shape, nb::ha
 
 std::unique_ptr<RegionArrays> Connection::CreateRegion(uint64_t bytes) {
   const std::shared_ptr<Client> open = client();
+  // Its end takes turns with other regions' beginnings, which wait for the server.
   const std::shared_ptr<const SharedRegion> region =
-      SharedUnlessForked(std::make_unique<const SharedRegion>(
+      SharedWithoutGil(std::make_unique<const SharedRegion>(
           ValueOrThrow(WithoutGil([&] { return open->CreateRegion(bytes); }))));
   regions_->Add(region);
   return std::make_unique<RegionArrays>(region);

@@ -38,17 +38,25 @@ nb::object AsException(const BadArguments& bad) {
                           AsTuples(bad.violations()), nb::none());
 }
 
-void Raise(const nb::object& exception) {
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+// Raises what `failure` is in Python. Making that runs code of Python's, and so handlers of signals
+// that have come: what these raise goes on in its place.
+template <class Failure>
+void Raise(const Failure& failure) {
+  try {
+    const nb::object exception = AsException(failure);
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  } catch (nb::python_error& raised) {
+    raised.restore();
+  }
 }
 
 void Translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const StatusException& exception) {
-    Raise(AsException(exception.status()));
+    Raise(exception.status());
   } catch (const BadArguments& bad) {
-    Raise(AsException(bad));
+    Raise(bad);
   }
 }
 

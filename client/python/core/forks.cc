@@ -1,6 +1,7 @@
 #include "client/python/core/forks.h"
 
 #include <nanobind/nanobind.h>
+#include <pthread.h>
 
 #include <atomic>
 
@@ -10,6 +11,10 @@ namespace {
 std::atomic<bool> is_used = false;
 std::atomic<bool> is_forked = false;
 
+void NoteFork() {
+  if (is_used) is_forked = true;
+}
+
 }  // namespace
 
 void NoteUse() {
@@ -17,9 +22,8 @@ void NoteUse() {
   is_used = true;
 }
 
-void NoteFork() {
-  if (is_used) is_forked = true;
-}
+// Python's own hooks would be too late: it runs those of others first.
+void WatchForks() { pthread_atfork(nullptr, nullptr, &NoteFork); }
 
 bool IsForked() { return is_forked; }
 

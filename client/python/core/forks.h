@@ -14,8 +14,9 @@ namespace opserve::python {
 
 // The library is used in this process from now on. Throws as ThrowIfForked does.
 void NoteUse();
-// Python has just forked this process off another one.
-void NoteFork();
+// Has processes that are forked off this one know it, before anything else runs in them: objects
+// that come to their end there may be of the client library. Once.
+void WatchForks();
 
 // Whether this process was forked off one that had used the library. From any thread.
 bool IsForked();

@@ -16,7 +16,7 @@ using nb::literals::operator""_a;
 
 LeasedDevice::LeasedDevice(std::shared_ptr<Client> client, const DeviceLeaseOptions& options,
                            absl::Duration limit)
-    : client_(std::move(client)), lease_(SharedUnlessForked(client_->LeaseDevice(options))) {
+    : client_(std::move(client)), lease_(SharedWithoutGil(client_->LeaseDevice(options))) {
   const opserve::Call<DeviceGrant> grant = lease_->grant();
   try {
     if (!WaitFor(grant, limit)) {
@@ -39,10 +39,12 @@ bool LeasedDevice::is_ended() const {
 
 double LeasedDevice::Renew(nb::handle seconds) {
   ThrowIfForked();
-  if (lease_ == nullptr) throw BadArguments("lease", "it was released");
   const absl::Duration time =
       seconds.is_none() ? absl::ZeroDuration() : SecondsAsTime(seconds, "seconds");
-  return absl::ToDoubleSeconds(ValueOrThrow(WithoutGil([&] { return lease_->Renew(time); })));
+  // Another thread may release it meanwhile.
+  const std::shared_ptr<DeviceLease> lease = lease_;
+  if (lease == nullptr) throw BadArguments("lease", "it was released");
+  return absl::ToDoubleSeconds(ValueOrThrow(WithoutGil([&] { return lease->Renew(time); })));
 }
 
 void LeasedDevice::Release() {

@@ -186,8 +186,9 @@ void BindCalls(nb::module_& module) {
           },
           nb::sig("def waiter(self) -> typing.Callable[[], bool]"))
       .def(
-          "take", [](const CompletionQueue& queue) { return queue.calls()->Take(); },
-          nb::sig("def take(self) -> list[typing.Any]"));
+          "take",
+          [](const CompletionQueue& queue, const nb::list& ended) { queue.calls()->Take(ended); },
+          "ended"_a, nb::sig("def take(self, ended: list[typing.Any]) -> None"));
 }
 
 void BindTensors(nb::module_& module) {
@@ -199,7 +200,7 @@ void BindTensors(nb::module_& module) {
            nb::sig("def read(self, out: numpy.typing.NDArray[typing.Any] | None = None) -> "
                    "numpy.typing.NDArray[typing.Any]"),
            "A copy of its elements, in a new array or in `out`.")
-      .def("write", &ResidentTensor::Write, "array"_a,
+      .def("write", &ResidentTensor::Write, "array"_a.none(),
            nb::sig("def write(self, array: numpy.typing.ArrayLike) -> None"),
            "Replaces its elements by those of an array of the same type and shape.")
       .def("delete", &ResidentTensor::Delete,
@@ -232,7 +233,7 @@ void BindTensors(nb::module_& module) {
       module, "Region",
       "Memory that this program shares with a server on its machine. Calls do not send the arrays\n"
       "in it, but name them. It lives as long as one of its arrays.")
-      .def("empty", &RegionArrays::Empty, "shape"_a, "dtype"_a,
+      .def("empty", &RegionArrays::Empty, "shape"_a.none(), "dtype"_a,
            nb::sig("def empty(self, shape: typing.SupportsIndex | "
                    "collections.abc.Sequence[typing.SupportsIndex], "
                    "dtype: numpy.typing.DTypeLike) -> numpy.typing.NDArray[typing.Any]"),
@@ -353,16 +354,16 @@ void BindConnection(nb::module_& module) {
           "queue"_a.none() = nb::none(), "token"_a.none() = nb::none())
       .def(
           "open_stream",
-          [](Connection& connection, uint64_t piece_bytes, uint64_t max_bytes_in_flight,
-             const nb::object& timeout, std::string host) {
+          [](Connection& connection, const nb::object& piece_bytes,
+             const nb::object& max_bytes_in_flight, const nb::object& timeout, std::string host) {
             StreamOptions options;
-            options.piece_bytes = piece_bytes;
-            options.max_bytes_in_flight = max_bytes_in_flight;
+            options.piece_bytes = BytesOption(piece_bytes, "piece_bytes");
+            options.max_bytes_in_flight = BytesOption(max_bytes_in_flight, "max_bytes_in_flight");
             options.timeout = SecondsAsTime(timeout, "timeout");
             options.host = std::move(host);
             return connection.OpenStream(options);
           },
-          "piece_bytes"_a, "max_bytes_in_flight"_a, "timeout"_a.none(), "host"_a)
+          "piece_bytes"_a.none(), "max_bytes_in_flight"_a.none(), "timeout"_a.none(), "host"_a)
       .def(
           "create_tensor",
           [](Connection& connection, const nb::object& array, const nb::object& ttl,
@@ -372,8 +373,8 @@ void BindConnection(nb::module_& module) {
                 array, ResidentOptionsOf(ttl, std::move(label), skip_if_known, placement,
                                          std::move(device), is_volatile));
           },
-          "array"_a, "ttl"_a.none(), "label"_a, "skip_if_known"_a, "placement"_a.none(), "device"_a,
-          "is_volatile"_a)
+          "array"_a.none(), "ttl"_a.none(), "label"_a, "skip_if_known"_a, "placement"_a.none(),
+          "device"_a, "is_volatile"_a)
       .def(
           "create_zeros",
           [](Connection& connection, const nb::object& shape, const nb::object& dtype,
@@ -383,9 +384,14 @@ void BindConnection(nb::module_& module) {
                                           ResidentOptionsOf(ttl, std::move(label), false, placement,
                                                             std::move(device), is_volatile));
           },
-          "shape"_a, "dtype"_a, "ttl"_a.none(), "label"_a, "placement"_a.none(), "device"_a,
+          "shape"_a.none(), "dtype"_a, "ttl"_a.none(), "label"_a, "placement"_a.none(), "device"_a,
           "is_volatile"_a)
-      .def("create_region", &Connection::CreateRegion, "nbytes"_a)
+      .def(
+          "create_region",
+          [](Connection& connection, const nb::object& nbytes) {
+            return connection.CreateRegion(BytesOption(nbytes, "nbytes"));
+          },
+          "nbytes"_a.none())
       .def(
           "lease_device",
           [](Connection& connection, std::string device, const nb::object& seconds,
@@ -409,6 +415,7 @@ NB_MODULE(_core, module) {
   // Debian builds Abseil with assertions, and then each lock of each of gRPC's mutexes, dozens for
   // a call, takes a global one to search for deadlocks. None of the module's own takes another.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  WatchForks();
   RegisterErrors();
   BindResultMemory(module);
   BindCalls(module);
@@ -418,7 +425,6 @@ NB_MODULE(_core, module) {
   BindLeases(module);
   BindStreams(module);
   BindConnection(module);
-  module.def("note_fork", &NoteFork, "To be called in each process that was just forked off.");
 }
 
 }  // namespace opserve::python

@@ -25,7 +25,7 @@ namespace opserve::python {
 
 // The result of a step of a sequence that is written down.
 struct StepValue {
-  const void* sequence = nullptr;  // whose it is; only compared
+  uint64_t sequence = 0;  // the number of its sequence
   uint32_t step = 0;
   DataType data_type = DataType::kUnknown;  // kUnknown: the server decides
   std::vector<uint32_t> sizes;

@@ -81,7 +81,7 @@ void CompletedCalls::Add(Hold token, Holds holds) {
   GiveUpLater(std::move(holds));
 }
 
-nb::list CompletedCalls::Take() {
+void CompletedCalls::Take(nb::list ended) {
   GiveUpNow();
   Holds tokens;
   Holds holds;
@@ -92,9 +92,7 @@ nb::list CompletedCalls::Take() {
     tokens.swap(tokens_);
     holds.swap(holds_);
   }
-  nb::list list;
-  for (const Hold& token : tokens) list.append(nb::handle(static_cast<PyObject*>(token.get())));
-  return list;
+  for (const Hold& token : tokens) ended.append(nb::handle(static_cast<PyObject*>(token.get())));
 }
 
 bool CompletedCalls::WaitForMore() {

@@ -63,8 +63,9 @@ class CompletedCalls {
 
   // Adds a call that its user knows as `token`, and gives up what `holds` keeps. From any thread.
   void Add(Hold token, Holds holds);
-  // The tokens of calls that are over, in the order in which they ended. With the GIL.
-  nanobind::list Take();
+  // Appends the tokens of calls that are over to `ended`, in the order in which they ended. With
+  // the GIL.
+  void Take(nanobind::list ended);
   // Waits until there are calls that it has not told of since the last Take. Returns false where
   // nobody will look any more. For one thread, without the GIL.
   bool WaitForMore();

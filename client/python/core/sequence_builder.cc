@@ -13,7 +13,7 @@ namespace nb = nanobind;
 // The one setting of a step.
 DataType ReadStepType(const nb::dict& keywords) {
   const DataType type = ReadSettings(keywords).data_type;
-  if (keywords.size() > (type == DataType::kUnknown ? 0 : 1)) {
+  if (keywords.size() > (keywords.contains("dtype") ? 1 : 0)) {
     throw BadArguments("settings", "a step takes dtype alone; others are those of the sequence");
   }
   return type;
@@ -31,6 +31,12 @@ ResultTarget MakePlacedTarget(nb::handle out, const Regions& regions) {
 }
 
 }  // namespace
+
+uint64_t StepSequence::NextNumber() {
+  // The GIL guards it.
+  static uint64_t last = 0;
+  return ++last;
+}
 
 uint32_t StepSequence::NumberOf(const Operand& operand) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -67,7 +73,7 @@ void StepSequence::CheckNotSent() const {
 }
 
 void StepSequence::CheckOwn(const StepValue& value, const char* name) const {
-  if (value.sequence != this) throw BadArguments(name, "a value of another sequence");
+  if (value.sequence != number_) throw BadArguments(name, "a value of another sequence");
 }
 
 StepValue StepSequence::Add(const MethodArguments& arguments, const Regions& regions) {
@@ -79,17 +85,15 @@ StepValue StepSequence::Add(const MethodArguments& arguments, const Regions& reg
   step.attributes = AttributesOf(arguments.operation, arguments.attributes, operands.first_type);
   std::optional<ResultTarget> target;
   if (!arguments.out.is_none()) target = MakePlacedTarget(arguments.out, regions);
+  step.output = OutputFor(target, wanted_type);
   for (const Operand& operand : operands.operands) {
     if (operand.value) CheckOwn(*operand.value, "inputs");
   }
   // Nothing is refused any more: a step that was leaves nothing behind.
   for (const Operand& operand : operands.operands) step.inputs.push_back(InputOf(operand));
-  StepValue result = {this, static_cast<uint32_t>(sequence_.steps.size()), operands.result_type,
+  StepValue result = {number_, static_cast<uint32_t>(sequence_.steps.size()), operands.result_type,
                       operands.sizes, operands.is_single};
-  if (wanted_type != DataType::kUnknown) {
-    step.output = TensorSpec{wanted_type};
-    result.data_type = wanted_type;
-  }
+  if (step.output) result.data_type = step.output->data_type;
   sequence_.steps.push_back(std::move(step));
   values_.push_back(result);
   if (target) {

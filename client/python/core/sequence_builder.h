@@ -8,6 +8,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -53,6 +54,9 @@ class StepSequence {
 
   using Handle = opserve::Call<std::vector<SequenceResult>>;
 
+  // A number that no sequence has had.
+  static uint64_t NextNumber();
+
   // Throws BadArguments where it was sent.
   void CheckNotSent() const;
   // Throws BadArguments, which call it `name`, for a value of another sequence.
@@ -64,6 +68,7 @@ class StepSequence {
   StepInput InputOf(const Operand& operand);
   uint32_t NumberOf(const Operand& operand);
 
+  const uint64_t number_ = NextNumber();
   OperatorSequence sequence_;
   std::vector<StepValue> values_;  // of all steps
   std::vector<ResultForm> forms_;  // of the outputs

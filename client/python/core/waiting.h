@@ -8,10 +8,12 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/python/core/errors.h"
+#include "client/python/core/forks.h"
 #include "opserve/call_handle.h"
 
 namespace opserve::python {
@@ -42,6 +44,15 @@ template <class Function>
 auto WithoutGil(const Function& function) {
   const Released released;
   return function();
+}
+
+// Shares what waits when it is deleted: that is done without the GIL, though the last share must go
+// with it. Left alone in forked processes.
+template <class T>
+std::shared_ptr<T> SharedWithoutGil(std::unique_ptr<T> owned) {
+  return std::shared_ptr<T>(owned.release(), [](T* last) {
+    if (!IsForked()) WithoutGil([last] { delete last; });
+  });
 }
 
 // How long a signal of the operating system waits until Python's handler runs.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import math
-import os
+import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from types import TracebackType
@@ -20,6 +20,7 @@ from opserve._core import Call, DeviceLease, OperatorInfo, Region, ResidentTenso
 from opserve._errors import (
     Error,
     FailedPreconditionError,
+    PermissionDeniedError,
     ResourceExhaustedError,
     UnavailableError,
     UnimplementedError,
@@ -29,9 +30,8 @@ from opserve._types import Array, Device, Shape
 
 _PIECE_BYTES = 512 << 10
 _MAX_BYTES_IN_FLIGHT = 128 << 20
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_core.note_fork)
+# After so many seconds a server that shared no memory is asked again.
+_SHARING_PAUSE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,7 @@ class Client(Operators[Array]):
         super().__init__(connection.run)
         self._connection = connection
         self._shares_memory = True
+        self._asks_at = 0.0  # as time.monotonic tells it, where no memory is shared
         self.start: Operators[Call] = Operators(connection.start)
         self.aio = AsyncClient(connection)
 
@@ -168,29 +169,35 @@ class Client(Operators[Array]):
         """Makes memory that this program shares with a server on its machine.
 
         Raises FailedPreconditionError where the server shares none, UnavailableError where it is
-        on another machine.
+        on another machine, PermissionDeniedError where its policy does not let this client.
         """
         return self._connection.create_region(nbytes)
 
     def empty(self, shape: Shape, dtype: npt.DTypeLike = np.float32) -> Array:
         """A new array: in shared memory where the server is on this machine, else NumPy's own.
 
-        Calls with it are the same in both cases; `shares_memory` tells which it is.
+        Calls with it are the same in both cases; `shares_memory` tells which it is. A server that
+        shares no memory is asked again after 10 s.
         """
-        if self._shares_memory:
+        if self._shares_memory or time.monotonic() >= self._asks_at:
             sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
             count = math.prod(int(size) for size in sizes)
             try:
-                return self.region(max(count * np.dtype(dtype).itemsize, 1)).empty(shape, dtype)
-            except (FailedPreconditionError, UnavailableError, UnimplementedError):
+                array = self.region(max(count * np.dtype(dtype).itemsize, 1)).empty(shape, dtype)
+            except (FailedPreconditionError, PermissionDeniedError, UnavailableError,
+                    UnimplementedError):
                 self._shares_memory = False
+                self._asks_at = time.monotonic() + _SHARING_PAUSE_S
             except ResourceExhaustedError:  # there is room again once arrays of it are gone
                 pass
+            else:
+                self._shares_memory = True
+                return array
         return np.empty(shape, dtype)
 
     @property
     def shares_memory(self) -> bool:
-        """Whether `empty` gives arrays in shared memory, as far as it has been tried."""
+        """Whether `empty` gives arrays in shared memory, as it was when that was tried last."""
         return self._shares_memory
 
     def lease_device(self, device: str = "", *, seconds: float | None = None, label: str = "",
