@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <variant>
@@ -47,11 +49,25 @@ std::string AllowedValues(const AttributeTraits& attribute) {
   return "";
 }
 
+// The shortest decimal text that only this number has.
+template <class Float>
+std::string ShortestText(Float number) {
+  char text[32];
+  return {text, std::to_chars(text, std::end(text), number).ptr};
+}
+
+// The same, told from an integer, which an attribute may take where it takes no such number.
+std::string FloatText(double number) {
+  std::string text = ShortestText(number);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
+}
+
 std::string ValueText(const AttributeView& given) {
   if (const auto* name = std::get_if<absl::string_view>(&given.value)) return Quoted(*name);
   if (const auto* number = std::get_if<int64_t>(&given.value)) return absl::StrCat(*number);
   if (const auto* number = std::get_if<uint64_t>(&given.value)) return absl::StrCat(*number);
-  if (const auto* number = std::get_if<double>(&given.value)) return absl::StrCat(*number);
+  if (const auto* number = std::get_if<double>(&given.value)) return FloatText(*number);
   if (const auto* list = std::get_if<std::span<const int64_t>>(&given.value)) {
     if (list->size() > kMaxListedItems) return absl::StrCat("(", list->size(), " integers)");
     return absl::StrCat("[", absl::StrJoin(*list, ", "), "]");
@@ -204,8 +220,9 @@ class AttributeCheck {
   void CheckMinimum(uint64_t value, const AttributeTraits& traits, absl::string_view name,
                     const std::string& field) {
     if (level_ >= traits.minimum_until || IsAtLeast(value, traits)) return;
-    violations_.Add(field, "The value ", std::bit_cast<float>(static_cast<uint32_t>(value)), " of ",
-                    name, " is not allowed below feature level ", NameOf(traits.minimum_until),
+    violations_.Add(field, "The value ",
+                    ShortestText(std::bit_cast<float>(static_cast<uint32_t>(value))), " of ", name,
+                    " is not allowed below feature level ", NameOf(traits.minimum_until),
                     "; allowed: at least ", traits.minimum, ".");
   }
 

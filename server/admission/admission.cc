@@ -242,6 +242,11 @@ void Admission::Interrupt() {
   changed_.NotifyAll();
 }
 
+bool Admission::is_interrupted() const {
+  MutexLock lock(mutex_);
+  return interrupted_;
+}
+
 Admission::Usage Admission::usage() const {
   MutexLock lock(mutex_);
   return usage_;

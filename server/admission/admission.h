@@ -127,6 +127,8 @@ class Admission {
 
   // Ends the present wait and all later ones at once.
   void Interrupt();
+  // Whether that has been called.
+  bool is_interrupted() const;
 
   Usage usage() const;
 

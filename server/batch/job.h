@@ -130,6 +130,10 @@ class Job {
   // The outputs of the prepared call hold the results.
   virtual void Answer(const RunRecord& record) = 0;
 
+  // A run has kept a device busy for so long and gave no answer because the client stopped it,
+  // which costs what an answer costs. Refuse follows.
+  virtual void Charge(Clock::Duration /*cost*/) {}
+
   // Gives the job up.
   virtual void Refuse(const absl::Status& why) = 0;
 

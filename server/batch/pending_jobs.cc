@@ -53,9 +53,10 @@ PendingJobs::Identity& PendingJobs::IdentityOf(const JobTraits& traits) {
   const Identity* const next = NextOf(traits.priority);
   Identity& identity = identities_[static_cast<size_t>(traits.priority)].Find(
       traits.client, next == nullptr ? 0 : next->virtual_time);
-  if (identity.is_waiting()) return identity;
-  identity.priority = traits.priority;
+  // That of the latest job: policies change, also while an identity always has one that waits.
   identity.weight = WeightOf(traits.client, traits.weight);
+  // What waits is of the same class.
+  identity.priority = traits.priority;
   return identity;
 }
 

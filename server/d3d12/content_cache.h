@@ -7,12 +7,12 @@
 #define OPSERVE_SERVER_D3D12_CONTENT_CACHE_H_
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -33,34 +33,14 @@ class ContentCache {
  public:
   using Lease = typename BufferPool<Buffer>::Lease;
   using Part = typename SlabPool<Buffer>::Part;
-
-  // What a copy that is held counts with; nothing unless it is set.
-  class Held {
-   public:
-    Held() = default;
-    Held(std::atomic<uint64_t>& all, uint64_t bytes) : all_(&all), bytes_(bytes) {}
-    Held(Held&& other) noexcept { *this = std::move(other); }
-    Held& operator=(Held&& other) noexcept {
-      if (all_ != nullptr) *all_ -= bytes_;
-      all_ = std::exchange(other.all_, nullptr);
-      bytes_ = other.bytes_;
-      return *this;
-    }
-    ~Held() {
-      if (all_ != nullptr) *all_ -= bytes_;
-    }
-    bool is_set() const { return all_ != nullptr; }
-
-   private:
-    std::atomic<uint64_t>* all_ = nullptr;
-    uint64_t bytes_ = 0;
-  };
+  using Hold = typename SlabPool<Buffer>::Hold;
 
   // The first `bytes` bytes of a part of a slab.
   struct Copy {
     Part place;
     uint64_t bytes = 0;
-    Held held = {};
+    // Ends before the part goes back.
+    Hold hold = {};
   };
   // A copy is not dropped while someone has a share of it.
   using Share = std::shared_ptr<Copy>;
@@ -93,21 +73,34 @@ class ContentCache {
   Share Prepare(uint64_t bytes) {
     absl::StatusOr<Part> part = slabs_.Acquire(bytes);
     if (absl::IsResourceExhausted(part.status()) && !CanHold(bytes)) return nullptr;
-    while (absl::IsResourceExhausted(part.status()) && DropOldest()) part = slabs_.Acquire(bytes);
+    while (absl::IsResourceExhausted(part.status()) && DropOldest(IsUnused)) {
+      part = slabs_.Acquire(bytes);
+    }
     if (!part.ok()) return nullptr;
     return std::make_shared<Copy>(Copy{*std::move(part), bytes});
   }
 
-  // From here on nothing drops `copy`, which is not kept yet, before Release. False where what is
-  // held would be more than half of the budget: submissions need room, too.
-  bool Hold(Copy& copy) {
-    const uint64_t bytes = copy.place.bytes();
-    uint64_t held = held_bytes_;
-    do {
-      if (held + bytes > buffers_.budget() / 2) return false;
-    } while (!held_bytes_.compare_exchange_weak(held, held + bytes));
-    copy.held = Held(held_bytes_, bytes);
-    return true;
+  // The same, of a copy that nothing drops before Release. nullptr also where what is held would
+  // take more than half of the budget, with all of the slabs that it is in: submissions need room,
+  // too.
+  Share PrepareHeld(uint64_t bytes) {
+    const uint64_t limit = buffers_.budget() / 2;
+    absl::StatusOr<HeldPart> part = slabs_.AcquireHeld(bytes, limit);
+    if (absl::IsResourceExhausted(part.status())) {
+      const auto may_go = [slabs = FindSlabsToHoldIn(bytes, limit)](const Entry& entry) {
+        return IsUnused(entry) && slabs.contains(entry.copy->place.slab());
+      };
+      while (absl::IsResourceExhausted(part.status()) && DropOldest(may_go)) {
+        part = slabs_.AcquireHeld(bytes, limit);
+      }
+    }
+    if (absl::IsResourceExhausted(part.status()) && CanHoldBuffer(bytes, limit)) {
+      while (absl::IsResourceExhausted(part.status()) && DropOldestSlab()) {
+        part = slabs_.AcquireHeld(bytes, limit);
+      }
+    }
+    if (!part.ok()) return nullptr;
+    return std::make_shared<Copy>(Copy{std::move(part->part), bytes, std::move(part->hold)});
   }
 
   // Keeps `copy`, which holds the first bytes of `content`, unless a longer one is kept.
@@ -144,15 +137,19 @@ class ContentCache {
     Share dropped;  // destroyed after the lock
     MutexLock lock(mutex_);
     const auto found = by_content_.find(content);
-    if (found == by_content_.end() || found->second->copy->held.is_set()) return;
+    if (found == by_content_.end() || found->second->copy->hold.is_set()) return;
     dropped = Remove(found->second);
   }
 
   // The copy of a content, if there is one, is like all others.
   void Release(ContentId content) {
+    Share copy;  // as its part goes back last
+    Hold ended;  // after the lock
     MutexLock lock(mutex_);
     const auto found = by_content_.find(content);
-    if (found != by_content_.end()) found->second->copy->held = {};
+    if (found == by_content_.end()) return;
+    copy = found->second->copy;
+    std::swap(copy->hold, ended);
   }
 
   // Bytes of the parts of slabs that all copies have.
@@ -167,6 +164,8 @@ class ContentCache {
   }
 
  private:
+  using HeldPart = typename SlabPool<Buffer>::HeldPart;
+
   struct Entry {
     ContentId content;
     Share copy;
@@ -174,7 +173,7 @@ class ContentCache {
 
   // Shares are taken under the lock alone, so the last one cannot become two.
   static bool IsUnused(const Entry& entry) {
-    return entry.copy.use_count() == 1 && !entry.copy->held.is_set();
+    return entry.copy.use_count() == 1 && !entry.copy->hold.is_set();
   }
 
   // Parts of a slab that copies have which may be dropped.
@@ -228,12 +227,35 @@ class ContentCache {
     return bytes <= room.part || SizeClassOf(bytes) <= room.buffers;
   }
 
-  // False if none may be dropped.
-  bool DropOldest() {
+  // Slabs that may have a part that is held, and without the copies that may be dropped would have
+  // room for one, if it lies together.
+  std::unordered_set<const void*> FindSlabsToHoldIn(uint64_t bytes, uint64_t limit) const {
+    std::unordered_set<const void*> found;
+    const uint64_t held = slabs_.held_bytes();
+    const auto slabs = slabs_.slabs();
+    MutexLock lock(mutex_);
+    const UnusedBySlab unused = FindUnused();
+    for (const auto& slab : slabs) {
+      const auto of_slab = unused.find(slab.slab);
+      if (of_slab == unused.end() || slab.free_bytes + of_slab->second.bytes < bytes) continue;
+      if (slab.held > 0 || held + slab.bytes <= limit) found.insert(slab.slab);
+    }
+    return found;
+  }
+
+  // Whether there may be a buffer for a part that is held, where no slab may have it.
+  bool CanHoldBuffer(uint64_t bytes, uint64_t limit) const {
+    const uint64_t size = SizeClassOf(bytes);
+    return slabs_.held_bytes() + size <= limit && size <= RoomWithoutCopies().buffers;
+  }
+
+  // Of those that `may_go`. False if there is none.
+  template <class MayGo>
+  bool DropOldest(const MayGo& may_go) {
     Share dropped;  // destroyed after the lock
     MutexLock lock(mutex_);
     for (auto entry = entries_.end(); entry != entries_.begin();) {
-      if (!IsUnused(*--entry)) continue;
+      if (!may_go(*--entry)) continue;
       dropped = Remove(entry);
       ++evictions_;
       return true;

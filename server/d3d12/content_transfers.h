@@ -113,8 +113,8 @@ class ContentTransfers {
     });
     for (std::vector<CopiedRange>* ranges : {&new_inputs_, &new_results_}) {
       for (CopiedRange& range : *ranges) {
-        range.copy = cache_->Prepare(range.bytes);
-        if (range.copy != nullptr && range.is_volatile) cache_->Hold(*range.copy);
+        if (range.is_volatile) range.copy = cache_->PrepareHeld(range.bytes);
+        if (range.copy == nullptr) range.copy = cache_->Prepare(range.bytes);
       }
       std::erase_if(*ranges, [](const CopiedRange& range) { return range.copy == nullptr; });
     }
@@ -134,7 +134,7 @@ class ContentTransfers {
   bool MayStay(ContentId content) const {
     return std::any_of(
         new_results_.begin(), new_results_.end(), [content](const CopiedRange& result) {
-          return result.content == content && (!result.is_volatile || result.copy->held.is_set());
+          return result.content == content && (!result.is_volatile || result.copy->hold.is_set());
         });
   }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -20,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "proto/base/mutex.h"
 #include "server/d3d12/buffer_pool.h"
 
@@ -86,8 +88,9 @@ class SlabPool {
 
     Lease buffer;
     FreeRanges free;
-    // On loan.
+    // On loan, and those of them that are held.
     size_t parts = 0;
+    size_t held = 0;
   };
   using Slabs = std::list<Slab>;
 
@@ -127,13 +130,43 @@ class SlabPool {
     uint64_t bytes_ = 0;
   };
 
+  // That a part is held: its slab cannot go. Ends when destroyed, before the part goes back.
+  class Hold {
+   public:
+    Hold() = default;
+    Hold(Hold&& other) noexcept { *this = std::move(other); }
+    Hold& operator=(Hold&& other) noexcept {
+      std::swap(pool_, other.pool_);
+      std::swap(slab_, other.slab_);
+      return *this;
+    }
+    ~Hold() {
+      if (pool_ != nullptr) pool_->EndHold(slab_);
+    }
+
+    // Whether there is such a part.
+    bool is_set() const { return pool_ != nullptr; }
+
+   private:
+    friend class SlabPool;
+    Hold(SlabPool* pool, typename Slabs::iterator slab) : pool_(pool), slab_(slab) {}
+
+    SlabPool* pool_ = nullptr;
+    typename Slabs::iterator slab_ = {};
+  };
+  struct HeldPart {
+    Part part;
+    Hold hold;
+  };
+
   // What is in a slab.
   struct SlabUse {
     const void* slab = nullptr;
     uint64_t bytes = 0;
     uint64_t free_bytes = 0;
-    // On loan.
+    // On loan, and those of them that are held.
     size_t parts = 0;
+    size_t held = 0;
   };
 
   // Takes slabs from `buffers`, which must outlive the pool.
@@ -145,30 +178,84 @@ class SlabPool {
   // a slab gets a buffer of its own, and so does what a whole slab is too much for. Fails as the
   // pool does. Never waits.
   absl::StatusOr<Part> Acquire(uint64_t bytes) {
-    bytes = (std::max<uint64_t>(bytes, 1) + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+    bytes = PartBytesOf(bytes);
     if (std::optional<Part> part = TakeFromSlabs(bytes)) return *std::move(part);
-    absl::StatusOr<Lease> buffer = buffers_.Acquire(bytes > kSlabBytes / 4 ? bytes : kSlabBytes);
-    if (absl::IsResourceExhausted(buffer.status())) buffer = buffers_.Acquire(bytes);
+    absl::StatusOr<Lease> buffer = AcquireBuffer(bytes, kNoLimit);
     if (!buffer.ok()) return buffer.status();
     MutexLock lock(mutex_);
     slabs_.emplace_back(*std::move(buffer));
     return *Take(std::prev(slabs_.end()), bytes);
   }
 
+  // The same, to be held. All slabs that have parts that are held take at most `limit` bytes, so
+  // those come first; RESOURCE_EXHAUSTED where there would have to be too many.
+  absl::StatusOr<HeldPart> AcquireHeld(uint64_t bytes, uint64_t limit) {
+    bytes = PartBytesOf(bytes);
+    if (std::optional<HeldPart> part = HoldFromSlabs(bytes, limit)) return *std::move(part);
+    const uint64_t held = held_bytes();
+    absl::StatusOr<Lease> buffer = AcquireBuffer(bytes, limit - std::min(limit, held));
+    if (!buffer.ok()) return buffer.status();
+    MutexLock lock(mutex_);
+    // Others may have come first.
+    if (held_bytes_ + buffer->bytes() > limit) return OverLimit(limit);
+    slabs_.emplace_back(*std::move(buffer));
+    return *TakeHeld(std::prev(slabs_.end()), bytes);
+  }
+
   std::vector<SlabUse> slabs() const {
     std::vector<SlabUse> uses;
     MutexLock lock(mutex_);
     for (const Slab& slab : slabs_) {
-      uses.push_back({&slab, slab.buffer.bytes(), slab.free.free_bytes(), slab.parts});
+      uses.push_back({&slab, slab.buffer.bytes(), slab.free.free_bytes(), slab.parts, slab.held});
     }
     return uses;
   }
 
+  // Bytes of the slabs that have parts that are held.
+  uint64_t held_bytes() const {
+    MutexLock lock(mutex_);
+    return held_bytes_;
+  }
+
  private:
+  static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+
+  static uint64_t PartBytesOf(uint64_t bytes) {
+    return (std::max<uint64_t>(bytes, 1) + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+  }
+
+  static absl::Status OverLimit(uint64_t limit) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("The slabs of what is held would take more than ", limit, " bytes."));
+  }
+
+  // A buffer of at most `limit` bytes for a part of `bytes` bytes: a slab, where that may be.
+  absl::StatusOr<Lease> AcquireBuffer(uint64_t bytes, uint64_t limit) {
+    absl::StatusOr<Lease> buffer = OverLimit(limit);
+    for (const uint64_t size : {bytes > kSlabBytes / 4 ? bytes : kSlabBytes, bytes}) {
+      if (SizeClassOf(size) > limit) continue;
+      buffer = buffers_.Acquire(size);
+      if (!absl::IsResourceExhausted(buffer.status())) break;
+    }
+    return buffer;
+  }
+
   std::optional<Part> TakeFromSlabs(uint64_t bytes) {
     MutexLock lock(mutex_);
     for (auto slab = slabs_.begin(); slab != slabs_.end(); ++slab) {
       if (std::optional<Part> part = Take(slab, bytes)) return part;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<HeldPart> HoldFromSlabs(uint64_t bytes, uint64_t limit) {
+    MutexLock lock(mutex_);
+    for (const bool is_held : {true, false}) {
+      for (auto slab = slabs_.begin(); slab != slabs_.end(); ++slab) {
+        if ((slab->held > 0) != is_held) continue;
+        if (!is_held && held_bytes_ + slab->buffer.bytes() > limit) continue;
+        if (std::optional<HeldPart> part = TakeHeld(slab, bytes)) return part;
+      }
     }
     return std::nullopt;
   }
@@ -179,6 +266,19 @@ class SlabPool {
     if (!offset) return std::nullopt;
     ++slab->parts;
     return Part(this, slab, *offset, bytes);
+  }
+
+  std::optional<HeldPart> TakeHeld(typename Slabs::iterator slab, uint64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::optional<Part> part = Take(slab, bytes);
+    if (!part) return std::nullopt;
+    if (slab->held++ == 0) held_bytes_ += slab->buffer.bytes();
+    return HeldPart{*std::move(part), Hold(this, slab)};
+  }
+
+  void EndHold(typename Slabs::iterator slab) {
+    MutexLock lock(mutex_);
+    if (--slab->held == 0) held_bytes_ -= slab->buffer.bytes();
   }
 
   // A slab that has no part on loan goes back.
@@ -192,6 +292,7 @@ class SlabPool {
   BufferPool<Buffer>& buffers_;
   mutable Mutex mutex_;
   Slabs slabs_ ABSL_GUARDED_BY(mutex_);
+  uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace opserve::d3d12

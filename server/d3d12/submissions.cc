@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/hlsl/expressions.h"
 #include "server/d3d12/memory_budget.h"
@@ -243,12 +244,14 @@ absl::StatusOr<UnderWay> Submissions::Track(uint64_t bytes, std::span<const Kern
   UnderWay submitted{{bytes, costs_.Estimate(work)}, options_.now(), &queue};
   bytes_under_way_ += bytes;
   expected_under_way_ += submitted.pending.expected.count();
+  // Also where something is thrown.
+  absl::Cleanup refused = [&] { NoteEnd(submitted.pending); };
   const absl::StatusOr<Serial> serial = submit();
   if (serial.ok()) {
+    std::move(refused).Cancel();
     submitted.serial = *serial;
     return submitted;
   }
-  NoteEnd(submitted.pending);
   if (!absl::IsDeadlineExceeded(serial.status())) return Failed(serial.status(), memory);
   return Failed(LostBecause(serial.status()), memory);
 }

@@ -59,6 +59,7 @@ FrameMeter::FrameMeter(const FrameLimits& limits, std::shared_ptr<ClientTraffic>
       frames_(limits.burst, limits.per_second),
       lost_calls_(limits.lost_call_burst, limits.lost_calls_per_second),
       pings_(limits.ping_burst, limits.pings_per_second),
+      key_updates_(limits.key_update_burst, limits.key_updates_per_second),
       forgiven_(limits.forgiven_calls, kForgivenPerSecond) {}
 
 CloseReason FrameMeter::Take(absl::Span<char> bytes, Clock::TimePoint now) {
@@ -66,6 +67,12 @@ CloseReason FrameMeter::Take(absl::Span<char> bytes, Clock::TimePoint now) {
   if (is_stopped_) return CloseReason::kNone;
   TakeFrames(bytes, now);
   LookForSilentCalls(now);
+  return reason_;
+}
+
+CloseReason FrameMeter::TakeKeyUpdate(Clock::TimePoint now) {
+  MutexLock lock(mutex_);
+  Charge(key_updates_, 1, now);
   return reason_;
 }
 
@@ -250,8 +257,13 @@ void FrameMeter::LookForSilentCalls(Clock::TimePoint now) {
     return call.second.ended && now - *call.second.ended >= kEndedMemory;
   });
   for (auto& [stream, call] : calls_) {
-    if (!call.is_waiting() || now - call.last_data < limits_.message_limit) continue;
-    // What has begun keeps other messages of the client away, so it may not stay for ever.
+    if (now - call.last_data < limits_.message_limit) continue;
+    // What has begun keeps other messages of the client away, so it may not stay for ever. After
+    // the first message it may be the server that does not read.
+    if (!call.is_waiting()) {
+      call.messages.Pause(client_->arriving_bytes);
+      continue;
+    }
     if (call.messages.counts()) return Violate(CloseReason::kSilentCalls);
     call.is_forgiven = true;
     client_->waiting_calls.End();

@@ -47,10 +47,14 @@ struct FrameLimits {
   // the path holds, and a few more while a large answer comes.
   double ping_burst = 1000;
   double pings_per_second = 200;
+  // New keys of TLS, each of which takes OpenSSL up to 26 us, while nobody else is served. Clients
+  // that change them at all do so once for some gigabytes.
+  double key_update_burst = 100;
+  double key_updates_per_second = 10;
   // Calls of one client that have not sent their first message.
   int64_t max_waiting_calls = 4096;
   // How long such a call may send nothing. So many such calls are forgiven, and one more every ten
-  // seconds.
+  // seconds. As long, a later message of which nothing comes counts as a whole.
   Clock::Duration message_limit = std::chrono::minutes(2);
   double forgiven_calls = 64;
   MessageLimits messages = {};
@@ -77,6 +81,10 @@ class FrameMeter {
   // The next bytes that the server sends, as what next_piece() returns until that is empty. A call
   // that it ends before the message came waits for none any more.
   void TakeSent(absl::FunctionRef<absl::string_view()> next_piece, Clock::TimePoint now);
+
+  // The client has changed the keys of TLS. The same as Take without bytes, but that it also counts
+  // on a connection that has ended: what came before the end costs as much.
+  CloseReason TakeKeyUpdate(Clock::TimePoint now);
 
   // The same as Take without bytes: time has passed.
   CloseReason OnTick(Clock::TimePoint now) { return Take({}, now); }
@@ -156,6 +164,7 @@ class FrameMeter {
   TokenBucket frames_ ABSL_GUARDED_BY(mutex_);
   TokenBucket lost_calls_ ABSL_GUARDED_BY(mutex_);
   TokenBucket pings_ ABSL_GUARDED_BY(mutex_);
+  TokenBucket key_updates_ ABSL_GUARDED_BY(mutex_);
   TokenBucket forgiven_ ABSL_GUARDED_BY(mutex_);
   Calls calls_ ABSL_GUARDED_BY(mutex_);
   // How many of them gRPC is to be made to reset.

@@ -127,6 +127,33 @@ EdgeConnection* TlsConnectionOf(SSL* ssl) {
   return connection;
 }
 
+// OpenSSL tells of each message of TLS itself. It works on all that are there before it gives any
+// bytes to gRPC, so nobody else could stop it.
+void OnTlsMessage(int is_sent, int /*version*/, int type, const void* message, size_t bytes,
+                  SSL* ssl, void* /*argument*/) {
+  if (is_sent != 0 || type != SSL3_RT_HANDSHAKE || bytes == 0 ||
+      *static_cast<const uint8_t*>(message) != SSL3_MT_KEY_UPDATE) {
+    return;
+  }
+  // Keys may change before there are bytes for gRPC. Nothing is allocated here: an exception cannot
+  // pass through OpenSSL.
+  EdgeConnection* const known = KnownTlsConnection(ssl);
+  EdgeConnection* const connection = known != nullptr ? known : last_tls_connection.get();
+  if (connection == nullptr ||
+      connection->meter.TakeKeyUpdate(SteadyClock().Now()) == CloseReason::kNone) {
+    return;
+  }
+  // As if the client had said farewell: OpenSSL takes no further record, and gRPC ends the
+  // connection.
+  SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
+}
+
+// To be called before each read, which may be the first one. Sessions of others are left alone.
+void WatchTlsMessages(SSL* ssl) {
+  if (last_tls_connection == nullptr || KnownTlsConnection(ssl) != nullptr) return;
+  if (SSL_is_server(ssl) != 0) SSL_set_msg_callback(ssl, &OnTlsMessage);
+}
+
 }  // namespace
 
 EdgeConnection* KnownTlsConnection(const SSL* ssl) {
@@ -172,6 +199,7 @@ __attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr* message, 
 
 __attribute__((visibility("default"))) int SSL_read(SSL* ssl, void* buffer, int size) {
   static auto* const next = opserve::NextFunction<int(SSL*, void*, int)>("SSL_read");
+  opserve::WatchTlsMessages(ssl);
   const int count = next(ssl, buffer, size);
   if (count <= 0) return count;
   opserve::EdgeConnection* const connection = opserve::TlsConnectionOf(ssl);

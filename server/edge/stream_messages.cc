@@ -14,13 +14,18 @@ namespace {
 constexpr uint32_t kShortMessageBytes = 4096;
 static_assert(kMessageNoteBytes <= kShortMessageBytes);
 
+// Most bytes of all messages of a client that are not complete.
+uint64_t MostArriving(const MessageLimits& limits) {
+  return std::max(limits.max_arriving_bytes, limits.max_message_bytes);
+}
+
 // Counts the message; or tells why it may not come.
 std::optional<MessageNote> Admit(uint64_t bytes, const MessageLimits& limits,
                                  ArrivingBytes& client) {
   if (bytes > limits.max_message_bytes) {
     return MessageNote{.bytes = bytes, .limit = limits.max_message_bytes};
   }
-  const uint64_t most = std::max(limits.max_arriving_bytes, limits.max_message_bytes);
+  const uint64_t most = MostArriving(limits);
   if (client.Begin(bytes, most)) return std::nullopt;
   // Others may have been completed meanwhile.
   return MessageNote{
@@ -34,11 +39,20 @@ void StreamMessages::Take(absl::Span<char> data, const MessageLimits& limits,
   while (!data.empty() && !is_refused_) {
     if (prefix_bytes_ < kMessagePrefixBytes) {
       TakePrefix(data, limits, client);
+    } else if (paused_bytes_ > 0) {
+      Resume(limits, client);
     } else {
       TakeBytes(data);
     }
     if (prefix_bytes_ == kMessagePrefixBytes && missing_bytes_ == 0) OnMessageEnd(client);
   }
+}
+
+void StreamMessages::Pause(ArrivingBytes& client) {
+  if (counted_bytes_ == 0 || paused_bytes_ > 0) return;
+  paused_bytes_ = missing_bytes_;
+  counted_bytes_ -= paused_bytes_;
+  client.End(paused_bytes_);
 }
 
 void StreamMessages::Leave(ArrivingBytes& client) {
@@ -74,6 +88,16 @@ void StreamMessages::TakeBytes(absl::Span<char>& data) {
     std::copy_n(note_.begin() + static_cast<std::ptrdiff_t>(written), piece.size(), piece.begin());
   }
   missing_bytes_ -= piece.size();
+}
+
+void StreamMessages::Resume(const MessageLimits& limits, ArrivingBytes& client) {
+  if (client.Begin(paused_bytes_, MostArriving(limits))) {
+    counted_bytes_ += std::exchange(paused_bytes_, 0);
+    return;
+  }
+  // gRPC has had the prefix.
+  is_refused_ = true;
+  needs_reset_ = true;
 }
 
 void StreamMessages::Refuse(absl::Span<char> prefix, std::string note) {

@@ -37,6 +37,10 @@ class StreamMessages {
   // The next bytes of the call, in any pieces, which it may change. `client`: whose they are.
   void Take(absl::Span<char> data, const MessageLimits& limits, ArrivingBytes& client);
 
+  // Nothing has come for long: of a message that is not complete, what is there counts, and the
+  // rest once more of it comes. There may be too many others of the client by then: needs_reset().
+  void Pause(ArrivingBytes& client);
+
   // No more will come; nothing counts for the client any longer.
   void Leave(ArrivingBytes& client);
 
@@ -53,6 +57,8 @@ class StreamMessages {
  private:
   void TakePrefix(absl::Span<char>& data, const MessageLimits& limits, ArrivingBytes& client);
   void TakeBytes(absl::Span<char>& data);
+  // More comes of a message that was paused.
+  void Resume(const MessageLimits& limits, ArrivingBytes& client);
   // The length of the note in the place of that of the message. `prefix`: what gRPC has not had of
   // it.
   void Refuse(absl::Span<char> prefix, std::string note);
@@ -64,8 +70,9 @@ class StreamMessages {
   uint8_t prefix_bytes_ = 0;
   uint32_t length_ = 0;
   uint64_t missing_bytes_ = 0;
-  // Which count for the client.
+  // Which count for the client, and which do not as long as nothing comes.
   uint64_t counted_bytes_ = 0;
+  uint64_t paused_bytes_ = 0;
   // What comes in place of the message; empty where that may come.
   std::string note_;
   bool has_message_ = false;

@@ -53,6 +53,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       may_read_ = true;
       step.reads = BeginRead();
     }
+    if (!step.reads) CountWaits();
     Do(step);
   }
 
@@ -62,8 +63,10 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
                                            arriving_.begin()->first, ".")));
   }
 
+  // Of what the server does not read it cannot know whether the client has sent it.
   bool is_waiting() const override {
-    return std::any_of(arriving_.begin(), arriving_.end(),
+    return IsReading() &&
+           std::any_of(arriving_.begin(), arriving_.end(),
                        [this](const auto& entry) { return IsClientsTurn(entry.second); });
   }
 
@@ -73,12 +76,9 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   }
 
   void OnTick() override {
-    const Clock::TimePoint now = parts_.clock.Now();
-    const Clock::Duration since_last = now - std::exchange(last_tick_, now);
-    const bool is_reading = IsReading();
+    for (auto& [id, arriving] : arriving_) DropIfOver(arriving);
+    const Clock::TimePoint now = CountWaits();
     for (auto& [id, arriving] : arriving_) {
-      DropIfOver(arriving);
-      if (!is_reading || !IsClientsTurn(arriving)) arriving.time_limit += since_last;
       if (arriving.job != nullptr && now > arriving.time_limit) GiveUp(arriving);
     }
   }
@@ -86,14 +86,21 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   void OnWritten() override {
     // What has been sent is destroyed only once the lock is free.
     std::shared_ptr<void> sent;
+    uint64_t id = 0;
     Step step;
     {
       MutexLock lock(mutex_);
+      id = sending_id_;
       sent = std::move(sending_);
       in_flight_bytes_ -= std::exchange(sending_bytes_, 0);
       is_writing_ = false;
       step = NextStep();
       step.reads = BeginRead();
+    }
+    if (step.reads) {
+      CountWaits();
+    } else {
+      CountWaitOf(id);
     }
     Do(step);
   }
@@ -115,6 +122,9 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     uint64_t bytes = 0;
     // When the payloads must be complete.
     Clock::TimePoint time_limit = Clock::kNever;
+    // Since when it has not been up to the client that they come, as far as time_limit does not
+    // count that; nullopt: it is up to the client.
+    std::optional<Clock::TimePoint> waits_since = {};
   };
 
   // A request that comes in runs.
@@ -294,9 +304,9 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     const uint64_t id = found->first;
     Arriving& arriving = found->second;
     DropIfOver(arriving);
+    const uint64_t end = EndOfOpenRuns(arriving);
     std::vector<ReceivedMessage> complete;
-    const absl::Status status =
-        arriving.runs->Add(std::move(message), EndOfOpenRuns(arriving), complete);
+    const absl::Status status = arriving.runs->Add(std::move(message), end, complete);
     if (absl::IsOutOfRange(status)) {
       return RuleError("payloads",
                        absl::StrCat("A piece of request ", id, " ", status.message(), "."));
@@ -308,6 +318,8 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
       arriving_bytes_ -= arriving.bytes;
       arriving_.erase(found);
       OnArrived(id);
+    } else if (arriving.runs->run() >= end) {
+      CountWait(arriving, parts_.clock.Now(), /*is_clients_turn=*/false);
     }
     if (job == nullptr) return absl::OkStatus();
     for (ReceivedMessage& run : complete) job->run_queue().Push(std::move(run));
@@ -355,9 +367,37 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
                                      : found->second.sent + arriving.job->runs()->max_open_runs;
   }
 
-  // Whether it is up to the client that the request comes on.
+  // Whether it is up to the client that the request comes on, if it is read.
   bool IsClientsTurn(const Arriving& arriving) const {
     return arriving.runs == nullptr || arriving.runs->run() < EndOfOpenRuns(arriving);
+  }
+
+  // Adds to the request's time what has passed while the client could do nothing for it, and notes
+  // whether it can from now on.
+  static void CountWait(Arriving& arriving, Clock::TimePoint now, bool is_clients_turn) {
+    // Of what was refused nothing is awaited.
+    if (arriving.job == nullptr) return;
+    if (arriving.waits_since) arriving.time_limit += now - *arriving.waits_since;
+    arriving.waits_since = is_clients_turn ? std::nullopt : std::optional(now);
+  }
+
+  // The same for all requests: to be called when the server begins to read or ceases to, and now
+  // and then. Returns the present time.
+  Clock::TimePoint CountWaits() {
+    const Clock::TimePoint now = parts_.clock.Now();
+    const bool is_reading = IsReading();
+    for (auto& [id, arriving] : arriving_) {
+      CountWait(arriving, now, is_reading && IsClientsTurn(arriving));
+    }
+    return now;
+  }
+
+  // The same for one request, about which a message has been sent: the result of a run, perhaps,
+  // after which the client may go on.
+  void CountWaitOf(uint64_t id) {
+    const auto found = arriving_.find(id);
+    if (found == arriving_.end() || !found->second.waits_since) return;
+    CountWait(found->second, parts_.clock.Now(), IsReading() && IsClientsTurn(found->second));
   }
 
   // All payloads of a request that comes in runs are there, or no more of them will come.
@@ -413,7 +453,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   }
 
   // Whether the next message has been asked for, so that it is the client's turn.
-  bool IsReading() {
+  bool IsReading() const {
     MutexLock lock(mutex_);
     return !may_read_;
   }
@@ -557,6 +597,7 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
     if (!answers_.empty()) {
       step.message = answers_.Pop();
       NoteSent(*step.message);
+      sending_id_ = step.message->header.id();
       sending_ = std::move(step.message->job);
       sending_bytes_ = step.message->budget_bytes;
       is_writing_ = true;
@@ -588,7 +629,6 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   const Clock::TimePoint deadline_;
   std::map<uint64_t, Arriving> arriving_;
   uint64_t arriving_bytes_ = 0;
-  Clock::TimePoint last_tick_ = parts_.clock.Now();
   bool is_over_ = false;
 
   mutable Mutex mutex_;
@@ -600,7 +640,9 @@ class ExecuteStreamHandler final : public StreamHandler, private StreamJob::Owne
   AnswerQueue answers_ ABSL_GUARDED_BY(mutex_);
   // Bytes of tensors that running jobs and answers hold.
   uint64_t in_flight_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The job whose last message is being sent, and what that gives back to the budget then.
+  // Which request the message is about that is being sent; its job, where that is its last message,
+  // and what that gives back to the budget then.
+  uint64_t sending_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<void> sending_ ABSL_GUARDED_BY(mutex_);
   uint64_t sending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -158,9 +158,8 @@ const DeviceCall& RequestJob<Work>::WithInputsFor(DeviceKind kind) {
 template <class Work>
 void RequestJob<Work>::Answer(const RunRecord& record) {
   try {
-    const Caller& caller = reply_.caller();
     // Before the answer, so that the client's next request finds it charged.
-    parts_.admission.ChargeDeviceTime(caller.identity(), record.cost, caller.grant().share);
+    Charge(record.cost);
     Response header;
     const RunRecord& total = AddRun(record);
     Describe(&total);
@@ -176,6 +175,12 @@ void RequestJob<Work>::Answer(const RunRecord& record) {
     // The queue has given the job away: nobody else would answer it.
     Refuse(ErrorOfException());
   }
+}
+
+template <class Work>
+void RequestJob<Work>::Charge(Clock::Duration cost) {
+  const Caller& caller = reply_.caller();
+  parts_.admission.ChargeDeviceTime(caller.identity(), cost, caller.grant().share);
 }
 
 template <class Work>

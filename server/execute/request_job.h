@@ -199,6 +199,7 @@ class RequestJob final : public Job {
 
   absl::StatusOr<DeviceCall> Prepare(DeviceKind kind) override;
   void Answer(const RunRecord& record) override;
+  void Charge(Clock::Duration cost) override;
   void Refuse(const absl::Status& why) override;
 
  private:

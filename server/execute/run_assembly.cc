@@ -5,6 +5,19 @@
 #include "absl/strings/str_cat.h"
 
 namespace opserve {
+namespace {
+
+// Most bytes that a message of a run is to have beside its payloads: an id takes 11. Whatever else
+// is in one, nobody has a share of the server for it.
+constexpr size_t kMostRunHeaderBytes = 256;
+
+// Whether a message may be kept until its run is computed.
+bool IsLean(const ReceivedMessage& message) {
+  return message.header_bytes() <=
+         kMostRunHeaderBytes + message.places().size() * sizeof(PayloadPlace);
+}
+
+}  // namespace
 
 RunAssembly::RunAssembly(RunPlan plan, HostBufferPool& pool)
     : plan_(std::move(plan)),
@@ -20,7 +33,8 @@ void RunAssembly::Drop() {
 
 absl::Status RunAssembly::Add(ReceivedMessage message, uint64_t end,
                               std::vector<ReceivedMessage>& runs) {
-  if (is_between_runs() && !is_dropped_ && run_ < end && message.payload_bytes() == lengths_) {
+  if (is_between_runs() && !is_dropped_ && run_ < end && IsLean(message) &&
+      message.payload_bytes() == lengths_) {
     runs.push_back(std::move(message));
     ++run_;
     Expect();

@@ -34,9 +34,9 @@ class RunAssembly {
   void Drop();
 
   // Takes the pieces of `message` and adds the runs that are complete with them to `runs`. A
-  // message that is exactly one run is passed on as it is. OUT_OF_RANGE where a piece goes beyond
-  // what it continues, belongs to no run, or to a run from number `end` on. RESOURCE_EXHAUSTED
-  // where there is no memory, after which everything is dropped.
+  // message that is exactly one run, and little else, is passed on as it is. OUT_OF_RANGE where a
+  // piece goes beyond what it continues, belongs to no run, or to a run from number `end` on.
+  // RESOURCE_EXHAUSTED where there is no memory, after which everything is dropped.
   absl::Status Add(ReceivedMessage message, uint64_t end, std::vector<ReceivedMessage>& runs);
 
   // What was sent ahead, once that is complete; the payloads of runs have no bytes in it. Once, and

@@ -26,6 +26,61 @@ constexpr size_t kLineRoom = 2 << 10;
 // One to add lines to, and one to write.
 constexpr size_t kMostSpare = 2;
 
+// Files that wait to be the next one, each of which takes a descriptor.
+constexpr size_t kMostNextFiles = 8;
+
+// What all files of the process share that write to standard output. A pipe takes a piece in parts,
+// and those of others would come between them.
+struct StandardOutput {
+  Mutex mutex;
+  // A line was written in part.
+  bool is_in_line ABSL_GUARDED_BY(mutex) = false;
+};
+
+StandardOutput& Shared() {
+  static StandardOutput shared;
+  return shared;
+}
+
+// What could not be written, and the error of the operating system.
+struct Loss {
+  uint64_t lines = 0;
+  int error = 0;
+};
+
+// Writes whole lines. `is_in_line`: a line was written in part, and is not to run into the next.
+Loss WriteNow(const AppendFile& file, absl::string_view lines, bool& is_in_line) {
+  const std::string behind_part = is_in_line ? absl::StrCat("\n", lines) : "";
+  const absl::string_view piece = is_in_line ? absl::string_view(behind_part) : lines;
+  absl::string_view left = piece;
+  while (!left.empty()) {
+    const ssize_t written = file.Write(left);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    left.remove_prefix(static_cast<size_t>(written));
+  }
+  if (left.empty()) {
+    is_in_line = false;
+    return {};
+  }
+  Loss loss = {.error = errno};
+  loss.lines = static_cast<uint64_t>(std::count(left.begin(), left.end(), '\n'));
+  if (left.size() == piece.size()) {
+    // The end of a line that was in the file already is no line.
+    if (is_in_line) --loss.lines;
+  } else {
+    is_in_line = piece[piece.size() - left.size() - 1] != '\n';
+  }
+  return loss;
+}
+
+// The same to standard output, once nobody else writes there.
+Loss WriteInTurn(const AppendFile& standard_output, absl::string_view lines) {
+  StandardOutput& shared = Shared();
+  MutexLock lock(shared.mutex);
+  return WriteNow(standard_output, lines, shared.is_in_line);
+}
+
 }  // namespace
 
 absl::StatusOr<AppendFile> LineFile::OpenFile(const std::string& path) {
@@ -127,8 +182,15 @@ absl::Status LineFile::Reopen() {
   if (!*file) return absl::OkStatus();
   {
     MutexLock lock(mutex_);
-    batches_.back().next_file = *std::move(file);
-    batches_.emplace_back();
+    // What is replaced is closed when `file` is.
+    const Batch& last = batches_.back();
+    const bool has_lines = !last.pieces.empty() || !last.told.empty();
+    if (batches_.size() > 1 && (!has_lines || batches_.size() > kMostNextFiles)) {
+      batches_[batches_.size() - 2].next_file = *std::move(file);
+    } else {
+      batches_.back().next_file = *std::move(file);
+      batches_.emplace_back();
+    }
   }
   changed_.NotifyOne();
   return absl::OkStatus();
@@ -165,13 +227,7 @@ void LineFile::Run() {
     }
     for (Batch& batch : batches) {
       const uint64_t lost_before = lost_;
-      for (const std::string& piece : batch.pieces) {
-        if (is_in_line_) {
-          WritePiece(absl::StrCat("\n", piece));
-        } else {
-          WritePiece(piece);
-        }
-      }
+      for (const std::string& piece : batch.pieces) WriteLines(piece);
       for (const auto& told : batch.told) told(lost_ == lost_before);
       if (batch.next_file) {
         file_ = std::move(batch.next_file);
@@ -193,28 +249,11 @@ void LineFile::Run() {
   }
 }
 
-void LineFile::WritePiece(absl::string_view piece) {
-  absl::string_view left = piece;
-  while (!left.empty()) {
-    const ssize_t written = file_.Write(left);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    left.remove_prefix(static_cast<size_t>(written));
-  }
-  if (left.empty()) {
-    is_in_line_ = false;
-    return;
-  }
-  const int error = errno;
-  auto lost = static_cast<uint64_t>(std::count(left.begin(), left.end(), '\n'));
-  if (left.size() == piece.size()) {
-    // The end of a line that was in the file already is no line.
-    if (is_in_line_) --lost;
-  } else {
-    is_in_line_ = piece[piece.size() - left.size() - 1] != '\n';
-  }
-  lost_ += lost;
-  Drop(lost, absl::ErrnoToStatus(error, "it cannot be written").message());
+void LineFile::WriteLines(absl::string_view lines) {
+  const Loss loss = file_ ? WriteNow(file_, lines, is_in_line_) : WriteInTurn(file_, lines);
+  if (loss.lines == 0) return;
+  lost_ += loss.lines;
+  Drop(loss.lines, absl::ErrnoToStatus(loss.error, "it cannot be written").message());
 }
 
 void LineFile::Drop(uint64_t lines, absl::string_view why) noexcept {

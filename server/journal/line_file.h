@@ -61,7 +61,9 @@ class LineFile {
 
   // Opens the file by its name again, so that one that was renamed is left to whoever did that:
   // lines that were added before go to the old file, later ones to the new one. Where it cannot be
-  // opened, the old one stays. Nothing happens for standard output.
+  // opened, the old one stays. Nothing happens for standard output. While a file stalls for so long
+  // that several wait to be the next one, the newest takes the place of the one before it, and gets
+  // the lines that were meant for that.
   absl::Status Reopen();
 
   absl::string_view title() const { return options_.title; }
@@ -93,8 +95,8 @@ class LineFile {
   bool Append(absl::string_view line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The piece to which the next line is added.
   std::string& LastPiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whole lines, perhaps after the end of one that was written in part.
-  void WritePiece(absl::string_view piece);
+  // Writes whole lines, to standard output in turn with the other files that do.
+  void WriteLines(absl::string_view lines);
   void Drop(uint64_t lines, absl::string_view why) noexcept;
 
   const LineFileOptions options_;
@@ -104,7 +106,7 @@ class LineFile {
 
   // The thread's own. None where lines go to standard output, which is not closed.
   AppendFile file_;
-  // A line was written in part, and is not to run into the next one.
+  // A line was written to it in part.
   bool is_in_line_ = false;
   // Lines that could not be written.
   uint64_t lost_ = 0;

@@ -6,6 +6,7 @@
 #ifndef OPSERVE_SERVER_KSERVE_INFER_JOB_H_
 #define OPSERVE_SERVER_KSERVE_INFER_JOB_H_
 
+#include <cstdint>
 #include <span>
 
 #include "absl/status/status.h"
@@ -52,6 +53,9 @@ class InferJob final : private ExecuteJob::Reply {
 
   // The request's id, once Start has been called.
   const std::string& id() const { return response_.id(); }
+
+  // Bytes of memory that it was accepted with, once Start has returned; 0 where it was not.
+  uint64_t held_bytes() const { return job_.held_bytes(); }
 
  private:
   // Translates and accepts the request; `payloads` becomes what is to be submitted.

@@ -37,10 +37,27 @@ std::optional<std::vector<int64_t>> ListOf(absl::string_view text) {
   return list;
 }
 
+// Whether the text is a number, which the attribute then has. Integers keep all of their digits.
+bool SetNumber(const std::string& text, v1::Attribute& attribute) {
+  int64_t integer = 0;
+  uint64_t large = 0;
+  double number = 0;
+  // Zero may have a sign, which no integer has.
+  if (absl::SimpleAtoi(text, &integer) && integer != 0) {
+    attribute.set_int_value(integer);
+  } else if (absl::SimpleAtoi(text, &large) && large != 0) {
+    attribute.set_uint_value(large);
+  } else if (absl::SimpleAtod(text, &number)) {
+    attribute.set_float_value(number);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // An attribute of the operator. Clients of this protocol have no lists, and some no floats: those
 // are given as text.
 void SetText(const AttributeTraits* known, const std::string& text, v1::Attribute& attribute) {
-  double number = 0;
   if (known != nullptr && known->kind == AttributeKind::kAxes) {
     if (const auto list = ListOf(text)) {
       attribute.mutable_axes()->mutable_values()->Assign(list->begin(), list->end());
@@ -49,11 +66,7 @@ void SetText(const AttributeTraits* known, const std::string& text, v1::Attribut
   }
   const bool is_number = known != nullptr && (known->kind == AttributeKind::kFloat ||
                                               known->kind == AttributeKind::kScalar);
-  if (is_number && absl::SimpleAtod(text, &number)) {
-    attribute.set_float_value(number);
-  } else {
-    attribute.set_enum_name(text);
-  }
+  if (!is_number || !SetNumber(text, attribute)) attribute.set_enum_name(text);
 }
 
 // What a parameter says that is a number from 0 on; nullopt: it is none.
@@ -123,13 +136,7 @@ class InferTranslation {
               device);
       return request_.set_device(device);
     }
-    if (name == "priority") {
-      // Triton's clients have numbers alone.
-      if (const auto level = NumberOf(value)) return request_.set_priority(PriorityOf(*level));
-      v1::Priority priority = v1::PRIORITY_UNSPECIFIED;
-      SetName(name, value, "PRIORITY_", v1::Priority_Parse, "LOW, NORMAL, HIGH", priority);
-      return request_.set_priority(priority);
-    }
+    if (name == "priority") return ReadPriority(name, value);
     if (name == "verify") return request_.set_verify(BoolOf(name, value));
     if (name == "timeout") return ReadTimeout(value);
     if (name == "triton_enable_empty_final_response") {
@@ -167,6 +174,20 @@ class InferTranslation {
       violations_.Add(FieldOf(name), "\"", Shown(value.string_param()), "\" is none of ", allowed,
                       ".");
     }
+  }
+
+  void ReadPriority(absl::string_view name, const InferParameter& value) {
+    constexpr absl::string_view kAllowed = "LOW, NORMAL, HIGH";
+    // Triton's clients have numbers alone.
+    if (const auto level = NumberOf(value)) return request_.set_priority(PriorityOf(*level));
+    if (value.parameter_choice_case() != InferParameter::kStringParam) {
+      violations_.Add(FieldOf(name), "The value is no number from 0 on and none of ", kAllowed,
+                      ".");
+      return;
+    }
+    v1::Priority priority = v1::PRIORITY_UNSPECIFIED;
+    SetName(name, value, "PRIORITY_", v1::Priority_Parse, kAllowed, priority);
+    request_.set_priority(priority);
   }
 
   bool BoolOf(absl::string_view name, const InferParameter& value) {
@@ -277,6 +298,17 @@ class InferTranslation {
     return true;
   }
 
+  // A number of bytes without the name of its region says nothing.
+  template <class Parameters>
+  void CheckMemoryParameters(const Parameters& parameters, absl::string_view field) {
+    if (parameters.empty() || parameters.contains(std::string(kMemoryRegionParameter))) return;
+    for (const absl::string_view name : {kMemoryBytesParameter, kMemoryOffsetParameter}) {
+      if (!parameters.contains(std::string(name))) continue;
+      violations_.Add(absl::StrCat(field, ".", FieldOf(name)),
+                      "The name of the region is missing.");
+    }
+  }
+
   void FindMemory(const Memory& memory, const std::string& field, v1::TensorPlace& place) {
     *place.mutable_region() =
         find_memory_(memory.name, memory.offset, memory.bytes,
@@ -316,19 +348,27 @@ class InferTranslation {
                         "Only \"strides\" is a parameter of inputs, and those of shared memory.");
         continue;
       }
-      const auto list = ListOf(value.string_param());
-      const bool fits = list && std::ranges::all_of(*list, [](int64_t stride) {
-                          return stride >= 0 && stride <= UINT32_MAX;
-                        });
-      if (!fits) {
-        violations_.Add(of, "\"", Shown(value.string_param()),
-                        "\" is no list of strides such as \"0,1\".");
-        continue;
-      }
-      v1::TensorDesc& desc = *request_.mutable_inputs(request_.inputs_size() - 1);
-      for (const int64_t stride : *list) desc.add_strides(static_cast<uint32_t>(stride));
+      ReadStrides(value, of);
     }
+    CheckMemoryParameters(input.parameters(), field);
     return memory;
+  }
+
+  // Those of the input that is being read.
+  void ReadStrides(const InferParameter& value, const std::string& of) {
+    const bool is_text = value.parameter_choice_case() == InferParameter::kStringParam;
+    const auto list = is_text ? ListOf(value.string_param()) : std::nullopt;
+    const bool fits = list && std::ranges::all_of(*list, [](int64_t stride) {
+                        return stride >= 0 && stride <= UINT32_MAX;
+                      });
+    if (!fits) {
+      violations_.Add(of,
+                      is_text ? absl::StrCat("\"", Shown(value.string_param()), "\"") : "The value",
+                      " is no list of strides such as \"0,1\".");
+      return;
+    }
+    v1::TensorDesc& desc = *request_.mutable_inputs(request_.inputs_size() - 1);
+    for (const int64_t stride : *list) desc.add_strides(static_cast<uint32_t>(stride));
   }
 
   void ReadContents(const InferTensorContents& contents, DataType type, const std::string& field) {
@@ -408,6 +448,7 @@ class InferTranslation {
       violations_.Add(of, "Only \"datatype\" is a parameter of outputs, with one of ",
                       KserveTypeNames(), ", and those of shared memory.");
     }
+    CheckMemoryParameters(output.parameters(), "outputs[0]");
     if (memory.is_named()) FindMemory(memory, "outputs[0]", *request_.mutable_output_place());
   }
 

@@ -1,5 +1,6 @@
 #include "server/kserve/infer_stream.h"
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -55,6 +56,10 @@ class StreamedInfer final : private InferJob::Owner, private RequestSource {
     record_.start = SteadyClock().Now();
   }
 
+  ~StreamedInfer() {
+    if (parts_.observer != nullptr && answer_) ReportSent(*parts_.observer, record_);
+  }
+
   // As those of InferJob. The stream is held until the request is answered.
   void Start(grpc::ByteBuffer& message, Clock::TimePoint deadline) {
     owner_.call().Hold();
@@ -62,7 +67,9 @@ class StreamedInfer final : private InferJob::Owner, private RequestSource {
   }
   void Cancel() { job_.Cancel(); }
 
-  uint64_t message_bytes() const { return record_.bytes_in; }
+  // What the stream counts it with, once Start has returned: a request that has a small message may
+  // hold much, in shared memory or for its result.
+  uint64_t held_bytes() const { return std::max(record_.bytes_in, job_.held_bytes()); }
 
   // With the stream's lock.
   bool is_answered() const { return answer_.has_value(); }
@@ -128,10 +135,11 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
     StreamedInfer& started = *request;
     {
       MutexLock lock(mutex_);
-      bytes_ += started.message_bytes();
       requests_.push_back(std::move(request));
     }
     started.Start(message, deadline_);
+    // It may be answered already, and is there until this thread has learned that it was sent.
+    held_bytes_ += started.held_bytes();
     is_reading_ = false;
     ReadOn();
   }
@@ -150,8 +158,8 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
       sent = std::move(requests_.front());
       requests_.pop_front();
       --sent_;
-      bytes_ -= sent->message_bytes();
     }
+    held_bytes_ -= sent->held_bytes();
     ReadOn();
   }
 
@@ -187,12 +195,14 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
     if (is_ending_ && sent_ == requests_.size()) call_.Finish(absl::OkStatus());
   }
 
-  // Reads the next message, if there is room for it and nobody does. In the poller's thread.
+  // Reads the next message, if there is room for it and nobody does. What it holds is known once it
+  // is there, so it is taken however much that is. In the poller's thread.
   void ReadOn() {
+    const uint64_t most = std::min(kMaxInferStreamBytes, parts_.options.max_stream_bytes);
     {
       MutexLock lock(mutex_);
       if (is_reading_ || is_ending_ || requests_.size() >= kMaxInferStreamRequests) return;
-      if (!requests_.empty() && bytes_ >= kMaxInferStreamBytes) return;
+      if (!requests_.empty() && held_bytes_ >= most) return;
     }
     is_reading_ = true;
     call_.Read();
@@ -205,14 +215,14 @@ class InferStream final : public StreamHandler, private StreamedInfer::Owner {
   const Clock::TimePoint deadline_;
   bool is_over_ = false;
   bool is_reading_ = true;
+  // By all requests together.
+  uint64_t held_bytes_ = 0;
 
   Mutex mutex_;
   // In the order in which they came, until their answers have been sent.
   std::deque<std::unique_ptr<StreamedInfer>> requests_ ABSL_GUARDED_BY(mutex_);
   // Of the first of them, the answers have been handed over.
   size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the messages of all of them.
-  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // The client sends no more.
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
 };

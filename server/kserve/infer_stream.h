@@ -16,8 +16,9 @@
 namespace opserve {
 
 // Requests of a stream that are under way at most, answers that wait to be sent included; and bytes
-// of their messages from which on no more are read. Clients of the protocol know no other limit
-// than that a stream takes their next message, so these are far below what an identity may have.
+// that they hold from which on no more are read, where ExecuteOptions::max_stream_bytes is not
+// less. Clients of the protocol know no other limit than that a stream takes their next message, so
+// these are far below what an identity may have.
 inline constexpr size_t kMaxInferStreamRequests = 16;
 inline constexpr uint64_t kMaxInferStreamBytes = uint64_t{64} << 20;
 

@@ -28,7 +28,7 @@ SystemMemory::~SystemMemory() {
 }
 
 RegionOwner SystemMemory::OwnerOf(UserId user) {
-  return {.connection = kFirstOwner + user, .user = user};
+  return {.connection = kFirstOwner + user, .user = user, .is_connection = false};
 }
 
 absl::Status SystemMemory::Register(const Caller& caller,

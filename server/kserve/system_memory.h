@@ -25,7 +25,8 @@ namespace opserve {
 // Names are of a user of this machine, whom only calls over a socket file have: segments are opened
 // by that user's own right, and that of all, but not by his groups, which such a call does not
 // tell. What is registered stays until it is unregistered, or the object ends: there is no
-// connection that it could end with. Counts like other regions of the user. Thread-safe.
+// connection that it could end with. Counts like other regions of the user, whose limits hold, and
+// not those of one connection. Thread-safe.
 class SystemMemory {
  public:
   // `table` must outlive the object. `takes_names`: whether POSIX shared memory may be registered.

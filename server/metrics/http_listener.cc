@@ -121,8 +121,14 @@ HttpListener::HttpListener(ListeningSockets listening, PollAlarm wake, const Htt
       wake_(std::move(wake)),
       limits_(limits),
       handler_(std::move(handler)),
-      tls_(std::move(tls)),
-      thread_(StartThread("metrics", [this] { Serve(); })) {}
+      tls_(std::move(tls)) {
+  try {
+    thread_ = StartThread("metrics", [this] { Serve(); });
+  } catch (...) {
+    RemoveSocketFile();
+    throw;
+  }
+}
 
 HttpListener::~HttpListener() {
   wake_.Ring();

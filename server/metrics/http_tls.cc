@@ -46,6 +46,10 @@ bool SetIdentity(SSL_CTX* context, const HttpCertificates& certificates) {
 // Asks clients for certificates of these authorities.
 bool SetClientAuthorities(SSL_CTX* context, const HttpCertificates& certificates) {
   if (certificates.client_ca.empty()) return true;
+  // As gRPC does, so that both ports take the same clients: an authority may be one that another
+  // one has signed, which is not named.
+  X509_STORE_set_flags(SSL_CTX_get_cert_store(context),
+                       X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
   const Bytes text = BytesOf(certificates.client_ca);
   if (text == nullptr) return false;
   size_t count = 0;
@@ -136,6 +140,17 @@ BIO* BioOf(int socket) {
   return bio;
 }
 
+// A request is too short for its client to change keys, and OpenSSL would work through any number
+// of such messages at once. As if the client had said farewell, it takes no further record.
+void RefuseKeyUpdates(int is_sent, int /*version*/, int type, const void* message, size_t bytes,
+                      SSL* ssl, void* /*argument*/) {
+  if (is_sent != 0 || type != SSL3_RT_HANDSHAKE || bytes == 0 ||
+      *static_cast<const uint8_t*>(message) != SSL3_MT_KEY_UPDATE) {
+    return;
+  }
+  SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
+}
+
 }  // namespace
 
 ssize_t TlsConnection::ResultOf(int done) {
@@ -193,6 +208,7 @@ HttpTls::Context HttpTls::MakeContext(const HttpCertificates& certificates) {
   // Each connection proves anew who it is.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context.get(), 0);
+  SSL_CTX_set_msg_callback(context.get(), &RefuseKeyUpdates);
   // An answer goes out piece by piece, from a text that does not move.
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS);
   if (!SetIdentity(context.get(), certificates) ||

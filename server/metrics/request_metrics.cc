@@ -11,6 +11,12 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 
 void Bump(std::atomic<uint64_t>& count, uint64_t by = 1) { count.fetch_add(by, kRelaxed); }
 
+// Whether requests of the method compute something: those of the service itself, and of KServe's.
+bool Computes(absl::string_view method) {
+  return absl::StartsWith(method, "Execute") || method == "ModelInfer" ||
+         method == "ModelStreamInfer";
+}
+
 }  // namespace
 
 RequestMetrics::RequestMetrics() : shards_(std::make_unique<std::array<Shard, kShards>>()) {}
@@ -38,7 +44,7 @@ void RequestMetrics::OnRequest(const RequestRecord& record, const RequestSource&
   }
   if (record.received) shard.receiving.Add(*record.received);
   // A request that was refused early computes nothing that is known, but its method does.
-  if (record.work == WorkKind::kNone && !absl::StartsWith(record.method, "Execute")) return;
+  if (record.work == WorkKind::kNone && !Computes(record.method)) return;
   const size_t work = WorkOf(record);
   const size_t device = record.device.empty() ? kNoDevice : devices_.Of(record.device);
   Work* const mine = shard.works[work][device].Make();

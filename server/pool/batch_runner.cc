@@ -171,6 +171,8 @@ void BatchRunner::Attempt(ComputeDevice& device, std::span<Entry> entries, bool 
   Timing timing;
   const absl::Status status = TimedRun(device, calls, expected, timing);
   if (!status.ok()) {
+    // Of what fails otherwise, the run that succeeds in the end is charged.
+    if (absl::IsCancelled(status)) ChargeEach(entries, timing);
     OnRunFailed(device, entries, status, may_split);
     return;
   }
@@ -239,6 +241,27 @@ void BatchRunner::MoveEachToProcessor(std::span<Entry> entries) {
   for (Entry& entry : entries) parts_.router.MoveToProcessor(*entry.held, slot_);
 }
 
+// Each job counts a little by itself, so that one without bytes has its part, too.
+double BatchRunner::WeightOf(const Job& job) { return static_cast<double>(job.traits().bytes) + 1; }
+
+double BatchRunner::WeightsOf(std::span<const Entry> entries) {
+  double weights = 0;
+  for (const Entry& entry : entries) weights += WeightOf(**entry.held);
+  return weights;
+}
+
+Clock::Duration BatchRunner::CostOf(const Job& job, double weights, const Timing& timing) {
+  return std::chrono::duration_cast<Clock::Duration>(timing.busy * (WeightOf(job) / weights));
+}
+
+void BatchRunner::ChargeEach(std::span<const Entry> entries, const Timing& timing) {
+  const double weights = WeightsOf(entries);
+  for (const Entry& entry : entries) {
+    Job& job = **entry.held;
+    job.Charge(CostOf(job, weights, timing));
+  }
+}
+
 void BatchRunner::AnswerEach(std::span<Entry> entries, const Timing& timing) {
   // Clients must be able to see themselves counted once they have their answers.
   size_t replaced = 0;
@@ -248,10 +271,7 @@ void BatchRunner::AnswerEach(std::span<Entry> entries, const Timing& timing) {
   if (replaced > 0) {
     processor.Count([&](SlotCounters& counters) { counters.requests += replaced; });
   }
-  // Each job counts a little by itself, so that one without bytes has its part, too.
-  const auto weight = [](const Job& job) { return static_cast<double>(job.traits().bytes) + 1; };
-  double weights = 0;
-  for (const Entry& entry : entries) weights += weight(**entry.held);
+  const double weights = WeightsOf(entries);
   for (Entry& entry : entries) {
     Job* job = std::exchange(*entry.held, nullptr);
     if (!entry.lost.ok()) {
@@ -264,8 +284,7 @@ void BatchRunner::AnswerEach(std::span<Entry> entries, const Timing& timing) {
     record.kind = profile.kind;
     record.queued = timing.start - job->traits().accepted;
     record.ran = timing.ran;
-    record.cost =
-        std::chrono::duration_cast<Clock::Duration>(timing.busy * (weight(*job) / weights));
+    record.cost = CostOf(*job, weights, timing);
     record.batch_size = entries.size();
     record.attempts = job->progress().attempts;
     record.is_verified = entry.is_verified;

@@ -107,7 +107,12 @@ class BatchRunner {
   void RefuseEach(std::span<Entry> entries, const absl::Status& why);
   void MoveEach(std::span<Entry> entries);
   void MoveEachToProcessor(std::span<Entry> entries);
+  void ChargeEach(std::span<const Entry> entries, const Timing& timing);
   void AnswerEach(std::span<Entry> entries, const Timing& timing);
+  // What a run costs the client of each of its jobs, by its weight among those of all.
+  static double WeightOf(const Job& job);
+  static double WeightsOf(std::span<const Entry> entries);
+  static Clock::Duration CostOf(const Job& job, double weights, const Timing& timing);
 
   // Compares results with the processor's: those that are chosen, and all once one is wrong or the
   // device has been taken out of service meanwhile. What stays on such a device is computed anew;

@@ -64,8 +64,9 @@ struct DevicePool::Impl {
   // The device that suits a new job best.
   Choice Choose(const JobTraits& traits);
   // `name`: of the threads, all of one device. `run` answers or passes on every job of a batch.
-  void StartThreads(absl::string_view name, DeviceSlot& slot, int count,
-                    const std::function<void(Batch)>& run, std::vector<std::thread>& threads);
+  // Throws where the system has not so many; then the slot's queue is closed, and none is left.
+  std::vector<std::thread> StartThreads(absl::string_view name, DeviceSlot& slot, int count,
+                                        const std::function<void(Batch)>& run);
   // Does that until the queue is closed.
   void RunBatches(BatchQueue& queue, const std::function<void(Batch)>& run);
   void OnChange(const DeviceHealth& health);
@@ -75,6 +76,8 @@ struct DevicePool::Impl {
   Clock::TimePoint Maintain();
   std::vector<DeviceSource> FindGpus();
   void AddGpus();
+  // A slot with the threads that work for it. Throws where there is no memory or thread for it.
+  std::unique_ptr<DeviceSlot> MakeGpu(DeviceSource source);
 
   const Clock& clock;
   Logger& logger;
@@ -130,8 +133,8 @@ DevicePool::Impl::Impl(const PoolOptions& options, const Clock& clock_in, Logger
   const auto run = [this](const Batch& batch) {
     for (Job* const job : batch) processor_runner.Run(*job);
   };
-  StartThreads("runner/cpu", slots.processor(), ProcessorLimits(options.cpu_workers).max_in_flight,
-               run, cpu_threads);
+  cpu_threads = StartThreads("runner/cpu", slots.processor(),
+                             ProcessorLimits(options.cpu_workers).max_in_flight, run);
 }
 
 DevicePool::Impl::~Impl() {
@@ -160,13 +163,22 @@ Choice DevicePool::Impl::Choose(const JobTraits& traits) {
   return has_choice ? router.Choose(traits) : Choice{slots.processor()};
 }
 
-void DevicePool::Impl::StartThreads(absl::string_view name, DeviceSlot& slot, int count,
-                                    const std::function<void(Batch)>& run,
-                                    std::vector<std::thread>& threads) {
-  for (int i = 0; i < count; ++i) {
-    threads.push_back(
-        StartThread(name, [this, &queue = slot.queue(), run] { RunBatches(queue, run); }));
+std::vector<std::thread> DevicePool::Impl::StartThreads(absl::string_view name, DeviceSlot& slot,
+                                                        int count,
+                                                        const std::function<void(Batch)>& run) {
+  std::vector<std::thread> threads;
+  try {
+    threads.reserve(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      threads.push_back(
+          StartThread(name, [this, &queue = slot.queue(), run] { RunBatches(queue, run); }));
+    }
+  } catch (...) {
+    slot.queue().Close();
+    for (std::thread& thread : threads) thread.join();
+    throw;
   }
+  return threads;
 }
 
 void DevicePool::Impl::RunBatches(BatchQueue& queue, const std::function<void(Batch)>& run) {
@@ -212,20 +224,35 @@ std::vector<DeviceSource> DevicePool::Impl::FindGpus() {
 }
 
 void DevicePool::Impl::AddGpus() {
+  std::vector<DeviceSource> sources = FindGpus();
   std::vector<std::unique_ptr<DeviceSlot>> gpus;
-  for (DeviceSource& source : FindGpus()) {
-    gpus.push_back(
-        std::make_unique<DeviceSlot>(std::move(source), gpu_limits, health_options, shared));
-  }
-  // Nothing is placed on them before they are made.
-  for (const std::unique_ptr<DeviceSlot>& gpu : gpus) {
-    const std::string name = absl::StrCat("runner/gpu", gpu_runners.size());
-    BatchRunner& runner =
-        *gpu_runners.emplace_back(std::make_unique<BatchRunner>(runner_parts, *gpu));
-    const auto run = [&runner](Batch batch) { runner.Run(std::move(batch)); };
-    StartThreads(name, *gpu, gpu_limits.max_in_flight, run, gpu_threads);
+  gpus.reserve(sources.size());
+  for (DeviceSource& source : sources) {
+    const std::string name = source.profile.name;
+    try {
+      // Nothing is placed on them before they are made.
+      gpus.push_back(MakeGpu(std::move(source)));
+    } catch (const std::exception& error) {
+      logger.Log(LogLevel::kWarn, "GPU left out", {{"device", name}, {"reason", error.what()}});
+    }
   }
   slots.AddGpus(std::move(gpus));
+}
+
+std::unique_ptr<DeviceSlot> DevicePool::Impl::MakeGpu(DeviceSource source) {
+  auto gpu = std::make_unique<DeviceSlot>(std::move(source), gpu_limits, health_options, shared);
+  auto runner = std::make_unique<BatchRunner>(runner_parts, *gpu);
+  const auto run = [runner = runner.get()](Batch batch) { runner->Run(std::move(batch)); };
+  const int count = gpu_limits.max_in_flight;
+  // No memory is asked for once there are threads.
+  gpu_runners.reserve(gpu_runners.size() + 1);
+  gpu_threads.reserve(gpu_threads.size() + static_cast<size_t>(count));
+  const std::string name = absl::StrCat("runner/gpu", gpu_runners.size());
+  for (std::thread& thread : StartThreads(name, *gpu, count, run)) {
+    gpu_threads.push_back(std::move(thread));
+  }
+  gpu_runners.push_back(std::move(runner));
+  return gpu;
 }
 
 DevicePool::DevicePool(const PoolOptions& options, const Clock& clock, Logger& logger,

@@ -16,6 +16,11 @@ namespace {
 constexpr Clock::Duration kLongestInline = std::chrono::microseconds(250);
 constexpr uint64_t kFewBytes = uint64_t{16} << 10;
 
+// Whether a run ended because its client gave the job up, or did not go on.
+bool IsEndOfClient(const absl::Status& status) {
+  return absl::IsCancelled(status) || absl::IsAborted(status);
+}
+
 }  // namespace
 
 ProcessorRunner::ProcessorRunner(const Parts& parts, uint64_t inline_bytes)
@@ -68,6 +73,8 @@ void ProcessorRunner::RunUnguarded(Job*& held) {
   Timing timing;
   const absl::Status status =
       IsMeasured(traits) ? RunMeasured(traits, *call, timing) : TimedRun(*call, timing);
+  // While the job is held: where this throws, it is refused.
+  if (IsEndOfClient(status)) held->Charge(timing.ran);
   Job& job = *std::exchange(held, nullptr);
   if (status.ok()) {
     Answer(job, timing);
@@ -106,8 +113,7 @@ absl::Status ProcessorRunner::TimedRun(const DeviceCall& call, Timing& timing) {
 
 void ProcessorRunner::RefuseFailed(Job& job, const absl::Status& why) {
   if (absl::IsCancelled(why)) return job.Refuse(StoppedError());
-  // It is its client that did not go on.
-  if (absl::IsAborted(why)) return job.Refuse(why);
+  if (IsEndOfClient(why)) return job.Refuse(why);
   slot_.Count([](SlotCounters& counters) { ++counters.faults; });
   parts_.logger.Log(LogLevel::kWarn, "run failed",
                     {{"device", slot_.profile().name},

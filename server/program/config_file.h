@@ -15,7 +15,8 @@
 namespace opserve {
 
 // Takes what CLI11's own reader takes, but for what that would skip or misread in silence: lines
-// without a "=", sections, lists without an end. Belongs to one thread.
+// without a "=", sections, lists without an end, settings that are there twice. A mark of the byte
+// order is no part of the first line. Belongs to one thread.
 class ConfigFile final : public CLI::ConfigTOML {
  public:
   // `app`: whose settings there are. Must outlive the object.
@@ -32,6 +33,7 @@ class ConfigFile final : public CLI::ConfigTOML {
  private:
   // Throws, about that line.
   [[noreturn]] void Refuse(int line, const std::string& what) const;
+  [[noreturn]] void RefuseEarlyEnd(int line) const;
 
   const CLI::App& app_;
   // Where each setting is, the last time. CLI11 calls from_config as a constant method.

@@ -12,10 +12,12 @@ namespace {
 
 using d3d12::AdapterInfo;
 
-bool Matches(const std::string& selector, size_t index, const AdapterInfo& adapter) {
+bool Matches(const std::string& selector, size_t index, std::span<const AdapterInfo> adapters) {
   size_t number = 0;
-  if (absl::SimpleAtoi(selector, &number)) return number == index;
-  return absl::StrContains(absl::AsciiStrToLower(adapter.name), absl::AsciiStrToLower(selector));
+  // Others are part of a name, such as 4090.
+  if (absl::SimpleAtoi(selector, &number) && number < adapters.size()) return number == index;
+  return absl::StrContains(absl::AsciiStrToLower(adapters[index].name),
+                           absl::AsciiStrToLower(selector));
 }
 
 absl::Status NoMatch(const std::string& selector, std::span<const AdapterInfo> adapters) {
@@ -36,7 +38,7 @@ absl::Status Select(const std::string& selector, std::span<const AdapterInfo> ad
   const AdapterInfo* refused = nullptr;
   bool any = false;
   for (size_t i = 0; i < adapters.size(); ++i) {
-    if (selector != "auto" && !Matches(selector, i, adapters[i])) continue;
+    if (selector != "auto" && !Matches(selector, i, adapters)) continue;
     if (adapters[i].is_software && !allow_software) {
       refused = &adapters[i];
       continue;

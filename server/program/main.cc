@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <future>
 #include <iostream>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/broken_pipe.h"
 #include "server/base/log.h"
@@ -19,6 +21,7 @@
 #include "server/edge/descriptor_limit.h"
 #include "server/program/control_command.h"
 #include "server/program/gpu_sources.h"
+#include "server/program/printed.h"
 #include "server/program/process_tuning.h"
 #include "server/program/program_options.h"
 #include "server/program/ready_file.h"
@@ -93,6 +96,7 @@ std::unique_ptr<TaskThread> StartWatchdog(Server& server, const ServiceNotifier&
   });
 }
 
+// Throws where there is no thread or memory for what it begins with.
 int Serve(const ProgramOptions& options, const ServiceNotifier& notifier, Logger& logger) {
   // What it takes to end must be there before anything can use the last thread up.
   StopSignals signals;
@@ -110,9 +114,9 @@ int Serve(const ProgramOptions& options, const ServiceNotifier& notifier, Logger
     ready_file.emplace(*std::move(created));
   }
 
-  notifier.Ready();
   {
     const std::unique_ptr<TaskThread> watchdog = StartWatchdog(**server, notifier, logger);
+    notifier.Ready();
     WaitForStop(signals, **server, notifier, logger);
   }
   notifier.Stopping();
@@ -122,10 +126,12 @@ int Serve(const ProgramOptions& options, const ServiceNotifier& notifier, Logger
   signals.Ignore();
   ready_file.reset();
   // Not all ways out of here lead through destructors, which wait for them, too.
-  (*server)->FlushLogs(kLogGrace);
+  const bool are_logs_flushed = (*server)->FlushLogs(kLogGrace);
   if (result == DrainResult::kComplete) {
-    Destroy(*std::move(server), destroyer, logger);
+    if (are_logs_flushed) Destroy(*std::move(server), destroyer, logger);
     logger.Log(LogLevel::kInfo, "exit", {{"code", EXIT_SUCCESS}});
+    // The server's destructor would wait for the file that stalls.
+    if (!are_logs_flushed) EndNow(EXIT_SUCCESS);
     return EXIT_SUCCESS;
   }
   const bool timed_out = result == DrainResult::kTimedOut;
@@ -134,6 +140,22 @@ int Serve(const ProgramOptions& options, const ServiceNotifier& notifier, Logger
              {{"cause", timed_out ? "drain timed out" : "second signal"}, {"code", code}});
   // Not through destructors: they would wait for the very requests that did not end.
   EndNow(code);
+}
+
+int ServeOrFail(const ProgramOptions& options, Logger& logger) {
+  try {
+    return Serve(options, ServiceNotifier::OfEnvironment(), logger);
+  } catch (const std::exception& error) {
+    return FailToStart(logger, absl::ResourceExhaustedError(absl::StrCat(
+                                   "there is no thread or memory for it: ", error.what())));
+  }
+}
+
+// Says what an end without a server has to say; the exit code.
+int End(const EarlyExit& exit) {
+  const EarlyExit done = exit.code == 0 ? Printed(exit.text, std::cout) : exit;
+  std::cerr << done.text;
+  return done.code;
 }
 
 }  // namespace
@@ -153,20 +175,12 @@ int main(int argc, char** argv) {
     return done.code;
   }
   if (opserve::IsControlCommand(argc, argv)) {
-    const opserve::EarlyExit done = opserve::RunControlCommand(argc, argv);
-    (done.code == 0 ? std::cout : std::cerr) << done.text;
-    return done.code;
+    return opserve::End(opserve::RunControlCommand(argc, argv));
   }
   auto parsed = opserve::ParseProgramOptions(argc, argv);
-  if (const auto* exit = std::get_if<opserve::EarlyExit>(&parsed)) {
-    (exit->code == 0 ? std::cout : std::cerr) << exit->text;
-    return exit->code;
-  }
+  if (const auto* exit = std::get_if<opserve::EarlyExit>(&parsed)) return opserve::End(*exit);
   const auto& options = std::get<opserve::ProgramOptions>(parsed);
-  if (options.list_devices) {
-    std::cout << opserve::DescribeAdapters();
-    return EXIT_SUCCESS;
-  }
+  if (options.list_devices) return opserve::End({0, opserve::DescribeAdapters()});
   opserve::KeepHeap(options.keep_heap_bytes);
   opserve::StopDeadlockSearch();
   opserve::RaiseDescriptorLimit();
@@ -174,7 +188,5 @@ int main(int argc, char** argv) {
   opserve::BlockBrokenPipe();
   static opserve::Logger logger(options.log_format, options.log_level);
   opserve::RouteLibraryLogs(logger);
-  return opserve::RunHosted([&options] {
-    return opserve::Serve(options, opserve::ServiceNotifier::OfEnvironment(), logger);
-  });
+  return opserve::RunHosted([&options] { return opserve::ServeOrFail(options, logger); });
 }

@@ -419,6 +419,20 @@ void AddProcessOptions(CLI::App& app, ProgramOptions& options, RawValues& raw) {
       ->configurable(false);
 }
 
+// Throws where the longest is not the longest.
+void CheckDeviceRetry(const CLI::App& app, const RawValues& raw) {
+  if (raw.max_device_retry_s >= raw.device_retry_s) return;
+  // Named first is what somebody has set, so that they are told where.
+  if (app.count("--max-device-retry") == 0) {
+    throw CLI::ValidationError(
+        "--device-retry", absl::StrCat(raw.device_retry_s, " is more than --max-device-retry, ",
+                                       raw.max_device_retry_s));
+  }
+  throw CLI::ValidationError(
+      "--max-device-retry",
+      absl::StrCat(raw.max_device_retry_s, " is less than --device-retry, ", raw.device_retry_s));
+}
+
 }  // namespace
 
 std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char* const* argv) {
@@ -451,6 +465,7 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   AddProcessOptions(app, options, raw);
   try {
     app.parse(argc, argv);
+    CheckDeviceRetry(app, raw);
   } catch (const CLI::CallForHelp&) {
     return EarlyExit{0, app.help()};
   } catch (const CLI::CallForVersion& version) {
@@ -460,12 +475,6 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
     return EarlyExit{kExitUsage, absl::StrCat("opserve-server: ",
                                               config->Locate(error, file, {argv + 1, argv + argc}),
                                               "\nTry opserve-server --help.\n")};
-  }
-  if (raw.max_device_retry_s < raw.device_retry_s) {
-    return EarlyExit{kExitUsage,
-                     absl::StrCat("opserve-server: --max-device-retry: ", raw.max_device_retry_s,
-                                  " is less than --device-retry, ", raw.device_retry_s,
-                                  "\nTry opserve-server --help.\n")};
   }
   if (raw.print_config) return EarlyExit{0, app.config_to_str(true, true)};
   options.drain_timeout = std::chrono::seconds(raw.drain_timeout_s);

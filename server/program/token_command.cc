@@ -1,6 +1,5 @@
 #include "server/program/token_command.h"
 
-#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -15,11 +14,11 @@
 #include "server/access/token_list.h"
 #include "server/base/file_lock.h"
 #include "server/base/small_file.h"
+#include "server/program/printed.h"
 
 namespace opserve {
 namespace {
 
-constexpr int kExitFailed = 1;
 constexpr uint64_t kMostDays = 36500;
 // Whoever changes a list is done in much less.
 constexpr std::chrono::seconds kLockLimit{10};
@@ -49,23 +48,6 @@ std::optional<absl::Duration> LifetimeOf(absl::string_view text) {
   const absl::Duration lifetime = static_cast<int64_t>(count) * unit;
   if (lifetime > kMostDays * absl::Hours(24)) return std::nullopt;
   return lifetime;
-}
-
-EarlyExit Failed(const absl::Status& status) {
-  return {kExitFailed, absl::StrCat("opserve-server: ", status.message(), "\n")};
-}
-
-absl::Status Print(absl::string_view text, std::ostream& out) {
-  constexpr absl::string_view kWhat = "cannot write standard output";
-  errno = 0;
-  out << text << std::flush;
-  if (out) return absl::OkStatus();
-  return errno == 0 ? absl::DataLossError(kWhat) : absl::ErrnoToStatus(errno, kWhat);
-}
-
-EarlyExit Printed(absl::string_view text, std::ostream& out) {
-  const absl::Status status = Print(text, out);
-  return status.ok() ? EarlyExit() : Failed(status);
 }
 
 // The file that a symbolic link leads to, or the file itself. What is written takes the place of

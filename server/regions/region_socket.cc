@@ -119,8 +119,14 @@ RegionSocket::RegionSocket(const RegionSocketOptions& options, RegionTable& tabl
       clock_(clock),
       listener_(std::move(listener)),
       file_(options.path),
-      stop_(std::move(stop)),
-      thread_(StartThread("regions", [this] { Serve(); })) {}
+      stop_(std::move(stop)) {
+  try {
+    thread_ = StartThread("regions", [this] { Serve(); });
+  } catch (...) {
+    file_.Remove();
+    throw;
+  }
+}
 
 RegionSocket::~RegionSocket() {
   eventfd_write(stop_.get(), 1);

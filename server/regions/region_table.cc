@@ -18,6 +18,14 @@ constexpr std::chrono::seconds kRetryDelay{1};
 // What memory is mapped in at least.
 constexpr uint64_t kPageBytes = 4096;
 
+// The bytes of the pages that so many take; a number that leaves no room for that is far beyond
+// every quota.
+uint64_t PagesOf(uint64_t bytes) {
+  const uint64_t over = bytes % kPageBytes;
+  if (over == 0 || bytes > UINT64_MAX - kPageBytes) return bytes;
+  return bytes + (kPageBytes - over);
+}
+
 absl::Status OverQuota(const RegionOwner& owner, const QuotaShortage& shortage,
                        absl::string_view unit) {
   return MakeRetryableError(
@@ -120,9 +128,7 @@ absl::Status RegionTable::Charge(const RegionOwner& owner, uint64_t bytes, Charg
   const std::string user = absl::StrCat(owner.user);
   QuotaTaking count = regions_.Take(user, 1, {user, owner.max_regions_of_user});
   if (count.shortage) return OverQuota(owner, *count.shortage, "regions");
-  // What is reserved is far from the largest number.
-  QuotaTaking taken = bytes_.Take(user, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes,
-                                  {user, owner.max_bytes_of_user});
+  QuotaTaking taken = bytes_.Take(user, PagesOf(bytes), {user, owner.max_bytes_of_user});
   if (taken.shortage) return OverQuota(owner, *taken.shortage, "bytes");
   region.count = std::move(count.charge);
   region.bytes = std::move(taken.charge);
@@ -133,7 +139,8 @@ absl::Status RegionTable::Reserve(const RegionOwner& owner, uint64_t bytes) {
   MutexLock lock(mutex_);
   const auto found = usage_.find(owner.connection);
   const Usage usage = found == usage_.end() ? Usage() : found->second;
-  if (usage.regions >= limits_.max_regions || bytes > limits_.max_bytes - usage.bytes) {
+  if (owner.is_connection &&
+      (usage.regions >= limits_.max_regions || bytes > limits_.max_bytes - usage.bytes)) {
     return MakeRetryableError(
         ErrorReason::REGION_QUOTA,
         absl::StrCat("This connection has ", usage.regions, " regions of ", usage.bytes,
@@ -141,6 +148,7 @@ absl::Status RegionTable::Reserve(const RegionOwner& owner, uint64_t bytes) {
                      limits_.max_regions, " regions and ", limits_.max_bytes, " bytes."),
         kRetryDelay, {{"limit", absl::StrCat(limits_.max_bytes)}});
   }
+  // The sum may wrap where there is no such limit, until Charge refuses it and this is taken back.
   usage_[owner.connection] = {usage.bytes + bytes, usage.regions + 1};
   return absl::OkStatus();
 }

@@ -48,6 +48,8 @@ struct RegionOwner {
   // Most that all connections of the user may have, in place of RegionLimits; nullopt: that holds.
   std::optional<uint64_t> max_bytes_of_user = std::nullopt;
   std::optional<size_t> max_regions_of_user = std::nullopt;
+  // Whether the limits of one connection hold, too: not for what is no connection.
+  bool is_connection = true;
 };
 
 // Whose call uses a region.
@@ -132,7 +134,7 @@ class RegionTable {
   static bool Admit(Entry& entry, const RegionCaller& caller);
   // Charges the user of a region.
   absl::Status Charge(const RegionOwner& owner, uint64_t bytes, Charged& region);
-  // The same for its connection.
+  // Counts it for its connection.
   absl::Status Reserve(const RegionOwner& owner, uint64_t bytes);
   void Release(uint64_t connection, uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -48,7 +48,11 @@ void Poller::Start() {
 }
 
 void Poller::Stop() {
-  if (!thread_.joinable()) return;
+  if (!thread_.joinable()) {
+    is_stopping_ = true;
+    if (!is_ended_) Run();
+    return;
+  }
   stop_alarm_.Set(queue_.get(), std::chrono::system_clock::now(),
                   static_cast<CompletionTag*>(&stop_));
   thread_.join();

@@ -20,8 +20,7 @@
 namespace opserve {
 
 // Calls stay on the queue on which they began, so all their events come from one thread. Start and
-// Stop belong to the thread that owns the poller; one that was started must be stopped before it is
-// destroyed.
+// Stop are for one thread at a time; one that was started must be stopped before it is destroyed.
 class Poller {
  public:
   // Calls whose clients keep them waiting for longer than `stall_limit` are given up. `number`: of
@@ -37,6 +36,7 @@ class Poller {
   void Start();
 
   // Waits until every call is gone, and ends the thread. To be called after the server's Shutdown.
+  // Where there is no thread, as the server did not get so far, this one does that work.
   void Stop();
 
   // A call begins, or is gone: no operation of it is under way, and none will be started. Only in

@@ -72,13 +72,17 @@ void StreamCall::OnPutOff() {
 }
 
 void StreamCall::Finish(const absl::Status& status) {
+  bool is_reported_later = false;
   {
     MutexLock lock(mutex_);
     if (is_over_ || is_ending_) return;
     is_ending_ = true;
+    // The messages of a client that gave the stream up end, too, and that it did is known later.
+    is_reported_later = messages_have_ended_;
+    if (is_reported_later) unreported_ = status;
   }
   // Before the client hears of it, and without the lock, because who is told may have locks.
-  if (!status.ok()) ReportFailure(status);
+  if (!status.ok() && !is_reported_later) ReportFailure(status);
   MutexLock lock(mutex_);
   if (is_over_) return;
   end_ = ToGrpcStatus(status, context_);
@@ -177,7 +181,7 @@ void StreamCall::OnRead(bool ok) {
   }
   if (handler_ != nullptr) {
     Guard([this, ok] {
-      if (!ok) return handler_->OnMessagesEnd();
+      if (!ok) return EndMessages();
       if (absl::Status status = method_.CheckMessage(incoming_); !status.ok()) {
         incoming_.Clear();
         return Finish(status);
@@ -186,6 +190,14 @@ void StreamCall::OnRead(bool ok) {
     });
   }
   Unreference();
+}
+
+void StreamCall::EndMessages() {
+  {
+    MutexLock lock(mutex_);
+    messages_have_ended_ = true;
+  }
+  handler_->OnMessagesEnd();
 }
 
 void StreamCall::OnWritten(bool ok) {
@@ -203,11 +215,14 @@ void StreamCall::OnWritten(bool ok) {
 void StreamCall::OnFinished(bool) { Unreference(); }
 
 void StreamCall::OnOver(bool) {
+  absl::Status failure;
   {
     MutexLock lock(mutex_);
     is_over_ = true;
     outbox_.clear();
+    failure = std::exchange(unreported_, absl::OkStatus());
   }
+  if (!failure.ok() && !context_.IsCancelled()) ReportFailure(failure);
   if (handler_ != nullptr) Guard([this] { handler_->OnOver(); });
   Unreference();
 }

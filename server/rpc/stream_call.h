@@ -106,6 +106,7 @@ class StreamCall final : private PolledCall {
   // OK where the caller may call the method, and there is room for the stream.
   absl::Status Admit();
   void OnRead(bool ok);
+  void EndMessages();
   void OnWritten(bool ok);
   void OnFinished(bool ok);
   void OnOver(bool ok);
@@ -154,6 +155,10 @@ class StreamCall final : private PolledCall {
   std::optional<grpc::Status> end_ ABSL_GUARDED_BY(mutex_);
   // Somebody is about to set the end, and nobody else may.
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
+  // The client sends no more, or the stream is broken.
+  bool messages_have_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  // An error with which the stream ends, and which is reported once it is over.
+  absl::Status unreported_ ABSL_GUARDED_BY(mutex_);
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   // The poller has been told to send what there is.
   bool is_put_off_ ABSL_GUARDED_BY(mutex_) = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -11,9 +12,11 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "grpcpp/grpcpp.h"
+#include "proto/base/named_thread.h"
 #include "proto/transport/wake_pollers.h"
 #include "server/access/access_control.h"
 #include "server/admission/admission.h"
@@ -63,6 +66,16 @@ constexpr milliseconds kStreamGrace{200};
 constexpr milliseconds kQuiet{50};
 // ... and does not wait longer than this for clients that never cease.
 constexpr milliseconds kMostQuietWait{1000};
+// Calls that no drain waits for end with their connections. Those that something else holds, such
+// as the file of the audit log, have what is left of the drain's time for that, or this if it is
+// more, ...
+constexpr milliseconds kCallGrace{2000};
+// ... and so often it is looked whether the drain was interrupted meanwhile.
+constexpr milliseconds kInterruptCheck{50};
+// What gRPC, the edge, logs and all else take beside pollers and workers, and some to spare.
+constexpr int kOtherThreads = 24;
+// The thread that ends calls has nothing else to do.
+constexpr milliseconds kIdlePeriod = std::chrono::hours(24);
 // See Server::Impl.
 constexpr uint64_t kMostControlCalls = 1024;
 constexpr uint64_t kMostControlBytes = 64 << 20;
@@ -81,10 +94,30 @@ int PollersOf(const ServerOptions& options) {
   return options.pollers > 0 ? options.pollers : std::clamp(ProcessorCount() / 4, 1, 8);
 }
 
+int WorkersOf(const ServerOptions& options) {
+  return options.workers > 0 ? options.workers : ProcessorCount();
+}
+
+// Throws where the system has not so many threads. gRPC would not tell of that, and would wait for
+// ever, at its end, for those that it did not get.
+void TryThreads(int count) {
+  std::promise<void> done;
+  std::vector<std::thread> threads;
+  const absl::Cleanup end = [&done, &threads] {
+    done.set_value();
+    for (std::thread& thread : threads) thread.join();
+  };
+  threads.reserve(static_cast<size_t>(count));
+  const std::shared_future<void> is_done = done.get_future().share();
+  for (int i = 0; i < count; ++i) {
+    threads.push_back(StartThread("try", [is_done] { is_done.wait(); }));
+  }
+}
+
 PoolOptions MakePoolOptions(const ServerOptions& options, const ServerEnvironment& environment) {
   PoolOptions pool = options.pool;
   pool.inline_bytes = environment.cpu == nullptr ? options.inline_bytes : 0;
-  pool.cpu_workers = options.workers > 0 ? options.workers : ProcessorCount();
+  pool.cpu_workers = WorkersOf(options);
   return pool;
 }
 
@@ -209,10 +242,19 @@ struct Server::Impl {
   absl::Status ControlAccess();
   // A line of the audit log for files that were read again because somebody asked for it.
   void AuditReload(const absl::Status& status);
-  void LogStart() const;
+  // `devices`: their names.
+  void LogStart(absl::string_view devices) const;
   // From now on clients lose calls that they keep waiting for the time that a drain gives them.
   void HurryClients();
+  // Takes no more calls, and ends the connections. Socket files are gone afterwards.
   void StopListening();
+  // Has gRPC stopped in a thread of its own, as calls may be held for as long as a file stalls;
+  // ready once all calls are gone. After StopListening.
+  std::future<void> EndCalls();
+  // Waits for that until `end`, or until the drain is interrupted.
+  DrainResult WaitForCalls(std::chrono::steady_clock::time_point end);
+  // Answers what was accepted, and stops. Once there is a gRPC server.
+  void End();
   void RemoveSocketFiles();
   // Takes a sample of what is held, tells health where the server fills up or has room again, and
   // gives memory back after a peak.
@@ -287,6 +329,8 @@ struct Server::Impl {
   PeakWatch peak;                            // of saturation_watch
   std::unique_ptr<TaskThread> saturation_watch;
   std::unique_ptr<HttpListener> metrics_listener;
+  // There before it is needed: at the end there may be no thread to be had.
+  TaskThread call_ender{"end-calls", kIdlePeriod, [] {}};
   // Used by file_thread alone, once that is there.
   WatchedFiles identity_files{{kCertificateReadEvent, kCertificateKeptEvent},
                               {options.tls_certificate, options.tls_key, options.tls_client_ca},
@@ -445,7 +489,8 @@ absl::Status Server::Impl::OfferMetrics() {
     if (file != nullptr) sources.logs.push_back(file);
   }
   HttpCertificateSource certificates;
-  if (identity != nullptr) {
+  // As at --listen, a socket file speaks plain text: the kernel tells who is there.
+  if (identity != nullptr && !address->is_unix()) {
     certificates = [identity = identity] {
       const std::shared_ptr<const TlsIdentity::Pair> pair = identity->pair();
       return HttpCertificates{pair->certificate, pair->key, pair->client_ca,
@@ -511,7 +556,7 @@ void Server::Impl::AuditReload(const absl::Status& status) {
   audit_log->Write({.client = "signal", .method = "ReloadFiles", .code = status.code()}, [] {});
 }
 
-void Server::Impl::LogStart() const {
+void Server::Impl::LogStart(absl::string_view devices) const {
   logger.Log(
       LogLevel::kInfo, "serving",
       {{"version", OPSERVE_VERSION},
@@ -519,7 +564,7 @@ void Server::Impl::LogStart() const {
        {"metrics", metrics_listener == nullptr ? "off" : metrics_listener->address().ToString()},
        {"tls", options.tls_key.empty() ? "off" : "on"},
        {"pollers", pollers.size()},
-       {"devices", DeviceNames(pool)},
+       {"devices", devices},
        {"placement", NameOf(options.placement)},
        {"verify", options.pool.verify_rate},
        {"max_message_bytes", options.max_message_bytes},
@@ -543,9 +588,38 @@ void Server::Impl::StopListening() {
   // Before gRPC knows: it would cancel calls that come from then on, which says that their clients
   // did it.
   edge->EndConnections(kStreamGrace);
-  server->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
-  for (const std::unique_ptr<Poller>& poller : pollers) poller->Stop();
   RemoveSocketFiles();
+}
+
+std::future<void> Server::Impl::EndCalls() {
+  // Shared, because the task touches it for a moment after it is ready.
+  const auto ended = std::make_shared<std::promise<void>>();
+  std::future<void> result = ended->get_future();
+  call_ender.Start("", 0, [this, ended] {
+    server->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
+    for (const std::unique_ptr<Poller>& poller : pollers) poller->Stop();
+    ended->set_value();
+  });
+  return result;
+}
+
+DrainResult Server::Impl::WaitForCalls(std::chrono::steady_clock::time_point end) {
+  const std::future<void> ended = EndCalls();
+  // At least once, as nearly always nothing holds them.
+  while (ended.wait_for(kInterruptCheck) != std::future_status::ready) {
+    if (admission.is_interrupted()) return DrainResult::kInterrupted;
+    if (std::chrono::steady_clock::now() >= end) return DrainResult::kTimedOut;
+  }
+  return DrainResult::kComplete;
+}
+
+void Server::Impl::End() {
+  HurryClients();
+  leases.Close();
+  admission.Close();
+  admission.WaitIdle(kForever);
+  StopListening();
+  EndCalls().wait();
 }
 
 void Server::Impl::WatchLoad() {
@@ -567,24 +641,29 @@ void Server::Impl::RemoveSocketFiles() {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       const ServerEnvironment& environment) {
-  auto impl = std::make_unique<Impl>(options, environment);
-  if (absl::Status status = impl->Listen(); !status.ok()) return status;
-  impl->LogStart();
-  // Not before: a server that cannot listen need not wait for a driver.
-  impl->pool.StartMaintenance();
-  if (impl->pool.has_gpus()) impl->leases.Start(impl->leasable);
-  return std::unique_ptr<Server>(new Server(std::move(impl)));
+  std::unique_ptr<Impl> impl;
+  try {
+    TryThreads(WorkersOf(options) + PollersOf(options) + kOtherThreads);
+    impl = std::make_unique<Impl>(options, environment);
+    if (absl::Status status = impl->Listen(); !status.ok()) return status;
+    // Those of the start: GPUs join later, whenever that is.
+    const std::string devices = DeviceNames(impl->pool);
+    // Not before: a server that cannot listen need not wait for a driver.
+    if (impl->pool.has_gpus()) impl->leases.Start(impl->leasable);
+    impl->pool.StartMaintenance();
+    impl->LogStart(devices);
+    return std::unique_ptr<Server>(new Server(std::move(impl)));
+  } catch (const std::exception& error) {
+    // gRPC's server must be shut down, however far its pollers are.
+    if (impl != nullptr && impl->server != nullptr) impl->End();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there is no thread or memory for it: ", error.what()));
+  }
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Server::~Server() {
-  impl_->HurryClients();
-  impl_->leases.Close();
-  impl_->admission.Close();
-  impl_->admission.WaitIdle(kForever);
-  impl_->StopListening();
-}
+Server::~Server() { impl_->End(); }
 
 const std::vector<std::string>& Server::addresses() const { return impl_->addresses; }
 
@@ -613,17 +692,20 @@ void Server::ReopenLogs() {
   }
 }
 
-void Server::FlushLogs(milliseconds limit) {
+bool Server::FlushLogs(milliseconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
+  bool are_flushed = true;
   for (LineFile* const file :
        {impl_->audit_file.get(), impl_->access_file.get(), impl_->trace_file.get()}) {
     if (file == nullptr) continue;
     const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
     const bool is_flushed = file->Flush(std::max(left, milliseconds(0)));
     if (is_flushed) continue;
+    are_flushed = false;
     impl_->logger.Log(LogLevel::kWarn, "log lines not written",
                       {{"log", file->title()}, {"limit_ms", limit.count()}});
   }
+  return are_flushed;
 }
 
 absl::Status Server::ReloadFiles() {
@@ -642,6 +724,7 @@ absl::Status Server::ReloadFiles() {
 }
 
 DrainResult Server::Drain(milliseconds timeout) {
+  const auto end = std::chrono::steady_clock::now() + timeout;
   const Admission::Usage held = usage();
   impl_->logger.Log(
       LogLevel::kInfo, "draining",
@@ -659,8 +742,10 @@ DrainResult Server::Drain(milliseconds timeout) {
   }
   impl_->admission.WaitQuiet(kQuiet, kMostQuietWait);
   impl_->StopListening();
-  impl_->logger.Log(LogLevel::kInfo, "drained");
-  return DrainResult::kComplete;
+  const DrainResult result =
+      impl_->WaitForCalls(std::max(end, std::chrono::steady_clock::now() + kCallGrace));
+  if (result == DrainResult::kComplete) impl_->logger.Log(LogLevel::kInfo, "drained");
+  return result;
 }
 
 bool Server::Responds(milliseconds limit) {

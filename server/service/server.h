@@ -27,7 +27,7 @@ namespace opserve {
 
 // How a drain ended.
 enum class DrainResult {
-  kComplete,     // every accepted request was answered
+  kComplete,     // every accepted request was answered, and every call is gone
   kTimedOut,     // some were not, in the time given
   kInterrupted,  // InterruptDrain was called before
 };
@@ -76,7 +76,8 @@ class Server {
 
   // Waits until the lines of these logs that were added before are written or dropped, for all of
   // them together at most for `limit`: for programs that end without the server's destructor.
-  void FlushLogs(std::chrono::milliseconds limit);
+  // Returns whether they are: the destructor would wait for those that are not.
+  bool FlushLogs(std::chrono::milliseconds limit);
 
   // What became of the connections so far.
   EdgeCounters connections() const;
@@ -93,9 +94,10 @@ class Server {
 
   // Reports NOT_SERVING, refuses new requests with UNAVAILABLE, and waits until every accepted
   // request is answered, for at most `timeout`. Requests whose clients keep them waiting for longer
-  // than ServerOptions::drain_stall_limit are given up and not waited for. Socket files are gone
-  // afterwards. After kComplete the server has stopped; otherwise requests may still run in the
-  // device.
+  // than ServerOptions::drain_stall_limit are given up and not waited for. Then the connections
+  // end, and calls that something else holds, such as the file of the audit log, have what is left
+  // of `timeout`, or 2 s if that is more. Socket files are gone afterwards. After kComplete the
+  // server has stopped; otherwise requests may still run in the device.
   DrainResult Drain(std::chrono::milliseconds timeout);
 
   // Whether every thread that reads calls takes an event within `limit`: for a watchdog, which must

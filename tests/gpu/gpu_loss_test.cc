@@ -207,7 +207,8 @@ class AfterSubmission final : public d3d12::FaultInjector {
   explicit AfterSubmission(std::function<void()> act) : act_(std::move(act)) {}
 
   std::optional<int32_t> Fail(absl::string_view call) override {
-    if (std::this_thread::get_id() != owner_) return std::nullopt;
+    // What is called of Vulkan is part of the submission.
+    if (std::this_thread::get_id() != owner_ || call.find("vk.") == 0) return std::nullopt;
     if (call.find("->Signal") != absl::string_view::npos) {
       has_submitted_ = true;
     } else if (std::exchange(has_submitted_, false)) {
@@ -244,6 +245,21 @@ TEST_F(GpuLossTest, AQuickSubmissionIsNotTakenForLost) {
   }
   FaultyVulkan::WaitForStatus(false);
   first.join();
+}
+
+// Though it has waited for fences, like the thread that hears of them.
+TEST_F(GpuLossTest, WhoMadeTheDeviceHearsOfNoSubmissionBeforeOthersDo) {
+  const auto device = MakeFaultyDevice({.timeout = kNever});
+  ASSERT_TRUE(device.ok()) << device.status();
+  FaultyVulkan::HoldWaits(true);
+  FaultyVulkan::Arm(VulkanCall::kStatus, VulkanFault::kNoMemory);
+  AfterSubmission act([] {
+    EXPECT_EQ(FaultyVulkan::strikes(), 0);
+    FaultyVulkan::HoldWaits(false);
+  });
+  d3d12::ScopedFaultInjector injector(act);
+  EXPECT_TRUE(RunExample(**device, MakeExample(1000, 2)).ok());
+  EXPECT_EQ(FaultyVulkan::strikes(), 1);
 }
 
 class GpuAdaptersTest : public GpuLossTest {};
@@ -315,6 +331,23 @@ TEST_F(GpuHangTest, AtTheStatusOfAFence) {
 }
 
 class GpuShortageTest : public GpuLossTest {};
+
+// Nothing ever ends what was not submitted.
+TEST_F(GpuShortageTest, OfASubmissionWhileItIsMadeEndsThat) {
+  FaultyVulkan::Arm(VulkanCall::kSubmit, VulkanFault::kNoMemory);
+  EXPECT_EQ(MakeFaultyDevice({}).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(FaultyVulkan::strikes(), 1);
+  ExpectAllFreed();
+  EXPECT_NE(MakeWarmDevice({.timeout = kNever}), nullptr);
+}
+
+// What was submitted is under way all the same.
+TEST_F(GpuShortageTest, OfAWaitWhileItIsMadePasses) {
+  FaultyVulkan::Arm(VulkanCall::kWait, VulkanFault::kNoMemory, 3);
+  EXPECT_NE(MakeWarmDevice({.timeout = kNever}), nullptr);
+  EXPECT_EQ(FaultyVulkan::strikes(), 3);
+  ExpectAllFreed();
+}
 
 TEST_F(GpuShortageTest, OfASubmissionIsNoLoss) {
   std::unique_ptr<D3D12Device> device = MakeWarmDevice({.timeout = kNever});

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -202,6 +203,36 @@ TEST_F(GpuSubmissionTest, WhatCannotBeBoundIsNotExecuted) {
   }
   // Others may need less.
   EXPECT_TRUE(RunBatch(*device, batch).ok());
+}
+
+// Has no memory for what is recorded.
+class NoMemoryToRecord final : public d3d12::FaultInjector {
+ public:
+  std::optional<int32_t> Fail(absl::string_view call) override {
+    if (call.find("list->Reset") != absl::string_view::npos) throw std::bad_alloc();
+    return std::nullopt;
+  }
+};
+
+// So no later one has more time because of it.
+TEST_F(GpuSubmissionTest, WhatIsThrownIsNotUnderWay) {
+  const std::unique_ptr<D3D12Device> device = MakeDevice({.timeout = kSoon});
+  ASSERT_NE(device, nullptr);
+  const std::vector<Example> small = MakeBatch({1000}, /*is_strided=*/false, 1);
+  ASSERT_TRUE(RunBatch(*device, small).ok());
+  {
+    // For which a software adapter has long.
+    const std::vector<Example> large = MakeBatch({4u << 20}, /*is_strided=*/false, 1);
+    NoMemoryToRecord fault;
+    d3d12::ScopedFaultInjector injector(fault);
+    std::vector<ResultBytes> outputs;
+    EXPECT_THROW(RunOn(*device, large, outputs).IgnoreError(), std::bad_alloc);
+  }
+  FailingCall ends("->Signal(", 0);
+  d3d12::ScopedFaultInjector injector(ends);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(RunBatch(*device, small).code(), absl::StatusCode::kUnavailable);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 class GpuSubmissionPoolTest : public GpuSubmissionTest {

@@ -13,9 +13,10 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "testing"), str(ROOT / "tests" / "redteam")]
-from operator_calls import OperatorCaller, field, uint8_desc  # pylint: disable=wrong-import-position
+from operator_calls import OperatorCaller, field, uint8_desc, varint  # pylint: disable=wrong-import-position
 from http2_caller import framed  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
+from stalled_pipe import StalledPipe  # pylint: disable=wrong-import-position
 
 SERVER = None
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -97,6 +98,27 @@ class Journal(unittest.TestCase):
             self.assertNotIn(SECRET, log)
             self.assertNotIn(b"not-for-logs", log)
 
+    def test_a_stream_that_is_given_up_has_no_line_of_its_own(self):
+        half = b"".join((field(1, 1), field(3, varint(len(SECRET))), field(16, SECRET[:5]),
+                         field(2, field(1, b"ELEMENT_WISE_IDENTITY") + field(2, b"half") +
+                               field(5, uint8_desc(len(SECRET))))))
+        refused = field(1, 2) + field(2, field(1, b"NO_SUCH") + field(2, b"refused"))
+        with self.server() as server, OperatorCaller(server.address) as caller:
+            for is_given_up in (True, False):
+                stream = caller.open("/opserve.v1.OperatorService/ExecuteStream")
+                caller.send(stream, framed(half) + framed(refused), is_end=not is_given_up)
+                # With the refusal what came before it has been dealt with.
+                caller.wait_for_answer(stream)
+                if is_given_up:
+                    caller.cancel(stream)
+                else:
+                    self.assertEqual(caller.wait(stream), 3)
+                lines_of(self.access, 2 if is_given_up else 5)
+        lines = lines_of(self.access, 5)
+        self.assertEqual(sorted((line.get("id", ""), line["code"]) for line in lines),
+                         [("", "INVALID_ARGUMENT"), ("half", "CANCELLED"), ("half", "CANCELLED"),
+                          ("refused", "NOT_FOUND"), ("refused", "NOT_FOUND")])
+
     def test_a_lease_that_is_refused_has_a_line(self):
         with self.server() as server:
             self.assertEqual(call(server, "LeaseDevice", b"", []), 9)
@@ -142,6 +164,15 @@ class Journal(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "cannot start.*cannot open .*no/such/folder"):
             with self.server():
                 pass
+
+    def test_a_file_that_stalls_does_not_keep_the_server(self):
+        with StalledPipe(self.folder / "pipe") as pipe:
+            self.access = pipe.path
+            with self.server() as server:
+                self.assertEqual(call(server, "ListTensors", b"", []), 0)
+        self.assertEqual(server.exit_code, 0)
+        self.assertIn("log lines not written log=access", server.log())
+        self.assertNotIn("driver", server.log())
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / "tests" / "testing"), str(ROOT / "tests" / "redteam")
 from operator_calls import OperatorCaller, field  # pylint: disable=wrong-import-position
 from http2_caller import framed  # pylint: disable=wrong-import-position
 from server_process import ServerProcess  # pylint: disable=wrong-import-position
+from stalled_pipe import StalledPipe  # pylint: disable=wrong-import-position
 
 SERVER = None
 LIMIT_S = 60
@@ -51,10 +52,11 @@ class AuditLog(unittest.TestCase):
             capture_output=True, text=True).stdout.strip()
         (self.folder / "policy.toml").write_text(POLICY, encoding="ascii")
 
-    def serve(self, log):
+    def serve(self, log, *arguments):
         server = ServerProcess(SERVER, self.folder,
                                ["--devices", "none", "--policy", self.folder / "policy.toml",
-                                "--tokens", self.folder / "tokens", "--audit-log", log])
+                                "--tokens", self.folder / "tokens", "--audit-log", log,
+                                *arguments])
         server.__enter__()
         self.addCleanup(server.__exit__)
         return server
@@ -135,17 +137,9 @@ class AuditLog(unittest.TestCase):
         self.assertIn("ListLeases", server.log())
 
     def test_a_call_waits_for_its_line_and_nobody_else_does(self):
-        pipe = self.folder / "pipe"
-        os.mkfifo(pipe)
-        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        self.addCleanup(os.close, reader)
-        filler = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-        server = self.serve(pipe)
-        try:
-            while True:
-                os.write(filler, b"x" * 4096)
-        except BlockingIOError:
-            os.close(filler)
+        pipe = StalledPipe(self.folder / "pipe")
+        self.addCleanup(pipe.__exit__)
+        server = self.serve(pipe.path)
         done = threading.Event()
         admin = threading.Thread(target=lambda: (call(server, "ListLeases", b"", self.token),
                                                  done.set()))
@@ -156,12 +150,45 @@ class AuditLog(unittest.TestCase):
                 caller.wait(caller.call("/opserve.v1.OperatorService/GetServerInfo", framed(b""),
                                         [("authorization", f"Bearer {self.token}")]))
         self.assertFalse(done.is_set())
-        os.set_blocking(reader, True)
+        os.set_blocking(pipe.reader, True)
         text = b""
         while b"ListLeases" not in text or not text.endswith(b"\n"):
-            text = (text + os.read(reader, 65536))[-1024:]
+            text = (text + os.read(pipe.reader, 65536))[-1024:]
         admin.join(LIMIT_S)
         self.assertTrue(done.is_set())
+
+    def drain_while_a_call_waits(self, arguments, signals):
+        """The exit code of a server that gets so many signals while a call waits for its line, and how long it took."""
+        socket = self.folder / "socket"
+        with StalledPipe(self.folder / "pipe") as pipe:
+            # In one thread, calls begin in their order.
+            server = self.serve(pipe.path, "--listen", f"unix:{socket}", "--pollers", "1", *arguments)
+            headers = [("authorization", f"Bearer {self.token}")]
+            with OperatorCaller(server.address) as caller:
+                waiting = caller.call("/opserve.v1.AdminService/ListLeases", framed(b""), headers)
+                for _ in range(3):
+                    caller.wait(caller.call("/opserve.v1.OperatorService/GetServerInfo", framed(b""),
+                                            headers))
+                self.assertNotIn(waiting, caller.statuses)
+            start = time.monotonic()
+            for number in range(signals):
+                server.signal(signal.SIGTERM)
+                while number == 0 and "draining" not in server.log():
+                    self.assertLess(time.monotonic(), start + LIMIT_S)
+            code = server.wait()
+        self.assertIn("log lines not written log=audit", server.log())
+        self.assertFalse(socket.exists() or pathlib.Path(f"{socket}.regions").exists())
+        return code, time.monotonic() - start
+
+    def test_a_call_that_waits_for_its_line_does_not_keep_a_drain(self):
+        code, took = self.drain_while_a_call_waits(["--drain-timeout", "1"], signals=1)
+        self.assertEqual(code, 3)
+        self.assertLess(took, LIMIT_S / 2)
+
+    def test_a_second_signal_ends_a_drain_while_a_call_waits_for_its_line(self):
+        code, took = self.drain_while_a_call_waits(["--drain-timeout", "3600"], signals=2)
+        self.assertEqual(code, 4)
+        self.assertLess(took, LIMIT_S / 2)
 
 
 if __name__ == "__main__":

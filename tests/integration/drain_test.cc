@@ -16,6 +16,7 @@
 #include "tests/integration/client_threads.h"
 #include "tests/integration/gated_device.h"
 #include "tests/integration/test_server.h"
+#include "tests/integration/test_stream.h"
 
 namespace opserve::testing {
 namespace {
@@ -65,6 +66,39 @@ TEST(DrainTest, AnswersWhatWasAcceptedAndRefusesTheRest) {
     EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
     EXPECT_EQ(ValuesOf<float>(answer.response.payload()), std::vector<float>{2});
   }
+}
+
+// Meanwhile a client that keeps the server waiting is soon given up, but not one that waits itself.
+TEST(DrainTest, AStreamThatIsNotReadIsAnswered) {
+  GatedDevice device;
+  ServerOptions options;
+  options.workers = 1;
+  options.pollers = 1;
+  options.drain_stall_limit = std::chrono::seconds(2);
+  options.max_stream_bytes = 1 << 20;
+  TestServer server(options, {.cpu = Borrow(device)});
+  TestStream stalled(server.stub());
+  TestStream stream(server.stub());
+  ASSERT_TRUE(stream.Announce(1, RoundRequest(Ramp(1000))));
+  std::thread drain;
+  {
+    const GateCloser closer(device);
+    ASSERT_TRUE(stream.Send(2, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(stream.Send(3, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(server.WaitForRequests(3));
+    ASSERT_TRUE(stalled.Announce(1, RoundRequest(Ramp(1000))));
+    ASSERT_TRUE(server.WaitForRequests(4));
+    drain = std::thread([&server] {
+      EXPECT_EQ(server.server().Drain(std::chrono::minutes(1)), DrainResult::kComplete);
+    });
+    EXPECT_EQ(stalled.WaitForEnd().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  EXPECT_EQ(stream.ReadAnswer(), 2u);
+  EXPECT_EQ(stream.ReadAnswer(), 3u);
+  EXPECT_TRUE(stream.SendPiece(1, BytesOf(Ramp(1000))));
+  EXPECT_EQ(stream.ReadAnswer(), 1u);
+  EXPECT_EQ(stream.answer(1).payload, Rounded(Ramp(1000)));
+  drain.join();
 }
 
 TEST(DrainTest, GivesUpAfterTheTimeout) {

@@ -178,6 +178,20 @@ TEST_F(GpuLossServerTest, LostWhileItIsMadeAnew) {
   ExpectRecovery();
 }
 
+// Both devices are lost by refusals, and others by those that follow.
+TEST_F(GpuLossServerTest, NoMemoryWhileItIsMadeAnew) {
+  StartGpus(LoadOptions());
+  FaultyVulkan::Arm(VulkanCall::kSubmit, VulkanFault::kNoMemory, 8);
+  v1::ExecuteRequest request = RoundRequest({1.5f});
+  request.set_device(v1::DEVICE_PREFERENCE_GPU);
+  const Answer answer = server().Execute(request);
+  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(ValuesOf<float>(answer.response.payload()), std::vector<float>{2});
+  ExpectStrikes(8);
+  EXPECT_GE(losses(), 1u);
+  ExpectRecovery();
+}
+
 // The device that hangs is there until its driver resets it.
 TEST_F(GpuLossServerTest, HangsAtASubmission) {
   RunWithFault(VulkanCall::kSubmit, VulkanFault::kHang);

@@ -22,16 +22,15 @@ class KserveStreamTest : public ::testing::Test {
  protected:
   static constexpr char kMethod[] = "/inference.GRPCInferenceService/ModelStreamInfer";
 
-  KserveStreamTest() {
-    ServerOptions options;
+  explicit KserveStreamTest(ServerOptions options = {}) {
     options.kserve = true;
     options.workers = 4;
     server_ = std::make_unique<TestServer>(options, ServerEnvironment{.cpu = Borrow(device_)});
   }
 
-  // ABS of so many numbers, each of which is the request's id.
+  // ABS of so many numbers, each of which is the request's id; one that is repeated is sent once.
   static std::string Request(int number, const std::string& model = "element_wise_abs",
-                             uint32_t count = 1) {
+                             uint32_t count = 1, bool is_repeated = false) {
     inference::ModelInferRequest request;
     request.set_model_name(model);
     request.set_id(std::to_string(number));
@@ -39,8 +38,9 @@ class KserveStreamTest : public ::testing::Test {
     input.set_name("InputTensor");
     input.set_datatype("FP32");
     input.add_shape(count);
-    const std::vector<float> values(count, -static_cast<float>(number));
-    request.add_raw_input_contents(values.data(), count * sizeof(float));
+    if (is_repeated) (*input.mutable_parameters())["strides"].set_string_param("0");
+    const std::vector<float> values(is_repeated ? 1 : count, -static_cast<float>(number));
+    request.add_raw_input_contents(values.data(), values.size() * sizeof(float));
     return request.SerializeAsString();
   }
 
@@ -58,6 +58,24 @@ class KserveStreamTest : public ::testing::Test {
     ASSERT_EQ(response.infer_response().raw_output_contents_size(), 1) << response.error_message();
     EXPECT_EQ(ValuesOf<float>(response.infer_response().raw_output_contents(0)),
               std::vector<float>(count, static_cast<float>(number)));
+  }
+
+  // `first` is all that is read of a stream, although more requests come, until it is answered.
+  void ExpectFirstAlone(const std::string& first, uint32_t count) {
+    RawStream stream(server_->channel(), kMethod);
+    {
+      const GateCloser closer(device_);
+      ASSERT_TRUE(stream.Write(first));
+      for (int number = 2; number <= 4; ++number) ASSERT_TRUE(stream.Write(Request(number)));
+      EXPECT_TRUE(server_->WaitForRequests(1));
+      // What else would be read comes over the same connection, and before this call.
+      EXPECT_TRUE(CallByName(server_->channel(), "/inference.GRPCInferenceService/ServerLive", "")
+                      .first.ok());
+      EXPECT_TRUE(server_->WaitForRequests(1));
+    }
+    ExpectAnswer(stream, 1, "", count);
+    for (int number = 2; number <= 4; ++number) ExpectAnswer(stream, number);
+    ExpectEnd(stream);
   }
 
   // Nothing is asked for any more, and no answer is left.
@@ -126,18 +144,60 @@ TEST_F(KserveStreamTest, TakesAFewRequestsAtATime) {
 
 TEST_F(KserveStreamTest, TakesNoMoreBesideManyBytes) {
   constexpr uint32_t kCount = kMaxInferStreamBytes / sizeof(float) + 1;
+  ExpectFirstAlone(Request(1, "element_wise_abs", kCount), kCount);
+}
+
+// The message is short, what the request holds is not.
+TEST_F(KserveStreamTest, TakesNoMoreBesideManyBytesOfResults) {
+  constexpr uint32_t kCount = kMaxInferStreamBytes / sizeof(float);
+  ExpectFirstAlone(Request(1, "element_wise_abs", kCount, /*is_repeated=*/true), kCount);
+}
+
+class KserveSmallStreamTest : public KserveStreamTest {
+ protected:
+  static constexpr uint64_t kMaxBytes = 64 << 10;
+  // So many take all of the stream's bytes.
+  static constexpr uint32_t kCount = kMaxBytes / sizeof(float);
+
+  KserveSmallStreamTest() : KserveStreamTest(Options()) {}
+
+  static ServerOptions Options() {
+    ServerOptions options;
+    options.max_stream_bytes = kMaxBytes;
+    options.admission.max_bytes_per_client = 4 * kMaxBytes;
+    return options;
+  }
+};
+
+// One that holds more by itself is computed, too.
+TEST_F(KserveSmallStreamTest, TakesNoMoreBesideTheBytesOfTheSetting) {
+  ExpectFirstAlone(Request(1, "element_wise_abs", 2 * kCount, /*is_repeated=*/true), 2 * kCount);
+}
+
+// Together they would be more than a client may hold.
+TEST_F(KserveSmallStreamTest, RefusesNoneForWhatOthersOfItHold) {
+  constexpr int kRequests = kMaxInferStreamRequests;
   RawStream stream(server_->channel(), kMethod);
   {
     const GateCloser closer(device_);
-    ASSERT_TRUE(stream.Write(Request(1, "element_wise_abs", kCount)));
-    for (int number = 2; number <= 4; ++number) ASSERT_TRUE(stream.Write(Request(number)));
-    EXPECT_TRUE(server_->WaitForRequests(1));
-    EXPECT_TRUE(CallByName(server_->channel(), "/inference.GRPCInferenceService/ServerLive", "")
-                    .first.ok());
+    for (int number = 1; number <= kRequests; ++number) {
+      ASSERT_TRUE(stream.Write(Request(number, "element_wise_abs", kCount, /*is_repeated=*/true)));
+    }
     EXPECT_TRUE(server_->WaitForRequests(1));
   }
-  ExpectAnswer(stream, 1, "", kCount);
-  for (int number = 2; number <= 4; ++number) ExpectAnswer(stream, number);
+  for (int number = 1; number <= kRequests; ++number) ExpectAnswer(stream, number, "", kCount);
+  ExpectEnd(stream);
+}
+
+// What is refused holds its message alone, and leaves nothing behind.
+TEST_F(KserveSmallStreamTest, ReadsOnAfterRefusals) {
+  RawStream stream(server_->channel(), kMethod);
+  for (int number = 1; number <= 3; ++number) {
+    ASSERT_TRUE(stream.Write(Request(number, "nonsense", 2 * kCount, number == 2)));
+  }
+  for (int number = 1; number <= 3; ++number) ExpectAnswer(stream, number, "NONSENSE");
+  ASSERT_TRUE(stream.Write(Request(4)));
+  ExpectAnswer(stream, 4);
   ExpectEnd(stream);
 }
 

@@ -3,7 +3,9 @@
 
 import argparse
 import http.client
+import os
 import pathlib
+import signal
 import socket
 import ssl
 import subprocess
@@ -29,12 +31,23 @@ roles = ["execute"]
 """
 
 
+def connection_to(address, context):
+    """A connection of HTTP, which is not open yet."""
+    if address.startswith("unix:"):
+        connection = http.client.HTTPConnection("localhost", timeout=LIMIT_S)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(LIMIT_S)
+        connection.sock.connect(address.removeprefix("unix:"))
+        return connection
+    host, port = address.rsplit(":", 1)
+    if context is None:
+        return http.client.HTTPConnection(host, int(port), timeout=LIMIT_S)
+    return http.client.HTTPSConnection(host, int(port), timeout=LIMIT_S, context=context)
+
+
 def get(address, path="/metrics", token=None, context=None):
     """(status, body) of a page."""
-    host, port = address.rsplit(":", 1)
-    kind = http.client.HTTPConnection if context is None else http.client.HTTPSConnection
-    options = {} if context is None else {"context": context}
-    connection = kind(host, int(port), timeout=LIMIT_S, **options)
+    connection = connection_to(address, context)
     connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
     answer = connection.getresponse()
     body = answer.read().decode()
@@ -54,20 +67,36 @@ class MetricsAccess(unittest.TestCase):
         subprocess.run(["sh", ROOT / "tests/testing/make_certificates.sh", self.folder], check=True,
                        capture_output=True)
 
-    def serve(self, *arguments):
+    def serve(self, *arguments, metrics="127.0.0.1:0"):
         server = ServerProcess(SERVER, self.folder,
-                               ["--devices", "none", "--metrics-listen", "127.0.0.1:0", *arguments])
+                               ["--devices", "none", "--metrics-listen", metrics, *arguments])
         server.__enter__()
         self.addCleanup(server.__exit__)
         return server
 
-    def with_identities(self, *arguments):
+    def with_identities(self, *arguments, **settings):
         return self.serve("--policy", self.folder / "policy.toml", "--tokens",
-                          self.folder / "tokens", *arguments)
+                          self.folder / "tokens", *arguments, **settings)
 
-    def with_tls(self, *arguments):
+    def with_tls(self, *arguments, **settings):
         return self.with_identities("--tls-certificate", self.folder / "server.pem", "--tls-key",
-                                    self.folder / "server.key", *arguments)
+                                    self.folder / "server.key", *arguments, **settings)
+
+    def sign(self, name, authority, extension):
+        """NAME.pem and NAME.key: a certificate that the authority signed."""
+        def openssl(*arguments):
+            subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
+        (self.folder / f"{name}.ext").write_text(extension + "\n", encoding="ascii")
+        openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                "-keyout", f"{name}.key", "-subj", f"/CN={name}", "-out", f"{name}.csr")
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key",
+                "-CAcreateserial", "-days", "2", "-extfile", f"{name}.ext", "-out", f"{name}.pem")
+
+    def wait_for(self, condition, server):
+        deadline = time.monotonic() + LIMIT_S
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, server.log())
+            time.sleep(0.02)
 
     def client(self, certificate=None):
         context = ssl.create_default_context(cafile=self.folder / "ca.pem")
@@ -128,6 +157,33 @@ class MetricsAccess(unittest.TestCase):
             with self.assertRaises((OSError, http.client.HTTPException)):
                 get(address, token=self.tokens["scraper"], context=self.client(certificate))
 
+    def test_an_authority_may_be_one_that_another_one_signed(self):
+        # As --listen takes it, too. What signed the authority is told to nobody.
+        self.sign("middle", "ca", "basicConstraints=critical,CA:TRUE")
+        self.sign("worker", "middle", "subjectAltName=DNS:client")
+        (self.folder / "policy.toml").write_text(POLICY.replace("cert:client", "cert:worker"), encoding="ascii")
+        server = self.with_tls("--tls-client-ca", self.folder / "middle.pem")
+        self.assertEqual(get(metrics_address(server), context=self.client("worker"))[0], 200)
+        for certificate in (None, "client", "other"):
+            with self.assertRaises((OSError, http.client.HTTPException)):
+                get(metrics_address(server), context=self.client(certificate))
+
+    def test_a_socket_file_speaks_plain_text(self):
+        address = f"unix:{self.folder}/metrics.sock"
+        server = self.with_tls("--tls-client-ca", self.folder / "ca.pem", metrics=address)
+        self.assertEqual(metrics_address(server), address)
+        # The policy says what the user may read, and what a token adds to that.
+        status, body = get(address)
+        self.assertEqual(status, 401)
+        self.assertIn("The call needs the role observe", body)
+        status, body = get(address, token=self.tokens["runner"])
+        self.assertEqual(status, 403)
+        self.assertIn("observe, which token:runner does not have", body)
+        self.assertEqual(get(address, token=self.tokens["scraper"])[0], 200)
+        (self.folder / "policy.toml").write_text(POLICY.replace("cert:client", f"uid:{os.getuid()}"), encoding="ascii")
+        server.signal(signal.SIGHUP)
+        self.wait_for(lambda: get(address)[0] == 200, server)
+
     def test_a_handshake_that_goes_nowhere_keeps_no_scrape_waiting(self):
         address = metrics_address(self.with_tls())
         host, port = address.rsplit(":", 1)
@@ -147,12 +203,9 @@ class MetricsAccess(unittest.TestCase):
         # The new one is signed by nobody whom the client knows.
         for end in ("pem", "key"):
             (self.folder / f"other.{end}").replace(self.folder / f"server.{end}")
-        server.signal(1)
+        server.signal(signal.SIGHUP)
         # Between the two, they may be found not to match, and be kept until they do.
-        deadline = time.monotonic() + LIMIT_S
-        while "certificate read" not in server.log():
-            self.assertLess(time.monotonic(), deadline, server.log())
-            time.sleep(0.02)
+        self.wait_for(lambda: "certificate read" in server.log(), server)
         with self.assertRaises(ssl.SSLError):
             get(address, token=self.tokens["scraper"], context=self.client())
 

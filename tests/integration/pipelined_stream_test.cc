@@ -383,6 +383,43 @@ TEST(PipelinedStreamTest, TimeInWhichTheWindowIsFullIsNotTheClients) {
   stream.ReadEnd();
 }
 
+TEST(PipelinedStreamTest, TimeBetweenTicksInWhichTheWindowIsFullIsNotTheClients) {
+  SimulatedClock clock{SteadyClock().Now()};
+  GatedDevice device;
+  ServerOptions options;
+  options.workers = 1;
+  options.pollers = 1;
+  options.stall_limit = std::chrono::seconds(16);
+  TestServer server(options, {.clock = &clock, .cpu = Borrow(device)});
+  TestStream older(server.stub());
+  const v1::ExecuteRequest request = RoundRequest(Ramp(10'000));
+  ASSERT_TRUE(older.Offer(1, request, 4000));
+  TestStream stream(server.stub());
+  ASSERT_TRUE(stream.Offer(1, request, 256));
+  const uint32_t open = stream.answer(1).terms->max_open_runs();
+  {
+    const GateCloser closer(device);
+    for (uint32_t run = 0; run < open; ++run) ASSERT_TRUE(stream.SendRun(1, request, run));
+    ASSERT_TRUE(device.WaitForHeld(1));
+    // With its refusal the poller is done with all that came before.
+    v1::ExecuteRequest wrong = request;
+    wrong.set_operator_("NO_SUCH_OPERATOR");
+    EXPECT_FALSE(stream.Offer(2, wrong, 256));
+    EXPECT_NE(stream.answer(2).error.code(), 0);
+    clock.Advance(std::chrono::hours(1));
+  }
+  for (uint32_t run = 0; run < open; ++run) ASSERT_TRUE(stream.ReadMessage());
+  // Most likely it is only then that the poller looks at both.
+  EXPECT_EQ(older.ReadAnswer(), 1u);
+  EXPECT_EQ(older.answer(1).error.code(), grpc::ABORTED);
+  for (uint64_t run = open; 256 * run < request.payloads(0).size(); ++run) {
+    ASSERT_TRUE(stream.SendRun(1, request, run));
+    ASSERT_TRUE(stream.ReadMessage());
+  }
+  EXPECT_TRUE(stream.answer(1).payload == Rounded(Ramp(10'000)));
+  EXPECT_TRUE(stream.Finish().ok());
+}
+
 // What a server that does not know offers makes of one: it finds payloads missing.
 TEST(PipelinedStreamTest, AnOfferWithoutTheFieldIsARequestWithoutPayloads) {
   TestServer server;

@@ -6,6 +6,7 @@ import argparse
 import grp
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import stat
@@ -98,6 +99,33 @@ class ServiceManagerTest(unittest.TestCase):
                             "nobody-has-this"):
                 pass
         self.assertFalse((self.folder / "socket").exists())
+
+    def test_too_few_threads_are_no_start(self):
+        if os.geteuid() != 0:
+            self.skipTest("only for another user than root are threads limited, and only root can become one")
+        code = (BIN / "opserve-server").read_bytes()
+        if b"__asan_init" in code or b"__tsan_init" in code:
+            self.skipTest("sanitizers need threads of their own")
+        # That user may not reach the folder of the build.
+        self.folder.chmod(0o755)
+        program = shutil.copy(BIN / "opserve-server", self.folder)
+        # Few enough that the workers, gRPC or something else lacks some.
+        for limit in (3, 8, 13, 20, 60):
+            user = ["setpriv", "--reuid=64999", "--regid=64999", "--clear-groups", "prlimit",
+                    f"--nproc={limit}:{limit}"]
+            done = subprocess.run([*user, program, "--devices=none", "--listen=127.0.0.1:0", "--workers=60"],
+                                  capture_output=True, text=True, check=False, timeout=LIMIT_S)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("cannot start reason=", done.stderr)
+            self.assertNotIn("serving", done.stderr)
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        for flag in ("--help", "--version", "--print-config", "--list-devices"):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([BIN / "opserve-server", "--devices=none", flag], stdout=full,
+                                      stderr=subprocess.PIPE, text=True, check=False, timeout=LIMIT_S)
+            self.assertEqual(done.returncode, 1, flag)
+            self.assertIn("opserve-server: cannot write standard output", done.stderr)
 
     def test_health_follows_the_ready_file(self):
         ready = self.folder / "ready"

@@ -3,11 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <future>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -15,6 +18,7 @@
 #include "proto/base/mutex.h"
 #include "server/base/small_file.h"
 #include "tests/integration/gated_device.h"
+#include "tests/integration/sequence_requests.h"
 #include "tests/integration/test_server.h"
 #include "tests/integration/wait_until.h"
 #include "tests/testing/region_client.h"
@@ -47,6 +51,29 @@ class OrderedDevice final : public ComputeDevice {
   GatedDevice& gated_;
   mutable Mutex mutex_;
   std::vector<uint64_t> order_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Works on a sequence for an hour, and until nobody waits for it.
+class PatientDevice final : public ComputeDevice {
+ public:
+  PatientDevice(ComputeDevice& device, SimulatedClock& clock) : device_(device), clock_(clock) {}
+
+  const DeviceProfile& profile() const override { return device_.profile(); }
+  bool Supports(OpId op, DataType type) const override { return device_.Supports(op, type); }
+  absl::Status Run(std::span<const DeviceCall> calls) override {
+    if (calls[0].sequence == nullptr) return device_.Run(calls);
+    clock_.Advance(std::chrono::hours(1));
+    is_running_ = true;
+    while (!*calls[0].sequence->stop) std::this_thread::yield();
+    return absl::CancelledError("stopped");
+  }
+
+  bool is_running() const { return is_running_; }
+
+ private:
+  ComputeDevice& device_;
+  SimulatedClock& clock_;
+  std::atomic<bool> is_running_ = false;
 };
 
 class SharesTest : public ::testing::Test {
@@ -217,6 +244,25 @@ TEST_F(SharesTest, AnIdentityTakesAsMuchTimeOfDevicesAsThePolicySays) {
   EXPECT_EQ(ReasonOf(refused), "RATE_EXCEEDED");
   EXPECT_TRUE(MayRetry(refused));
   EXPECT_TRUE(PendingCall(*other, Hurried(), kLong).Get().status.ok());
+}
+
+TEST_F(SharesTest, WhatAnIdentityGivesUpWhileItRunsTakesTimeOfDevices) {
+  SimulatedClock clock{SteadyClock().Now()};
+  PatientDevice device(gated_, clock);
+  TestServer server(Limiting("max_device_ms_per_second = 1\n"),
+                    {.clock = &clock, .cpu = Borrow(device)});
+  grpc::ClientContext context;
+  v1::ExecuteSequenceResponse response;
+  auto given_up = std::async(std::launch::async, [&] {
+    return server.stub().ExecuteSequence(&context, ChoiceRequest({1}), &response);
+  });
+  EXPECT_TRUE(WaitUntil([&] { return device.is_running(); }));
+  context.TryCancel();
+  EXPECT_EQ(given_up.get().error_code(), grpc::StatusCode::CANCELLED);
+  ASSERT_TRUE(server.WaitForRequests(0));
+  const grpc::Status refused = server.Execute(Hurried(), std::chrono::hours(2)).status;
+  EXPECT_EQ(ReasonOf(refused), "RATE_EXCEEDED");
+  EXPECT_TRUE(MayRetry(refused));
 }
 
 TEST_F(SharesTest, AnIdentityKeepsAsManyTensorsAsThePolicySays) {

@@ -26,6 +26,15 @@ ServerOptions OneWorker() {
   return options;
 }
 
+// Returns once the only poller is done with all that came before, whatever the devices do.
+void WaitForPoller(TestStream& stream) {
+  constexpr uint64_t kId = 1000;
+  v1::ExecuteRequest wrong = RoundRequest({1});
+  wrong.set_operator_("NO_SUCH_OPERATOR");
+  ASSERT_TRUE(stream.Send(kId, std::move(wrong)));
+  EXPECT_EQ(stream.ReadAnswer(), kId);
+}
+
 TEST(StreamTest, AnswersManyRequests) {
   TestServer server;
   TestStream stream(server.stub());
@@ -313,10 +322,75 @@ TEST(StreamTest, TimeInWhichTheServerDoesNotReadIsNotTheClients) {
     ASSERT_TRUE(stream.Send(2, RoundRequest(Ramp(100'000))));
     ASSERT_TRUE(stream.Send(3, RoundRequest(Ramp(100'000))));
     ASSERT_TRUE(server.WaitForRequests(4));
+    WaitForPoller(older);
     clock.Advance(std::chrono::hours(1));
     EXPECT_EQ(older.ReadAnswer(), 1u);
     EXPECT_EQ(older.answer(1).error.code(), static_cast<int>(grpc::StatusCode::ABORTED));
   }
+  EXPECT_EQ(stream.ReadAnswer(), 2u);
+  EXPECT_EQ(stream.ReadAnswer(), 3u);
+  ASSERT_TRUE(stream.SendPiece(1, BytesOf(Ramp(1000))));
+  EXPECT_EQ(stream.ReadAnswer(), 1u);
+  EXPECT_EQ(stream.answer(1).payload, Rounded(Ramp(1000)));
+  EXPECT_TRUE(stream.Finish().ok());
+}
+
+TEST(StreamTest, TimeBetweenTicksInWhichTheServerDoesNotReadIsNotTheClients) {
+  SimulatedClock clock{SteadyClock().Now()};
+  GatedDevice device;
+  ServerOptions options = OneWorker();
+  options.pollers = 1;
+  options.stall_limit = std::chrono::seconds(16);
+  options.max_stream_bytes = 1 << 20;
+  TestServer server(options, {.clock = &clock, .cpu = Borrow(device)});
+  TestStream older(server.stub());
+  ASSERT_TRUE(older.Announce(1, RoundRequest(Ramp(1000))));
+  ASSERT_TRUE(older.Send(2, RoundRequest({0.5f})));
+  EXPECT_EQ(older.ReadAnswer(), 2u);
+  TestStream stream(server.stub());
+  ASSERT_TRUE(stream.Announce(1, RoundRequest(Ramp(1000))));
+  {
+    const GateCloser closer(device);
+    ASSERT_TRUE(stream.Send(2, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(stream.Send(3, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(server.WaitForRequests(4));
+    WaitForPoller(older);
+    clock.Advance(std::chrono::hours(1));
+  }
+  EXPECT_EQ(stream.ReadAnswer(), 2u);
+  EXPECT_EQ(stream.ReadAnswer(), 3u);
+  // With its answer the server reads again.
+  ASSERT_TRUE(stream.Send(4, RoundRequest({0.5f})));
+  EXPECT_EQ(stream.ReadAnswer(), 4u);
+  // Most likely it is only then that the poller looks at both.
+  EXPECT_EQ(older.ReadAnswer(), 1u);
+  EXPECT_EQ(older.answer(1).error.code(), static_cast<int>(grpc::StatusCode::ABORTED));
+  ASSERT_TRUE(stream.SendPiece(1, BytesOf(Ramp(1000))));
+  EXPECT_EQ(stream.ReadAnswer(), 1u);
+  EXPECT_EQ(stream.answer(1).payload, Rounded(Ramp(1000)));
+  EXPECT_TRUE(stream.Finish().ok());
+}
+
+TEST(StreamTest, AStreamThatIsNotReadDoesNotStall) {
+  GatedDevice device;
+  ServerOptions options = OneWorker();
+  options.pollers = 1;
+  options.stall_limit = std::chrono::seconds(2);
+  options.max_stream_bytes = 1 << 20;
+  TestServer server(options, {.cpu = Borrow(device)});
+  TestStream stream(server.stub());
+  ASSERT_TRUE(stream.Announce(1, RoundRequest(Ramp(1000))));
+  {
+    const GateCloser closer(device);
+    ASSERT_TRUE(stream.Send(2, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(stream.Send(3, RoundRequest(Ramp(100'000))));
+    ASSERT_TRUE(server.WaitForRequests(3));
+    // One that stalls later is lost, so the other one has been silent for long enough, too.
+    TestStream stalled(server.stub());
+    ASSERT_TRUE(stalled.Announce(1, RoundRequest(Ramp(1000))));
+    EXPECT_EQ(stalled.WaitForEnd().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  // Once it is read again, its client has as much time as at first.
   EXPECT_EQ(stream.ReadAnswer(), 2u);
   EXPECT_EQ(stream.ReadAnswer(), 3u);
   ASSERT_TRUE(stream.SendPiece(1, BytesOf(Ramp(1000))));

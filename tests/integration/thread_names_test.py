@@ -21,9 +21,9 @@ BIN = None
 MODULES = None
 LIMIT_S = 60
 # The server's own threads where everything is on, and how many there are of each.
-NAMES = {"opserve-server": 1, "signals": 1, "end": 1, "watchdog": 1, "saturation": 1, "tensors": 1,
-         "tensor-reads": 1, "files": 1, "edge": 1, "poller/0": 1, "poller/1": 1, "regions": 1, "metrics": 1,
-         "access-log": 1, "trace-log": 1, "audit-log": 1, "leases": 1, "maintenance": 1,
+NAMES = {"opserve-server": 1, "signals": 1, "end": 1, "end-calls": 1, "watchdog": 1, "saturation": 1,
+         "tensors": 1, "tensor-reads": 1, "files": 1, "edge": 1, "poller/0": 1, "poller/1": 1, "regions": 1,
+         "metrics": 1, "access-log": 1, "trace-log": 1, "audit-log": 1, "leases": 1, "maintenance": 1,
          "runner/cpu": 3, "runner/gpu0": 2, "cpu-pool": 1}
 # gRPC's threads name themselves.
 GRPC_NAMES = re.compile(r"grpc|default-executo|resolver-execut|timer|event|posix")

@@ -396,10 +396,21 @@ class SharedMemoryTest(unittest.TestCase):
         self.assertEqual((done.stdout, done.returncode), ("[-1.  0.  2.]\n" * 2, 0), done.stderr)
 
     def test_names_are_bounded_per_user(self):
-        with self.assertRaises(InferenceServerException) as raised:
-            for i in range(1000):
-                self.register(f"r{i}", size=64)
-        self.assertIn("quota", str(raised.exception))
+        # So many of the regions that there may be in all.
+        most = 1024
+        for i in range(most):
+            self.register(f"r{i}", size=64)
+        message = self.refused(lambda: self.register("more", size=64))
+        self.assertIn(f"User {os.getuid()} has {most} regions", message)
+
+    def test_what_one_connection_may_share_is_no_limit(self):
+        # The server's --max-region-bytes is less.
+        size = 64 << 10
+        memory = shared_memory.create_shared_memory_region("large", f"{self.key}-large", size)
+        self.addCleanup(shared_memory.destroy_shared_memory_region, memory)
+        self.register("large", f"{self.key}-large", size)
+        self.register("again", f"{self.key}-large", size)
+        self.assertEqual(len(self.client.get_system_shared_memory_status().regions), 2)
 
 
 def main():
@@ -428,6 +439,7 @@ def main():
             return 1
         SharedMemoryTest.socket = pathlib.Path(folder) / "socket"
         with ServerProcess(options.server, folder, ["--kserve", "--devices", "none", "--posix-shared-memory",
+                                                    "--max-region-bytes=4KiB", "--max-regions=1",
                                                     f"--listen=unix:{SharedMemoryTest.socket}"]) as server:
             suite = unittest.defaultTestLoader.loadTestsFromTestCase(SharedMemoryTest)
             shared = unittest.TextTestRunner().run(suite)

@@ -25,9 +25,11 @@ MEASURED_S = 5
 class Target:
     """A running server under attack, over one way to reach it."""
 
-    def __init__(self, process, folder, way):
+    def __init__(self, process, folder, way, programs):
         self.pid = process.pid
         self.process = process
+        # The folder of what was built.
+        self.programs = programs
         self.wrap = trust_all() if way == "tls" else None
         self.address = f"unix:{folder}/socket" if way == "unix" else process.address
         self._before = rss(self.pid)
@@ -104,6 +106,7 @@ def run(attacks, ways=("tcp", "unix", "tls"), options=(), descriptors=None):
 
 def run_one(program, attack, way, options, descriptors):
     """Attacks a server of its own; returns what is wrong."""
+    programs = program.parent
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["--listen", f"unix:{folder}/socket", "--devices", "none", *options]
         if way == "tls":
@@ -114,7 +117,7 @@ def run_one(program, attack, way, options, descriptors):
         server = ServerProcess(program, folder, arguments)
         with server:
             try:
-                wrong = attack(Target(server, folder, way))
+                wrong = attack(Target(server, folder, way, programs))
             except OSError as error:
                 wrong = [f"the connection broke: {error}"]
         if server.exit_code != 0:

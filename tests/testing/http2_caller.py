@@ -6,6 +6,7 @@ import struct
 
 import h2.config
 import h2.connection
+import h2.errors
 import h2.events
 import h2.settings
 
@@ -84,6 +85,11 @@ class Http2Caller:
         stream = self.open(path, headers)
         self.send(stream, data, is_end=True)
         return stream
+
+    def cancel(self, stream):
+        """Gives a call up."""
+        self._http.reset_stream(stream, h2.errors.ErrorCodes.CANCEL)
+        self._flush()
 
     def wait(self, stream):
         """Waits for the end of a call; its status."""

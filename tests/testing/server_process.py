@@ -44,6 +44,11 @@ class ServerProcess:
         """Sends the server a signal."""
         self._process.send_signal(number)
 
+    def wait(self):
+        """Waits until the server has ended without another signal; its exit code."""
+        self.exit_code = self._process.wait(self.STOP_LIMIT_S)
+        return self.exit_code
+
     def __enter__(self):
         with open(self._log_path, "wb") as log:
             self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log,

@@ -79,8 +79,13 @@ absl::Status Vkd3dImpl::CreateDevice(int index, ComPtr<ID3D12Device>& device) co
   info.vk_physical_device = physical_devices[index];
   // Devices are told apart by it.
   info.adapter_luid.LowPart = static_cast<DWORD>(index + 1);
-  return OPSERVE_HRESULT(create_device(&info, IID_ID3D12Device,
-                                       reinterpret_cast<void**>(device.ReleaseAndGetAddressOf())));
+  const uint64_t failures = UntoldFailures();
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(create_device(
+      &info, IID_ID3D12Device, reinterpret_cast<void**>(device.ReleaseAndGetAddressOf()))));
+  if (UntoldFailures() == failures) return absl::OkStatus();
+  OPSERVE_RETURN_IF_ERROR(LossOf(*device.Get()));
+  return absl::ResourceExhaustedError(
+      "The device has no memory for what it begins with, as its run time did not tell.");
 }
 
 // libvkd3d knows of losses that it has found out itself, the driver of all others.

@@ -26,8 +26,12 @@ constexpr std::chrono::milliseconds kPause{10};
 constexpr std::chrono::microseconds kAwake{100};
 
 thread_local uint64_t untold_failures = 0;
-// Whether the calling thread has waited for fences, and found none that was not ready since.
+// Whether the calling thread has waited for fences, and since then has submitted nothing and found
+// none that was not ready.
 thread_local bool may_ask_fences = false;
+
+// That of the last submission of the calling thread that was refused for want of memory.
+thread_local VkFence refused_fence = VK_NULL_HANDLE;
 
 // Never destroyed: libvkd3d's threads may outlive main().
 VulkanLosses& Losses() {
@@ -122,13 +126,27 @@ VkResult NoteLoss(VkDevice device, absl::string_view function, VkResult result) 
 
 bool IsLost(VkDevice device) { return !Losses().LossOf(device).ok(); }
 
+// Nothing signals the fence of a submission that was refused; those of a lost device the driver
+// gives up. A fence may have the handle of one that was destroyed.
+void NoteSubmission(VkFence fence, VkResult result) {
+  if (fence == VK_NULL_HANDLE) return;
+  if (result < 0 && result != VK_ERROR_DEVICE_LOST) {
+    refused_fence = fence;
+  } else if (fence == refused_fence) {
+    refused_fence = VK_NULL_HANDLE;
+  }
+}
+
 VkResult QueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
+  // The thread that libvkd3d hears of fences in submits nothing; one that made a device does.
+  may_ask_fences = false;
   auto* const device = static_cast<VkDevice>(Losses().DeviceOf(queue));
   // What would be submitted now would only have to be waited for.
   if (IsLost(device)) return VK_ERROR_DEVICE_LOST;
   const VkResult result =
       NoteLoss(device, "vkQueueSubmit", queue_submit(queue, count, submits, fence));
   if (result < 0) ++untold_failures;
+  NoteSubmission(fence, result);
   return result;
 }
 
@@ -150,17 +168,24 @@ VkResult WaitForFence(VkDevice device, VkFence fence, VkBool32 all, uint64_t tim
 
 // What libvkd3d's thread waits with, for any of its fences, before it asks each of them. It hears
 // of none before the first one has ended, so it waits for that alone: another one, of another
-// queue, may have ended long before, and the thread would ask again and again.
+// queue, may have ended long before, and the thread would ask again and again. A thread that makes
+// a device waits with it, too, for what it has submitted, or would have; it leaks where that fails,
+// so who has it made is told by UntoldVulkanFailures.
 VkResult WaitForFences(VkDevice device, uint32_t /*count*/, const VkFence* fences, VkBool32 all,
                        uint64_t timeout) {
   may_ask_fences = true;
-  const VkResult result =
-      NoteLoss(device, "vkWaitForFences", WaitForFence(device, fences[0], all, timeout));
-  if (result >= 0) return result;
-  if (result == VK_ERROR_DEVICE_LOST) return VK_SUCCESS;
-  // Short of memory, which passes. libvkd3d begins again at once.
-  std::this_thread::sleep_for(kPause);
-  return VK_TIMEOUT;
+  if (fences[0] == refused_fence) {
+    refused_fence = VK_NULL_HANDLE;
+    return VK_SUCCESS;
+  }
+  for (;;) {
+    const VkResult result =
+        NoteLoss(device, "vkWaitForFences", WaitForFence(device, fences[0], all, timeout));
+    if (result >= 0) return result;
+    if (result == VK_ERROR_DEVICE_LOST) return VK_SUCCESS;
+    // Short of memory, which passes. Who makes a device would destroy what it has submitted.
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 // What the driver says of a fence. Vulkan takes a result of VK_ERROR_DEVICE_LOST for the end of

@@ -5,8 +5,9 @@
 //   recording   makes views and descriptor sets for what a dispatch binds; where there is no memory
 //               for one, libvkd3d logs that and goes on, and the dispatch would read or write
 //               something else
-//   submitting  a submission that is refused is logged, too, and its fence signalled all the same.
-//               Where there is no memory for a semaphore, no queue waits for another one
+//   submitting  a submission that is refused is logged, too, and its fence signalled all the same;
+//               where it makes a device, it waits for that one for ever, so it is told that it
+//               has ended. Where there is no memory for a semaphore, no queue waits for another one
 //   waiting     a device that is lost is logged, and the wait begins again at once, for ever; so
 //               fences of a lost device end here, which is when the driver has given them up.
 //               The end of a submission may be told before that of an earlier one, which takes it

@@ -221,6 +221,26 @@ TEST(ValidateTest, FloatAttributesAreTheNearestFloats) {
               ElementsAre(IsViolation("attributes[0].value", "\"low\" of Min is not allowed")));
 }
 
+// Nobody takes the number for an integer, or for another one.
+TEST(ValidateTest, RefusedNumbersReadBack) {
+  const auto refused = [](double number) {
+    RequestBuilder builder("ELEMENT_WISE_ROUND");
+    builder.Input({kFloat32, {1}}).Float("RoundingMode", number);
+    const std::vector<Violation> violations = builder.Validate().violations;
+    return violations.empty() ? std::string() : violations.front().description;
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(refused(1), HasSubstr("The value 1.0 of RoundingMode is not allowed"));
+  EXPECT_THAT(refused(-0.0), HasSubstr("The value -0.0 of"));
+  EXPECT_THAT(refused(0.1), HasSubstr("The value 0.1 of"));
+  EXPECT_THAT(refused(1.0000001), HasSubstr("The value 1.0000001 of"));
+  EXPECT_THAT(refused(9007199254740993), HasSubstr("The value 9007199254740992.0 of"));
+  EXPECT_THAT(refused(0x1p64), HasSubstr("The value 18446744073709551616.0 of"));
+  EXPECT_THAT(refused(1e300), HasSubstr("The value 1e+300 of"));
+  EXPECT_THAT(refused(nan), HasSubstr("The value nan of"));
+  EXPECT_THAT(refused(std::numeric_limits<double>::infinity()), HasSubstr("The value inf of"));
+}
+
 TEST(ValidateTest, AttributesHaveTheMinimumOfTheLevel) {
   const auto violations = [](absl::string_view level, double steepness) {
     RequestBuilder builder("ACTIVATION_SOFTPLUS");
@@ -234,6 +254,9 @@ TEST(ValidateTest, AttributesHaveTheMinimumOfTheLevel) {
                                       "0.5 of Steepness is not allowed below feature level 6_4; "
                                       "allowed: at least 1")));
   EXPECT_THAT(violations("3_0", nan), ElementsAre(IsViolation("attributes[0].value", "nan")));
+  // One that is just below does not pass for the minimum.
+  EXPECT_THAT(violations("3_0", 0x1.fffffep-1),
+              ElementsAre(IsViolation("attributes[0].value", "The value 0.99999994 of")));
   EXPECT_THAT(violations("6_4", -0.5), IsEmpty());
   EXPECT_THAT(violations("6_4", nan), IsEmpty());
 }

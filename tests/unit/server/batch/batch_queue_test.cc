@@ -223,6 +223,21 @@ TEST_F(BatchQueueTest, IdentitiesBringTheirWeights) {
   EXPECT_NEAR(taken["splitsmall"], 25, 2);
 }
 
+// Policies change while an identity always has something that waits.
+TEST_F(BatchQueueTest, TheWeightOfTheLatestJobCounts) {
+  BatchQueue queue(clock_, Singly());
+  for (const double weight : {1.0, 3.0}) {
+    for (int i = 0; i < 200; ++i) {
+      Add(queue, {.bytes = 100, .client = "changed", .weight = weight});
+      Add(queue, {.bytes = 100, .client = "other"});
+    }
+  }
+  std::map<std::string, int> taken;
+  for (int i = 0; i < 200; ++i) ++taken[queue.TryTake()[0]->traits().client];
+  EXPECT_NEAR(taken["changed"], 150, 2);
+  EXPECT_NEAR(taken["other"], 50, 2);
+}
+
 TEST_F(BatchQueueTest, BatchesAreFairBetweenIdentities) {
   BatchLimits limits;
   limits.max_requests = 10;

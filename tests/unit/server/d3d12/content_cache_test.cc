@@ -17,6 +17,7 @@ namespace {
 using testing::FakeBuffer;
 
 constexpr uint64_t kUnit = kMinBufferBytes;
+constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 // A budget of ten units.
 class ContentCacheTest : public ::testing::Test {
@@ -75,8 +76,8 @@ TEST_F(ContentCacheTest, ACopyServesForTheBytesThatItHas) {
 }
 
 TEST_F(ContentCacheTest, NothingTakesTheRoomOfWhatIsHeld) {
-  const Cache::Share held = cache_.Prepare(kUnit);
-  ASSERT_TRUE(cache_.Hold(*held));
+  const Cache::Share held = cache_.PrepareHeld(kUnit);
+  ASSERT_NE(held, nullptr);
   cache_.Keep(100, held);
   for (ContentId content = 1; content <= 20; ++content) ASSERT_TRUE(Keep(content));
   cache_.Drop(100);
@@ -86,8 +87,8 @@ TEST_F(ContentCacheTest, NothingTakesTheRoomOfWhatIsHeld) {
 }
 
 TEST_F(ContentCacheTest, WhatIsReleasedIsLikeAllOthers) {
-  Cache::Share held = cache_.Prepare(kUnit);
-  ASSERT_TRUE(cache_.Hold(*held));
+  Cache::Share held = cache_.PrepareHeld(kUnit);
+  ASSERT_NE(held, nullptr);
   cache_.Keep(100, std::move(held));
   cache_.Release(100);
   EXPECT_TRUE(Has(100));
@@ -98,18 +99,30 @@ TEST_F(ContentCacheTest, WhatIsReleasedIsLikeAllOthers) {
 TEST_F(ContentCacheTest, HalfOfTheBudgetMayBeHeld) {
   std::vector<Cache::Share> held;
   for (int i = 0; i < 5; ++i) {
-    held.push_back(cache_.Prepare(kUnit));
-    EXPECT_TRUE(cache_.Hold(*held.back()));
+    held.push_back(cache_.PrepareHeld(kUnit));
+    EXPECT_NE(held.back(), nullptr);
   }
-  const Cache::Share one_more = cache_.Prepare(kUnit);
-  EXPECT_FALSE(cache_.Hold(*one_more));
+  EXPECT_EQ(cache_.PrepareHeld(kUnit), nullptr);
   // What is kept does not count any more once it is released, nor does what never was kept.
   cache_.Keep(7, held[0]);
   cache_.Release(7);
-  EXPECT_TRUE(cache_.Hold(*one_more));
+  const Cache::Share one_more = cache_.PrepareHeld(kUnit);
+  EXPECT_NE(one_more, nullptr);
+  EXPECT_EQ(cache_.PrepareHeld(kUnit), nullptr);
   held.pop_back();
-  const Cache::Share another = cache_.Prepare(kUnit);
-  EXPECT_TRUE(cache_.Hold(*another));
+  EXPECT_NE(cache_.PrepareHeld(kUnit), nullptr);
+}
+
+// It has no room for a slab, of which half of it would be too little.
+TEST_F(ContentCacheTest, SmallCopiesThatAreHeldShareTheBuffersOfALittleBudget) {
+  std::vector<Cache::Share> held;
+  for (int i = 0; i < 20; ++i) {
+    held.push_back(cache_.PrepareHeld(kUnit / 4));
+    EXPECT_NE(held.back(), nullptr);
+  }
+  EXPECT_EQ(live_, 5 * kUnit);
+  EXPECT_EQ(cache_.PrepareHeld(kUnit / 4), nullptr);
+  EXPECT_TRUE(cache_.Acquire(5 * kUnit).ok());
 }
 
 TEST_F(ContentCacheTest, TheLeastRecentlyUsedMakesRoom) {
@@ -190,6 +203,13 @@ class ContentSlabsTest : public ::testing::Test {
 
   bool Keep(ContentId content, uint64_t bytes) {
     const Cache::Share copy = cache_.Prepare(bytes);
+    if (copy == nullptr) return false;
+    cache_.Keep(content, copy);
+    return true;
+  }
+  // Keeps a copy that is held.
+  bool KeepHeld(ContentId content, uint64_t bytes) {
+    const Cache::Share copy = cache_.PrepareHeld(bytes);
     if (copy == nullptr) return false;
     cache_.Keep(content, copy);
     return true;
@@ -281,6 +301,70 @@ TEST_F(ContentSlabsTest, WhatIsReadOutlivesItsBudget) {
   read = nullptr;
   cache_.SetBudget(kMinBufferBytes);
   EXPECT_EQ(live_, 0u);
+}
+
+// The slab of a copy that is held cannot leave, whatever else is in it.
+TEST_F(ContentSlabsTest, SubmissionsFindHalfOfTheBudget) {
+  ContentId content = 0;
+  for (int slab = 0; slab < 3; ++slab) {
+    ASSERT_TRUE(KeepHeld(++content, kMiB));
+    for (int i = 0; i < 63; ++i) ASSERT_TRUE(Keep(++content, kMiB));
+  }
+  const auto lease = cache_.Acquire(2 * kSlabBytes);
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  for (const ContentId held : {1, 65, 129}) EXPECT_TRUE(Has(held)) << held;
+}
+
+TEST_F(ContentSlabsTest, HalfOfTheBudgetMayBeHeldBesideOthers) {
+  for (ContentId content = 1; content <= 256; ++content) ASSERT_TRUE(Keep(content, kMiB));
+  for (ContentId content = 1001; content <= 1128; ++content) ASSERT_TRUE(KeepHeld(content, kMiB));
+  EXPECT_FALSE(KeepHeld(1129, kMiB));
+  EXPECT_EQ(cache_.evictions(), 128u);
+  EXPECT_EQ(made_, 4);
+  EXPECT_TRUE(cache_.Acquire(2 * kSlabBytes).ok());
+  // Once one of them is released it is its place that the next one takes.
+  cache_.Release(1001);
+  EXPECT_TRUE(KeepHeld(1129, kMiB));
+  EXPECT_FALSE(Has(1001));
+}
+
+// There is a slab, and it would be too much to hold.
+TEST_F(ContentSlabsTest, ALittleBudgetHoldsSome) {
+  cache_.SetBudget(kSlabBytes + kSlabBytes / 2);
+  for (ContentId content = 1; content <= 64; ++content) ASSERT_TRUE(Keep(content, kMiB));
+  for (ContentId content = 1001; content <= 1048; ++content) ASSERT_TRUE(KeepHeld(content, kMiB));
+  EXPECT_FALSE(KeepHeld(1049, kMiB));
+  EXPECT_TRUE(cache_.Acquire(kSlabBytes / 4 * 3).ok());
+  for (ContentId content = 1001; content <= 1048; ++content) EXPECT_TRUE(Has(content));
+}
+
+// As no slab has room for it. Nothing leaves for one that may not be held.
+TEST_F(ContentSlabsTest, SlabsLeaveForALargeCopyThatIsHeld) {
+  for (ContentId content = 1; content <= 32; ++content) ASSERT_TRUE(Keep(content, kSlabBytes / 8));
+  EXPECT_FALSE(KeepHeld(100, 2 * kSlabBytes + 1));
+  EXPECT_EQ(cache_.evictions(), 0u);
+  EXPECT_TRUE(KeepHeld(100, 2 * kSlabBytes));
+  EXPECT_EQ(cache_.evictions(), 16u);
+  EXPECT_FALSE(KeepHeld(101, 1));
+  EXPECT_EQ(cache_.evictions(), 16u);
+}
+
+TEST_F(ContentSlabsTest, HoldsForManyThreads) {
+  std::vector<std::thread> threads;
+  for (const ContentId first : {1000, 2000, 3000, 4000}) {
+    threads.emplace_back([this, first] {
+      for (ContentId content = first; content < first + 500; ++content) {
+        KeepHeld(content, 2 * kMiB);
+        Keep(content + 10000, kMiB);
+        if (content % 3 != 0) cache_.Release(content);
+        if (content % 2 != 0) cache_.Release(content - 1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(cache_.Acquire(2 * kSlabBytes).ok());
+  for (ContentId content = 1000; content < 5000; ++content) cache_.Release(content);
+  EXPECT_TRUE(cache_.Acquire(4 * kSlabBytes).ok());
 }
 
 TEST_F(ContentCacheTest, ServesManyThreads) {

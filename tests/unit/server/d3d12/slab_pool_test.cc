@@ -142,6 +142,52 @@ TEST_F(SlabPoolTest, TellsWhatIsInSlabs) {
   EXPECT_EQ(slabs[0].parts, 2u);
 }
 
+TEST_F(SlabPoolTest, ASlabCountsAsHeldWhileOneOfItsPartsIs) {
+  const auto hold = [this](uint64_t bytes) { return slabs_.AcquireHeld(bytes, kSlabBytes); };
+  const Part other = Take(1000);
+  EXPECT_EQ(slabs_.held_bytes(), 0u);
+  auto first = hold(1000);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->part.slab(), other.slab());
+  EXPECT_EQ(slabs_.held_bytes(), kSlabBytes);
+  EXPECT_EQ(slabs_.slabs()[0].held, 1u);
+  {
+    const auto second = hold(kSlabBytes / 2);
+    ASSERT_TRUE(second.ok()) << second.status();
+    EXPECT_EQ(slabs_.held_bytes(), kSlabBytes);
+    // It would be in a second slab.
+    EXPECT_EQ(hold(kSlabBytes / 2).status().code(), absl::StatusCode::kResourceExhausted);
+  }
+  first->hold = {};
+  first = absl::CancelledError();
+  EXPECT_EQ(slabs_.held_bytes(), 0u);
+  EXPECT_TRUE(hold(kSlabBytes).ok());
+  EXPECT_EQ(slabs_.held_bytes(), 0u);
+}
+
+TEST_F(SlabPoolTest, PartsThatAreHeldAreTogether) {
+  std::vector<Part> others;
+  for (int i = 0; i < 4; ++i) others.push_back(Take(kSlabBytes / 4));
+  const auto held = slabs_.AcquireHeld(1000, 3 * kSlabBytes);
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_NE(held->part.slab(), others.front().slab());
+  others.pop_back();
+  const auto another = slabs_.AcquireHeld(1000, 3 * kSlabBytes);
+  ASSERT_TRUE(another.ok()) << another.status();
+  EXPECT_EQ(another->part.slab(), held->part.slab());
+  EXPECT_EQ(slabs_.held_bytes(), kSlabBytes);
+  // What is not held is with others.
+  EXPECT_EQ(Take(1000).slab(), others.front().slab());
+}
+
+TEST_F(SlabPoolTest, WhereAWholeSlabIsTooMuchToHoldPartsHaveBuffersOfTheirOwn) {
+  const Part other = Take(1000);
+  const auto held = slabs_.AcquireHeld(1000, kSlabBytes - 1);
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_NE(held->part.slab(), other.slab());
+  EXPECT_EQ(slabs_.held_bytes(), kMinBufferBytes);
+}
+
 TEST_F(SlabPoolTest, ServesManyThreads) {
   std::vector<std::thread> threads;
   for (uint64_t seed = 0; seed < 4; ++seed) {

@@ -70,6 +70,8 @@ class FrameMeterTest : public ::testing::Test {
                          .lost_calls_per_second = 100,
                          .ping_burst = 50,
                          .pings_per_second = 20,
+                         .key_update_burst = 30,
+                         .key_updates_per_second = 10,
                          .max_waiting_calls = 50,
                          .message_limit = seconds(10),
                          .forgiven_calls = 4};
@@ -130,6 +132,31 @@ TEST_F(FrameMeterTest, PingsWithoutCallsAreTooMuch) {
     for (int i = 0; i < 20; ++i) EXPECT_EQ(TakeBy(patient, ping(), now_), CloseReason::kNone);
     now_ += seconds(1);
   }
+}
+
+TEST_F(FrameMeterTest, KeysMayNotChangeAgainAndAgain) {
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(meter_.TakeKeyUpdate(now_), CloseReason::kNone);
+  // What is for frames is there yet.
+  EXPECT_EQ(Count(10, [] { return FrameOf(kPing, 0, "12345678"); }), 10);
+  EXPECT_EQ(meter_.TakeKeyUpdate(now_), CloseReason::kFrames);
+  // For ever.
+  now_ += seconds(100);
+  EXPECT_EQ(meter_.TakeKeyUpdate(now_), CloseReason::kFrames);
+  EXPECT_EQ(Take(Call(3)), CloseReason::kFrames);
+}
+
+TEST_F(FrameMeterTest, KeysMayChangeNowAndThen) {
+  for (int i = 0; i < 10000; ++i) {
+    now_ += milliseconds(100);
+    EXPECT_EQ(meter_.TakeKeyUpdate(now_), CloseReason::kNone);
+  }
+}
+
+// Its client may have sent them all before it knew.
+TEST_F(FrameMeterTest, KeysOfAConnectionThatHasEndedMayNotChangeAgainAndAgain) {
+  meter_.Stop();
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(meter_.TakeKeyUpdate(now_), CloseReason::kNone);
+  EXPECT_EQ(meter_.TakeKeyUpdate(now_), CloseReason::kFrames);
 }
 
 TEST_F(FrameMeterTest, BytesMayComeInAnyPieces) {

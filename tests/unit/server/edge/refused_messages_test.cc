@@ -252,6 +252,43 @@ TEST_F(RefusedMessagesTest, WhatHasBegunMustGoOn) {
   EXPECT_EQ(meter_.OnTick(now_), CloseReason::kSilentCalls);
 }
 
+// A later message may have to wait for the server, so its connection stays; but it keeps nobody
+// away.
+TEST_F(RefusedMessagesTest, LaterMessagesThatPauseCountWithWhatIsThere) {
+  Take(Call(MessageOf(10)), 0);
+  Take(Data(PrefixOf(kLargest) + std::string(100, 'x')), 0);
+  EXPECT_EQ(arriving(), kLargest);
+  for (int i = 0; i < 3; ++i) {
+    now_ += limits_.message_limit;
+    EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone);
+    EXPECT_EQ(arriving(), 100u);
+  }
+  Take(Data("x"), 0);
+  EXPECT_EQ(arriving(), kLargest);
+  Take(Data(std::string(kLargest - 101, 'x')), 0);
+  EXPECT_EQ(Seen().messages.size(), 2u);
+  EXPECT_FALSE(Seen().is_reset);
+  EXPECT_EQ(arriving(), 0u);
+}
+
+TEST_F(RefusedMessagesTest, MessagesThatPausedForTooLongFindNoRoom) {
+  Take(Call(MessageOf(10)), 0);
+  const uint32_t paused = stream_;
+  Take(Data(PrefixOf(kLargest) + std::string(100, 'x')), 0);
+  now_ += limits_.message_limit;
+  EXPECT_EQ(meter_.OnTick(now_), CloseReason::kNone);
+  for (int i = 0; i < 2; ++i) Take(Call(PrefixOf(kLargest) + "x"), 0);
+  Take(FrameOf(kData, paused, "x"), 0);
+  EXPECT_EQ(arriving(), 2 * kLargest + 100);
+  Take(FrameOf(kData, paused, "x"), 0);
+  EXPECT_TRUE(grpc_.streams[paused].is_reset);
+  // The server's answer to that.
+  const std::string reset = FrameOf(kReset, paused, "code");
+  absl::string_view left = reset;
+  meter_.TakeSent([&left] { return std::exchange(left, {}); }, now_);
+  EXPECT_EQ(arriving(), 2 * kLargest);
+}
+
 // gRPC takes no padding, so what has some is no message of the call, nor a part of one.
 TEST_F(RefusedMessagesTest, PaddedDataAreNoMessage) {
   Take(Begin(), 0);

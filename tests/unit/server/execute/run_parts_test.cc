@@ -1,5 +1,6 @@
 // Runs of a request: how they are put together, and whose turn it is to have one computed.
 
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -24,8 +25,14 @@ RunPlan SmallPlan() {
           .max_open_runs = 2};
 }
 
-ReceivedMessage MessageOf(const std::vector<std::string>& payloads) {
+// `unknown`: the contents of a field that the server does not know.
+ReceivedMessage MessageOf(const std::vector<std::string>& payloads,
+                          const std::string& unknown = "") {
   v1::ExecuteStreamRequest message;
+  message.set_id(UINT64_MAX);
+  if (!unknown.empty()) {
+    message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(9, unknown);
+  }
   for (const std::string& payload : payloads) message.add_payloads(payload);
   const std::string bytes = message.SerializeAsString();
   const grpc::Slice slice(bytes);
@@ -77,6 +84,7 @@ class RunAssemblyTest : public ::testing::Test {
 TEST_F(RunAssemblyTest, AMessageMayBeARun) {
   EXPECT_TRUE(Add({"abc", "ABCDEF"}).ok());
   ASSERT_EQ(runs_.size(), 1u);
+  EXPECT_FALSE(runs_[0].slices().empty()) << "it is put together";
   EXPECT_TRUE(Add({"def", "GHIJKL"}).ok());
   EXPECT_FALSE(assembly_.is_complete());
   EXPECT_TRUE(Add({"g", "MN"}).ok());
@@ -84,6 +92,31 @@ TEST_F(RunAssemblyTest, AMessageMayBeARun) {
   ASSERT_EQ(runs_.size(), 3u);
   EXPECT_EQ(TextOf(0, {3, 6}), "abc|ABCDEF|");
   EXPECT_EQ(TextOf(2, {1, 2}), "g|MN|");
+}
+
+TEST_F(RunAssemblyTest, OfAMessageWithMoreThanARunThePayloadsAloneAreKept) {
+  EXPECT_TRUE(
+      assembly_.Add(MessageOf({"abc", "ABCDEF"}, std::string(1 << 20, 'x')), 100, runs_).ok());
+  ASSERT_EQ(runs_.size(), 1u);
+  EXPECT_EQ(runs_[0].header_bytes(), 0u);
+  EXPECT_TRUE(runs_[0].slices().empty());
+  EXPECT_EQ(TextOf(0, {3, 6}), "abc|ABCDEF|");
+  EXPECT_TRUE(Add({"def", "GHIJKL"}).ok());
+  ASSERT_EQ(runs_.size(), 2u);
+  EXPECT_EQ(TextOf(1, {3, 6}), "def|GHIJKL|");
+}
+
+TEST(RunAssemblyOfManyTest, AMessageWithManyPayloadsMayBeARun) {
+  HostBufferPool pool(0);
+  RunAssembly assembly({.element_count = 2,
+                        .run_elements = 1,
+                        .element_bytes = std::vector<uint64_t>(100, 1),
+                        .result_element_bytes = {1}},
+                       pool);
+  std::vector<ReceivedMessage> runs;
+  EXPECT_TRUE(assembly.Add(MessageOf(std::vector<std::string>(100, "x")), 1, runs).ok());
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_FALSE(runs[0].slices().empty()) << "it is put together";
 }
 
 TEST_F(RunAssemblyTest, PiecesArePutTogetherWhereverTheyAreCut) {

@@ -13,12 +13,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "proto/packets/unique_fd.h"
 
@@ -45,6 +48,12 @@ class LineFileTest : public ::testing::Test {
         LineFile::Open({.path = path, .title = "access", .max_waiting_bytes = room}, logger_);
     EXPECT_TRUE(file.ok()) << file.status();
     return *std::move(file);
+  }
+
+  // The descriptors of this process.
+  static size_t Descriptors() {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return static_cast<size_t>(std::distance(begin(all), end(all)));
   }
 
   Logger logger_{LogFormat::kText, LogLevel::kOff};
@@ -93,6 +102,58 @@ TEST_F(LineFileTest, KeepsTheOldFileWhereThereCanBeNoNewOne) {
   file->Add("goes on");
   file.reset();
   EXPECT_EQ(TextOf("log.1"), "goes on\n");
+}
+
+// A pipe that nobody reads is a disk that stalls.
+TEST_F(LineFileTest, ReopensAStalledFileWithFewDescriptors) {
+  for (const bool with_lines : {false, true}) {
+    const std::string path = PathOf(absl::StrCat("pipe", with_lines));
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    UniqueFd reader(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    auto file = OpenLines(path);
+    for (int i = 0; i < 2000; ++i) file->Add(std::string(1000, 'x'));
+    const size_t before = Descriptors();
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_TRUE(file->Reopen().ok());
+      if (with_lines) file->Add("between");
+    }
+    // Of those that are being written, and of those that wait.
+    EXPECT_LE(Descriptors(), before + 2 * 8) << with_lines;
+    reader = UniqueFd();
+    file.reset();
+    EXPECT_LT(Descriptors(), before);
+  }
+}
+
+TEST_F(LineFileTest, LosesNoLineWhereAStalledFileIsReopenedOften) {
+  ASSERT_EQ(mkfifo(PathOf("log").c_str(), 0600), 0);
+  const UniqueFd reader(open(PathOf("log").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  auto file = OpenLines(PathOf("log"));
+  for (int i = 0; i < 2000; ++i) file->Add(std::string(1000, 'x'));
+  // It stalls in this one.
+  std::filesystem::rename(PathOf("log"), PathOf("pipe"));
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(file->Reopen().ok());
+    file->Add(absl::StrCat(i));
+    std::filesystem::rename(PathOf("log"), PathOf(absl::StrCat("log.", i)));
+  }
+  ASSERT_TRUE(file->Reopen().ok());
+  file->Add("newest");
+  ASSERT_EQ(fcntl(reader.get(), F_SETFL, 0), 0);
+  std::thread drain([&] {
+    std::array<char, 4096> piece;
+    while (read(reader.get(), piece.data(), piece.size()) > 0) continue;
+  });
+  EXPECT_EQ(file->dropped(), 0u);
+  file.reset();
+  drain.join();
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += TextOf(absl::StrCat("log.", i));
+  text += TextOf("log");
+  std::string expected;
+  for (int i = 0; i < 100; ++i) absl::StrAppend(&expected, i, "\n");
+  EXPECT_EQ(text, expected + "newest\n");
+  EXPECT_EQ(TextOf("log.0"), "0\n");
 }
 
 TEST_F(LineFileTest, CannotBeOpenedWhereThereIsNoFolder) {
@@ -146,6 +207,44 @@ TEST_F(LineFileTest, CountsLinesOfAPipeWhoseReaderHasGone) {
   file->Add("nobody reads this");
   while (file->dropped() < 1) std::this_thread::yield();
   EXPECT_EQ(file->dropped(), 1u);
+}
+
+// The reader of a pipe takes less at a time than is written.
+TEST_F(LineFileTest, KeepsLinesWholeWhereSeveralFilesGoToStandardOutput) {
+  std::array<int, 2> ends;
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  const UniqueFd output(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+  ASSERT_EQ(dup2(writer.get(), STDOUT_FILENO), STDOUT_FILENO);
+  writer = UniqueFd();
+  std::string text;
+  std::thread drain([&] {
+    std::array<char, 4096> piece;
+    ssize_t got = 0;
+    while ((got = read(reader.get(), piece.data(), piece.size())) > 0) {
+      text.append(piece.data(), static_cast<size_t>(got));
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  });
+  constexpr size_t kLines = 10000;
+  const std::string as(100, 'a');
+  const std::string bs(100, 'b');
+  {
+    const auto first = OpenLines("-");
+    const auto second = OpenLines("-");
+    for (size_t i = 0; i < kLines; ++i) {
+      first->Add(as);
+      second->Add(bs);
+    }
+  }
+  dup2(output.get(), STDOUT_FILENO);
+  drain.join();
+  std::map<absl::string_view, size_t> counts;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) ++counts[line];
+  EXPECT_EQ(counts.size(), 3u) << "with what is behind the last line";
+  EXPECT_EQ(counts[as], kLines);
+  EXPECT_EQ(counts[bs], kLines);
 }
 
 TEST_F(LineFileTest, TellsOnceALineIsInTheFile) {

@@ -2,6 +2,7 @@
 
 #include "server/kserve/infer_request.h"
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -118,6 +119,26 @@ TEST_F(InferRequestTest, TextIsANumberOrAListWhereTheAttributeIsOne) {
   EXPECT_THAT(request_.attributes(0).axes().values(), ElementsAre(0, 2));
 }
 
+TEST_F(InferRequestTest, IntegersThatAreTextKeepTheirDigits) {
+  infer_.set_model_name("element_wise_clip1");
+  Parameter("Min").set_string_param("-9223372036854775807");
+  Parameter("Max").set_string_param("9007199254740993");
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(request_.attributes(1).int_value(), -9223372036854775807);
+  EXPECT_EQ(request_.attributes(0).int_value(), 9007199254740993);
+  Parameter("Max").set_string_param("18446744073709551615");
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(request_.attributes(0).uint_value(), UINT64_MAX);
+  Parameter("Max").set_string_param("18446744073709551616");
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(request_.attributes(0).float_value(), 0x1p64);
+  // No integer is this zero.
+  Parameter("Max").set_string_param("-0");
+  ASSERT_TRUE(Translate().ok());
+  EXPECT_EQ(request_.attributes(0).value_case(), v1::Attribute::kFloatValue);
+  EXPECT_TRUE(std::signbit(request_.attributes(0).float_value()));
+}
+
 TEST_F(InferRequestTest, SomeParametersAreSettings) {
   Parameter("device").set_string_param("CPU");
   Parameter("priority").set_string_param("HIGH");
@@ -175,8 +196,15 @@ TEST_F(InferRequestTest, WrongSettingsAreRefusedByName) {
       "priority", [](auto& value) { value.set_string_param("1"); }, "\"1\" is none of LOW");
   refuse(
       "priority", [](auto& value) { value.set_string_param(""); }, "\"\" is none of LOW");
+  const std::string no_priority = "The value is no number from 0 on and none of LOW, NORMAL, HIGH.";
   refuse(
-      "priority", [](auto& value) { value.set_int64_param(-1); }, "The value is no string");
+      "priority", [](auto& value) { value.set_int64_param(-1); }, no_priority);
+  refuse(
+      "priority", [](auto& value) { value.set_double_param(1); }, no_priority);
+  refuse(
+      "priority", [](auto& value) { value.set_bool_param(true); }, no_priority);
+  refuse(
+      "priority", [](auto&) {}, no_priority);
   refuse(
       "verify", [](auto& value) { value.set_int64_param(1); }, "The value is no bool");
   refuse(
@@ -206,6 +234,14 @@ TEST_F(InferRequestTest, StridesAreAParameterOfInputs) {
   EXPECT_THAT(request_.inputs(0).strides(), ElementsAre(0, 1));
   parameters["strides"].set_string_param("0,-1");
   ExpectRefused("inputs[0].parameters[\"strides\"]: \"0,-1\" is no list of strides");
+  const std::string no_list =
+      "inputs[0].parameters[\"strides\"]: The value is no list of strides such as \"0,1\".";
+  parameters["strides"].set_int64_param(7);
+  ExpectRefused(no_list);
+  parameters["strides"].set_bool_param(true);
+  ExpectRefused(no_list);
+  parameters["strides"].clear_parameter_choice();
+  ExpectRefused(no_list);
   parameters.clear();
   parameters["priority"].set_string_param("r");
   ExpectRefused("inputs[0].parameters[\"priority\"]: Only \"strides\"");
@@ -323,7 +359,23 @@ TEST_F(InferRequestTest, NumbersOfBytesAreNumbers) {
   ExpectRefused("The value is no number of bytes.", 0);
   parameters["shared_memory_byte_size"].set_int64_param(24);
   parameters["shared_memory_region"].set_int64_param(1);
-  ExpectRefused("The value is no name of a region.");
+  ExpectRefused(
+      "inputs[0].parameters[\"shared_memory_region\"]: The value is no name of a region.");
+}
+
+TEST_F(InferRequestTest, NumbersOfBytesAreThoseOfARegion) {
+  auto& parameters = *infer_.mutable_inputs(0)->mutable_parameters();
+  parameters["shared_memory_byte_size"].set_int64_param(24);
+  ExpectRefused(
+      "inputs[0].parameters[\"shared_memory_byte_size\"]: The name of the region is missing.");
+  parameters["shared_memory_offset"].set_int64_param(64);
+  ExpectRefused("The request has 2 violations");
+  parameters.clear();
+  auto& output = *infer_.add_outputs();
+  output.set_name("OutputTensor");
+  (*output.mutable_parameters())["shared_memory_offset"].set_int64_param(64);
+  ExpectRefused(
+      "outputs[0].parameters[\"shared_memory_offset\"]: The name of the region is missing.");
 }
 
 }  // namespace

@@ -183,6 +183,25 @@ TEST(RequestMetrics, CountsExecuteAlsoWhereNothingElseIsKnown) {
                 {"none/none/none/RESOURCE_EXHAUSTED 1", "sequence/none/cpu/TEST/OK 1"}));
 }
 
+TEST(RequestMetrics, CountsEveryMethodThatComputesWhereNothingElseIsKnown) {
+  for (const absl::string_view method :
+       {"Execute", "ExecuteStream", "ExecuteSequence", "ModelInfer", "ModelStreamInfer"}) {
+    SCOPED_TRACE(method);
+    RequestMetrics metrics;
+    RequestRecord refused;
+    refused.method = method;
+    refused.code = absl::StatusCode::kInvalidArgument;
+    Observe(metrics, refused);
+    EXPECT_EQ(ValuesOf(metrics, "opserve_requests_total"),
+              std::vector<std::string>({"none/none/none/INVALID_ARGUMENT 1"}));
+  }
+  RequestMetrics metrics;
+  RequestRecord listing;
+  listing.method = "ModelMetadata";
+  Observe(metrics, listing);
+  EXPECT_TRUE(ValuesOf(metrics, "opserve_requests_total").empty());
+}
+
 TEST(RequestMetrics, LosesNothingWithManyThreads) {
   constexpr int kThreads = 8;
   constexpr int kEach = 10000;

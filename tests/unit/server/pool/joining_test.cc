@@ -1,6 +1,12 @@
 // GPUs that join while the pool serves.
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -25,6 +31,53 @@ class PoolJoiningTest : public PoolTest {
     return gpu_->script();
   }
 };
+
+// Where the system has threads for some of what a device needs, and not for all.
+class PoolThreadsDeathTest : public PoolJoiningTest {
+ protected:
+  static constexpr int kMoreThanThereAre = 64;
+
+  // From now on there is no room for the stacks of so many.
+  static void LeaveFewThreads() {
+    uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    const rlimit limit = {bytes + (uint64_t{40} << 20), RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) std::exit(2);
+  }
+
+  [[noreturn]] void JoinWithoutThreads() {
+    PoolOptions options = ManualOptions();
+    options.batch.max_in_flight = kMoreThanThereAre;
+    StartJoining(options, 2);
+    LeaveFewThreads();
+    pool_->Maintain();
+    ExpectRunsOn(kCpuName, Placement::kGpu);
+    const bool is_right = !HasFailure() && pool_->gpu_presence() == GpuPresence::kNone;
+    pool_ = nullptr;
+    std::exit(is_right ? 0 : 1);
+  }
+
+  [[noreturn]] void StartWithoutThreads() {
+    PoolOptions options = ManualOptions();
+    options.cpu_workers = kMoreThanThereAre;
+    LeaveFewThreads();
+    try {
+      StartJoining(options);
+    } catch (const std::system_error&) {
+      std::exit(0);
+    }
+    std::exit(1);
+  }
+};
+
+TEST_F(PoolThreadsDeathTest, TheProcessorServesWithoutAGpuThatHasTooFew) {
+  EXPECT_EXIT(JoinWithoutThreads(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(PoolThreadsDeathTest, ThereIsNoPoolWhereTheProcessorHasTooFew) {
+  EXPECT_EXIT(StartWithoutThreads(), ::testing::ExitedWithCode(0), "");
+}
 
 TEST_F(PoolJoiningTest, NothingIsKnownOfGpusBeforeTheyAreFound) {
   StartJoining();

@@ -75,6 +75,11 @@ class SequenceJob final : public Job {
     record_ = record;
     changed_.notify_all();
   }
+  void Charge(Clock::Duration cost) override {
+    MutexLock lock(mutex_);
+    EXPECT_EQ(ends_, 0);
+    charged_ += cost;
+  }
   void Refuse(const absl::Status& why) override {
     MutexLock lock(mutex_);
     ++ends_;
@@ -90,6 +95,8 @@ class SequenceJob final : public Job {
     EXPECT_EQ(record_.device, device);
     EXPECT_EQ(record_.batch_size, 1u);
     EXPECT_TRUE(actual_ == expected_);
+    // The answer tells the cost.
+    EXPECT_EQ(charged_, Clock::Duration::zero());
     return record_;
   }
 
@@ -100,6 +107,12 @@ class SequenceJob final : public Job {
     MutexLock lock(mutex_);
     while (ends_ == 0) changed_.wait(mutex_);
     return refusal_;
+  }
+
+  // What runs without an answer cost. Once it is answered or refused.
+  Clock::Duration charged() const {
+    MutexLock lock(mutex_);
+    return charged_;
   }
 
  private:
@@ -121,6 +134,7 @@ class SequenceJob final : public Job {
   std::condition_variable_any changed_;
   int ends_ ABSL_GUARDED_BY(mutex_) = 0;
   RunRecord record_ ABSL_GUARDED_BY(mutex_);
+  Clock::Duration charged_ ABSL_GUARDED_BY(mutex_){};
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -234,6 +248,37 @@ TEST_F(PoolSequenceTest, WhatNobodyWaitsForIsNotComputedAndNoFault) {
     EXPECT_EQ(job.WaitForRefusal(), StoppedError());
   }
   for (const DeviceStatus& device : pool_->Status()) EXPECT_EQ(device.counters.faults, 0u);
+}
+
+TEST_F(PoolSequenceTest, WhatIsStoppedCostsTheTimeThatItRan) {
+  Start();
+  constexpr std::chrono::milliseconds kRun{7};
+  for (const Placement placement : {Placement::kCpu, Placement::kGpu}) {
+    SequenceJob job(placement, /*verify=*/false);
+    (placement == Placement::kCpu ? *cpu_ : gpu_script()).OnRun([&](auto) {
+      clock_.Advance(kRun);
+      job.Stop();
+    });
+    ASSERT_TRUE(pool_->Submit(job));
+    EXPECT_EQ(job.WaitForRefusal(), StoppedError());
+    EXPECT_EQ(job.charged(), kRun);
+  }
+}
+
+// What a device has failed to do is not the client's to pay.
+TEST_F(PoolSequenceTest, WhatIsStoppedAfterAFailureCostsTheLastRun) {
+  Start();
+  constexpr std::chrono::milliseconds kRun{7};
+  SequenceJob job(Placement::kGpu, /*verify=*/false);
+  gpu_script().OnRun([&](auto) { clock_.Advance(std::chrono::hours(1)); });
+  gpu_script().LoseAtRun(1);
+  cpu_->OnRun([&](auto) {
+    clock_.Advance(kRun);
+    job.Stop();
+  });
+  ASSERT_TRUE(pool_->Submit(job));
+  EXPECT_EQ(job.WaitForRefusal(), StoppedError());
+  EXPECT_EQ(job.charged(), kRun);
 }
 
 // A tensor that others read may have the result.

@@ -18,6 +18,11 @@
 namespace opserve::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
 class ConfigFileTest : public ::testing::Test {
  protected:
   ConfigFileTest() {
@@ -40,6 +45,15 @@ class ConfigFileTest : public ::testing::Test {
     const std::string line = exit->text.substr(0, exit->text.find('\n'));
     const std::string start = "opserve-server: " + path_ + ":";
     return line.starts_with(start) ? line.substr(start.size()) : line;
+  }
+
+  // The addresses to listen at of a file with this text; "refused" where it is not taken.
+  std::vector<std::string> ListenOf(const std::string& text) {
+    std::ofstream(path_) << text;
+    const std::vector<const char*> argv = {"opserve-server", "--config", path_.c_str()};
+    const auto parsed = ParseProgramOptions(static_cast<int>(argv.size()), argv.data());
+    const auto* const options = std::get_if<ProgramOptions>(&parsed);
+    return options == nullptr ? std::vector<std::string>{"refused"} : options->server.listen;
   }
 
   // What `value` is taken for, of a setting that takes any text.
@@ -65,6 +79,48 @@ TEST_F(ConfigFileTest, BadValues) {
   EXPECT_EQ(Complaint("socket-mode = \"0999\"\n"),
             "1: --socket-mode: Value 0999 is no octal number up to 0777");
   EXPECT_EQ(Complaint("tls-certificate = \"x\"\n"), "1: --tls-certificate requires --tls-key");
+}
+
+TEST_F(ConfigFileTest, ValuesThatAreOfNoType) {
+  EXPECT_THAT(Complaint("pollers = 1\nkserve = maybe\n"),
+              AllOf(StartsWith("2: "), HasSubstr("--kserve"), HasSubstr("maybe")));
+  EXPECT_THAT(Complaint("pollers = 1\nworkers = many\n"),
+              AllOf(StartsWith("2: "), HasSubstr("--workers"), HasSubstr("many")));
+}
+
+TEST_F(ConfigFileTest, ValuesThatDoNotFitEachOther) {
+  EXPECT_EQ(Complaint("max-device-retry = 5\ndevice-retry = 9\n"),
+            "1: --max-device-retry: 5 is less than --device-retry, 9");
+  EXPECT_EQ(Complaint("\ndevice-retry = 61\n"),
+            "2: --device-retry: 61 is more than --max-device-retry, 60");
+  EXPECT_EQ(Complaint("device-retry = 9\n", {"--max-device-retry=5"}),
+            "opserve-server: --max-device-retry: 5 is less than --device-retry, 9");
+}
+
+TEST_F(ConfigFileTest, SettingsThatAreThereTwice) {
+  EXPECT_THAT(ListenOf("listen = 127.0.0.1:1\nworkers = 2\n"
+                       "listen = [\"127.0.0.1:2\", \"127.0.0.1:3\"]\n"),
+              ElementsAre("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"));
+  const std::string neighbours = Complaint("workers = 2\nworkers = 3\n");
+  EXPECT_THAT(neighbours, StartsWith("2: --workers: "));
+  EXPECT_EQ(Complaint("workers = 2\npollers = 1\n\nworkers = 3\n"), "4" + neighbours.substr(1));
+}
+
+TEST_F(ConfigFileTest, AMarkOfTheByteOrderIsNoPartOfASetting) {
+  EXPECT_EQ(Complaint("\xEF\xBB\xBFworkers = 2\n"), "");
+  EXPECT_EQ(Complaint("\xEF\xBB\xBF# comment\npollers = 9999\n"),
+            "2: --pollers: Value 9999 not in range 0 to 256");
+}
+
+TEST_F(ConfigFileTest, BracketsWithoutQuotes) {
+  const std::string wrong =
+      "a list ends before the end of the line; write quotes around what has brackets in it, such "
+      "as \"[::1]:50051\"";
+  EXPECT_EQ(Complaint("workers = 2\nlisten = [::1]:50051\npollers = 1\n"), "2: " + wrong);
+  EXPECT_EQ(Complaint("listen = [\n  [::1]:50051,\n]\n"), "2: " + wrong);
+  EXPECT_THAT(ListenOf("listen = \"[::1]:50051\"\n"), ElementsAre("[::1]:50051"));
+  EXPECT_THAT(ListenOf("listen = [\"[::1]:1\",\n  '[::1]:2'\n]\n"),
+              ElementsAre("[::1]:1", "[::1]:2"));
 }
 
 TEST_F(ConfigFileTest, AHashBetweenQuotesIsNoComment) {

@@ -63,6 +63,12 @@ TEST(GpuSelectionTest, NumbersAndNamesInAnyCase) {
   EXPECT_THAT(Names({.devices = {"amd", "0"}}), ElementsAre("d3d12/NVIDIA H100", "d3d12/AMD W7"));
 }
 
+TEST(GpuSelectionTest, ANumberWithoutAnAdapterIsPartOfAName) {
+  EXPECT_THAT(Names({.devices = {"100"}}), ElementsAre("d3d12/NVIDIA H100", "d3d12/NVIDIA H100#2"));
+  // Of one with an adapter it is not.
+  EXPECT_THAT(Names({.devices = {"0"}}), ElementsAre("d3d12/NVIDIA H100"));
+}
+
 TEST(GpuSelectionTest, AnAdapterNamedTwiceIsTakenOnce) {
   EXPECT_THAT(Names({.devices = {"amd", "3"}}), ElementsAre("d3d12/AMD W7"));
 }

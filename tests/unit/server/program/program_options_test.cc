@@ -305,7 +305,7 @@ TEST(ProgramOptionsTest, WrongUsageSaysWhatIsWrong) {
       {{"--tls-key", "key.pem"}, "--tls-certificate"},
       {{"--tls-certificate", "cert.pem"}, "--tls-key"},
       {{"--device-retry", "0"}, "1 to 86400"},
-      {{"--device-retry", "61"}, "--max-device-retry: 60 is less than --device-retry, 61"},
+      {{"--device-retry", "61"}, "--device-retry: 61 is more than --max-device-retry, 60"},
       {{"--log-format", "xml"}, "text,json"},
       {{"--log-level", "loud"}, "debug"},
       {{"--config", "/no/such/file"}, "/no/such/file"},

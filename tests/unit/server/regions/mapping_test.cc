@@ -282,6 +282,28 @@ TEST(RegionTableTest, AUserMayHaveMoreOrLessThanOthers) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("quota of 4096"));
 }
 
+TEST(RegionTableTest, WhoIsNoConnectionIsHeldToTheLimitsOfTheUser) {
+  RegionTable table({.max_bytes = kPage,
+                     .max_regions = 1,
+                     .max_bytes_per_user = 4 * kPage,
+                     .max_regions_per_user = 3});
+  const RegionOwner names = {.connection = 1, .user = 7, .is_connection = false};
+  ASSERT_TRUE(table.Add(names, MakeMemfd(2 * kPage), 2 * kPage).ok());
+  const std::string second = *table.Add(names, MakeMemfd(1), 1);
+  for (const uint64_t bytes : {2 * kPage, uint64_t{1} << 63, UINT64_MAX}) {
+    const absl::Status refused = table.Add(names, MakeMemfd(2 * kPage), bytes).status();
+    EXPECT_EQ(ReasonOf(refused), "REGION_QUOTA") << bytes;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("User 7 has 12288 bytes")) << bytes;
+  }
+  ASSERT_TRUE(table.Add(names, MakeMemfd(1), 1).ok());
+  const absl::Status refused = table.Add(names, MakeMemfd(1), 1).status();
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("User 7 has 3 regions"));
+  EXPECT_TRUE(table.Remove(names, second).ok());
+  table.RemoveAll(names);
+  EXPECT_FALSE(table.HasAny(names));
+  EXPECT_EQ(table.charged_bytes(), 0u);
+}
+
 TEST(RegionTableTest, BoundsRegionsPerUser) {
   RegionTable table({.max_regions_per_user = 2});
   ASSERT_TRUE(table.Add({1, 7}, MakeMemfd(1), 1).ok());
