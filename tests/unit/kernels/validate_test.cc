@@ -234,7 +234,7 @@ TEST(ValidateTest, RefusedNumbersReadBack) {
   EXPECT_THAT(refused(-0.0), HasSubstr("The value -0.0 of"));
   EXPECT_THAT(refused(0.1), HasSubstr("The value 0.1 of"));
   EXPECT_THAT(refused(1.0000001), HasSubstr("The value 1.0000001 of"));
-  EXPECT_THAT(refused(9007199254740993), HasSubstr("The value 9007199254740992.0 of"));
+  EXPECT_THAT(refused(9007199254740992), HasSubstr("The value 9007199254740992.0 of"));
   EXPECT_THAT(refused(0x1p64), HasSubstr("The value 18446744073709551616.0 of"));
   EXPECT_THAT(refused(1e300), HasSubstr("The value 1e+300 of"));
   EXPECT_THAT(refused(nan), HasSubstr("The value nan of"));
