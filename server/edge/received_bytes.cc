@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "proto/packets/foreign_descriptors.h"
 #include "server/edge/connection_table.h"
+#include "server/edge/key_updates.h"
 #include "server/edge/message_front.h"
 #include "server/edge/next_function.h"
 
@@ -127,14 +128,10 @@ EdgeConnection* TlsConnectionOf(SSL* ssl) {
   return connection;
 }
 
-// OpenSSL tells of each message of TLS itself. It works on all that are there before it gives any
-// bytes to gRPC, so nobody else could stop it.
+// What OpenSSL tells of each message of TLS itself, which nobody else could stop.
 void OnTlsMessage(int is_sent, int /*version*/, int type, const void* message, size_t bytes,
                   SSL* ssl, void* /*argument*/) {
-  if (is_sent != 0 || type != SSL3_RT_HANDSHAKE || bytes == 0 ||
-      *static_cast<const uint8_t*>(message) != SSL3_MT_KEY_UPDATE) {
-    return;
-  }
+  if (!IsKeyUpdateOfPeer(is_sent, type, message, bytes)) return;
   // Keys may change before there are bytes for gRPC. Nothing is allocated here: an exception cannot
   // pass through OpenSSL.
   EdgeConnection* const known = KnownTlsConnection(ssl);
@@ -143,9 +140,8 @@ void OnTlsMessage(int is_sent, int /*version*/, int type, const void* message, s
       connection->meter.TakeKeyUpdate(SteadyClock().Now()) == CloseReason::kNone) {
     return;
   }
-  // As if the client had said farewell: OpenSSL takes no further record, and gRPC ends the
-  // connection.
-  SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
+  // By which gRPC ends the connection.
+  TakeNoMoreRecords(ssl);
 }
 
 // To be called before each read, which may be the first one. Sessions of others are left alone.

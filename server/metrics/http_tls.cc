@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "server/edge/key_updates.h"
 #include "server/edge/socket_calls.h"
 
 namespace opserve {
@@ -140,15 +141,10 @@ BIO* BioOf(int socket) {
   return bio;
 }
 
-// A request is too short for its client to change keys, and OpenSSL would work through any number
-// of such messages at once. As if the client had said farewell, it takes no further record.
+// A request is too short for its client to change keys.
 void RefuseKeyUpdates(int is_sent, int /*version*/, int type, const void* message, size_t bytes,
                       SSL* ssl, void* /*argument*/) {
-  if (is_sent != 0 || type != SSL3_RT_HANDSHAKE || bytes == 0 ||
-      *static_cast<const uint8_t*>(message) != SSL3_MT_KEY_UPDATE) {
-    return;
-  }
-  SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
+  if (IsKeyUpdateOfPeer(is_sent, type, message, bytes)) TakeNoMoreRecords(ssl);
 }
 
 }  // namespace
