@@ -2,7 +2,6 @@
 
 import gc
 import os
-import signal
 import sys
 import threading
 import time
@@ -207,8 +206,7 @@ def test_other_threads_go_on_while_the_end_of_an_array_waits(programs, tmp_path)
                 except opserve.Error as error:
                     raised.append(error)
 
-            process.signal(signal.SIGSTOP)
-            try:
+            with process.stopped():
                 maker, ender = threading.Thread(target=make), threading.Thread(target=held.clear)
                 maker.start()
                 maker.join(0.5)
@@ -217,8 +215,6 @@ def test_other_threads_go_on_while_the_end_of_an_array_waits(programs, tmp_path)
                 ender.join(0.5)
                 held_up = time.monotonic() - before
                 assert maker.is_alive()
-            finally:
-                process.signal(signal.SIGCONT)
             maker.join()
             ender.join()
     assert held_up < 10 and not raised

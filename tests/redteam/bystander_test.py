@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Whether a bystander tells a server that keeps it waiting from a machine that does."""
 
-import signal
 import time
 
 import attack
@@ -13,9 +12,8 @@ STOP_S = 3 * WAIT_LIMIT_S
 
 def stopped_server(target):
     with Bystander(target) as bystander:
-        target.process.signal(signal.SIGSTOP)
-        time.sleep(STOP_S)
-        target.process.signal(signal.SIGCONT)
+        with target.process.stopped():
+            time.sleep(STOP_S)
     return [] if bystander.verdict() else ["nobody noticed that the server was stopped"]
 
 

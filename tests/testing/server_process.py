@@ -1,5 +1,6 @@
 """Runs opserve-server for the scripts under tests/."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -43,6 +44,17 @@ class ServerProcess:
     def signal(self, number):
         """Sends the server a signal."""
         self._process.send_signal(number)
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """For the time of a `with` block, the server runs nothing. Not on Windows."""
+        self.signal(signal.SIGSTOP)
+        try:
+            # The others of its threads run on until the one that gets the signal has a processor.
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED)
+            yield
+        finally:
+            self.signal(signal.SIGCONT)
 
     def wait(self):
         """Waits until the server has ended without another signal; its exit code."""
