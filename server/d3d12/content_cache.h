@@ -300,8 +300,6 @@ class ContentCache {
 
   BufferPool<Buffer>& buffers_;
   SlabPool<Buffer> slabs_;
-  // Of copies that are held.
-  std::atomic<uint64_t> held_bytes_ = 0;
   mutable Mutex mutex_;
   // The most recently used first.
   std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);

@@ -42,20 +42,21 @@ bool EndsEarly(absl::string_view content) {
   return end != absl::string_view::npos && end + 1 < content.size();
 }
 
-// One item for each setting: CLI11 takes the first one alone.
-std::vector<CLI::ConfigItem> Merge(std::vector<CLI::ConfigItem> items) {
-  std::vector<CLI::ConfigItem> merged;
-  for (CLI::ConfigItem& item : items) {
-    const auto first =
-        std::find_if(merged.begin(), merged.end(),
-                     [&item](const CLI::ConfigItem& other) { return other.name == item.name; });
-    if (first == merged.end()) {
-      merged.push_back(std::move(item));
-    } else {
-      std::move(item.inputs.begin(), item.inputs.end(), std::back_inserter(first->inputs));
-    }
-  }
-  return merged;
+// What a line says, with those that go on with it, without comments: CLI11 misreads lists that
+// begin with a line end.
+struct Setting {
+  int line = 0;
+  std::string name;
+  std::string text;
+};
+
+CLI::ConfigItem Parse(const Setting& setting) {
+  std::istringstream stream(setting.text);
+  // There are no comments left, and CLI11 would take a '#' between quotes for one: it is to look
+  // for what no line has.
+  CLI::ConfigTOML reader;
+  reader.comment('\n');
+  return reader.from_config(stream).at(0);
 }
 
 }  // namespace
@@ -65,51 +66,65 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
                           std::istreambuf_iterator<char>());
   const absl::string_view text = absl::StripPrefix(whole, kByteOrderMark);
   int number = 0;
-  // The line where a list began that goes on; 0: none does.
-  int list = 0;
-  // Each setting in one line, without comments: CLI11 misreads lists that begin with a line end.
-  std::string settings;
+  std::vector<Setting> settings;
+  // Whether the last one is a list that goes on.
+  bool is_open = false;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
     const absl::string_view content = ContentOf(line);
-    if (list != 0) {
+    if (is_open) {
       if (EndsEarly(content)) RefuseEarlyEnd(number);
-      absl::StrAppend(&settings, " ", content);
-      if (absl::EndsWith(content, "]")) list = 0;
+      absl::StrAppend(&settings.back().text, " ", content);
+      is_open = !absl::EndsWith(content, "]");
       continue;
     }
     if (content.empty()) continue;
-    if (content.front() == '[') {
-      Refuse(number, absl::StrCat(content, " is a section; settings are in none"));
-    }
-    const size_t equals = content.find('=');
-    if (equals == absl::string_view::npos) {
-      Refuse(number, absl::StrCat("\"", content, "\" has no value; write name=value"));
-    }
-    absl::string_view quoted = absl::StripAsciiWhitespace(content.substr(0, equals));
-    for (const absl::string_view quote : {"\"", "'"}) {
-      if (absl::ConsumePrefix(&quoted, quote)) absl::ConsumeSuffix(&quoted, quote);
-    }
-    const std::string name(quoted);
-    const CLI::Option* const option = app_.get_option_no_throw("--" + name);
-    if (name.empty() || option == nullptr || !option->get_configurable()) {
-      Refuse(number, absl::StrCat("there is no setting \"", name, "\""));
-    }
-    const absl::string_view value = absl::StripAsciiWhitespace(content.substr(equals + 1));
-    if (absl::StartsWith(value, "[")) {
-      if (EndsEarly(value)) RefuseEarlyEnd(number);
-      if (!absl::EndsWith(value, "]")) list = number;
-    }
-    lines_[name] = number;
-    absl::StrAppend(&settings, "\n", content);
+    settings.push_back({number, NameIn(number, content), std::string(content)});
+    const absl::string_view value =
+        absl::StripAsciiWhitespace(content.substr(content.find('=') + 1));
+    if (!absl::StartsWith(value, "[")) continue;
+    if (EndsEarly(value)) RefuseEarlyEnd(number);
+    is_open = !absl::EndsWith(value, "]");
   }
-  if (list != 0) Refuse(list, "the list that begins here has no end");
-  std::istringstream stream(settings);
-  // There are no comments left, and CLI11 would take a '#' between quotes for one: it is to look
-  // for what no line has.
-  CLI::ConfigTOML reader;
-  reader.comment('\n');
-  return Merge(reader.from_config(stream));
+  if (is_open) Refuse(settings.back().line, "the list that begins here has no end");
+  // One for each name: CLI11 takes the first one alone.
+  std::vector<CLI::ConfigItem> merged;
+  for (const Setting& setting : settings) {
+    CLI::ConfigItem item = Parse(setting);
+    std::vector<Place>& places = places_[setting.name];
+    places.push_back({setting.line, item.inputs});
+    if (places.size() == 1) {
+      merged.push_back(std::move(item));
+      continue;
+    }
+    if (app_.get_option("--" + setting.name)->get_items_expected_max() <= 1) {
+      Refuse(setting.line, absl::StrCat("the setting \"", setting.name, "\" is in line ",
+                                        places.front().line, ", too"));
+    }
+    const auto first = std::find_if(merged.begin(), merged.end(),
+                                    [&item](const auto& other) { return other.name == item.name; });
+    std::move(item.inputs.begin(), item.inputs.end(), std::back_inserter(first->inputs));
+  }
+  return merged;
+}
+
+std::string ConfigFile::NameIn(int line, absl::string_view content) const {
+  if (content.front() == '[') {
+    Refuse(line, absl::StrCat(content, " is a section; settings are in none"));
+  }
+  const size_t equals = content.find('=');
+  if (equals == absl::string_view::npos) {
+    Refuse(line, absl::StrCat("\"", content, "\" has no value; write name=value"));
+  }
+  absl::string_view name = absl::StripAsciiWhitespace(content.substr(0, equals));
+  for (const absl::string_view quote : {"\"", "'"}) {
+    if (absl::ConsumePrefix(&name, quote)) absl::ConsumeSuffix(&name, quote);
+  }
+  const CLI::Option* const option = app_.get_option_no_throw(absl::StrCat("--", name));
+  if (name.empty() || option == nullptr || !option->get_configurable()) {
+    Refuse(line, absl::StrCat("there is no setting \"", name, "\""));
+  }
+  return std::string(name);
 }
 
 void ConfigFile::RefuseEarlyEnd(int line) const {
@@ -135,11 +150,21 @@ std::string ConfigFile::Locate(const CLI::ParseError& error, const std::string& 
   };
   absl::string_view name = flag;
   const auto found =
-      absl::ConsumePrefix(&name, "--") ? lines_.find(std::string(name)) : lines_.end();
-  if (found == lines_.end() || std::any_of(arguments.begin(), arguments.end(), is_flag)) {
+      absl::ConsumePrefix(&name, "--") ? places_.find(std::string(name)) : places_.end();
+  if (found == places_.end() || std::any_of(arguments.begin(), arguments.end(), is_flag)) {
     return what;
   }
-  return absl::StrCat(file, ":", found->second, ": ", what);
+  // Of several places, that of the longest input which the error names: others may be a part of it.
+  int line = found->second.back().line;
+  size_t longest = 0;
+  for (const Place& place : found->second) {
+    for (const std::string& input : place.inputs) {
+      if (input.size() <= longest || !absl::StrContains(what, input)) continue;
+      line = place.line;
+      longest = input.size();
+    }
+  }
+  return absl::StrCat(file, ":", line, ": ", what);
 }
 
 }  // namespace opserve

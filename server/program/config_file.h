@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/string_view.h"
 
 namespace opserve {
 
@@ -31,13 +32,21 @@ class ConfigFile final : public CLI::ConfigTOML {
                      const std::vector<std::string>& arguments) const;
 
  private:
+  // A line with a setting, and what it has there.
+  struct Place {
+    int line = 0;
+    std::vector<std::string> inputs;
+  };
+
+  // The name in "name=value"; throws where there is none, or where no setting has it.
+  std::string NameIn(int line, absl::string_view content) const;
   // Throws, about that line.
   [[noreturn]] void Refuse(int line, const std::string& what) const;
   [[noreturn]] void RefuseEarlyEnd(int line) const;
 
   const CLI::App& app_;
-  // Where each setting is, the last time. CLI11 calls from_config as a constant method.
-  mutable std::map<std::string, int> lines_;
+  // In order. CLI11 calls from_config as a constant method.
+  mutable std::map<std::string, std::vector<Place>> places_;
   // The line that from_config refused; 0: none.
   mutable int refused_line_ = 0;
 };

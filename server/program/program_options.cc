@@ -44,6 +44,17 @@ CLI::Validator Between(T least, T most) {
   return CLI::Range(least, most).description("");
 }
 
+CLI::Validator IsRate() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        double rate = 0;
+        // CLI11's range would take "nan".
+        const bool is_rate = CLI::detail::lexical_cast(text, rate) && rate >= 0 && rate <= 1;
+        return is_rate ? std::string() : absl::StrCat("Value ", text, " not in range 0 to 1");
+      },
+      "");
+}
+
 CLI::Validator IsListenAddress() {
   return CLI::Validator(
       [](const std::string& text) {
@@ -367,7 +378,7 @@ void AddBatchOptions(CLI::App& app, PoolOptions& pool, RawValues& raw) {
                  "Share of the GPU results that is compared with the processor's, 0 to 1")
       ->type_name("RATE")
       ->capture_default_str()
-      ->check(Between(0.0, 1.0));
+      ->check(IsRate());
   app.add_option("--quarantine-after", pool.health.max_mismatches,
                  "Wrong results after which a GPU takes no requests until it passes a test, up to "
                  "1000000")

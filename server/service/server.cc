@@ -15,6 +15,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "grpc/support/cpu.h"
 #include "grpcpp/grpcpp.h"
 #include "proto/base/named_thread.h"
 #include "proto/transport/wake_pollers.h"
@@ -72,8 +73,12 @@ constexpr milliseconds kMostQuietWait{1000};
 constexpr milliseconds kCallGrace{2000};
 // ... and so often it is looked whether the drain was interrupted meanwhile.
 constexpr milliseconds kInterruptCheck{50};
-// What gRPC, the edge, logs and all else take beside pollers and workers, and some to spare.
+// What the edge, logs, gRPC and all else take beside pollers, workers and the threads below, and
+// some to spare.
 constexpr int kOtherThreads = 24;
+// What gRPC has for each of the machine's processors, whichever of them this program may use.
+constexpr unsigned kLeastEventThreads = 2;
+constexpr unsigned kMostEventThreads = 32;
 // The thread that ends calls has nothing else to do.
 constexpr milliseconds kIdlePeriod = std::chrono::hours(24);
 // See Server::Impl.
@@ -96,6 +101,10 @@ int PollersOf(const ServerOptions& options) {
 
 int WorkersOf(const ServerOptions& options) {
   return options.workers > 0 ? options.workers : ProcessorCount();
+}
+
+int EventThreads() {
+  return static_cast<int>(std::clamp(gpr_cpu_num_cores(), kLeastEventThreads, kMostEventThreads));
 }
 
 // Throws where the system has not so many threads. gRPC would not tell of that, and would wait for
@@ -643,7 +652,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                                                       const ServerEnvironment& environment) {
   std::unique_ptr<Impl> impl;
   try {
-    TryThreads(WorkersOf(options) + PollersOf(options) + kOtherThreads);
+    TryThreads(WorkersOf(options) + PollersOf(options) + EventThreads() + kOtherThreads);
     impl = std::make_unique<Impl>(options, environment);
     if (absl::Status status = impl->Listen(); !status.ok()) return status;
     // Those of the start: GPUs join later, whenever that is.

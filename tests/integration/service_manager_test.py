@@ -109,11 +109,14 @@ class ServiceManagerTest(unittest.TestCase):
         # That user may not reach the folder of the build.
         self.folder.chmod(0o755)
         program = shutil.copy(BIN / "opserve-server", self.folder)
-        # Few enough that the workers, gRPC or something else lacks some.
-        for limit in (3, 8, 13, 20, 60):
-            user = ["setpriv", "--reuid=64999", "--regid=64999", "--clear-groups", "prlimit",
-                    f"--nproc={limit}:{limit}"]
-            done = subprocess.run([*user, program, "--devices=none", "--listen=127.0.0.1:0", "--workers=60"],
+        library = shutil.copy(BIN / "libmany_processors.so", self.folder)
+        # Few enough that the workers, gRPC, which has more on larger machines, or something else lacks some.
+        cases = [(limit, 60, "") for limit in (3, 8, 13, 20, 60)]
+        cases += [(limit, 1, library) for limit in (30, 36, 44)]
+        for limit, workers, preload in cases:
+            user = ["setpriv", "--reuid=64999", "--regid=64999", "--clear-groups", "env", f"LD_PRELOAD={preload}",
+                    "prlimit", f"--nproc={limit}:{limit}"]
+            done = subprocess.run([*user, program, "--devices=none", "--listen=127.0.0.1:0", f"--workers={workers}"],
                                   capture_output=True, text=True, check=False, timeout=LIMIT_S)
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("cannot start reason=", done.stderr)

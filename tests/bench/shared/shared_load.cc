@@ -1,6 +1,7 @@
 // Clients of one kind that share a server with others: so many identities, each with so many calls
 // at a time, or so many per second. Prints what they got as JSON.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -13,15 +14,11 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "client/cli/latency_histogram.h"
-#include "nlohmann/json.hpp"
 #include "opserve/client.h"
-#include "proto/base/mutex.h"
+#include "tests/bench/shared/tally.h"
 
 namespace opserve::shared_bench {
 namespace {
-
-using SteadyClock = std::chrono::steady_clock;
 
 struct Options {
   std::string target;
@@ -34,63 +31,6 @@ struct Options {
   double seconds = 5;
   bool is_urgent = false;
   bool retries = false;
-};
-
-// What all clients got between the warm-up and the end. Thread-safe.
-class Tally {
- public:
-  explicit Tally(const Options& options)
-      : begin_(SteadyClock::now() + Seconds(options.warm_up)),
-        end_(begin_ + Seconds(options.seconds)) {}
-
-  bool is_over() const { return SteadyClock::now() >= end_; }
-  SteadyClock::time_point end() const { return end_; }
-
-  void Count(SteadyClock::time_point began, const absl::Status& status, bool is_right) {
-    const auto now = SteadyClock::now();
-    if (began < begin_ || now > end_) return;
-    const MutexLock lock(mutex_);
-    if (status.ok()) {
-      ++(is_right ? right_ : wrong_);
-      latency_.Record(static_cast<uint64_t>((now - began).count()));
-    } else if (absl::IsResourceExhausted(status)) {
-      ++refused_;
-      if (!GetRetryDelay(status)) ++refused_without_delay_;
-    } else {
-      if (failed_++ == 0) first_failure_ = status.ToString();
-    }
-  }
-
-  nlohmann::json ToJson() const {
-    const MutexLock lock(mutex_);
-    return {{"right", right_},
-            {"wrong", wrong_},
-            {"refused", refused_},
-            {"refused_without_delay", refused_without_delay_},
-            {"failed", failed_},
-            {"first_failure", first_failure_},
-            {"seconds", std::chrono::duration<double>(end_ - begin_).count()},
-            {"p50_us", static_cast<double>(latency_.Percentile(50)) / 1e3},
-            {"p99_us", static_cast<double>(latency_.Percentile(99)) / 1e3},
-            {"max_us", static_cast<double>(latency_.max()) / 1e3}};
-  }
-
- private:
-  static SteadyClock::duration Seconds(double seconds) {
-    return std::chrono::duration_cast<SteadyClock::duration>(
-        std::chrono::duration<double>(seconds));
-  }
-
-  const SteadyClock::time_point begin_;
-  const SteadyClock::time_point end_;
-  mutable Mutex mutex_;
-  uint64_t right_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t wrong_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t refused_without_delay_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::string first_failure_ ABSL_GUARDED_BY(mutex_);
-  cli::LatencyHistogram latency_ ABSL_GUARDED_BY(mutex_);
 };
 
 // A tensor to round towards zero, and what has to come back.
@@ -131,16 +71,16 @@ class Chain {
   }
 
   void Next() {
-    if (tally_.is_over()) {
+    if (SteadyClock::now() >= tally_.end()) {
       if (--running_ == 0) running_.notify_all();
       return;
     }
     const auto began = SteadyClock::now();
-    client_.ExecuteAsync(work_.call(),
-                         [this, began](const absl::StatusOr<Tensor>& result, const ExecutionInfo&) {
-                           tally_.Count(began, result.status(), work_.IsRight(result));
-                           Next();
-                         });
+    client_.ExecuteAsync(
+        work_.call(), [this, began](const absl::StatusOr<Tensor>& result, const ExecutionInfo&) {
+          tally_.Count(began, SteadyClock::now(), result.status(), work_.IsRight(result));
+          Next();
+        });
   }
 
  private:
@@ -158,7 +98,7 @@ void CallSteadily(Client& client, const Work& work, Tally& tally, double rate) {
     std::this_thread::sleep_until(next);
     const auto result = client.Execute(work.call());
     // The time that a call waited for the one before it counts.
-    tally.Count(next, result.status(), work.IsRight(result));
+    tally.Count(next, SteadyClock::now(), result.status(), work.IsRight(result));
   }
 }
 
@@ -184,7 +124,10 @@ int Run(const Options& options) {
     clients.push_back(*std::move(client));
   }
   const Work work(options);
-  Tally tally(options);
+  const auto seconds = [](double count) {
+    return std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(count));
+  };
+  Tally tally(SteadyClock::now() + seconds(options.warm_up), seconds(options.seconds));
   std::vector<std::thread> threads;
   std::vector<std::unique_ptr<Chain>> chains;
   std::atomic<int> running = 0;

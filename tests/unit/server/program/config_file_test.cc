@@ -101,9 +101,24 @@ TEST_F(ConfigFileTest, SettingsThatAreThereTwice) {
   EXPECT_THAT(ListenOf("listen = 127.0.0.1:1\nworkers = 2\n"
                        "listen = [\"127.0.0.1:2\", \"127.0.0.1:3\"]\n"),
               ElementsAre("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"));
-  const std::string neighbours = Complaint("workers = 2\nworkers = 3\n");
-  EXPECT_THAT(neighbours, StartsWith("2: --workers: "));
-  EXPECT_EQ(Complaint("workers = 2\npollers = 1\n\nworkers = 3\n"), "4" + neighbours.substr(1));
+  EXPECT_EQ(Complaint("workers = 2\nworkers = 3\n"),
+            "2: the setting \"workers\" is in line 1, too");
+  EXPECT_EQ(Complaint("workers = 2\npollers = 1\n\nworkers = 3\n"),
+            "4: the setting \"workers\" is in line 1, too");
+  EXPECT_EQ(Complaint("kserve = true\nkserve = false\n"),
+            "2: the setting \"kserve\" is in line 1, too");
+  // What is wrong with a file does not depend on the command line.
+  EXPECT_EQ(Complaint("workers = 2\nworkers = 3\n", {"--workers=4"}),
+            "2: the setting \"workers\" is in line 1, too");
+}
+
+TEST_F(ConfigFileTest, TheLineOfASettingThatIsThereTwice) {
+  EXPECT_THAT(Complaint("listen = nonsense\nworkers = 2\nlisten = 127.0.0.1:2\n"),
+              StartsWith("1: --listen: \"nonsense\""));
+  EXPECT_THAT(Complaint("listen = 127.0.0.1:2\nworkers = 2\nlisten = nonsense\n"),
+              StartsWith("3: --listen: \"nonsense\""));
+  EXPECT_THAT(Complaint("client-weight = \"a=1\"\nclient-weight = \"a=1x\"\n"),
+              StartsWith("2: --client-weight: Value a=1x"));
 }
 
 TEST_F(ConfigFileTest, AMarkOfTheByteOrderIsNoPartOfASetting) {

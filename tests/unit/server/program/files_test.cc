@@ -1,6 +1,7 @@
 // Addresses and the ready file.
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -106,6 +107,23 @@ TEST_F(FilesTest, ReadyFilesReportWhatTheSystemSays) {
   const auto created = ReadyFile::Create(File("absent/ready"), {"127.0.0.1:1"});
   EXPECT_EQ(created.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(created.status().message()), HasSubstr("absent/ready"));
+}
+
+TEST_F(FilesTest, ReadyFilesTakeThePlaceOfNothingElse) {
+  const std::string file = File("file");
+  std::ofstream(file) << "old\n";
+  const std::string link = File("link");
+  std::filesystem::create_symlink(file, link);
+  const std::string pipe = File("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {link, pipe, folder_.string()}) {
+    const auto created = ReadyFile::Create(path, {"127.0.0.1:1"});
+    EXPECT_EQ(created.status().message(), path + " exists and is no regular file");
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_EQ(Contents(file), "old\n");
+  EXPECT_TRUE(ReadyFile::Create(file, {"127.0.0.1:1"}).ok());
 }
 
 }  // namespace

@@ -287,6 +287,7 @@ TEST(ProgramOptionsTest, WrongUsageSaysWhatIsWrong) {
       {{"--placement", "fpga"}, "auto,gpu,cpu"},
       {{"--verify", "1.5"}, "0 to 1"},
       {{"--verify", "-0.1"}, "0 to 1"},
+      {{"--verify", "nan"}, "0 to 1"},
       {{"--client-weight", "runner"}, "CLIENT=WEIGHT"},
       {{"--client-weight", "runner=0"}, "above 0"},
       {{"--client-weight", "=2"}, "CLIENT=WEIGHT"},
