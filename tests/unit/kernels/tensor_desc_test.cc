@@ -34,6 +34,15 @@ TEST(TensorDescTest, ExtentIsCheckedForOverflow) {
   EXPECT_EQ(ExtentInElements(Dims{2, 3}, Dims{0, 1}), 3u);
   const Dims huge(8, UINT32_MAX);
   EXPECT_EQ(ExtentInElements(huge, huge), std::nullopt);
+  // The last offset is 2^64 - 1, and the extent would be 0.
+  EXPECT_EQ(ExtentInElements(Dims{UINT32_MAX, 4}, Dims{UINT32_MAX, UINT32_MAX}), std::nullopt);
+}
+
+TEST(TensorDescTest, BytesAreCheckedForOverflow) {
+  // The extent is 2^61, just too much for elements of 8 bytes.
+  const Dims sizes = {1u << 30, 1u << 31};
+  EXPECT_EQ(ExactSizeInBytes(Desc(DataType::kFloat64, sizes, {1u << 31, 1})), std::nullopt);
+  EXPECT_EQ(ExactSizeInBytes(Desc(DataType::kFloat32, sizes, {1u << 31, 1})), uint64_t{1} << 63);
 }
 
 // Samples of DirectML's documentation; bytes are rounded up to 4 there.
@@ -63,6 +72,12 @@ TEST(HasOverlapTest, FindsSharedAddresses) {
   EXPECT_TRUE(HasOverlap(Dims{2}, Dims{0}));
   EXPECT_TRUE(HasOverlap(Dims{2, 3}, Dims{2, 1}));
   EXPECT_TRUE(HasOverlap(Dims{2, 2}, Dims{1, 1}));
+}
+
+// Offsets of i * 256 + j * 257 differ for i and j below 256.
+TEST(HasOverlapTest, IsExactUpToABound) {
+  EXPECT_FALSE(HasOverlap(Dims{256, 256}, Dims{256, 257}));
+  EXPECT_TRUE(HasOverlap(Dims{257, 256}, Dims{256, 257}));
 }
 
 TEST(HasOverlapTest, EqualsExhaustiveSearchOnRandomLayouts) {

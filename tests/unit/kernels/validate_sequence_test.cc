@@ -106,13 +106,16 @@ TEST(ValidateSequenceTest, AViewMustStayInItsSource) {
 }
 
 TEST(ValidateSequenceTest, AViewOfAPaddedResultMayCoverItsPadding) {
-  SequenceBuilder builder;
-  const TensorSource x = builder.Input({DataType::kFloat32, {2, 2}});
-  const TensorSource padded = builder.Round(x);
-  builder.Output({DataType::kFloat32, {2, 2}, {4, 1}});
-  builder.Step("ELEMENT_WISE_ROUND");
-  builder.From(padded, TestView{{6}, {}}).Int("RoundingMode", 0);
-  EXPECT_NE(builder.Validate().sequence, nullptr);
+  for (const auto& [sizes, is_good] : std::vector<std::pair<std::vector<uint32_t>, bool>>{
+           {{6}, true}, {{7}, false}, {{2, 3}, true}, {{3, 3}, false}}) {
+    SequenceBuilder builder;
+    const TensorSource x = builder.Input({DataType::kFloat32, {2, 2}});
+    const TensorSource padded = builder.Round(x);
+    builder.Output({DataType::kFloat32, {2, 2}, {4, 1}});
+    builder.Step("ELEMENT_WISE_ROUND");
+    builder.From(padded, TestView{sizes, {}}).Int("RoundingMode", 0);
+    EXPECT_EQ(builder.Validate().sequence != nullptr, is_good) << sizes.size() << ' ' << sizes[0];
+  }
 }
 
 TEST(ValidateSequenceTest, ViewsHaveNoNameAndNoType) {

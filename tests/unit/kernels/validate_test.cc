@@ -375,6 +375,10 @@ TEST(ValidateTest, GatheredRowsAreBounded) {
               ElementsAre(IsViolation("inputs[0]", "have 4194305 elements that do not lie")));
   EXPECT_THAT(violations(most + 1, {}), IsEmpty());
   EXPECT_THAT(violations(most + 1, {most + 5, 1}), IsEmpty());
+  RequestBuilder output("ACTIVATION_SOFTMAX");
+  output.Input({kFloat16, {2, most + 1}}).Output({kUnknown, {}, {1, 2}});
+  EXPECT_THAT(output.Validate().violations,
+              ElementsAre(IsViolation("inputs[0]", "have 4194305 elements that do not lie")));
 }
 
 TEST(ValidateTest, ElementsOf64BitsAreNotScaled) {
@@ -452,6 +456,12 @@ TEST(ValidateTest, TensorsMustAgree) {
   EXPECT_THAT(sizes.Validate().violations,
               ElementsAre(IsViolation(
                   "inputs[1].sizes", "[2, 1] of BTensor differ from the sizes [2, 3] of ATensor")));
+  for (const std::vector<uint32_t>& other : {std::vector<uint32_t>{3, 2}, {2, 4}, {2, 3, 1}}) {
+    RequestBuilder output("ELEMENT_WISE_ROUND");
+    MakeRound(output).Output({kUnknown, other});
+    EXPECT_THAT(output.Validate().violations,
+                ElementsAre(IsViolation("output.sizes", "of OutputTensor differ from the sizes")));
+  }
   RequestBuilder types("ELEMENT_WISE_MODULUS_TRUNCATE");
   types.Input({kInt8, {2}}).Input({kUint8, {2}}).Output({kInt16});
   EXPECT_THAT(types.Validate().violations,
@@ -570,6 +580,25 @@ TEST(ValidateTest, SizesAndStridesThatOverflow) {
   strides.Int("RoundingMode", 0).Input({kFloat32, {2, 2}, {big, big}});
   EXPECT_THAT(strides.Validate().violations,
               ElementsAre(IsViolation("inputs[0].strides", "(34359738364)")));
+}
+
+TEST(ValidateTest, AsManyElementsAsTheLimit) {
+  for (const uint64_t limit : {5, 6}) {
+    ValidationLimits limits;
+    limits.max_elements = limit;
+    const std::vector<uint32_t> sizes = {2, 3};
+    const TensorDescView tensor = {.data_type = static_cast<int>(kUint8), .sizes = sizes};
+    EXPECT_EQ(ValidateTensor(tensor, "tensor", limits).desc.has_value(), limit == 6);
+  }
+}
+
+// Also of tensors of which nothing else is known.
+TEST(ValidateTest, LevelsBoundTheDimensionsOfEveryTensor) {
+  for (const char* const level : {"1_0", "3_0"}) {
+    RequestBuilder builder("NONE_SUCH");
+    builder.Level(level).Input({kFloat32, std::vector<uint32_t>(8, 1)});
+    EXPECT_EQ(builder.Validate().violations.size(), level == std::string("1_0") ? 2u : 1u);
+  }
 }
 
 TEST(ValidateTest, StridesAndDimensionCounts) {

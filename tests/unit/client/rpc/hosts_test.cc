@@ -98,18 +98,29 @@ TEST(HostsTest, CallsGoToAllInTurn) {
   EXPECT_EQ(calls, (std::map<std::string, int>{{"a:1", 3}, {"b:2", 3}, {"c:3", 3}}));
 }
 
+TEST(HostsTest, OnlyCallsThatLastKeepOthersAway) {
+  UnconnectedHosts fixture({"a:1", "b:2"});
+  for (int i = 0; i < 2 * kMostLead; ++i) EXPECT_EQ(fixture.TargetFor("a:1"), "a:1");
+  EXPECT_EQ(fixture.TargetFor(), "a:1");
+  std::vector<Route> lasting(2 * kMostLead);
+  for (Route& route : lasting) fixture.hosts.Begin("a:1", route);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(fixture.TargetFor(), "b:2");
+}
+
 TEST(HostsTest, ACallThatFailsMeetsEachHostOnceBeforeItComesBack) {
   UnconnectedHosts fixture({"a:1", "b:2", "c:3"});
   Route route;
   std::map<std::string, int> calls;
-  for (const NextHost next : {NextHost::kOther, NextHost::kOther, NextHost::kSame}) {
+  // The next round is like the first.
+  for (const NextHost next : {NextHost::kOther, NextHost::kOther, NextHost::kSame, NextHost::kOther,
+                              NextHost::kOther, NextHost::kSame}) {
     const ClientConnection& connection = fixture.hosts.Begin("", route);
     ++calls[connection.target];
     fixture.hosts.End(connection);
     fixture.hosts.Judge(absl::UnavailableError("gone"), "", route);
     EXPECT_EQ(route.next, next);
   }
-  EXPECT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls, (std::map<std::string, int>{{"a:1", 2}, {"b:2", 2}, {"c:3", 2}}));
 }
 
 TEST(HostsTest, BehindANameGrpcChoosesTheNextHost) {

@@ -1,5 +1,6 @@
 #include "server/admission/admission.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -161,6 +162,21 @@ TEST(AdmissionTest, RatesChangeWithThePolicy) {
   EXPECT_FALSE(admission.Admit("a", 0, own).ok());
 }
 
+// Any of them makes it another limit, of which nothing is missing yet.
+TEST(AdmissionTest, EachRateOfAPolicyMayChange) {
+  SimulatedClock clock;
+  Admission admission({.max_requests = 100}, clock);
+  ShareLimits own{.requests_per_second = 1, .bytes_per_second = 10, .device_ms_per_second = 10};
+  EXPECT_TRUE(admission.Admit("a", 0, own).ok());
+  EXPECT_FALSE(admission.Admit("a", 0, own).ok());
+  own.bytes_per_second = 20;
+  EXPECT_TRUE(admission.Admit("a", 0, own).ok());
+  EXPECT_FALSE(admission.Admit("a", 0, own).ok());
+  own.device_ms_per_second = 20;
+  EXPECT_TRUE(admission.Admit("a", 0, own).ok());
+  EXPECT_FALSE(admission.Admit("a", 0, own).ok());
+}
+
 // As of two rules of a policy, one for the socket file and one for the network.
 TEST(AdmissionTest, OneLimitOfAClientDoesNotMakeUpForAnother) {
   SimulatedClock clock;
@@ -260,38 +276,16 @@ TEST(AdmissionTest, QuietWaitsEndDespiteClientsThatNeverCease) {
   client.join();
 }
 
-TEST(AdmissionTest, TellsWhetherThereIsRoomAndTakesNone) {
-  Admission admission({.max_requests = 2, .max_bytes = 100});
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(admission.CheckRoom("a").ok());
-  EXPECT_EQ(admission.usage(), Usage());
-  const auto first = admission.Admit("a", 99);
-  EXPECT_TRUE(admission.CheckRoom("a").ok());
-  const auto second = admission.Admit("a", 1);
-  EXPECT_EQ(ReasonOf(admission.CheckRoom("b")), "TOO_MANY_REQUESTS");
-  EXPECT_TRUE(MayRetry(admission.CheckRoom("b")));
-}
-
-TEST(AdmissionTest, HasNoRoomWhereNoByteIsLeft) {
-  Admission admission({.max_requests = 9, .max_bytes = 200, .max_bytes_per_client = 100});
-  const auto first = admission.Admit("a", 100);
-  EXPECT_EQ(ReasonOf(admission.CheckRoom("a")), "TOO_MANY_BYTES");
-  EXPECT_TRUE(admission.CheckRoom("b").ok());
-  const auto second = admission.Admit("b", 100);
-  EXPECT_EQ(ReasonOf(admission.CheckRoom("c")), "TOO_MANY_BYTES");
-}
-
-TEST(AdmissionTest, HasNoRoomForWhoIsTooFast) {
+TEST(AdmissionTest, HasNoRoomForWhoHasTakenTooMuchOfDevices) {
   SimulatedClock clock;
   Admission admission({}, clock);
-  for (const ShareLimits& own :
-       {ShareLimits{.requests_per_second = 1}, ShareLimits{.bytes_per_second = 10}}) {
-    EXPECT_TRUE(admission.CheckRoom("a", own).ok());
-    EXPECT_TRUE(admission.Admit("a", 10, own).ok());
-    EXPECT_EQ(ReasonOf(admission.CheckRoom("a", own)), "RATE_EXCEEDED");
-    EXPECT_TRUE(admission.CheckRoom("b", own).ok());
-    clock.Advance(std::chrono::seconds(1));
-    EXPECT_TRUE(admission.CheckRoom("a", own).ok());
-  }
+  const ShareLimits own{.device_ms_per_second = 100};
+  EXPECT_TRUE(admission.Admit("a", 1, own).ok());
+  admission.ChargeDeviceTime("a", milliseconds(150), own);
+  EXPECT_EQ(ReasonOf(admission.CheckRoom("a", own)), "RATE_EXCEEDED");
+  EXPECT_TRUE(admission.CheckRoom("b", own).ok());
+  clock.Advance(milliseconds(500));
+  EXPECT_TRUE(admission.CheckRoom("a", own).ok());
 }
 
 // Some hold something, some owe something, and the rest is forgotten when there are many.
@@ -314,6 +308,33 @@ TEST(AdmissionTest, ManyClientsComeAndGo) {
     EXPECT_EQ(clients.others, Usage());
     clock.Advance(std::chrono::seconds(1));
   }
+}
+
+// Whatever it is that they owe.
+TEST(AdmissionTest, DebtsAreNotForgottenWhereThereAreManyClients) {
+  for (const ShareLimits& own :
+       {ShareLimits{.bytes_per_second = 10}, ShareLimits{.device_ms_per_second = 10}}) {
+    SimulatedClock clock;
+    Admission admission({.max_requests = 10'000}, clock);
+    EXPECT_TRUE(admission.Admit("owes", 10, own).ok());
+    admission.ChargeDeviceTime("owes", milliseconds(30), own);
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_TRUE(admission.Admit(absl::StrCat(i), 0, {.requests_per_second = 1}).ok());
+    }
+    EXPECT_EQ(ReasonOf(admission.Admit("owes", 1, own).status()), "RATE_EXCEEDED");
+  }
+}
+
+TEST(AdmissionTest, TellsWhoHoldsMost) {
+  Admission admission({});
+  const auto small = admission.Admit("small", 10);
+  const auto large = admission.Admit("large", 30);
+  const auto middle = admission.Admit("middle", 15);
+  const auto more = admission.Admit("middle", 5);
+  const Admission::ClientUsage clients = admission.LargestClients(2);
+  EXPECT_THAT(clients.largest, ::testing::ElementsAre(::testing::Pair("large", Usage{1, 30}),
+                                                      ::testing::Pair("middle", Usage{2, 20})));
+  EXPECT_EQ(clients.others, (Usage{1, 10}));
 }
 
 TEST(AdmissionTest, HasNoRoomWhileItDrains) {

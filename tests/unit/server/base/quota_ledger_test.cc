@@ -2,13 +2,19 @@
 
 #include "server/base/quota_ledger.h"
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 
 namespace opserve::testing {
 namespace {
+
+using Holders = std::vector<std::pair<std::string, uint64_t>>;
 
 TEST(QuotaLedgerTest, ChargesLastAsLongAsTheyLive) {
   QuotaLedger ledger({.per_holder = 10, .of_all = 15});
@@ -84,6 +90,31 @@ TEST(QuotaLedgerTest, ALimitOfAGroupMayComeAndGo) {
   EXPECT_TRUE(a.charge.TakeSame().shortage);
   EXPECT_TRUE(ledger.Take("g/a", 1, {"g", 17}).charge.is_set());
   EXPECT_TRUE(ledger.Take("g/a", 2, {"g", std::nullopt}).charge.is_set());
+}
+
+TEST(QuotaLedgerTest, TheLatestLimitOfAGroupHoldsForWhatIsTakenAgain) {
+  QuotaLedger ledger({.per_holder = 10, .of_all = 100});
+  const QuotaTaking first = ledger.Take("g/a", 4, {"g", 20});
+  EXPECT_TRUE(first.charge.TakeSame().charge.is_set());
+  EXPECT_TRUE(ledger.Take("g/a", 1, {"g", 6}).charge.is_set());
+  EXPECT_TRUE(first.charge.TakeSame().shortage);
+}
+
+TEST(QuotaLedgerTest, TellsWhoHoldsMost) {
+  QuotaLedger ledger({.per_holder = 10, .of_all = 100});
+  {
+    const QuotaTaking a = ledger.Take("g/a", 5, {"g", std::nullopt});
+    const QuotaTaking b = ledger.Take("g/b", 2, {"g", std::nullopt});
+    const QuotaTaking c = ledger.Take("h/c", 6, {"h", std::nullopt});
+    const QuotaHoldings holders = ledger.Largest(2);
+    EXPECT_EQ(holders.largest, (Holders{{"h/c", 6}, {"g/a", 5}}));
+    EXPECT_EQ(holders.others, 2);
+    const QuotaHoldings groups = ledger.LargestGroups(1);
+    EXPECT_EQ(groups.largest, (Holders{{"g", 7}}));
+    EXPECT_EQ(groups.others, 6);
+  }
+  EXPECT_EQ(ledger.Largest(9).largest, Holders());
+  EXPECT_EQ(ledger.LargestGroups(9).largest, Holders());
 }
 
 TEST(QuotaLedgerTest, ChargesOutliveTheLedger) {

@@ -87,6 +87,34 @@ TEST_F(BatchQueueReservationTest, TestsAreNoWorkOfALease) {
   EXPECT_TRUE(queue_.EndVisit());
 }
 
+TEST_F(BatchQueueReservationTest, IsIdleOnceTestsHaveEndedToo) {
+  AddFor("1");
+  EXPECT_THAT(TakeClients(queue_, 1), ElementsAre("1"));
+  ASSERT_TRUE(queue_.BeginVisit());
+  queue_.Reserve(kLease);
+  EXPECT_FALSE(queue_.Done());
+  EXPECT_TRUE(queue_.EndVisit());
+}
+
+TEST_F(BatchQueueReservationTest, TellsTheLoadOfWhatIsHeld) {
+  queue_.Reserve(kLease);
+  Add(queue_, {.lane = LaneNumber(0), .bytes = 100, .client = "other"});
+  Add(queue_, {.lane = LaneNumber(0), .bytes = 20, .client = "holder", .lease = kLease});
+  EXPECT_EQ(queue_.load().pending, 2u);
+  EXPECT_EQ(queue_.load().pending_bytes, 120u);
+}
+
+// Whoever runs a job in his own thread has no lease.
+TEST_F(BatchQueueReservationTest, BeginsNothingBesideTheLease) {
+  EXPECT_TRUE(queue_.TryBegin());
+  EXPECT_EQ(queue_.load().in_flight, 1);
+  queue_.Reserve(kLease);
+  EXPECT_FALSE(queue_.TryBegin());
+  EXPECT_EQ(queue_.load().in_flight, 1);
+  queue_.EndReservation();
+  EXPECT_TRUE(queue_.TryBegin());
+}
+
 TEST_F(BatchQueueReservationTest, ClosingEndsIt) {
   queue_.Reserve(kLease);
   AddFor("other");

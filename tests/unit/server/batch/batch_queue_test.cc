@@ -112,6 +112,19 @@ TEST_F(BatchQueueTest, PausesEarnNothing) {
   EXPECT_NEAR(std::count(next.begin(), next.end(), "pausing"), 20, 1);
 }
 
+TEST_F(BatchQueueTest, ANewNameIsNextAndNoMore) {
+  BatchQueue queue(clock_, Singly());
+  const auto add = [&](const std::string& name, int count) {
+    for (int i = 0; i < count; ++i) Add(queue, {.bytes = 100, .client = "a", .name = name});
+  };
+  add("steady", 1000);
+  for (int i = 0; i < 500; ++i) queue.TryTake();
+  add("new", 100);
+  int taken_of_new = 0;
+  for (int i = 0; i < 40; ++i) taken_of_new += queue.TryTake()[0]->traits().name == "new";
+  EXPECT_NEAR(taken_of_new, 20, 1);
+}
+
 class ClosedLoopFairnessTest : public BatchQueueTest {
  protected:
   // One job runs at a time, and its client sends the next once the one after it has begun. Three
@@ -160,6 +173,35 @@ TEST_F(BatchQueueTest, WhatClientsGotIsForgottenWhereNobodyWaits) {
   AddMany(queue, "b", 2);
   AddMany(queue, "a", 2);
   EXPECT_THAT(TakeClients(queue, 4), ElementsAre("b", "a", "b", "a"));
+}
+
+// Neither do those of a less urgent class, nor other identities that wait.
+TEST_F(BatchQueueTest, WhatIsForgottenIsOfOneClassAndOneIdentity) {
+  BatchQueue queue(clock_, Singly());
+  Add(queue, {.client = "low", .priority = Priority::kLow});
+  AddMany(queue, "a", 100);
+  TakeClients(queue, 100);
+  AddMany(queue, "b", 2);
+  AddMany(queue, "a", 2);
+  EXPECT_THAT(TakeClients(queue, 4), ElementsAre("b", "a", "b", "a"));
+}
+
+TEST_F(BatchQueueTest, WhatNamesGotIsForgottenWhereNoneOfTheirsWaits) {
+  BatchQueue queue(clock_, Singly());
+  const auto add = [&](const std::string& name, int count) {
+    for (int i = 0; i < count; ++i) Add(queue, {.bytes = 100, .client = "a", .name = name});
+  };
+  AddMany(queue, "other", 300);
+  add("former", 100);
+  for (int i = 0; i < 201; ++i) queue.TryTake();
+  add("new", 2);
+  add("former", 2);
+  std::vector<std::string> names;
+  while (names.size() < 4) {
+    const JobTraits& traits = queue.TryTake()[0]->traits();
+    if (traits.client == "a") names.push_back(traits.name);
+  }
+  EXPECT_THAT(names, ElementsAre("new", "former", "new", "former"));
 }
 
 TEST_F(BatchQueueTest, SharesAreOfBytes) {
@@ -262,6 +304,41 @@ TEST_F(BatchQueueTest, BatchesAreFairToo) {
   EXPECT_THAT(
       ClientsOf({batch.begin(), batch.begin() + 11}),
       ::testing::UnorderedElementsAre("flood", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"));
+}
+
+TEST_F(BatchQueueTest, BatchesAreFairBetweenNames) {
+  BatchLimits limits;
+  limits.max_requests = 10;
+  BatchQueue queue(clock_, limits);
+  for (int i = 0; i < 105; ++i) {
+    Add(queue, {.lane = LaneNumber(0), .client = "a", .name = i < 100 ? "many" : "few"});
+  }
+  const Batch batch = queue.TryTake();
+  ASSERT_EQ(batch.size(), 10u);
+  EXPECT_EQ(std::count_if(batch.begin(), batch.end(),
+                          [](const Job* job) { return job->traits().name == "few"; }),
+            5);
+}
+
+// Of those that have had as much, the one whose job is the oldest goes first.
+TEST_F(BatchQueueTest, OldestGoesFirstInABatch) {
+  BatchLimits limits;
+  limits.max_requests = 3;
+  BatchQueue queue(clock_, limits);
+  const auto add = [&](const std::string& client, const std::string& name) -> Job* {
+    return &Add(queue, {.lane = LaneNumber(0), .client = client, .name = name});
+  };
+  Job* const first = add("a", "x");
+  Job* const second = add("a", "y");
+  Job* const third = add("a", "y");
+  add("a", "x");
+  EXPECT_THAT(queue.TryTake(), ElementsAre(first, second, third));
+  queue.Flush();
+  Job* const of_a = add("a", "");
+  Job* const of_b = add("b", "");
+  Job* const next_of_b = add("b", "");
+  add("a", "");
+  EXPECT_THAT(queue.TryTake(), ElementsAre(of_a, of_b, next_of_b));
 }
 
 TEST_F(BatchQueueTest, WholeBatchIsCharged) {
@@ -417,6 +494,14 @@ TEST_F(BatchQueueTest, CancelledJobsAreNotCharged) {
   AddMany(queue, "a", 5);
   AddMany(queue, "b", 5);
   EXPECT_TRUE(queue.Cancel(cancelled));
+  EXPECT_THAT(TakeClients(queue, 4), ElementsAre("a", "b", "a", "b"));
+}
+
+TEST_F(BatchQueueTest, LateJobsAreNotCharged) {
+  BatchQueue queue(clock_, Singly());
+  Add(queue, {.bytes = 1 << 20, .client = "a", .deadline = clock_.Now()});
+  AddMany(queue, "a", 2);
+  AddMany(queue, "b", 2);
   EXPECT_THAT(TakeClients(queue, 4), ElementsAre("a", "b", "a", "b"));
 }
 

@@ -131,6 +131,68 @@ TEST(BatchQueueThreadsTest, WaitingThreadTakesWhatGatheredLongEnough) {
   EXPECT_EQ(queue.load().in_flight, 4);
 }
 
+// Counts how often a queue has looked at what is due: it asks for the time under its lock, which it
+// gives up only to wait.
+class CountedClock final : public Clock {
+ public:
+  TimePoint Now() const override {
+    ++looks_;
+    looks_.notify_all();
+    return SteadyClock().Now();
+  }
+  int looks() const { return looks_; }
+  void AwaitLooks(int count) const {
+    for (int seen = looks_; seen < count; seen = looks_) looks_.wait(seen);
+  }
+
+ private:
+  mutable std::atomic<int> looks_{0};
+};
+
+TEST(BatchQueueThreadsTest, WhoeverTakesABatchWakesTheNext) {
+  const CountedClock clock;
+  BatchLimits limits;
+  limits.max_delay = {};
+  limits.max_in_flight = 3;
+  BatchQueue queue(clock, limits);
+  queue.Reserve(/*lease=*/1);
+  std::deque<CountedJob> jobs;
+  for (int lane = 0; lane < 3; ++lane) jobs.emplace_back(JobTraits{.lane = LaneNumber(lane)});
+  for (CountedJob& job : jobs) ASSERT_TRUE(queue.Enqueue(job));
+  const int before = clock.looks();
+  std::vector<std::thread> takers;
+  for (int t = 0; t < 3; ++t) {
+    // Each takes one batch and never ends it.
+    takers.emplace_back([&queue] { EXPECT_EQ(queue.Take().size(), 1u); });
+  }
+  clock.AwaitLooks(before + 3);
+  // Which tells one of them of all jobs.
+  queue.EndReservation();
+  for (std::thread& taker : takers) taker.join();
+  EXPECT_EQ(queue.load().in_flight, 3);
+}
+
+TEST(BatchQueueThreadsTest, ACancellationOfTheLastJobWakesAllThatWait) {
+  const CountedClock clock;
+  BatchLimits limits;
+  limits.max_in_flight = 1;
+  BatchQueue queue(clock, limits);
+  CountedJob running{JobTraits{}};
+  ASSERT_TRUE(queue.Enqueue(running));
+  ASSERT_EQ(queue.Take().size(), 1u);
+  CountedJob last{JobTraits{}};
+  ASSERT_TRUE(queue.Enqueue(last));
+  queue.Close();
+  const int before = clock.looks();
+  std::vector<std::thread> takers;
+  for (int t = 0; t < 3; ++t) {
+    takers.emplace_back([&queue] { EXPECT_TRUE(queue.Take().empty()); });
+  }
+  clock.AwaitLooks(before + 3);
+  EXPECT_TRUE(queue.Cancel(last));
+  for (std::thread& taker : takers) taker.join();
+}
+
 TEST(BatchQueueThreadsTest, CloseWakesAllThatWait) {
   BatchQueue queue(SteadyClock(), {});
   std::vector<std::thread> takers;

@@ -285,6 +285,11 @@ TEST_F(FrameMeterTest, HeadersEnd) {
   EXPECT_EQ(Take(FrameOf(kMore, 3, "h").substr(0, 9)), CloseReason::kHeaders);
 }
 
+TEST_F(FrameMeterTest, TheFirstReasonStays) {
+  EXPECT_EQ(Take(FrameOf(kHeaders, 3, std::string(1001, 'h'))), CloseReason::kHeaders);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(meter_.TakeKeyUpdate(now_), CloseReason::kHeaders);
+}
+
 TEST_F(FrameMeterTest, CallsOfAClientThatWaitAreLimitedOverAllItsConnections) {
   FrameMeter other(limits_, client_);
   TakeBy(other, kPreface, now_);

@@ -93,6 +93,18 @@ TEST_F(RefusedMessagesTest, MessagesUpToTheLimitComeAsTheyWere) {
   EXPECT_EQ(client_->waiting_calls.count(), 0);
 }
 
+// However little may be under way, one message may.
+TEST_F(RefusedMessagesTest, TheLargestMessageMayComeAlone) {
+  FrameLimits limits = limits_;
+  limits.messages.max_arriving_bytes = kLargest - 1;
+  FrameMeter meter(limits, client_);
+  std::string bytes = std::string(kPreface) + FrameOf(kSettings, 0) + Call(PrefixOf(kLargest));
+  const std::string before = bytes;
+  EXPECT_EQ(meter.Take(absl::MakeSpan(bytes), now_), CloseReason::kNone);
+  EXPECT_EQ(bytes, before);
+  EXPECT_EQ(arriving(), kLargest);
+}
+
 TEST_F(RefusedMessagesTest, ALargerOneIsANoteOfItsSize) {
   Take(Call(PrefixOf(kLargest + 1) + std::string(kMessageNoteBytes, 'x')), 0);
   ASSERT_TRUE(Note());

@@ -31,17 +31,29 @@ std::vector<std::string> KeysOfDifferentRequests() {
   add([](RequestBuilder&) {});
   add([](RequestBuilder& b) { b.request().operator_name = "ELEMENT_WISE_ROUN"; });
   add([](RequestBuilder& b) { b.request().feature_level = "3_0"; });
+  add([](RequestBuilder& b) {
+    b.request().operator_name = "ELEMENT_WISE_ROUN";
+    b.request().feature_level = "D";
+  });
   add([](RequestBuilder& b) { b.request().attributes.clear(); });
   add([](RequestBuilder& b) { b.request().attributes[0].name = "RoundingModeT"; });
   add([](RequestBuilder& b) { b.request().attributes[0].value = absl::string_view("OWARD_ZERO"); });
   add([](RequestBuilder& b) { b.request().attributes[0].value = std::monostate(); });
   add([](RequestBuilder& b) { b.request().attributes[0].value = int64_t{1}; });
   add([](RequestBuilder& b) { b.request().attributes[0].value = 1.0; });
+  // The same bits.
+  add([](RequestBuilder& b) { b.request().attributes[0].value = int64_t{0}; });
+  add([](RequestBuilder& b) { b.request().attributes[0].value = uint64_t{0}; });
+  add([](RequestBuilder& b) { b.request().attributes[0].value = 0.0; });
   add([](RequestBuilder& b) { b.Int("Second", 1); });
   static constexpr uint32_t kSizes[] = {2, 3, 3, 1};
   add([](RequestBuilder& b) { b.request().inputs[0].sizes = std::span(kSizes).first(3); });
   add([](RequestBuilder& b) { b.request().inputs[0].sizes = std::span(kSizes).first(1); });
   add([](RequestBuilder& b) { b.request().inputs[0].strides = std::span(kSizes).last(2); });
+  add([](RequestBuilder& b) {
+    b.request().inputs[0].sizes = std::span(kSizes).first(1);
+    b.request().inputs[0].strides = std::span(kSizes).subspan(1, 1);
+  });
   add([](RequestBuilder& b) { b.request().inputs[0].name = "InputTensor"; });
   add([](RequestBuilder& b) { b.request().inputs[0].data_type = 2; });
   add([](RequestBuilder& b) { b.request().payload_bytes[0] = 28; });

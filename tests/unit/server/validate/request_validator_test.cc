@@ -1,6 +1,9 @@
 #include "server/validate/request_validator.h"
 
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -152,6 +155,35 @@ TEST(RequestValidatorLimitTest, WhatIsNotHeldIsRememberedAndMayBeLargerThanOther
   EXPECT_EQ(ReasonOf(validate(larger, /*holds_tensors=*/true).status()), "INVALID_REQUEST");
   EXPECT_TRUE(validate(larger, /*holds_tensors=*/false).ok());
   EXPECT_EQ(validator.cached(), 2u);
+}
+
+// Whichever of its tensors is the largest.
+TEST(RequestValidatorLimitTest, WhatIsHeldIsNotLargeBecauseItIsRemembered) {
+  v1::ExecuteRequest large_input = Round(300);
+  large_input.set_operator_("ELEMENT_WISE_IS_NAN");
+  large_input.clear_attributes();
+  v1::ExecuteRequest large_output = Round(200);
+  large_output.mutable_output()->add_strides(2);
+  for (const v1::ExecuteRequest& request : {large_input, large_output}) {
+    RequestValidator validator({.max_tensor_bytes = 1024}, kMaxMessageBytes, 64, nullptr);
+    const std::vector<uint64_t> payload_bytes = PayloadBytesOf(request);
+    RequestHeader header = HeaderOf(request, payload_bytes);
+    header.holds_tensors = false;
+    EXPECT_TRUE(validator.Validate(header).ok());
+    EXPECT_EQ(validator.cached(), 1u);
+    header.holds_tensors = true;
+    EXPECT_EQ(ReasonOf(validator.Validate(header).status()), "INVALID_REQUEST");
+  }
+}
+
+TEST(CheckResponseTest, HeadersMustFitToo) {
+  EXPECT_TRUE(CheckResponse(90, 10, 100).ok());
+  EXPECT_TRUE(CheckResponse(0, 100, 100).ok());
+  for (const auto& [result_bytes, header_bytes] :
+       {std::pair<uint64_t, uint64_t>{91, 10}, {0, 101}, {1, 100}, {UINT64_MAX, 10}, {5, 110}}) {
+    EXPECT_EQ(ReasonOf(CheckResponse(result_bytes, header_bytes, 100)), "RESPONSE_TOO_LARGE")
+        << result_bytes << ' ' << header_bytes;
+  }
 }
 
 TEST(WireTest, MapsPayloadsToTheOperatorsInputs) {
