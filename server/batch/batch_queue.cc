@@ -14,10 +14,18 @@ namespace {
 // Far ahead of any deadline that matters, and no sum of it and a time overflows.
 constexpr Clock::Duration kLongestSleep = std::chrono::hours(1);
 
+// How soon a look at the queue is taken again for which there was no memory: nobody tells of any
+// that comes back.
+constexpr Clock::Duration kMemoryPause = std::chrono::milliseconds(10);
+
 }  // namespace
 
 BatchQueue::BatchQueue(const Clock& clock, const BatchLimits& limits)
-    : clock_(clock), limits_(limits), pending_(limits_), held_(limits_) {}
+    : clock_(clock),
+      limits_(limits),
+      out_of_memory_(OutOfMemoryError()),
+      pending_(limits_),
+      held_(limits_) {}
 
 bool BatchQueue::Enqueue(Job& job, bool may_be_held) {
   {
@@ -32,7 +40,7 @@ bool BatchQueue::Enqueue(Job& job, bool may_be_held) {
       return true;
     }
   }
-  RefuseCancelled(job);
+  RefuseUnwanted(job, clock_.Now());
   return true;
 }
 
@@ -42,15 +50,20 @@ bool BatchQueue::Cancel(Job& job) {
     if (!pending_.Remove(job) && !held_.Remove(job)) return false;
     WakeNext();
   }
-  RefuseCancelled(job);
+  RefuseUnwanted(job, clock_.Now());
   return true;
 }
 
-void BatchQueue::RefuseCancelled(Job& job) const {
-  const Clock::TimePoint now = clock_.Now();
+void BatchQueue::RefuseUnwanted(Job& job, Clock::TimePoint now) const {
   const Clock::Duration queued = now - job.traits().accepted;
-  // gRPC reports a passed deadline as a cancellation, too.
-  job.Refuse(now >= job.traits().deadline ? DeadlinePassedError(queued) : CancelledError(queued));
+  absl::Status why = out_of_memory_;
+  try {
+    // gRPC reports a passed deadline as a cancellation, too.
+    why = now >= job.traits().deadline ? DeadlinePassedError(queued) : CancelledError(queued);
+  } catch (const std::bad_alloc&) {
+    // It has left the queue, so nobody else would answer it.
+  }
+  job.Refuse(why);
 }
 
 Batch BatchQueue::Take() {
@@ -134,7 +147,7 @@ void BatchQueue::EndReservation() {
     MutexLock lock(mutex_);
     dropped = FreeHeld();
   }
-  for (Job* const job : dropped) job->Refuse(OutOfMemoryError());
+  for (Job* const job : dropped) job->Refuse(out_of_memory_);
 }
 
 std::vector<Job*> BatchQueue::TakeHeld() {
@@ -188,7 +201,7 @@ void BatchQueue::Close() {
     dropped = FreeHeld();
     changed_.NotifyAll();
   }
-  for (Job* const job : dropped) job->Refuse(OutOfMemoryError());
+  for (Job* const job : dropped) job->Refuse(out_of_memory_);
 }
 
 BatchQueue::Load BatchQueue::load() const {
@@ -205,8 +218,9 @@ BatchQueue::Round BatchQueue::Decide() {
     // A full device takes nothing, so nothing needs to be selected for it.
     if (!pending_.empty() && in_flight_ < limits_.max_in_flight) TakeDue(round);
   } catch (const std::bad_alloc&) {
-    // What was removed is answered first; the next look does the rest.
-    if (round.late.empty()) throw;
+    // What was removed is answered first, all else waits. The next look does the rest.
+    round.wake_at = round.now + kMemoryPause;
+    return round;
   }
   round.wake_at =
       std::min({round.wake_at, pending_.earliest_deadline(), held_.earliest_deadline()});
@@ -253,8 +267,8 @@ void BatchQueue::WakeNext() {
   }
 }
 
-void BatchQueue::RefuseLate(const Round& round) {
-  for (Job* job : round.late) job->Refuse(DeadlinePassedError(round.now - job->traits().accepted));
+void BatchQueue::RefuseLate(const Round& round) const {
+  for (Job* const job : round.late) RefuseUnwanted(*job, round.now);
 }
 
 }  // namespace opserve

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "proto/base/mutex.h"
 #include "server/base/clock.h"
 #include "server/batch/batch_policy.h"
@@ -45,10 +46,13 @@ using Batch = std::vector<Job*>;
 // urgent.
 //
 // Enqueue, Cancel, and Take with max_requests 1 cost O(log pending); a batch costs O(clients in its
-// lane + its requests * log pending).
+// lane * log of them + its requests * log pending).
 //
 // A queue may be reserved for a device lease. Then only jobs of that lease are taken; others wait
 // until the reservation ends, and are refused meanwhile like any that wait.
+//
+// Where there is no memory to choose a batch, or to refuse what is late, all jobs wait until there
+// is, and so do threads in Take.
 //
 // When it is destroyed, it must be empty, with no thread inside.
 class BatchQueue {
@@ -82,8 +86,8 @@ class BatchQueue {
   // clock: a simulated clock wakes nobody when it is moved.
   Batch Take();
 
-  // The same without waiting: empty if no batch is due. `wake_at`, if given, then becomes the time
-  // at which a batch or a refusal may be due without any further event.
+  // The same without waiting: empty if no batch is due, or there is no memory. `wake_at`, if given,
+  // then becomes the time at which a batch or a refusal may be due without any further event.
   Batch TryTake(Clock::TimePoint* wake_at = nullptr);
 
   // Lets the caller run a job at once instead of adding it: counts it as a batch in flight, also
@@ -153,8 +157,9 @@ class BatchQueue {
   // To be called after a change that leaves something to do for a thread in Take. Some thread there
   // must know of the present state, so each that leaves wakes another.
   void WakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static void RefuseLate(const Round& round);
-  void RefuseCancelled(Job& job) const;
+  void RefuseLate(const Round& round) const;
+  // Refuses a job that nobody waits for at `now`: it was cancelled, or its deadline has passed.
+  void RefuseUnwanted(Job& job, Clock::TimePoint now) const;
   bool TellsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the reservation. Returns the jobs for which there was no memory.
   std::vector<Job*> FreeHeld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -163,6 +168,8 @@ class BatchQueue {
 
   const Clock& clock_;
   const BatchLimits limits_;
+  // Made while there is memory.
+  const absl::Status out_of_memory_;
   mutable Mutex mutex_;
   CondVar changed_;
   PendingJobs pending_ ABSL_GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 #include "server/batch/pending_jobs.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <span>
@@ -184,18 +185,26 @@ PendingJobs::Selection PendingJobs::SelectFirst() const {
 }
 
 std::vector<PendingJobs::IdentityHead> PendingJobs::HeadsOf(const Lane& lane) {
-  absl::flat_hash_map<Identity*, std::vector<Head>> by_identity;
+  std::vector<Head> all;
+  all.reserve(lane.flows.size());
   for (const auto& [flow, jobs] : lane.flows) {
     const FlowTurn turn = {flow->virtual_time, jobs.begin()->first, flow};
-    by_identity[flow->identity].push_back({turn, jobs.begin(), jobs.end()});
+    all.push_back({turn, jobs.begin(), jobs.end()});
   }
+  // Not by a hash table: those of Abseil do not survive that there is no memory.
+  const auto identity_of = [](const Head& head) { return head.turn.flow->identity; };
+  std::ranges::sort(all, std::less<>(), identity_of);
   std::vector<IdentityHead> heads;
-  heads.reserve(by_identity.size());
-  for (auto& [identity, flows] : by_identity) {
+  for (auto first = all.begin(); first != all.end();) {
+    Identity* const identity = identity_of(*first);
+    const auto end =
+        std::ranges::upper_bound(first, all.end(), identity, std::less<>(), identity_of);
+    std::vector<Head> flows(first, end);
     std::make_heap(flows.begin(), flows.end());
     const Turn turn = {identity->priority, identity->virtual_time, flows.front().turn.number,
                        identity};
     heads.push_back({turn, std::move(flows)});
+    first = end;
   }
   std::make_heap(heads.begin(), heads.end());
   return heads;

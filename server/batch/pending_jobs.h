@@ -121,7 +121,7 @@ class PendingJobs {
   // hold, and the one too many if it is bytes that end the batch. There must be a job.
   // O(log jobs) if a batch holds one request.
   Selection SelectFirst() const;
-  // The same for the jobs of one lane. O(clients in the lane + selected * log(clients)).
+  // The same for the jobs of one lane. O((clients in the lane + selected) * log(clients)).
   Selection Select(const Lane& lane) const;
   // All lanes that have jobs, the one that has had some for longest first.
   const std::list<Lane>& lanes() const { return lanes_; }

@@ -32,13 +32,21 @@ absl::StatusOr<std::unique_ptr<CopyQueues>> CopyQueues::Create(const Device& dev
 
 absl::StatusOr<Serial> CopyQueues::Submit(const RelayedWork& work,
                                           std::chrono::nanoseconds timeout) {
-  const absl::StatusOr<Serial> up = up_->Submit(work.up, timeout, &kernels_);
+  // All before any of them is submitted: where there is no memory to write one, nothing is to be
+  // given back that the device uses already.
+  absl::StatusOr<Queue::WrittenList> up = up_->Write(work.up, timeout);
   if (!up.ok()) return up.status();
-  const absl::StatusOr<Serial> computed = kernels_.Submit(work.kernels, timeout, down_.get());
-  if (!computed.ok()) return AfterEnd(*up_, *up, computed.status(), timeout);
-  absl::StatusOr<Serial> down = down_->Submit(work.down, timeout);
-  if (!down.ok()) return AfterEnd(kernels_, *computed, down.status(), timeout);
-  return down;
+  absl::StatusOr<Queue::WrittenList> kernels = kernels_.Write(work.kernels, timeout);
+  if (!kernels.ok()) return kernels.status();
+  absl::StatusOr<Queue::WrittenList> down = down_->Write(work.down, timeout);
+  if (!down.ok()) return down.status();
+  const absl::StatusOr<Serial> copied = up_->Submit(*up, &kernels_);
+  if (!copied.ok()) return copied.status();
+  const absl::StatusOr<Serial> computed = kernels_.Submit(*kernels, down_.get());
+  if (!computed.ok()) return AfterEnd(*up_, *copied, computed.status(), timeout);
+  absl::StatusOr<Serial> done = down_->Submit(*down);
+  if (!done.ok()) return AfterEnd(kernels_, *computed, done.status(), timeout);
+  return done;
 }
 
 }  // namespace opserve::d3d12

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "server/d3d12/runtime/hresult.h"
 
@@ -48,52 +49,68 @@ absl::Status Queue::Initialize() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Serial> Queue::Submit(absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record,
-                                     std::chrono::nanoseconds timeout, Queue* next) {
-  absl::StatusOr<std::unique_ptr<Slot>> slot = TakeSlot(timeout);
+absl::StatusOr<Queue::WrittenList> Queue::Write(
+    absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record, std::chrono::nanoseconds timeout) {
+  absl::StatusOr<Slots> slot = TakeSlot(timeout);
   if (!slot.ok()) return slot.status();
   // A slot that cannot record is dropped: what state its list is in is not known.
-  OPSERVE_RETURN_IF_ERROR(Record(**slot, record));
-  const absl::Status executed = Execute(**slot, next);
-  const Serial serial = (*slot)->serial;
-  {
+  OPSERVE_RETURN_IF_ERROR(Record(slot->front(), record));
+  return WrittenList(*std::move(slot));
+}
+
+absl::StatusOr<Serial> Queue::Submit(WrittenList& list, Queue* next) {
+  // Unless it is known better, also where something is thrown.
+  bool is_broken = true;
+  const absl::Cleanup keep = [&] {
     MutexLock lock(slots_mutex_);
-    (absl::IsUnavailable(executed) ? broken_ : slots_).push_back(*std::move(slot));
-  }
-  if (executed.ok()) return serial;
-  return executed;
+    Slots& to = is_broken ? broken_ : slots_;
+    to.splice(to.end(), list.slot_);
+  };
+  Slot& slot = list.slot_.front();
+  const absl::Status executed = Execute(slot, next);
+  is_broken = absl::IsUnavailable(executed);
+  if (!executed.ok()) return executed;
+  return slot.serial;
 }
 
-absl::StatusOr<std::unique_ptr<Queue::Slot>> Queue::CreateSlot() const {
-  auto slot = std::make_unique<Slot>();
+absl::StatusOr<Serial> Queue::Submit(absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record,
+                                     std::chrono::nanoseconds timeout) {
+  absl::StatusOr<WrittenList> list = Write(record, timeout);
+  if (!list.ok()) return list.status();
+  return Submit(*list);
+}
+
+absl::StatusOr<Queue::Slots> Queue::CreateSlot() const {
+  Slots slots(1);
+  Slot& slot = slots.front();
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_.api().CreateCommandAllocator(
-      type_, IID_ID3D12CommandAllocator,
-      reinterpret_cast<void**>(slot->allocator.GetAddressOf()))));
+      type_, IID_ID3D12CommandAllocator, reinterpret_cast<void**>(slot.allocator.GetAddressOf()))));
   OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(device_.api().CreateCommandList(
-      0, type_, slot->allocator.Get(), nullptr, IID_ID3D12GraphicsCommandList,
-      reinterpret_cast<void**>(slot->list.GetAddressOf()))));
+      0, type_, slot.allocator.Get(), nullptr, IID_ID3D12GraphicsCommandList,
+      reinterpret_cast<void**>(slot.list.GetAddressOf()))));
   // Lists are made open; every use begins with a reset of a closed one.
-  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(slot->list->Close()));
-  return slot;
+  OPSERVE_RETURN_IF_ERROR(OPSERVE_HRESULT(slot.list->Close()));
+  return slots;
 }
 
-absl::StatusOr<std::unique_ptr<Queue::Slot>> Queue::TakeSlot(std::chrono::nanoseconds timeout) {
-  std::unique_ptr<Slot> slot;
+absl::StatusOr<Queue::Slots> Queue::TakeSlot(std::chrono::nanoseconds timeout) {
+  Slots slot;
   {
     MutexLock lock(slots_mutex_);
     const bool may_wait = slots_.size() >= kMaxSubmissions;
-    if (!slots_.empty() && (may_wait || timeline_->IsCompleted(slots_.front()->serial))) {
-      slot = std::move(slots_.front());
-      slots_.erase(slots_.begin());
+    if (!slots_.empty() && (may_wait || timeline_->IsCompleted(slots_.front().serial))) {
+      slot.splice(slot.end(), slots_, slots_.begin());
     }
   }
-  if (slot == nullptr) return CreateSlot();
-  const absl::Status waited = timeline_->Wait(slot->serial, timeout);
-  if (waited.ok()) return slot;
-  // The device may still be at work on it. It stays the oldest.
-  MutexLock lock(slots_mutex_);
-  slots_.insert(slots_.begin(), std::move(slot));
-  return waited;
+  if (slot.empty()) return CreateSlot();
+  // Until it is known that the device is not at work on it any more, it stays the oldest.
+  absl::Cleanup put_back = [&] {
+    MutexLock lock(slots_mutex_);
+    slots_.splice(slots_.begin(), slot);
+  };
+  OPSERVE_RETURN_IF_ERROR(timeline_->Wait(slot.front().serial, timeout));
+  std::move(put_back).Cancel();
+  return slot;
 }
 
 absl::Status Queue::Record(Slot& slot, absl::FunctionRef<void(ID3D12GraphicsCommandList&)> record) {

@@ -14,6 +14,15 @@
 #include "server/pool/verify/self_test.h"
 
 namespace opserve {
+namespace {
+
+// Whether a test that ended so speaks against the device. Out of memory is no fault: requests may
+// hold all there is. Nor is it one that the test was given up.
+bool MayBeFault(const absl::Status& status) {
+  return !status.ok() && !absl::IsResourceExhausted(status) && !absl::IsCancelled(status);
+}
+
+}  // namespace
 
 DeviceKeeper::DeviceKeeper(const Slots& slots, Router& router, const Clock& clock, Logger& logger,
                            uint64_t calibration_bytes, std::function<void()> on_idle)
@@ -50,7 +59,7 @@ void DeviceKeeper::BringUp(DeviceSlot& slot) {
 
 void DeviceKeeper::TestAndInstall(DeviceSlot& slot, std::unique_ptr<ComputeDevice> device,
                                   Clock::TimePoint start) {
-  StoppableDevice tested(*device, is_stopped_);
+  StoppableDevice tested(*device, &is_stopped_);
   const SelfTestOutcome outcome = TestLanes(tested, slot.LanesToTest(tested));
   absl::Status status = outcome.status;
   const bool is_wrong = absl::IsDataLoss(status);
@@ -77,7 +86,7 @@ absl::Status DeviceKeeper::CalibrateSlot(DeviceSlot& slot, ComputeDevice& device
   DeviceSlot& processor = router_.processor();
   if (!is_processor_calibrated_) {
     const std::shared_ptr<ComputeDevice> serving = processor.serving();
-    StoppableDevice measured(*serving, is_stopped_);
+    StoppableDevice measured(*serving, &is_stopped_);
     absl::Status status = Calibrate(measured, clock_, calibration_bytes_, processor.costs());
     if (!status.ok()) return status;
     is_processor_calibrated_ = true;
@@ -85,7 +94,8 @@ absl::Status DeviceKeeper::CalibrateSlot(DeviceSlot& slot, ComputeDevice& device
   return Calibrate(device, clock_, calibration_bytes_, slot.costs());
 }
 
-absl::StatusOr<std::vector<SelfTestResult>> DeviceKeeper::SelfTest(absl::string_view device) {
+absl::StatusOr<std::vector<SelfTestResult>> DeviceKeeper::SelfTest(absl::string_view device,
+                                                                   const std::atomic<bool>* stop) {
   std::vector<DeviceSlot*> chosen;
   for (DeviceSlot* const slot : slots_.get()) {
     if (slot->is_gpu() && (device.empty() || slot->profile().name == device)) {
@@ -100,11 +110,14 @@ absl::StatusOr<std::vector<SelfTestResult>> DeviceKeeper::SelfTest(absl::string_
   }
   const absl::Cleanup done = [this] { is_testing_ = false; };
   std::vector<SelfTestResult> results;
-  for (DeviceSlot* slot : chosen) results.push_back(TestServing(*slot));
+  for (DeviceSlot* slot : chosen) {
+    results.push_back(TestServing(*slot, stop));
+    if (absl::IsCancelled(results.back().status)) return results.back().status;
+  }
   return results;
 }
 
-SelfTestResult DeviceKeeper::TestServing(DeviceSlot& slot) {
+SelfTestResult DeviceKeeper::TestServing(DeviceSlot& slot, const std::atomic<bool>* stop) {
   if (!slot.queue().BeginVisit()) {
     return {.device = slot.profile().name,
             .status = absl::UnavailableError("The device is leased.")};
@@ -112,10 +125,10 @@ SelfTestResult DeviceKeeper::TestServing(DeviceSlot& slot) {
   const absl::Cleanup end = [this, &slot] {
     if (slot.queue().EndVisit()) on_idle_();
   };
-  return TestNow(slot);
+  return TestNow(slot, stop);
 }
 
-SelfTestResult DeviceKeeper::TestNow(DeviceSlot& slot) {
+SelfTestResult DeviceKeeper::TestNow(DeviceSlot& slot, const std::atomic<bool>* stop) {
   SelfTestResult result;
   result.device = slot.profile().name;
   const std::shared_ptr<ComputeDevice> device = slot.serving();
@@ -125,7 +138,8 @@ SelfTestResult DeviceKeeper::TestNow(DeviceSlot& slot) {
     return result;
   }
   const Clock::TimePoint start = clock_.Now();
-  SelfTestOutcome outcome = TestDevice(*device);
+  StoppableDevice tested(*device, stop);
+  SelfTestOutcome outcome = TestDevice(tested);
   result.took = clock_.Now() - start;
   result.cases = outcome.cases;
   result.status = std::move(outcome.status);
@@ -135,8 +149,7 @@ SelfTestResult DeviceKeeper::TestNow(DeviceSlot& slot) {
   if (absl::IsDataLoss(result.status)) {
     is_down = slot.OnSelfTestFailed(*device, *outcome.failed,
                                     absl::StrCat("self-test: ", result.status.message()));
-  } else if (!result.status.ok() && !absl::IsResourceExhausted(result.status)) {
-    // Out of memory is no fault: requests may hold all there is.
+  } else if (MayBeFault(result.status)) {
     is_down = slot.OnFailure(*device, result.status);
   }
   if (is_down) router_.Evacuate(slot);

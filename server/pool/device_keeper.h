@@ -37,7 +37,8 @@ class DeviceKeeper {
   void Stop() { is_stopped_ = true; }
 
   // See DevicePool::SelfTest.
-  absl::StatusOr<std::vector<SelfTestResult>> SelfTest(absl::string_view device);
+  absl::StatusOr<std::vector<SelfTestResult>> SelfTest(absl::string_view device,
+                                                       const std::atomic<bool>* stop);
 
  private:
   void BringUp(DeviceSlot& slot);
@@ -45,8 +46,9 @@ class DeviceKeeper {
   void TestAndInstall(DeviceSlot& slot, std::unique_ptr<ComputeDevice> device,
                       Clock::TimePoint start);
   absl::Status CalibrateSlot(DeviceSlot& slot, ComputeDevice& device);
-  SelfTestResult TestServing(DeviceSlot& slot);
-  SelfTestResult TestNow(DeviceSlot& slot);
+  // The status is CANCELLED where `*stop` cut the test short, which says nothing of the device.
+  SelfTestResult TestServing(DeviceSlot& slot, const std::atomic<bool>* stop);
+  SelfTestResult TestNow(DeviceSlot& slot, const std::atomic<bool>* stop);
 
   const Slots& slots_;
   Router& router_;

@@ -374,8 +374,9 @@ absl::Status DevicePool::Recompute(absl::string_view device, const DeviceCall& c
   return impl_->processor->Run({&call, 1});
 }
 
-absl::StatusOr<std::vector<SelfTestResult>> DevicePool::SelfTest(absl::string_view device) {
-  return impl_->keeper.SelfTest(device);
+absl::StatusOr<std::vector<SelfTestResult>> DevicePool::SelfTest(absl::string_view device,
+                                                                 const std::atomic<bool>* stop) {
+  return impl_->keeper.SelfTest(device, stop);
 }
 
 Clock::TimePoint DevicePool::Maintain() { return impl_->Maintain(); }

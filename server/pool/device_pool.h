@@ -6,6 +6,7 @@
 #ifndef OPSERVE_SERVER_POOL_DEVICE_POOL_H_
 #define OPSERVE_SERVER_POOL_DEVICE_POOL_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -157,9 +158,12 @@ class DevicePool {
 
   // Runs the known-answer test on the GPU called `device`, or on all (empty name), while they
   // serve; one that is leased is left alone, and its status is UNAVAILABLE. NOT_FOUND for an
-  // unknown name; RESOURCE_EXHAUSTED while another test runs. Takes a second or so: do not call it
-  // from a poller.
-  absl::StatusOr<std::vector<SelfTestResult>> SelfTest(absl::string_view device);
+  // unknown name; RESOURCE_EXHAUSTED while another test runs. Once `*stop`, unless that is nullptr,
+  // it ends with CANCELLED after the run that is under way; what the devices did right or wrong
+  // until then counts. Takes a second or so, and much longer on software GPUs: do not call it from
+  // a poller.
+  absl::StatusOr<std::vector<SelfTestResult>> SelfTest(absl::string_view device,
+                                                       const std::atomic<bool>* stop = nullptr);
 
   // Looks for the GPUs if that has not been done; then makes, tests and calibrates the devices that
   // are new, and anew those whose back-off is over, all in this thread. One that cannot be made is

@@ -1,6 +1,7 @@
 // File: server/pool/stoppable_device.h
 //
-// A device whose test or measurement ends early when the pool does.
+// A device whose test or measurement ends early when the pool does, or when nobody waits for it any
+// more.
 
 #ifndef OPSERVE_SERVER_POOL_STOPPABLE_DEVICE_H_
 #define OPSERVE_SERVER_POOL_STOPPABLE_DEVICE_H_
@@ -11,24 +12,24 @@
 
 namespace opserve {
 
-// Passes everything on to `device`; once `is_stopped`, runs fail with CANCELLED instead. Both must
-// outlive it. Thread-safe.
+// Passes everything on to `device`; once `*stop`, runs fail with CANCELLED instead; nullptr: never.
+// Both must outlive it. Thread-safe.
 class StoppableDevice final : public ComputeDevice {
  public:
-  StoppableDevice(ComputeDevice& device, const std::atomic<bool>& is_stopped)
-      : device_(device), is_stopped_(is_stopped) {}
+  StoppableDevice(ComputeDevice& device, const std::atomic<bool>* stop)
+      : device_(device), stop_(stop) {}
 
   const DeviceProfile& profile() const override { return device_.profile(); }
   bool Supports(OpId op, DataType lane) const override { return device_.Supports(op, lane); }
   absl::Status Run(std::span<const DeviceCall> calls) override {
-    if (is_stopped_) return absl::CancelledError("The server stops.");
+    if (stop_ != nullptr && *stop_) return absl::CancelledError("nobody waits for the results");
     return device_.Run(calls);
   }
   TransferCounters transfers() const override { return device_.transfers(); }
 
  private:
   ComputeDevice& device_;
-  const std::atomic<bool>& is_stopped_;
+  const std::atomic<bool>* const stop_;
 };
 
 }  // namespace opserve

@@ -1,5 +1,6 @@
 #include "server/service/service.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -27,6 +28,26 @@ absl::Status SelfTestRunningError() {
   return MakeRetryableError(ErrorReason::SELF_TEST_RUNNING, "Another self-test is running.",
                             seconds(1));
 }
+
+// A call of SelfTestDevices while the tests run in a thread of their own.
+struct SelfTestRun {
+  AuditEntry entry = {.method = "SelfTestDevices"};
+  absl::Status status;
+  v1::SelfTestDevicesResponse answer;
+  std::atomic<bool> is_given_up = false;
+};
+
+// Has the tests end when nobody waits for them any more: their client gave them up, or a drain has
+// ended his connection, and waits for the end of the call.
+class SelfTestHandler final : public CallHandler {
+ public:
+  SelfTestHandler(UnaryCall& /*call*/, std::shared_ptr<SelfTestRun> run) : run_(std::move(run)) {}
+
+  void OnCancel() override { run_->is_given_up = true; }
+
+ private:
+  const std::shared_ptr<SelfTestRun> run_;
+};
 
 }  // namespace
 
@@ -113,38 +134,35 @@ void OperatorService::GetServerInfo(UnaryCall& call) const {
 
 void OperatorService::SelfTestDevices(UnaryCall& call) {
   // Made before the thread, which so needs no memory for it.
-  struct Outcome {
-    AuditEntry entry = {.method = "SelfTestDevices"};
-    absl::Status status;
-    v1::SelfTestDevicesResponse answer;
-  };
-  const auto outcome = std::make_shared<Outcome>();
+  const auto run = std::make_shared<SelfTestRun>();
   v1::SelfTestDevicesRequest request;
   absl::Status status = ParseMessage(call.request(), request);
-  outcome->entry.device = request.device();
-  const auto answer = [this, &call, outcome](const absl::Status& end) {
-    AnswerAudited(audit_, call, outcome->entry, end, outcome->answer);
+  run->entry.device = request.device();
+  const auto answer = [this, &call, run](const absl::Status& end) {
+    AnswerAudited(audit_, call, run->entry, end, run->answer);
   };
   if (!status.ok()) return answer(status);
+  call.Keep<SelfTestHandler>(run);
   const bool is_started = self_test_.Start(
-      [this, outcome, name = request.device()] {
+      [this, run, name = request.device()] {
         try {
-          outcome->status = SelfTest(name, outcome->answer);
+          run->status = SelfTest(name, run->is_given_up, run->answer);
         } catch (...) {
-          outcome->status = ErrorOfException();
+          run->status = ErrorOfException();
         }
       },
-      [&call, outcome, answer] { call.Guard([&] { answer(outcome->status); }); });
+      [&call, run, answer] { call.Guard([&] { answer(run->status); }); });
   if (!is_started) answer(SelfTestRunningError());
 }
 
-absl::Status OperatorService::SelfTest(const std::string& device,
+absl::Status OperatorService::SelfTest(const std::string& device, const std::atomic<bool>& stop,
                                        v1::SelfTestDevicesResponse& answer) {
-  const auto results = parts_.pool.SelfTest(device);
+  const auto results = parts_.pool.SelfTest(device, &stop);
   if (absl::IsNotFound(results.status())) {
     return MakeError(ErrorReason::DEVICE_NOT_FOUND, results.status().message(),
                      {{"device", TruncateUtf8(device, kMaxRequestIdBytes)}});
   }
+  if (absl::IsCancelled(results.status())) return absl::CancelledError("The call was given up.");
   if (!results.ok()) return SelfTestRunningError();
   for (const SelfTestResult& result : *results) AddSelfTest(result, answer);
   return absl::OkStatus();

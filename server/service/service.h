@@ -5,6 +5,7 @@
 #ifndef OPSERVE_SERVER_SERVICE_SERVICE_H_
 #define OPSERVE_SERVER_SERVICE_SERVICE_H_
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <utility>
@@ -83,8 +84,9 @@ class OperatorService {
   void SelfTestDevices(UnaryCall& call);
 
   void WriteServerInfo(v1::GetServerInfoResponse& info) const;
-  // Takes a second or so.
-  absl::Status SelfTest(const std::string& device, v1::SelfTestDevicesResponse& answer);
+  // Takes a second or so, and much longer on software GPUs. CANCELLED soon after `stop`.
+  absl::Status SelfTest(const std::string& device, const std::atomic<bool>& stop,
+                        v1::SelfTestDevicesResponse& answer);
 
   const ServerOptions& options_;
   const Clock::TimePoint started_;

@@ -121,17 +121,15 @@ TEST_F(GpuLossTest, IsNoticedInEachQueue) {
   }
 }
 
-// Has the device hang with the first command list, and no memory for the second one.
+// Has the device hang with the first command list, and no memory to submit the second one.
 class ShortageBehindAHang final : public d3d12::FaultInjector {
  public:
   std::optional<int32_t> Fail(absl::string_view call) override {
-    if (call.find("ExecuteCommandLists") != absl::string_view::npos) {
-      FaultyVulkan::Arm(VulkanCall::kSubmit, VulkanFault::kHang);
-      has_list_ = true;
-    }
-    if (call.find("list->Reset") == absl::string_view::npos || !has_list_) return std::nullopt;
-    has_struck = true;
-    return kOutOfMemory;
+    if (call.find("ExecuteCommandLists") == absl::string_view::npos) return std::nullopt;
+    has_struck = has_list_.load();
+    FaultyVulkan::Arm(VulkanCall::kSubmit, has_list_ ? VulkanFault::kNoMemory : VulkanFault::kHang);
+    has_list_ = true;
+    return std::nullopt;
   }
 
   std::atomic<bool> has_struck = false;

@@ -1,6 +1,8 @@
 // Servers with GPUs, seen through their methods: placement, priorities, fairness, the catalogue and
 // self-tests.
 
+#include <chrono>
+#include <cstdint>
 #include <map>
 #include <thread>
 
@@ -251,6 +253,59 @@ TEST_F(SelfTestCallTest, OnlyOneAtATime) {
   running.join();
   EXPECT_TRUE(first.ok());
   EXPECT_TRUE(response_.results(0).passed());
+}
+
+// A test of all kernels that takes its time, and nobody who waits for it in the end.
+class SelfTestEndTest : public SelfTestCallTest {
+ protected:
+  // Starts the server, and the test of its one GPU, and returns once that is under way.
+  void StartTest() {
+    Start(LossOptions(), 1);
+    const uint64_t before = script(0).run_count();
+    ASSERT_TRUE(SelfTest("", response_).ok());
+    all_runs_ = script(0).run_count() - before;
+    runs_before_ = script(0).run_count();
+    script(0).OnRun([](auto) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+    test_ = std::thread([this] {
+      v1::SelfTestDevicesResponse response;
+      status_ = server().stub().SelfTestDevices(&context_, {}, &response);
+    });
+    while (script(0).run_count() == runs_before_) std::this_thread::yield();
+  }
+
+  // The runs of the test that nobody waits for.
+  uint64_t runs() { return script(0).run_count() - runs_before_; }
+
+  grpc::ClientContext context_;
+  std::thread test_;
+  grpc::Status status_;
+  uint64_t all_runs_ = 0;
+  uint64_t runs_before_ = 0;
+};
+
+TEST_F(SelfTestEndTest, ATestThatIsGivenUpEnds) {
+  StartTest();
+  context_.TryCancel();
+  test_.join();
+  EXPECT_EQ(status_.error_code(), grpc::StatusCode::CANCELLED);
+  // Another one may begin once it has ended.
+  while (ReasonOf(SelfTest("null/7", response_)) == "SELF_TEST_RUNNING") std::this_thread::yield();
+  EXPECT_LT(runs(), all_runs_);
+  EXPECT_EQ(InfoOf(0).state(), v1::DEVICE_STATE_READY);
+  EXPECT_EQ(InfoOf(0).state_reason(), "");
+  EXPECT_EQ(InfoOf(0).counters().faults(), 0u);
+  script(0).OnRun([](auto) {});
+  v1::SelfTestDevicesResponse whole;
+  ASSERT_TRUE(SelfTest("null/0", whole).ok());
+  EXPECT_TRUE(whole.results(0).passed()) << whole.results(0).failure();
+}
+
+TEST_F(SelfTestEndTest, ADrainEndsIt) {
+  StartTest();
+  EXPECT_EQ(server().server().Drain(std::chrono::minutes(1)), DrainResult::kComplete);
+  EXPECT_LT(runs(), all_runs_);
+  test_.join();
+  EXPECT_EQ(status_.error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
 // Whoever has the answer of one test may start the next.

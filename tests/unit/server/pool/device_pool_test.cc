@@ -1,5 +1,6 @@
 // The pool where devices work: placement, batches, verification, cancellation, the end.
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <new>
@@ -414,6 +415,41 @@ TEST_F(DevicePoolTest, SelfTestsRunOneAtATime) {
   gpu_script().OpenGate();
   first.join();
   EXPECT_TRUE(pool_->SelfTest("").ok());
+}
+
+// Between two runs, wherever it is; which says nothing of any device.
+TEST_F(DevicePoolTest, AStoppedSelfTestCountsForNothing) {
+  Start(ManualOptions(), 2);
+  std::atomic<bool> stop = false;
+  const uint64_t last = gpu_script().run_count() + 5;
+  const uint64_t second_runs = second_gpu_.script()->run_count();
+  gpu_script().OnRun([&](auto) {
+    if (gpu_script().run_count() == last) stop = true;
+  });
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(absl::IsCancelled(pool_->SelfTest("", &stop).status()));
+    EXPECT_EQ(gpu_script().run_count(), last);
+    EXPECT_EQ(second_gpu_.script()->run_count(), second_runs);
+  }
+  EXPECT_EQ(gpu_status().state, DeviceState::kReady);
+  EXPECT_EQ(gpu_status().counters.faults, 0u);
+  EXPECT_TRUE(gpu_status().is_idle);
+  stop = false;
+  const auto results = pool_->SelfTest(kGpuName, &stop);
+  ASSERT_TRUE(results.ok());
+  EXPECT_TRUE(results->front().status.ok());
+}
+
+// What was found before that is true all the same.
+TEST_F(DevicePoolTest, ASelfTestThatFailsAsItIsStoppedHasFailed) {
+  Start();
+  std::atomic<bool> stop = false;
+  gpu_script().OnRun([&](auto) { stop = true; });
+  gpu_script().CorruptAll(true);
+  const auto results = pool_->SelfTest("", &stop);
+  ASSERT_TRUE(results.ok());
+  EXPECT_TRUE(absl::IsDataLoss(results->front().status));
+  EXPECT_EQ(gpu_status().state, DeviceState::kQuarantined);
 }
 
 TEST_F(DevicePoolTest, AFailedSelfTestQuarantines) {
