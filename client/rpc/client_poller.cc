@@ -33,6 +33,8 @@ struct ClientPoller::Impl {
   // Waits until the queue is used. Returns how long to poll it for, or nothing at the end.
   std::optional<std::chrono::system_clock::time_point> WaitForUse();
   void Run();
+  void Begin();
+  void End();
 
   grpc::CompletionQueue queue;
   Mutex mutex;
@@ -66,6 +68,17 @@ void ClientPoller::Impl::Run() {
   }
   queue.Shutdown();
   while (queue.Next(&tag, &ok)) handle();
+}
+
+void ClientPoller::Impl::Begin() {
+  const MutexLock lock(mutex);
+  ++uses;
+  if (is_idle) changed.NotifyOne();
+}
+
+void ClientPoller::Impl::End() {
+  const MutexLock lock(mutex);
+  --uses;
 }
 
 absl::StatusOr<std::vector<std::shared_ptr<ClientPoller>>> ClientPoller::ForChannels(int channels) {
@@ -105,15 +118,13 @@ ClientPoller::~ClientPoller() {
 
 grpc::CompletionQueue* ClientPoller::queue() { return &impl_->queue; }
 
-void ClientPoller::Begin() {
-  const MutexLock lock(impl_->mutex);
-  ++impl_->uses;
-  if (impl_->is_idle) impl_->changed.NotifyOne();
-}
+void ClientPoller::Begin() { impl_->Begin(); }
 
-void ClientPoller::End() {
-  const MutexLock lock(impl_->mutex);
-  --impl_->uses;
+void ClientPoller::End() { impl_->End(); }
+
+std::function<void()> ClientPoller::BeginLasting() {
+  Begin();
+  return [impl = impl_] { impl->End(); };
 }
 
 }  // namespace opserve::client_internal

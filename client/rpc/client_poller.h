@@ -8,6 +8,7 @@
 #define OPSERVE_CLIENT_RPC_CLIENT_POLLER_H_
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -18,7 +19,7 @@
 namespace opserve::client_internal {
 
 // Thread-safe. Its tags are CompletionTags. No operation may be under way any more when the last
-// user gives it up.
+// user gives it up, but those of BeginLasting that are about to end: that waits for them.
 class ClientPoller {
  public:
   // Those of this process, made when somebody needs them: all its clients share them, as gRPC has
@@ -40,6 +41,10 @@ class ClientPoller {
   void Begin();
   void End();
   static constexpr std::chrono::milliseconds kLinger{10};
+
+  // Begin for an operation whose last event may come after the last user has given the poller up.
+  // The result is its End.
+  std::function<void()> BeginLasting();
 
  private:
   struct Impl;

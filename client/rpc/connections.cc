@@ -8,13 +8,21 @@
 namespace opserve::client_internal {
 
 Connections::Connections(std::vector<ClientConnection> connections) {
-  for (ClientConnection& connection : connections) connections_.push_back({std::move(connection)});
+  for (ClientConnection& connection : connections) {
+    if (connection.poller != nullptr) {
+      connection.watch = std::make_shared<ConnectionWatch>(*connection.channel, *connection.poller);
+    }
+    connections_.push_back({std::move(connection)});
+  }
 }
 
 Connections::~Connections() {
   // gRPC ends with its last user.
   const GrpcUse grpc;
-  for (Counted& connection : connections_) connection.channel = nullptr;
+  for (Counted& connection : connections_) {
+    if (connection.watch != nullptr) connection.watch->Stop();
+    connection.channel = nullptr;
+  }
   // Those that are still being opened would be kept up to their time limit, and gRPC with them.
   for (const Counted& connection : connections_) connection.sockets->ShutDown();
 }

@@ -12,6 +12,7 @@
 
 #include "client/base/sockets.h"
 #include "client/rpc/client_poller.h"
+#include "client/rpc/connection_watch.h"
 #include "grpcpp/channel.h"
 #include "proto/base/mutex.h"
 
@@ -28,6 +29,8 @@ struct ClientConnection {
   size_t host = 0;
   // Of its streams, and of calls that nobody waits for.
   ClientPoller* poller = nullptr;
+  // To be told of calls that fail. Made by Connections, where there is a poller.
+  std::shared_ptr<ConnectionWatch> watch = nullptr;
 };
 
 // Thread-safe. All calls must have ended when it is destroyed, which closes all connections, those

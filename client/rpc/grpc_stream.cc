@@ -162,8 +162,10 @@ class GrpcStream final : public RawStream {
     }
     unsent.Clear();
     connection_.poller->End();
+    const absl::Status outcome = ErrorOf(status_, connection_);
+    if (!outcome.ok()) connection_.watch->OnFailure();
     hosts_.End(connection_);
-    observer->OnEnd(ErrorOf(status_, connection_));
+    observer->OnEnd(outcome);
   }
 
   const char* const method_;

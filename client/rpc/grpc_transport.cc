@@ -75,8 +75,7 @@ class GrpcTransport final : public Transport {
     PayloadHold hold;
     const ClientConnection& connection = hosts_.Begin(request.host, route);
     absl::Status status = CallOnce(method, request, timeout, connection, hold, response);
-    hosts_.End(connection);
-    if (!status.ok()) hosts_.Judge(status, request.host, route);
+    End(connection, status, request.host, route);
     // Most calls end here.
     if (hold.IsReleased() || hold.WaitFor(kShortGrace)) return status;
     if (!WorkUntilReleased(hold, kGrace)) {
@@ -253,12 +252,19 @@ class GrpcTransport final : public Transport {
     return watchdog_.RunAfter(timeout + kGrace, [&connection] { connection.sockets->ShutDown(); });
   }
 
+  // Of an attempt that is over, which was for `host`.
+  void End(const ClientConnection& connection, const absl::Status& outcome, absl::string_view host,
+           Route& route) {
+    if (!outcome.ok()) connection.watch->OnFailure();
+    hosts_.End(connection);
+    if (!outcome.ok()) hosts_.Judge(outcome, host, route);
+  }
+
   // On a poller's thread, which must not block.
   void OnEnd(Attempt& attempt) {
     const absl::Status outcome = attempt.End(watchdog_);
     const ClientConnection& connection = attempt.connection;
-    hosts_.End(connection);
-    if (!outcome.ok()) hosts_.Judge(outcome, attempt.host, *attempt.route);
+    End(connection, outcome, attempt.host, *attempt.route);
     const std::shared_ptr<PayloadHold> hold = std::move(attempt.hold);
     const std::function<void(absl::Status)> done = std::move(attempt.done);
     if (hold->IsReleased()) return done(outcome);

@@ -16,7 +16,8 @@ opserve_test(client_paths_test
 
 # Beside servers that are programs.
 opserve_test(client_processes_test
-  SRCS client_regions_test.cc client_stream_test.cc server_process.cc stream_faults_test.cc
+  SRCS client_reconnect_test.cc client_regions_test.cc client_stream_test.cc server_process.cc
+    stream_faults_test.cc
   DEPS opserve::client opserve_integration
   LABELS integration
   SHARDS 2)

@@ -133,5 +133,23 @@ TEST(ClientEndTest, ClosesWhatIsNotOpenYet) {
   EXPECT_TRUE(peer.IsClosedWithin(kPatience));
 }
 
+// gRPC is asked to tell of the connection that the calls lack, and does so at the end.
+TEST(ClientEndTest, WaitsForNoConnectionThatDoesNotCome) {
+  ClientOptions options;
+  options.connect_timeout = absl::ZeroDuration();
+  options.retry.max_attempts = 1;
+  const std::string no_path(200, 'x');  // longer than a socket's may be: gRPC tries nothing
+  for (const std::string& target : {std::string("unix:/nowhere"), "unix:/" + no_path}) {
+    const auto unused = Client::Connect(target, options);  // has a share of the poller
+    ASSERT_TRUE(unused.ok()) << unused.status();
+    auto client = Client::Connect(target, options);
+    ASSERT_TRUE(client.ok()) << client.status();
+    EXPECT_FALSE((*client)->GetServerInfo().ok());
+    const auto start = steady_clock::now();
+    client->reset();
+    EXPECT_LT(steady_clock::now() - start, kPatience);
+  }
+}
+
 }  // namespace
 }  // namespace opserve
