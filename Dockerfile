@@ -7,7 +7,7 @@
 # As it is, whoever reaches the port may use it, in plain text: for a network that is trusted. Other
 # arguments give it TLS, tokens and a policy; docs/operations.md has them.
 #
-# GPUs need their Vulkan driver in the container, as NVIDIA's container toolkit provides it with
+# GPUs need their Vulkan driver in the container; the image has what NVIDIA's links. Its container toolkit provides it with
 #   docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=graphics ...
 
 FROM debian:bookworm AS builder

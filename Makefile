@@ -93,7 +93,7 @@ help: ## List the verbs
 	  '$(JOBS)' '$(PREFIX)' '$(FUZZ_SECONDS)'
 
 .PHONY: setup
-setup: ## Install every package that any verb needs
+setup: ## Install what the verbs need, but those of Windows and check-image, which install theirs by themselves
 	@deploy/setup.sh build test peers bundle python lint clang bench
 
 # Configures a preset. Ninja itself re-runs CMake when a CMakeLists.txt changes.

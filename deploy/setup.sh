@@ -22,7 +22,7 @@
 #            what builds the libraries of programs for Windows (deploy/windows/make-sysroot.sh)
 #   image    what `make check-image` uses
 #   runtime  the shared libraries that the programs link, for run-time images
-#   gpu      those that they load for GPUs, beside the GPU's own Vulkan driver
+#   gpu      those that they load for GPUs, and what NVIDIA's Vulkan driver links; drivers come with the container run time
 #
 # Without a group: build and test. Does nothing, quickly, where nothing is missing. Needs root, or a
 # user who may use sudo. --check changes nothing and exits with 1 where a package is missing;
@@ -52,7 +52,9 @@ declare -A packages_of=(
   [windows-sysroot]="cmake dpkg-dev g++-mingw-w64-x86-64-posix libz-mingw-w64-dev make ninja-build patch perl protobuf-compiler
     protobuf-compiler-grpc python3-six unicode-data"
   [image]="debootstrap git python3"
-  [gpu]="libvkd3d1 libvulkan1"
+  # The last two are what NVIDIA's Vulkan driver links, also where there is no screen: the container run time mounts the
+  # driver without them.
+  [gpu]="libvkd3d1 libvulkan1 libx11-6 libxext6"
   # What opserve-server and opserve link; deploy/check-image-packages.sh compares it with them.
   [runtime]="libabsl20220623 libfmt9 libgcc-s1 libgrpc++1.51 libgrpc29 libhwy1
     libprometheus-cpp-core1.0 libprotobuf32 libspdlog1.10 libssl3 libstdc++6 libtbb12"

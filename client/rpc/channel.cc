@@ -30,12 +30,16 @@ bool IsPrintable(absl::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
 }
 
+bool IsEncrypted(absl::string_view address, const ClientOptions& options) {
+  return options.tls.has_value() && !IsSocketFile(address);
+}
+
 absl::Status CheckToken(absl::string_view target, const ClientOptions& options) {
   if (options.bearer_token.empty()) return absl::OkStatus();
   if (!IsPrintable(options.bearer_token)) {
     return InvalidOptions("a bearer token must be printable ASCII without spaces");
   }
-  if (options.tls || IsLocal(target)) return absl::OkStatus();
+  if (IsEncrypted(target, options) || IsLocal(target)) return absl::OkStatus();
   return InvalidOptions(
       absl::StrCat("a bearer token must not travel to ", target, " in plain text"), kTokenNeedsTls);
 }
@@ -91,14 +95,15 @@ grpc::ChannelArguments MakeArguments(absl::string_view target, const ClientOptio
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, Milliseconds(options.keepalive_timeout));
   }
   if (IsLocal(target)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  if (options.tls && !options.tls->server_name.empty()) {
+  if (IsEncrypted(target, options) && !options.tls->server_name.empty()) {
     arguments.SetSslTargetNameOverride(options.tls->server_name);
   }
   return arguments;
 }
 
-std::shared_ptr<grpc::ChannelCredentials> MakeCredentials(const ClientOptions& options) {
-  if (!options.tls) return grpc::InsecureChannelCredentials();
+std::shared_ptr<grpc::ChannelCredentials> MakeCredentials(absl::string_view address,
+                                                          const ClientOptions& options) {
+  if (!IsEncrypted(address, options)) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions ssl;
   ssl.pem_root_certs = options.tls->root_certificates;
   ssl.pem_cert_chain = options.tls->client_certificate;
@@ -134,9 +139,10 @@ std::vector<ClientConnection> MakeConnections(absl::string_view address,
   for (int i = 0; i < options.channels; ++i) {
     grpc::ChannelArguments arguments = MakeArguments(address, options, is_among_several);
     std::shared_ptr<Sockets> sockets = Sockets::Watch(IsLocal(address), arguments);
-    connections.push_back(
-        {grpc::CreateCustomChannel(std::string(address), MakeCredentials(options), arguments),
-         std::move(sockets), std::string(address), options.tls.has_value()});
+    connections.push_back({grpc::CreateCustomChannel(std::string(address),
+                                                     MakeCredentials(address, options), arguments),
+                           std::move(sockets), std::string(address),
+                           IsEncrypted(address, options)});
   }
   return connections;
 }

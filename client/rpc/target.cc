@@ -21,10 +21,6 @@ absl::Status Malformed(absl::string_view target, absl::string_view what) {
                          absl::StrCat("target '", target, "' ", what), kInvalidTarget);
 }
 
-bool IsSocketFile(absl::string_view target) {
-  return absl::StartsWith(target, "unix:") || absl::StartsWith(target, "unix-abstract:");
-}
-
 // Without the prefixes that leave host and port as they are.
 absl::string_view HostAndPort(absl::string_view target) {
   for (absl::string_view prefix : {"dns:///", "dns:", "ipv4:", "ipv6:"}) {
@@ -97,6 +93,10 @@ absl::StatusOr<std::vector<std::string>> SplitTarget(absl::string_view target) {
 }
 
 bool NamesAllHosts(absl::string_view address) { return absl::StartsWith(address, "dns://"); }
+
+bool IsSocketFile(absl::string_view address) {
+  return absl::StartsWith(address, "unix:") || absl::StartsWith(address, "unix-abstract:");
+}
 
 bool IsLocal(absl::string_view address) {
   if (IsSocketFile(address)) return true;

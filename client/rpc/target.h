@@ -30,6 +30,10 @@ absl::StatusOr<std::vector<std::string>> SplitTarget(absl::string_view target);
 // Whether an address, dns:///name:port, stands for all hosts of a name.
 bool NamesAllHosts(absl::string_view address);
 
+// Whether an address is a socket file's. What is sent there is never encrypted, also where a client
+// has TLS: servers speak plain text there, and the system tells each side who the other one is.
+bool IsSocketFile(absl::string_view address);
+
 // Whether what is sent to an address stays on this machine: a socket file, an address of the
 // loopback interface, or localhost. A name that merely begins like one is elsewhere.
 bool IsLocal(absl::string_view address);

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import functools
 import os
 import pathlib
@@ -42,9 +43,11 @@ class Servers:
 
     gpus: GPUs that each server takes from Ray, all that its node has: opserve-server uses all that it finds. Nodes with
         fewer have no server, and their tasks call those that have one. 0: every node has one, which uses the processor.
-    port: where servers listen for other nodes; 0: any that is free.
+    port: where servers with GPUs listen for other nodes, or any port that is free where that is taken on a node, as by
+        servers with other settings; 0: any. Tasks are told which. Servers without GPUs have a socket file alone.
     program: opserve-server, in PATH or by its full name.
-    arguments: more arguments of it. Those here have it serve, in plain text, whoever reaches the node, as Ray itself does.
+    arguments: more arguments of it. Those here have servers with GPUs serve, in plain text, whoever reaches their port,
+        also where Ray has tokens; docs/ray.md tells what to give them instead.
     start_limit_s: longest wait for servers that start.
     """
 
@@ -89,7 +92,7 @@ class Servers:
         return f"{zlib.crc32(repr(self).encode()):08x}-{node}"
 
     def _addresses(self, nodes: list[str]) -> list[tuple[str, str]]:
-        """Socket file and network address of the servers on these nodes, without nodes that were lost meanwhile."""
+        """Socket file and network address ("" if none) of the servers on these nodes, without nodes that were lost meanwhile."""
         servers = [
             _Server.options(  # type: ignore[attr-defined]
                 name=self._name(node), namespace=_NAMESPACE, get_if_exists=True, lifetime="detached",
@@ -130,7 +133,7 @@ class _Server:
         folder = pathlib.Path(tempfile.gettempdir()) / f"opserve-{name[:24]}"
         folder.mkdir(mode=0o700, exist_ok=True)
         deadline = time.monotonic() + servers.start_limit_s
-        tries = 1 if servers.port else _PORTS_TO_TRY
+        tries = _PORTS_TO_TRY
         while not self._start(servers, folder, deadline):
             tries -= 1
             if tries == 0 or time.monotonic() > deadline:
@@ -142,12 +145,14 @@ class _Server:
         ready = folder / "ready"
         ready.unlink(missing_ok=True)
         host = ray.util.get_node_ip_address()
-        self._addresses = (f"unix:{folder / 'socket'}", f"{host}:{servers.port or _free_port(host)}")
-        devices = [] if servers.gpus else ["--devices=none"]
+        # Every node has a server of those without GPUs, so other nodes do not call them.
+        network = f"{host}:{_free_port(host, servers.port)}" if servers.gpus else ""
+        self._addresses = (f"unix:{folder / 'socket'}", network)
+        devices = [f"--listen={network}", f"--advertise={network}"] if network else ["--devices=none"]
         # The kernel ends the server with this process, which Ray ends without a word.
         self._process = subprocess.Popen(
-            ["setpriv", "--pdeathsig=KILL", servers.program, *(f"--listen={address}" for address in self._addresses),
-             f"--advertise={self._addresses[1]}", f"--ready-file={ready}", *devices, *servers.arguments],
+            ["setpriv", "--pdeathsig=KILL", servers.program, f"--listen={self._addresses[0]}",
+             f"--ready-file={ready}", *devices, *servers.arguments],
             stdin=subprocess.DEVNULL)
         while self._process.poll() is None and time.monotonic() <= deadline:
             if ready.exists():
@@ -161,13 +166,20 @@ class _Server:
         os._exit(1)
 
     def addresses(self) -> tuple[str, str]:
-        """Socket file and network address."""
+        """Socket file and network address, "" if none."""
         if self._process.poll() is not None:
             os._exit(1)
         return self._addresses
 
 
-def _free_port(host: str) -> int:
-    with socket.create_server((host, 0)) as listener:
+def _free_port(host: str, wanted: int) -> int:
+    """The port that is wanted, or any that is free where somebody listens at that."""
+    try:
+        listener = socket.create_server((host, wanted))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE or wanted == 0:
+            raise
+        return _free_port(host, 0)
+    with listener:
         port: int = listener.getsockname()[1]
         return port

@@ -110,6 +110,13 @@ class Documentation(unittest.TestCase):
         self.assertTrue(known)
         self.assertEqual(documented, known)
 
+    def test_image_has_what_the_pages_have_installed_for_gpus(self):
+        bundled = read("deploy/bundle/README.txt.in")
+        named, = re.findall(r"Debian and Ubuntu: ([a-z0-9. -]+)\)", bundled)
+        installed, = re.findall(r"`apt-get install ([a-z0-9. -]+)` and the GPU's", read("docs/operations.md"))
+        self.assertEqual(set(output(ROOT / "deploy/setup.sh", "--print", "gpu").split()),
+                         {*named.split(), *installed.split()})
+
     def test_every_verb_of_make_that_is_named_exists(self):
         known = set(re.findall(r"^([a-z][a-z-]*):", read("Makefile"), re.M))
         self.assertIn("bench-wire", known)

@@ -19,6 +19,8 @@ SERVER = None
 OF_PROMETHEUS = {"up"}
 # Words of expressions that are no metrics.
 WORDS = {"and", "by", "sum", "rate", "increase", "histogram_quantile", "label_values", "max"}
+# Labels that Prometheus itself gives what it scrapes, and the limits of buckets.
+LABELS = {"instance", "job", "le"}
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("",), "gauge": ("",)}
 
 
@@ -42,6 +44,23 @@ def without_labels(expression):
 def metrics_of(expression):
     return {word for word in re.findall(r"[a-z_][a-z0-9_]*", without_labels(expression))
             if word not in WORDS}
+
+
+def selected_labels(expression):
+    """(metric, label) of each label in braces, and ("", label) of each in a list of labels."""
+    for metric, selectors in re.findall(r"(\w+)\{([^}]*)\}", expression):
+        for label in re.findall(r"(\w+) *[=!]", re.sub(r'"[^"]*"', "", selectors)):
+            yield metric, label
+    for labels in re.findall(r"\b(?:by|without|ignoring) \(([^)]*)\)", expression):
+        for label in re.findall(r"\w+", labels):
+            yield "", label
+
+
+def listed_labels():
+    """The labels of each metric of the server's list."""
+    return {name: labels.split() for name, labels in re.findall(
+        r'OPSERVE_METRIC\(\w+, "(\w+)", \w+, "([\w ]*)"',
+        (ROOT / "server/metrics/metrics.def").read_text(encoding="utf-8"))}
 
 
 def dashboard_expressions():
@@ -75,18 +94,21 @@ class MetricDocumentation(unittest.TestCase):
         page = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
         documented = {name: re.findall(r"`(\w+)`", labels) for name, labels in
                       re.findall(r"^\| `(\w+)` \| \w+ \| ([^|]*)\|", page, re.M)}
-        listed = {name: labels.split() for name, labels in re.findall(
-            r'OPSERVE_METRIC\(\w+, "(\w+)", \w+, "([\w ]*)"',
-            (ROOT / "server/metrics/metrics.def").read_text(encoding="utf-8"))}
-        self.assertEqual(documented, listed)
+        self.assertEqual(documented, listed_labels())
 
     def check(self, expressions):
-        known = OF_PROMETHEUS | {name + suffix for name, kind, _ in self.exposed
-                                 for suffix in SUFFIXES[kind]}
+        listed = listed_labels()
+        labels = {name + suffix: LABELS | set(listed[name]) for name, kind, _ in self.exposed
+                  for suffix in SUFFIXES[kind]}
+        labels.update((name, LABELS) for name in OF_PROMETHEUS)
+        known = labels.keys()
         self.assertTrue(expressions)
         for expression in expressions:
             self.assertTrue(metrics_of(expression), expression)
             self.assertLessEqual(metrics_of(expression), known, expression)
+            for metric, label in selected_labels(expression):
+                for name in [metric] if metric else metrics_of(expression):
+                    self.assertIn(label, labels[name], expression)
 
     def test_dashboard_asks_for_what_there_is(self):
         self.check(dashboard_expressions())

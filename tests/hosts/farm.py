@@ -111,7 +111,15 @@ class Host:
 
     def end(self, number=signal.SIGTERM):
         """Ends the server by a signal, and returns its exit code."""
+        self.signal(number)
+        return self.wait()
+
+    def signal(self, number):
+        """Sends the server a signal."""
         self._process.send_signal(number)
+
+    def wait(self):
+        """Waits until the server has ended, and returns its exit code."""
         return self._process.wait(LIMIT_S)
 
     def cut(self):
@@ -129,10 +137,17 @@ class Host:
 
     def answered(self):
         """How many requests the server has answered with success since it was started."""
+        return self._sum(r'^opserve_requests_total\{[^}]*code="OK"\} (\d+)')
+
+    def held(self):
+        """How many requests the server has accepted and not yet answered."""
+        return self._sum(r"^opserve_held_requests (\d+)")
+
+    def _sum(self, metric):
         url = f"http://{self.address}:{METRICS_PORT}/metrics"
         with urllib.request.urlopen(url, timeout=LIMIT_S) as page:
             text = page.read().decode()
-        return sum(int(count) for count in re.findall(r'^opserve_requests_total\{[^}]*code="OK"\} (\d+)', text, re.M))
+        return sum(int(count) for count in re.findall(metric, text, re.M))
 
     def close(self):
         """Ends what is left, and takes the network apart at once: the next test has one of the same name."""

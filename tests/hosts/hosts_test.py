@@ -1,15 +1,19 @@
 """Clients of several hosts, while hosts of them are restarted, killed, cut off, or slow."""
 
 import argparse
+import csv
 import json
 import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import unittest
+
+import numpy as np
 
 import farm
 from required import skip_without
@@ -234,10 +238,62 @@ class HaproxyTest(ProxyCase, FaultCases):
     """Debian's HAProxy."""
 
     CONFIGURATION = "deploy/haproxy/haproxy.cfg"
-    TIMES = ("inter 2s fall 3", "inter 200ms fall 3")
+    TIMES = ("inter 500ms fall 6", "inter 200ms fall 3")
 
     def command(self):
         return [shutil.which("haproxy", path=PROXY_PATH), "-f", self.file]
+
+    def adapt(self, text):
+        return text.replace("global\n", f"global\n  stats socket {self.folder}/stats\n")
+
+    def states(self):
+        """What HAProxy thinks of each host."""
+        with socket.socket(socket.AF_UNIX) as asked:
+            asked.connect(f"{self.folder}/stats")
+            asked.sendall(b"show stat\n")
+            with asked.makefile(encoding="utf-8") as table:
+                rows = list(csv.DictReader(table))
+        return [row["status"] for row in rows if row["# pxname"] == "hosts" and row["svname"] != "BACKEND"]
+
+    def long_call(self):
+        """Begins a call that takes a host seconds."""
+        np.save(self.folder / "x.npy", np.zeros(1 << 24, np.float32))
+        steps = [{"operator": "ELEMENT_WISE_ATAN", "inputs": [f"step:{i - 1}" if i else str(self.folder / "x.npy")]}
+                 for i in range(64)]
+        document = self.folder / "steps.json"
+        document.write_text(json.dumps({"steps": steps}), encoding="utf-8")
+        call = subprocess.Popen([OPTIONS.bin / "opserve", "sequence", document, "--json", "--timeout=110s",
+                                 "--address", self.target()], stdout=subprocess.PIPE)
+        self.addCleanup(call.wait)
+        self.addCleanup(call.kill)
+        self.addCleanup(call.stdout.close)
+        return call
+
+    def test_a_host_that_drains_gets_no_calls_and_keeps_those_it_has(self):
+        for host in self.hosts:
+            self.assertEqual(host.end(), 0)
+            host.start("--cpu-threads=1", "--drain-timeout=110")
+        farm.wait_until(lambda: self.states() == ["UP"] * 3, "all hosts are healthy")
+        call = self.long_call()
+        farm.wait_until(lambda: any(host.held() for host in self.hosts), "a host has the call")
+        drained, = (host for host in self.hosts if host.held())
+        load = self.load(self.target())
+        load.await_calls(10)
+        drained.signal(signal.SIGTERM)
+        expected = ["NOLB" if host is drained else "UP" for host in self.hosts]
+        farm.wait_until(lambda: self.states() == expected, "HAProxy has seen that the host drains")
+        # Without those that were on their way.
+        retried = load.pause()["retried"]
+        load.go_on()
+        load.await_calls(100)
+        self.assertEqual(load.outcomes()["retried"], retried)
+        self.assertIsNone(call.poll(), "the call lasts")
+        report = json.loads(call.communicate(timeout=farm.LIMIT_S)[0])
+        self.assertEqual((call.returncode, report["attempts"]), (0, 1))
+        self.assertEqual(drained.wait(), 0)
+        drained.start()
+        farm.wait_until(lambda: self.states() == ["UP"] * 3, "HAProxy has seen that the host is back")
+        self.finish(load)
 
 
 class NginxTest(ProxyCase, FaultCases):
@@ -256,10 +312,40 @@ class NginxTest(ProxyCase, FaultCases):
         return [shutil.which("nginx", path=PROXY_PATH), "-c", self.file, "-e", "stderr", "-g",
                 f"daemon off; user root root; pid {self.folder}/nginx.pid;"]
 
+    def reload(self, old, new):
+        """Has nginx read its configuration with a line changed."""
+        text = self.file.read_text(encoding="utf-8")
+        self.assertEqual(text.count(old), 1)
+        self.file.write_text(text.replace(old, new), encoding="utf-8")
+        farm.run(*map(str, self.command()), "-s", "reload")
+
+    def test_a_host_that_is_down_by_the_file_ends_unnoticed(self):
+        host = self.hosts[0]
+        load = self.load(self.target())
+        self.await_answers(host, 10)
+        self.reload("server host-a:50051 ", "server host-a:50051 down ")
+
+        def gets_no_calls():
+            before = host.answered()
+            load.await_calls(100)
+            return host.answered() == before
+
+        farm.wait_until(gets_no_calls, "the host is out")
+        retried = load.pause()["retried"]
+        load.go_on()
+        self.assertEqual(host.end(), 0)
+        load.await_calls(100)
+        self.assertEqual(load.outcomes()["retried"], retried)
+        host.start()
+        self.reload("server host-a:50051 down ", "server host-a:50051 ")
+        self.await_answers(host, 10)
+        self.finish(load)
+
 
 CASES = {"command": CommandTest, "list": ListTest, "name": NameTest, "haproxy": HaproxyTest, "nginx": NginxTest}
 # What `make test` runs of other targets than a list; `make hosts` runs all.
-QUICK = ("test_hosts_get_equal_shares_and_each_call_runs_once", "test_a_host_that_is_killed_fails_no_call")
+QUICK = ("test_hosts_get_equal_shares_and_each_call_runs_once", "test_a_host_that_is_killed_fails_no_call",
+         "test_a_host_that_drains_gets_no_calls_and_keeps_those_it_has")
 
 
 def main():

@@ -68,10 +68,17 @@ class DocsTest(CliCase):
                     code, said = TEST_FAILED, "has no GPU"
                 self.run_here([*words, "--json"] if code == CALL_FAILED else words, code, said)
 
+    def addresses(self, shown):
+        """As many addresses as are shown, all of the test's server; a socket file for a socket file."""
+        port = cli_fixture.ADDRESS.rsplit(":", 1)[1]
+        names = iter([cli_fixture.ADDRESS, f"localhost:{port}", f"ipv4:127.0.0.1:{port}"])
+        return ",".join(cli_fixture.SOCKET if address.startswith("unix:") else next(names)
+                        for address in shown.split(","))
+
     def run_here(self, words, code, said):
-        """Runs `opserve` in the test's folder, at the test's server."""
+        """Runs `opserve` in the test's folder, at the test's server, by as many addresses as are shown."""
         if "--address" in words:
-            words = [cli_fixture.ADDRESS if before == "--address" else word
+            words = [self.addresses(word) if before == "--address" else word
                      for before, word in zip([""] + words, words)]
         done = subprocess.run([cli_fixture.program(), *words], cwd=self.folder, capture_output=True,
                               text=True, check=False, timeout=CALL_LIMIT_S, env=environment())

@@ -18,6 +18,7 @@ from server_process import ServerProcess  # pylint: disable=wrong-import-positio
 CALL_LIMIT_S = 60
 OPSERVE = None
 ADDRESS = None
+SOCKET = None
 
 SUCCESS, CALL_FAILED, USAGE, UNREACHABLE, FILE_ERROR, TEST_FAILED = range(6)
 ROUND_AWAY = ["ELEMENT_WISE_ROUND", "--attr", "RoundingMode=TOWARD_INFINITY"]
@@ -103,7 +104,7 @@ class CliCase(unittest.TestCase):
 
 
 def main(description):
-    global OPSERVE, ADDRESS  # pylint: disable=global-statement
+    global OPSERVE, ADDRESS, SOCKET  # pylint: disable=global-statement
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--bin", type=pathlib.Path, required=True,
                         help="folder of opserve-server and opserve")
@@ -111,7 +112,8 @@ def main(description):
     OPSERVE = programs.bin.resolve() / "opserve"
     with tempfile.TemporaryDirectory(prefix="opserve-cli-server-") as folder:
         # Memory is shared through a socket beside the unix socket.
-        arguments = ["--devices", "none", "--listen", f"unix:{folder}/socket"]
+        SOCKET = f"unix:{folder}/socket"
+        arguments = ["--devices", "none", "--listen", SOCKET]
         with ServerProcess(programs.bin / "opserve-server", folder, arguments) as server:
             ADDRESS = server.address
             tests = unittest.main(argv=[sys.argv[0], *rest], exit=False)

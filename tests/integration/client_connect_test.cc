@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -46,11 +47,13 @@ std::string TextOf(const std::filesystem::path& file) {
 // callback API would have gRPC's threads in between, which ThreadSanitizer cannot see.
 class RecordingServer {
  public:
-  // Listens at a free port of the loopback interface.
-  RecordingServer(std::shared_ptr<grpc::ServerCredentials> credentials, grpc::Status status)
+  // Listens at a free port of the loopback interface, and at a socket file in plain text.
+  RecordingServer(std::shared_ptr<grpc::ServerCredentials> credentials,
+                  const std::string& socket_file, grpc::Status status)
       : status_(std::move(status)) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", std::move(credentials), &port_);
+    builder.AddListeningPort("unix:" + socket_file, grpc::InsecureServerCredentials());
     builder.RegisterAsyncGenericService(&service_);
     queue_ = builder.AddCompletionQueue();
     server_ = builder.BuildAndStart();
@@ -76,6 +79,11 @@ class RecordingServer {
   std::string common_name() const {
     const MutexLock lock(mutex_);
     return common_name_;
+  }
+  // The common names of all calls.
+  std::set<std::string> common_names() const {
+    const MutexLock lock(mutex_);
+    return common_names_;
   }
 
  private:
@@ -113,6 +121,7 @@ class RecordingServer {
     authorization_ =
         found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
     common_name_ = names.empty() ? "" : std::string(names[0].data(), names[0].size());
+    common_names_.insert(common_name_);
   }
 
   const grpc::Status status_;
@@ -120,6 +129,7 @@ class RecordingServer {
   mutable Mutex mutex_;
   std::string authorization_ ABSL_GUARDED_BY(mutex_);
   std::string common_name_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> common_names_ ABSL_GUARDED_BY(mutex_);
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
@@ -147,7 +157,7 @@ class ClientConnectTest : public ::testing::Test {
   // With TLS, as server.test, unless the `credentials` are others.
   void Start(std::shared_ptr<grpc::ServerCredentials> credentials,
              const grpc::Status& status = {grpc::StatusCode::UNIMPLEMENTED, "no such method"}) {
-    server_ = std::make_unique<RecordingServer>(std::move(credentials), status);
+    server_ = std::make_unique<RecordingServer>(std::move(credentials), File("socket"), status);
     ASSERT_NE(server_->port(), 0);
     arguments_.address = absl::StrCat("127.0.0.1:", server_->port());
   }
@@ -220,6 +230,29 @@ TEST_F(ClientConnectTest, ShowsItsCertificateAndTokenOverTls) {
   EXPECT_EQ(Run(), cli::kCallFailed) << err_.str();
   EXPECT_EQ(server_->common_name(), "client");
   EXPECT_EQ(server_->authorization(), "Bearer secret");
+}
+
+// As servers do, which know the user of a socket file without a certificate.
+TEST_F(ClientConnectTest, SpeaksPlainTextOverSocketFilesWhereItHasTls) {
+  StartTls(/*wants_client=*/true);
+  TrustServer();
+  arguments_.tls_certificate_file = File("client.pem");
+  arguments_.tls_key_file = File("client.key");
+  arguments_.token = "secret";
+  const std::string over_tls = arguments_.address;
+  arguments_.address = "unix:" + File("socket");
+  EXPECT_EQ(Run(), cli::kCallFailed) << err_.str();
+  EXPECT_EQ(server_->common_name(), "");
+  EXPECT_EQ(server_->authorization(), "Bearer secret");
+  // Nobody there answers, which TLS has nothing to do with.
+  arguments_.address = "unix:" + File("nobody");
+  EXPECT_EQ(Run(), cli::kUnreachable);
+  EXPECT_EQ(ReasonOf(), kUnknownHost);
+
+  // Of several each has its own; a call that one does not know goes on to the other.
+  arguments_.address = absl::StrCat(over_tls, ",unix:", File("socket"));
+  EXPECT_EQ(Run(), cli::kCallFailed) << err_.str();
+  EXPECT_EQ(server_->common_names(), (std::set<std::string>{"", "client"}));
 }
 
 TEST_F(ClientConnectTest, SendsNoTokenInPlainTextElsewhere) {

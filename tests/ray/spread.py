@@ -6,6 +6,7 @@ reads its block and returns the result, which is compared bit by bit with NumPy'
 """
 
 import argparse
+import ast
 import contextlib
 import dataclasses
 import io
@@ -13,6 +14,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -36,6 +38,8 @@ TASKS_AT_A_TIME = 24
 
 SERVERS = opserve_ray.Servers(port=0, start_limit_s=LIMIT_S)
 GPU_SERVERS = opserve_ray.Servers(port=0, gpus=1, start_limit_s=LIMIT_S)
+# Which two fit on a node with one GPU.
+HALF_SERVERS = opserve_ray.Servers(port=0, gpus=0.5, start_limit_s=LIMIT_S)
 
 
 @ray.remote(retry_exceptions=[opserve.UnavailableError], max_retries=20, scheduling_strategy="SPREAD")
@@ -136,10 +140,14 @@ def check_network(cluster_node, other_node):
     assert near.startswith("unix:"), near
     assert far.startswith("127.0.0.1:"), far
     assert near_result == far_result == [2.0, 3.0]
+    # Nobody else calls servers without GPUs.
+    here, = processes_with(f"--listen={SERVERS.target()}\0")
+    arguments = pathlib.Path(f"/proc/{here}/cmdline").read_text(encoding="utf-8").split("\0")
+    assert [word for word in arguments if word.startswith("--listen=")] == [f"--listen={SERVERS.target()}"], arguments
 
 
 def check_start(folder):
-    """A server that cannot have its port gets another one."""
+    """A server that ends at once, as one does whose port another program took meanwhile, is tried again."""
     program = pathlib.Path(folder) / "in-vain-at-first"
     program.write_text('#!/bin/sh\nmkdir "$0.tried" || exec opserve-server "$@"\nexit 1\n', encoding="utf-8")
     program.chmod(0o700)
@@ -151,6 +159,37 @@ def check_start(folder):
 
     assert ray.get(one_more.remote(), timeout=LIMIT_S).tolist() == [2.0]
     servers.stop()
+
+
+def check_one_port():
+    """Of servers with different settings that want the same port one has it, and tasks find the others, too."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    both = [dataclasses.replace(HALF_SERVERS, port=port, start_limit_s=LIMIT_S + more) for more in (0, 1)]
+    # From a node without a GPU, so by the network.
+    targets = [servers.target() for servers in both]
+    assert targets[0] == f"127.0.0.1:{port}" and targets[1] not in ("", targets[0]), targets
+    for servers in both:
+        assert servers.connect().add(np.float32([1]), 1).tolist() == [2.0]
+        servers.stop()
+
+
+def check_modules(address):
+    """The setting of docs/ray.md brings opserve_ray.py to the tasks of a job of its own, whose workers do not have it."""
+    setting, = re.findall(r"`ray\.init\(runtime_env=(\{.*?\})\)`", (ROOT / "docs/ray.md").read_text(encoding="utf-8"))
+    environment = ast.literal_eval(setting)
+    environment["py_modules"] = [str(ROOT / path) for path in environment["py_modules"]]
+    own = os.environ["PYTHONPATH"].split(":")
+    environment["env_vars"] = {"PYTHONPATH": ":".join(path for path in own if path != str(ROOT / "deploy" / "ray"))}
+    ray.shutdown()
+    ray.init(address=address, runtime_env=environment, log_to_driver=False)
+
+    @ray.remote
+    def where():
+        import opserve_ray as brought  # pylint: disable=import-outside-toplevel,reimported
+        return brought.__file__
+
+    assert not ray.get(where.remote(), timeout=LIMIT_S).startswith(f"{ROOT}/")
 
 
 def check_page():
@@ -205,8 +244,10 @@ def spread(cluster, folder, options):
     check_start(folder)
     check_page()
     GPU_SERVERS.stop()
+    check_one_port()
     SERVERS.stop()
     wait_until(lambda: not processes_with("--listen=unix:" + f"{folder}/opserve-"), "all servers are gone")
+    check_modules(cluster.address)
     gib = options.tasks * options.elements * 4 / (1 << 30)
     print(f"{run.right} of {options.tasks} results right, {gib:.2f} GiB in {elapsed:.1f} s, "
           f"{options.tasks / elapsed:.0f} tasks/s; one of 3 nodes, one server and one actor killed")

@@ -76,7 +76,8 @@ class Client {
   // Connects to "host:port" or "unix:/path". Several of these with commas between them are one
   // target, as is "dns:///name:port", which is all hosts of a name: calls go to them in turn, and
   // to another one where one fails; those about a tensor, region or lease go to its host. Then it
-  // is enough that one of them answers. INVALID_ARGUMENT for a malformed target or options,
+  // is enough that one of them answers. Socket files have plain text, also where options.tls is
+  // set. INVALID_ARGUMENT for a malformed target or options,
   // UNAVAILABLE or DEADLINE_EXCEEDED if there is no connection after options.connect_timeout.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view target,
                                                          const ClientOptions& options = {});

@@ -30,8 +30,9 @@ struct RetryPolicy {
   double jitter = 0.3;
 };
 
-// Encryption. All certificates are PEM text, not file names. What cannot be read fails Connect with
-// INVALID_ARGUMENT and reason INVALID_OPTIONS (opserve/errors.h).
+// Encryption of all connections but those over socket files, which servers have in plain text: the
+// system tells them which user is there. All certificates are PEM text, not file names. What cannot
+// be read fails Connect with INVALID_ARGUMENT and reason INVALID_OPTIONS (opserve/errors.h).
 struct TlsOptions {
   // Authorities to trust; empty: those of the system.
   std::string root_certificates = {};
@@ -40,7 +41,7 @@ struct TlsOptions {
   std::string client_certificate = {};
   std::string client_key = {};
   // Name that the server's certificate must carry, where it is not the target's host, such as when
-  // the target is an address or a socket file.
+  // the target is an address.
   std::string server_name = {};
 };
 

@@ -67,7 +67,7 @@ def connect(
 
     timeout: seconds for a call that sets none, retries included; None waits for ever.
     connect_timeout: seconds for the connection; 0: the first call makes it.
-    tls: encrypt; True trusts the system's authorities.
+    tls: encrypt, but not over socket files, which servers have in plain text; True trusts the system's authorities.
     bearer_token: shown with each call; needs TLS unless the server is on this machine.
     client_name: what this client calls itself, for the server's logs and its turns.
     channels: connections, 1 to 64; more than one helps large tensors of several threads.
