@@ -1,11 +1,14 @@
 #include "client/cli/calls.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/api/npy.h"
 #include "client/cli/tensor_files.h"
 #include "client/cli/transfers.h"
 #include "client/rpc/pem.h"
+#include "client/rpc/target.h"
 
 namespace opserve::cli {
 namespace {
@@ -73,6 +76,25 @@ absl::StatusOr<ClientOptions> MakeClientOptions(const ServerArguments& arguments
   const absl::Status status = ReadTls(arguments, options);
   if (!status.ok()) return status;
   return options;
+}
+
+std::string AddressFor(const std::string& target, const std::vector<TensorHandle>& tensors) {
+  if (tensors.empty()) return target;
+  const absl::string_view host = HostOf(tensors.front().id);
+  const bool is_one_host = std::ranges::all_of(
+      tensors, [&](const TensorHandle& tensor) { return HostOf(tensor.id) == host; });
+  const auto listed = client_internal::SplitTarget(target);
+  if (!is_one_host || !listed.ok() || std::ranges::count(*listed, host) == 0) return target;
+  return std::string(host);
+}
+
+std::vector<TensorHandle> HandlesAmong(const std::vector<std::string>& inputs) {
+  std::vector<TensorHandle> handles;
+  for (const std::string& input : inputs) {
+    const std::optional<TensorHandle> handle = HandleOf(input);
+    if (handle) handles.push_back(*handle);
+  }
+  return handles;
 }
 
 std::optional<TensorSpec> WantedOutput(DataType type, const Dimensions& strides) {

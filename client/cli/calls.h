@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,13 @@ namespace opserve::cli {
 
 // The options of a client, with what the files hold that they name. Errors name a file.
 absl::StatusOr<ClientOptions> MakeClientOptions(const ServerArguments& arguments);
+
+// Where a command about these tensors connects to: where `target` lists several hosts, and one of
+// them has all of the tensors, to that one alone, which may then be asked for lists.
+std::string AddressFor(const std::string& target, const std::vector<TensorHandle>& tensors);
+
+// The tensors at the server among `inputs`: files, and "tensor:HANDLE".
+std::vector<TensorHandle> HandlesAmong(const std::vector<std::string>& inputs);
 
 // A call and the tensors from files that its inputs view.
 struct FileCall {

@@ -133,7 +133,8 @@ int RunCommand(const CompareArguments& arguments, const Terminal& terminal) {
   const absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
   if (!options.ok()) return FailFile(terminal, arguments.json, options.status());
 
-  const std::string& address = arguments.server.address;
+  const std::string address =
+      AddressFor(arguments.server.address, HandlesAmong(arguments.call.inputs));
   const auto fail = [&](const absl::Status& status) {
     return FailCall(terminal, arguments.json, arguments.call.operator_name, address, status,
                     arguments.call.inputs);

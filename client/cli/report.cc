@@ -1,5 +1,6 @@
 #include "client/cli/report.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -8,7 +9,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/cli/arguments/arguments.h"
+#include "client/rpc/target.h"
 #include "opserve/errors.h"
 
 namespace opserve::cli {
@@ -72,10 +77,40 @@ const Cure* CureOf(const absl::Status& status, absl::string_view reason) {
   return absl::IsUnavailable(status) && reason.empty() ? &kNoAnswer : nullptr;
 }
 
-int Fail(const Terminal& terminal, bool json, ExitCode code, absl::string_view text,
-         const absl::Status& status, const Inputs& inputs, const char* cure = nullptr) {
-  const std::vector<FieldViolation> violations = GetViolations(status);
+// The error as one object for programs.
+void WriteError(const absl::Status& status, const Terminal& terminal) {
+  nlohmann::ordered_json error = {{"code", absl::StatusCodeToString(status.code())},
+                                  {"message", std::string(status.message())}};
   const std::string reason = GetErrorReason(status);
+  if (!reason.empty()) error["reason"] = reason;
+  const std::optional<absl::Duration> delay = GetRetryDelay(status);
+  if (delay) error["retry_delay_ns"] = absl::ToInt64Nanoseconds(*delay);
+  for (const FieldViolation& violation : GetViolations(status)) {
+    error["violations"].push_back(
+        {{"field", violation.field}, {"description", violation.description}});
+  }
+  WriteJson({{"error", error}}, terminal);
+}
+
+// Whether a command line asks for JSON. What follows "--" is of another command.
+bool IsForPrograms(const std::vector<std::string>& arguments) {
+  const auto end = std::ranges::find(arguments, "--");
+  return std::find(arguments.begin(), end, "--json") != end;
+}
+
+// Which hosts there are to choose from, where the address of one is needed.
+std::string HostsOf(absl::string_view address) {
+  std::vector<std::string> choices;
+  for (const absl::string_view host : absl::StrSplit(address, ',')) {
+    const bool is_name = client_internal::NamesAllHosts(host);
+    choices.push_back(absl::StrCat(is_name ? "one host of " : "", host));
+  }
+  return absl::StrCat("the target is ", absl::StrJoin(choices, ", "), ": name one with --address");
+}
+
+int Fail(const Terminal& terminal, bool json, ExitCode code, absl::string_view text,
+         const absl::Status& status, const Inputs& inputs, const std::string& cure = "") {
+  const std::vector<FieldViolation> violations = GetViolations(status);
   const std::optional<absl::Duration> delay = GetRetryDelay(status);
   terminal.err << "opserve: " << text << '\n';
   for (const FieldViolation& violation : violations) {
@@ -83,18 +118,8 @@ int Fail(const Terminal& terminal, bool json, ExitCode code, absl::string_view t
                  << violation.description << '\n';
   }
   if (delay) terminal.err << "  try again in " << absl::FormatDuration(*delay) << '\n';
-  if (cure != nullptr) terminal.err << "  " << cure << '\n';
-  if (!json) return code;
-
-  nlohmann::ordered_json error = {{"code", absl::StatusCodeToString(status.code())},
-                                  {"message", std::string(status.message())}};
-  if (!reason.empty()) error["reason"] = reason;
-  if (delay) error["retry_delay_ns"] = absl::ToInt64Nanoseconds(*delay);
-  for (const FieldViolation& violation : violations) {
-    error["violations"].push_back(
-        {{"field", violation.field}, {"description", violation.description}});
-  }
-  WriteJson({{"error", error}}, terminal);
+  if (!cure.empty()) terminal.err << "  " << cure << '\n';
+  if (json) WriteError(status, terminal);
   return code;
 }
 
@@ -113,14 +138,27 @@ int FailUsage(const Terminal& terminal, bool json, const absl::Status& status) {
   return Fail(terminal, json, kUsage, status.message(), status, {});
 }
 
+int FailArguments(const Terminal& terminal, const std::vector<std::string>& arguments,
+                  absl::string_view complaint) {
+  terminal.err << complaint;
+  if (!IsForPrograms(arguments)) return kUsage;
+  std::vector<absl::string_view> lines = absl::StrSplit(complaint, '\n', absl::SkipWhitespace());
+  // The last one tells how to get help.
+  if (lines.size() > 1) lines.pop_back();
+  for (absl::string_view& line : lines) absl::ConsumePrefix(&line, "opserve: ");
+  WriteError(absl::InvalidArgumentError(absl::StrJoin(lines, "; ")), terminal);
+  return kUsage;
+}
+
 int FailCall(const Terminal& terminal, bool json, absl::string_view what, absl::string_view address,
              const absl::Status& status, const std::vector<std::string>& inputs) {
-  const Cure* const cure = CureOf(status, GetErrorReason(status));
+  const std::string reason = GetErrorReason(status);
+  const Cure* const cure = CureOf(status, reason);
   if (cure == nullptr) {
     return Fail(
         terminal, json, kCallFailed,
         absl::StrCat(what, ": ", absl::StatusCodeToString(status.code()), ": ", status.message()),
-        status, inputs);
+        status, inputs, reason == kOneHostNeeded ? HostsOf(address) : "");
   }
   std::string text(status.message());
   const std::string start = absl::StrCat("no connection to ", address, ": ");

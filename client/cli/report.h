@@ -25,6 +25,11 @@ void WriteJson(const nlohmann::ordered_json& json, const Terminal& terminal);
 // names the file.
 int FailFile(const Terminal& terminal, bool json, const absl::Status& status);
 
+// Reports what is wrong with a command line, the lines of `complaint`, as JSON, too, where it is
+// among `arguments`; returns kUsage.
+int FailArguments(const Terminal& terminal, const std::vector<std::string>& arguments,
+                  absl::string_view complaint);
+
 // Reports that what the command line asks for cannot be, where that showed only later; returns
 // kUsage.
 int FailUsage(const Terminal& terminal, bool json, const absl::Status& status);
@@ -33,7 +38,8 @@ int FailUsage(const Terminal& terminal, bool json, const absl::Status& status);
 // kUsage if options or address make no sense, kUnreachable if the server could not be reached,
 // kDenied if it does not let the caller, else kCallFailed. Each violation that the error lists gets
 // a line of its own, with the input where it is about one of `inputs`: files, and "tensor:HANDLE".
-// The last line says which option is the cure, if one is.
+// The last line says which option is the cure, if one is, and which
+// hosts there are where one had to be named.
 int FailCall(const Terminal& terminal, bool json, absl::string_view what, absl::string_view address,
              const absl::Status& status, const std::vector<std::string>& inputs = {});
 

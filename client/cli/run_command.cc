@@ -51,6 +51,13 @@ absl::StatusOr<SequenceResult> Send(Client& client, const RunArguments& argument
   return SequenceResult{*std::move(spec), {}};
 }
 
+std::string AddressOf(const RunArguments& arguments) {
+  std::vector<TensorHandle> tensors = HandlesAmong(arguments.call.inputs);
+  const std::optional<TensorHandle> output = HandleOf(arguments.output);
+  if (output) tensors.push_back(*output);
+  return AddressFor(arguments.server.address, tensors);
+}
+
 void PrintJson(const RunArguments& arguments, const RunResult& result, const Terminal& terminal) {
   Json json = {{"operator", arguments.call.operator_name}};
   json.update(ToJson(result.info, result.round_trip));
@@ -85,7 +92,7 @@ int RunCommand(const RunArguments& arguments, const Terminal& terminal) {
   const absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
   if (!options.ok()) return FailFile(terminal, arguments.json, options.status());
 
-  const std::string& address = arguments.server.address;
+  const std::string address = AddressOf(arguments);
   const auto fail = [&](const absl::Status& status) {
     return FailCall(terminal, arguments.json, arguments.call.operator_name, address, status,
                     arguments.call.inputs);

@@ -16,14 +16,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Connects and has `work` done with the client; its status, or what kept it from being done, is
-// reported as that of `what`.
+// Connects to where `tensors` are, and has `work` done with the client; its status, or what kept it
+// from being done, is reported as that of `what`.
 template <class Arguments, class Work>
 int WithClient(const Arguments& arguments, const Terminal& terminal, const char* what,
-               const Work& work) {
+               const std::vector<TensorHandle>& tensors, const Work& work) {
   const absl::StatusOr<ClientOptions> options = MakeClientOptions(arguments.server);
   if (!options.ok()) return FailFile(terminal, arguments.json, options.status());
-  const std::string& address = arguments.server.address;
+  const std::string address = AddressFor(arguments.server.address, tensors);
   const auto client = Client::Connect(address, *options);
   const absl::Status status = client.ok() ? work(**client) : client.status();
   if (status.ok()) return kSuccess;
@@ -72,7 +72,7 @@ int RunCommand(const TensorCreateArguments& arguments, const Terminal& terminal)
     if (!read.ok()) return FailFile(terminal, arguments.json, read.status());
     content = read->Packed();
   }
-  return WithClient(arguments, terminal, "tensor create", [&](Client& client) {
+  return WithClient(arguments, terminal, "tensor create", {}, [&](Client& client) {
     const ResidentOptions options = OptionsOf(arguments);
     const absl::StatusOr<TensorLease> lease =
         arguments.file.empty()
@@ -96,7 +96,7 @@ int RunCommand(const TensorWriteArguments& arguments, const Terminal& terminal) 
   absl::StatusOr<Tensor> read = ReadTensorFile(arguments.file);
   if (!read.ok()) return FailFile(terminal, arguments.json, read.status());
   const Tensor tensor = read->Packed();
-  return WithClient(arguments, terminal, "tensor write", [&](Client& client) {
+  return WithClient(arguments, terminal, "tensor write", {{arguments.handle}}, [&](Client& client) {
     const absl::StatusOr<ResidentTensorInfo> info = FindTensor(client, {arguments.handle});
     if (!info.ok()) return info.status();
     absl::Status status = CheckType(*info, tensor, arguments.file);
@@ -112,14 +112,15 @@ int RunCommand(const TensorWriteArguments& arguments, const Terminal& terminal) 
 
 int RunCommand(const TensorReadArguments& arguments, const Terminal& terminal) {
   Tensor tensor;
-  const int code = WithClient(arguments, terminal, "tensor read", [&](Client& client) {
-    const absl::StatusOr<ResidentTensorInfo> info = FindTensor(client, {arguments.handle});
-    if (!info.ok()) return info.status();
-    absl::StatusOr<Tensor> read = ReadWithProgress(client, *info, terminal);
-    if (!read.ok()) return read.status();
-    tensor = *std::move(read);
-    return absl::OkStatus();
-  });
+  const int code =
+      WithClient(arguments, terminal, "tensor read", {{arguments.handle}}, [&](Client& client) {
+        const absl::StatusOr<ResidentTensorInfo> info = FindTensor(client, {arguments.handle});
+        if (!info.ok()) return info.status();
+        absl::StatusOr<Tensor> read = ReadWithProgress(client, *info, terminal);
+        if (!read.ok()) return read.status();
+        tensor = *std::move(read);
+        return absl::OkStatus();
+      });
   if (code != kSuccess) return code;
   if (!arguments.output.empty()) {
     const absl::Status written = WriteTensorFile(arguments.output, tensor, terminal);
@@ -136,7 +137,7 @@ int RunCommand(const TensorReadArguments& arguments, const Terminal& terminal) {
 }
 
 int RunCommand(const TensorListArguments& arguments, const Terminal& terminal) {
-  return WithClient(arguments, terminal, "tensor list", [&](Client& client) {
+  return WithClient(arguments, terminal, "tensor list", {}, [&](Client& client) {
     const absl::StatusOr<ResidentTensorList> list = client.ListTensors();
     if (!list.ok()) return list.status();
     if (!arguments.json) {
@@ -160,35 +161,37 @@ int RunCommand(const TensorListArguments& arguments, const Terminal& terminal) {
 }
 
 int RunCommand(const TensorRenewArguments& arguments, const Terminal& terminal) {
-  return WithClient(arguments, terminal, "tensor renew", [&](Client& client) {
-    const absl::StatusOr<absl::Duration> granted =
-        client.RenewTensors(HandlesOf(arguments.handles), arguments.lease);
-    if (!granted.ok()) return granted.status();
-    if (arguments.json) {
-      WriteJson({{"ttl_s", absl::ToInt64Seconds(*granted)}}, terminal);
-    } else {
-      terminal.out << CountOf(arguments.handles.size()) << " renewed for "
-                   << absl::FormatDuration(*granted) << '\n';
-    }
-    return absl::OkStatus();
-  });
+  return WithClient(arguments, terminal, "tensor renew", HandlesOf(arguments.handles),
+                    [&](Client& client) {
+                      const absl::StatusOr<absl::Duration> granted =
+                          client.RenewTensors(HandlesOf(arguments.handles), arguments.lease);
+                      if (!granted.ok()) return granted.status();
+                      if (arguments.json) {
+                        WriteJson({{"ttl_s", absl::ToInt64Seconds(*granted)}}, terminal);
+                      } else {
+                        terminal.out << CountOf(arguments.handles.size()) << " renewed for "
+                                     << absl::FormatDuration(*granted) << '\n';
+                      }
+                      return absl::OkStatus();
+                    });
 }
 
 int RunCommand(const TensorDeleteArguments& arguments, const Terminal& terminal) {
-  return WithClient(arguments, terminal, "tensor delete", [&](Client& client) {
-    const absl::StatusOr<uint32_t> deleted = client.DeleteTensors(HandlesOf(arguments.handles));
-    if (!deleted.ok()) return deleted.status();
-    if (*deleted < arguments.handles.size()) {
-      return absl::NotFoundError(absl::StrCat("of ", CountOf(arguments.handles.size()), ", ",
-                                              *deleted, " were there and are deleted"));
-    }
-    if (arguments.json) {
-      WriteJson({{"deleted", *deleted}}, terminal);
-    } else {
-      terminal.out << CountOf(*deleted) << " deleted\n";
-    }
-    return absl::OkStatus();
-  });
+  return WithClient(
+      arguments, terminal, "tensor delete", HandlesOf(arguments.handles), [&](Client& client) {
+        const absl::StatusOr<uint32_t> deleted = client.DeleteTensors(HandlesOf(arguments.handles));
+        if (!deleted.ok()) return deleted.status();
+        if (*deleted < arguments.handles.size()) {
+          return absl::NotFoundError(absl::StrCat("of ", CountOf(arguments.handles.size()), ", ",
+                                                  *deleted, " were there and are deleted"));
+        }
+        if (arguments.json) {
+          WriteJson({{"deleted", *deleted}}, terminal);
+        } else {
+          terminal.out << CountOf(*deleted) << " deleted\n";
+        }
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace opserve::cli

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "opserve/errors.h"
 
 namespace opserve::cli {
 namespace {
@@ -52,11 +53,28 @@ absl::Status MovePieces(uint64_t total, const Terminal& terminal, const Move& mo
   return absl::OkStatus();
 }
 
+// Why the tensor was not found, with the host to ask where one had to be named.
+absl::Status NotListed(const absl::Status& status, const TensorHandle& handle) {
+  if (GetErrorReason(status) != kOneHostNeeded) return status;
+  const absl::string_view host = HostOf(handle.id);
+  absl::Status told(
+      status.code(),
+      host.empty()
+          ? absl::StrCat("tensor '", handle.id,
+                         "' is at one of several hosts, and its handle does not tell which; give "
+                         "--address the one that has it")
+          : absl::StrCat("tensor '", handle.id, "' is at ", host,
+                         ", which alone can be asked about it; give it as --address ", host));
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { told.SetPayload(type, payload); });
+  return told;
+}
+
 }  // namespace
 
 absl::StatusOr<ResidentTensorInfo> FindTensor(Client& client, const TensorHandle& handle) {
   const absl::StatusOr<ResidentTensorList> list = client.ListTensors();
-  if (!list.ok()) return list.status();
+  if (!list.ok()) return NotListed(list.status(), handle);
   const auto found =
       std::find_if(list->tensors.begin(), list->tensors.end(),
                    [&](const ResidentTensorInfo& info) { return info.handle == handle; });

@@ -17,7 +17,8 @@
 
 namespace opserve::cli {
 
-// The tensor of this client with that handle, as the server lists it; NOT_FOUND where it has none.
+// The tensor of this client with that handle, as the server lists it; NOT_FOUND where it has none,
+// and ONE_HOST_NEEDED, with the tensor's host, where there may be several servers.
 absl::StatusOr<ResidentTensorInfo> FindTensor(Client& client, const TensorHandle& handle);
 
 // Creates a tensor with the content of `tensor`.

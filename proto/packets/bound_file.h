@@ -7,21 +7,31 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace opserve {
 
-// Knows a socket file again, so that it can be removed once its server ends and another's that has
-// taken its place cannot. On Windows there are no such files. Copies are the same file. Not
-// thread-safe.
+// Owns a socket file, or none, and removes it once its server ends. It knows the file again, so
+// another's that has taken its place stays. On Windows there are no such files. Not thread-safe.
 class BoundFile {
  public:
   // None.
   BoundFile() = default;
   // The file that is at `path` now.
   explicit BoundFile(const std::string& path);
+  BoundFile(BoundFile&& other) noexcept { *this = std::move(other); }
+  BoundFile& operator=(BoundFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(device_, other.device_);
+    std::swap(inode_, other.inode_);
+    return *this;
+  }
+  ~BoundFile() { Remove(); }
 
   // Removes the file, unless another one is at its path, or none. The second time without effect.
   void Remove();
+  // Gives it up: removing it is the caller's business.
+  void Release() { path_.clear(); }
 
  private:
   // Empty: none.

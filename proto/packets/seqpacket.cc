@@ -90,10 +90,9 @@ absl::StatusOr<UniqueFd> ListenForPackets(const std::string& path, unsigned mode
   }
   BoundFile file(path);
   if (chmod(path.c_str(), mode) != 0 || listen(listener.get(), kBacklog) != 0) {
-    const int error = errno;
-    file.Remove();
-    return absl::ErrnoToStatus(error, path);
+    return absl::ErrnoToStatus(errno, path);
   }
+  file.Release();
   return listener;
 }
 

@@ -29,6 +29,13 @@ constexpr size_t kFlagsFromEnd = 5;
 // Data in frames below this size costs gRPC more for the frames than for the bytes.
 constexpr uint32_t kSmallDataBytes = 1024;
 
+// Until a message is complete, gRPC keeps for each piece of it a slice, and with that all that it
+// read together: up to so many bytes, whatever else is among them. Data in frames below
+// kKeptDataBytes may be far less than what is kept for them.
+constexpr uint64_t kSliceBytes = 64;
+constexpr uint64_t kReadBytes = 64 << 10;
+constexpr uint32_t kKeptDataBytes = 4096;
+
 // A call that is taken back later than this after it began is like any other: no more of them can
 // be under way than gRPC allows.
 constexpr std::chrono::milliseconds kShortLife{10};
@@ -111,12 +118,16 @@ void FrameMeter::TakeFrames(absl::Span<char> bytes, Clock::TimePoint now) {
   while (!left.empty() && reason_ == CloseReason::kNone) {
     bytes = bytes.last(left.size());
     if (received_.missing_bytes() > 0) {
-      OnPayload(bytes.first(received_.TakePayload(left).size()), now);
+      const size_t count = received_.TakePayload(left).size();
+      OnPayload(bytes.first(count), now);
+      position_ += count;
     } else {
       const std::optional<FrameHeader> frame = received_.TakeHeader(left);
+      const size_t count = bytes.size() - left.size();
+      position_ += count;
       if (!frame) return;
       frame_ = *frame;
-      OnFrameHeader(bytes.first(bytes.size() - left.size()), now);
+      OnFrameHeader(bytes.first(count), now);
     }
     if (received_.missing_bytes() == 0) OnFrameEnd(now);
   }
@@ -175,7 +186,7 @@ void FrameMeter::OnHeaders(Clock::TimePoint now) {
   }
   last_stream_ = frame_.stream;
   last_begun_ = now;
-  calls_.try_emplace(frame_.stream, Call{.begun = now, .last_data = now});
+  calls_.try_emplace(frame_.stream, Call{.begun = now, .last_data = now, .data_end = position_});
   if (!client_->waiting_calls.Begin(limits_.max_waiting_calls, now)) {
     Violate(CloseReason::kWaitingCalls);
   }
@@ -203,7 +214,12 @@ void FrameMeter::OnPayload(absl::Span<char> piece, Clock::TimePoint now) {
   const bool was_waiting = call.is_waiting();
   const bool needed_reset = call.messages.needs_reset();
   call.last_data = now;
+  const uint64_t between = position_ - std::exchange(call.data_end, position_ + piece.size());
   call.messages.Take(piece, limits_.messages, client_->arriving_bytes);
+  if (frame_.length < kKeptDataBytes) {
+    call.messages.KeepBeside(kSliceBytes + std::min(between, kReadBytes), limits_.messages,
+                             client_->arriving_bytes);
+  }
   if (!needed_reset && call.messages.needs_reset()) ++resets_due_;
   if (!was_waiting || call.is_waiting()) return;
   if (receive_times_ != nullptr) receive_times_->Add(now - call.begun);

@@ -56,7 +56,6 @@ absl::StatusOr<ListeningSockets> ListenAtFile(const ListenAddress& address,
     return SetAccess(address.unix_path, access);
   });
   if (!fd.ok()) {
-    bound.Remove();
     return absl::Status(fd.status().code(),
                         absl::StrCat(address.unix_path, ": ", fd.status().message()));
   }

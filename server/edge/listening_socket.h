@@ -36,7 +36,7 @@ struct ListeningSockets {
   ListenAddress address;
   // More than one where a name stands for several addresses. Accepting never blocks.
   std::vector<UniqueFd> sockets;
-  // The socket file, where it is one; to be removed by whoever stops listening.
+  // The socket file, where it is one.
   BoundFile file;
 };
 

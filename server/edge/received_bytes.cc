@@ -131,7 +131,7 @@ EdgeConnection* TlsConnectionOf(SSL* ssl) {
 // What OpenSSL tells of each message of TLS itself, which nobody else could stop.
 void OnTlsMessage(int is_sent, int /*version*/, int type, const void* message, size_t bytes,
                   SSL* ssl, void* /*argument*/) {
-  if (!IsKeyUpdateOfPeer(is_sent, type, message, bytes)) return;
+  if (!IsKeyUpdateOfPeer(is_sent, type, message, bytes, ssl)) return;
   // Keys may change before there are bytes for gRPC. Nothing is allocated here: an exception cannot
   // pass through OpenSSL.
   EdgeConnection* const known = KnownTlsConnection(ssl);

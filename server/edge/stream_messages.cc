@@ -14,6 +14,9 @@ namespace {
 constexpr uint32_t kShortMessageBytes = 4096;
 static_assert(kMessageNoteBytes <= kShortMessageBytes);
 
+// What is kept beside a message counts as soon as it is more than this.
+constexpr uint64_t kMostUncounted = 16 << 10;
+
 // Most bytes of all messages of a client that are not complete.
 uint64_t MostArriving(const MessageLimits& limits) {
   return std::max(limits.max_arriving_bytes, limits.max_message_bytes);
@@ -46,6 +49,19 @@ void StreamMessages::Take(absl::Span<char> data, const MessageLimits& limits,
     }
     if (prefix_bytes_ == kMessagePrefixBytes && missing_bytes_ == 0) OnMessageEnd(client);
   }
+}
+
+void StreamMessages::KeepBeside(uint64_t bytes, const MessageLimits& limits,
+                                ArrivingBytes& client) {
+  if (prefix_bytes_ == 0 || is_refused_ || !note_.empty()) return;
+  uncounted_bytes_ += bytes;
+  if (uncounted_bytes_ <= kMostUncounted) return;
+  if (client.Begin(uncounted_bytes_, MostArriving(limits))) {
+    beside_bytes_ += std::exchange(uncounted_bytes_, 0);
+    return;
+  }
+  is_refused_ = true;
+  needs_reset_ = true;
 }
 
 void StreamMessages::Pause(ArrivingBytes& client) {
@@ -119,7 +135,8 @@ void StreamMessages::Refuse(absl::Span<char> prefix, std::string note) {
 
 void StreamMessages::Uncount(ArrivingBytes& client) {
   // Most messages are short, and all connections of a client share what is counted.
-  if (counted_bytes_ > 0) client.End(std::exchange(counted_bytes_, 0));
+  if (counts()) client.End(std::exchange(counted_bytes_, 0) + std::exchange(beside_bytes_, 0));
+  uncounted_bytes_ = 0;
 }
 
 void StreamMessages::OnMessageEnd(ArrivingBytes& client) {

@@ -37,6 +37,10 @@ class StreamMessages {
   // The next bytes of the call, in any pieces, which it may change. `client`: whose they are.
   void Take(absl::Span<char> data, const MessageLimits& limits, ArrivingBytes& client);
 
+  // Bytes that gRPC keeps beside those of the message that is under way, until that is complete.
+  // They count for the client, too; where there are too many, needs_reset().
+  void KeepBeside(uint64_t bytes, const MessageLimits& limits, ArrivingBytes& client);
+
   // Nothing has come for long: of a message that is not complete, what is there counts, and the
   // rest once more of it comes. There may be too many others of the client by then: needs_reset().
   void Pause(ArrivingBytes& client);
@@ -48,7 +52,7 @@ class StreamMessages {
   bool has_message() const { return has_message_; }
 
   // Whether a message that is not complete counts for the client.
-  bool counts() const { return counted_bytes_ > 0; }
+  bool counts() const { return counted_bytes_ > 0 || beside_bytes_ > 0; }
 
   // Whether there may be no more and gRPC cannot be told so by a note, because it had that part of
   // the prefix already that announces too many bytes: the stream must be reset.
@@ -73,6 +77,9 @@ class StreamMessages {
   // Which count for the client, and which do not as long as nothing comes.
   uint64_t counted_bytes_ = 0;
   uint64_t paused_bytes_ = 0;
+  // What is kept beside the message: which counts for the client, and the latest, which does not.
+  uint64_t beside_bytes_ = 0;
+  uint64_t uncounted_bytes_ = 0;
   // What comes in place of the message; empty where that may come.
   std::string note_;
   bool has_message_ = false;

@@ -122,18 +122,12 @@ HttpListener::HttpListener(ListeningSockets listening, PollAlarm wake, const Htt
       limits_(limits),
       handler_(std::move(handler)),
       tls_(std::move(tls)) {
-  try {
-    thread_ = StartThread("metrics", [this] { Serve(); });
-  } catch (...) {
-    RemoveSocketFile();
-    throw;
-  }
+  thread_ = StartThread("metrics", [this] { Serve(); });
 }
 
 HttpListener::~HttpListener() {
   wake_.Ring();
   thread_.join();
-  RemoveSocketFile();
 }
 
 void HttpListener::RemoveSocketFile() { listening_.file.Remove(); }

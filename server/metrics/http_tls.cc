@@ -144,7 +144,7 @@ BIO* BioOf(int socket) {
 // A request is too short for its client to change keys.
 void RefuseKeyUpdates(int is_sent, int /*version*/, int type, const void* message, size_t bytes,
                       SSL* ssl, void* /*argument*/) {
-  if (IsKeyUpdateOfPeer(is_sent, type, message, bytes)) TakeNoMoreRecords(ssl);
+  if (IsKeyUpdateOfPeer(is_sent, type, message, bytes, ssl)) TakeNoMoreRecords(ssl);
 }
 
 }  // namespace

@@ -120,12 +120,7 @@ RegionSocket::RegionSocket(const RegionSocketOptions& options, RegionTable& tabl
       listener_(std::move(listener)),
       file_(options.path),
       stop_(std::move(stop)) {
-  try {
-    thread_ = StartThread("regions", [this] { Serve(); });
-  } catch (...) {
-    file_.Remove();
-    throw;
-  }
+  thread_ = StartThread("regions", [this] { Serve(); });
 }
 
 RegionSocket::~RegionSocket() {
@@ -135,7 +130,6 @@ RegionSocket::~RegionSocket() {
     table_.RemoveAll(connection.owner);
     DropUnread(connection.socket.get());
   }
-  file_.Remove();
 }
 
 void RegionSocket::Serve() {

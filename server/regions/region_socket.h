@@ -96,7 +96,7 @@ class RegionSocket {
   RegionTable& table_;
   const Clock& clock_;
   const UniqueFd listener_;
-  BoundFile file_;
+  const BoundFile file_;
   const UniqueFd stop_;
   // Only used by the thread.
   std::list<Connection> connections_;

@@ -71,10 +71,11 @@ class ReceivedMessage {
   // Payloads that are in buffers already, one in each.
   explicit ReceivedMessage(std::vector<HostBuffer> payloads) : gathered_(std::move(payloads)) {}
 
-  // Takes over the slices of `bytes`, which is empty afterwards, and parses all but the payloads,
-  // which are in field `payload_field`, into `header`. INVALID_REQUEST where the bytes are no
-  // message of its type, or one whose header is larger than kMaxRequestHeaderBytes; `header` then
-  // holds as much as was understood. To be called once.
+  // Takes over the slices of `bytes`, which is empty afterwards, put together where they are many
+  // and small. Parses all but the payloads, which are in field `payload_field`, into `header`.
+  // INVALID_REQUEST where the bytes are no message of its type, or one whose header is larger than
+  // kMaxRequestHeaderBytes; `header` then holds as much as was understood. To be called once.
+  // Throws std::bad_alloc.
   absl::Status Read(grpc::ByteBuffer& bytes, google::protobuf::Message& header,
                     int payload_field = kPayloadField);
 

@@ -242,5 +242,59 @@ class RunTest(TensorCase):
                            *options)
 
 
+class SeveralHostsTest(TensorCase):
+    """A handle tells its host, so commands about a tensor go there of their own accord."""
+
+    def setUp(self):
+        super().setUp()
+        self.hosts = []
+        for name in ("a", "b"):
+            folder = self.folder / name
+            folder.mkdir()
+            address = f"unix:{folder}/socket"
+            self.enterContext(ServerProcess(
+                cli_fixture.program().parent / "opserve-server", folder,
+                ["--devices", "none", "--advertise", address], listen=(address,)))
+            self.hosts.append(address)
+        self.name += ["--address", ",".join(self.hosts)]
+        self.x = self.random.normal(0, 9, (2, 3)).astype(np.float32)
+        self.file = self.save("x.npy", self.x)
+
+    def test_a_tensor_is_found_where_it_is(self):
+        for host in self.hosts:
+            x = self.succeed("tensor", "create", self.file, *self.name, "--address", host).strip()
+            self.assertTrue(x.endswith(f"@{host}"), x)
+            self.assert_same(self.read(x), self.x)
+            self.succeed("tensor", "write", x, self.save("one.npy", np.float32([7])), *self.name)
+            self.assertEqual(self.read(x)[0, 0], 7)
+            self.assertIn("30m", self.succeed("tensor", "renew", x, "--lease", "30m", *self.name))
+
+            output = self.folder / "y.npy"
+            for options in (["--sizes", "3,2"], ["--shared-memory"],
+                            ["--sizes", "3,2", "--shared-memory"]):
+                self.succeed("run", *ROUND_AWAY, "--input", f"tensor:{x}", "--output", output,
+                             *options, *self.name)
+            self.assert_same(np.load(output), round_half_away(self.read(x)).reshape(3, 2))
+            self.succeed("compare", *ROUND_AWAY, "--input", f"tensor:{x}", "--sizes", "3,2",
+                         "--actual", output, *self.name)
+            self.succeed("run", *ROUND_AWAY, "--input", self.file, "--shared-memory", "--output",
+                         f"tensor:{x}", *self.name)
+            self.assert_same(self.read(x), round_half_away(self.x))
+            self.succeed("tensor", "delete", x, *self.name)
+
+    def test_a_host_that_is_not_listed_is_named_with_what_to_do(self):
+        a, b = self.hosts
+        for handle, words in ((f"{UNKNOWN}@unix:/elsewhere", "is at unix:/elsewhere, which"),
+                              (UNKNOWN, "its handle does not tell which")):
+            for verb in (["tensor", "read", handle], ["tensor", "write", handle, self.file],
+                         ["run", *ROUND_AWAY, "--input", f"tensor:{handle}", "--sizes", "6"]):
+                done = self.fail_with(CALL_FAILED, words, *verb, "--json", *self.name)
+                self.assertEqual(done.stderr.splitlines()[-1],
+                                 f"  the target is {a}, {b}: name one with --address")
+                error = json.loads(done.stdout)["error"]
+                self.assertEqual(error["reason"], "ONE_HOST_NEEDED")
+                self.assertIn("--address", error["message"])
+
+
 if __name__ == "__main__":
     cli_fixture.main(__doc__)

@@ -180,6 +180,30 @@ class CliTest(CliCase):
             self.assertEqual(done.returncode, USAGE, done)
             self.assertIn("--help", done.stderr)
 
+    def test_refused_command_lines_are_errors_for_programs_too(self):
+        for arguments, words in (
+                (["run", "--json"], "OPERATOR is required"),
+                (["info", "--nonsense", "--json"], "unknown option --nonsense"),
+                (["info", "--json", "--address"], "--address"),
+                (["info", "--json", "--timeout", "soon"], "'soon' is no positive duration"),
+                (["--json", "info"], "--json belongs behind its verb, info"),
+                (["tensor", "dance", "--json"], "unknown: dance"),
+                (["run", *ROUND_AWAY, "--input", "x.npy", "--sizes", "1", "--sizes", "2", "--json"],
+                 "--sizes is given 2 times")):
+            done = opserve(*arguments)
+            self.assertEqual(done.returncode, USAGE, done)
+            self.assertTrue(done.stderr.endswith("Run with --help for more information.\n"), done)
+            error = json.loads(done.stdout)["error"]
+            self.assertEqual(error["code"], "INVALID_ARGUMENT")
+            self.assertIn(words, error["message"])
+            self.assertNotIn("--help", error["message"])
+            self.assertNotIn("opserve:", error["message"])
+        # What follows "--" is for the command that is run under the lease.
+        for arguments in (["info", "--nonsense"],
+                          ["lease", "gpu", "--nonsense", "--", "ctest", "--json"]):
+            done = opserve(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (USAGE, ""), done)
+
     def test_no_server(self):
         nobody = f"unix:{self.folder}/nobody"
         for verb in (["health"], ["info"], ["operators"], ["bench"], ["devices"]):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Messages above every limit, and many at once of those that are allowed.
+"""Messages above every limit, many at once of those that are allowed, and one that is hardly sent.
 
 Exits with 0 if the server never holds them, tells why it refuses them, and goes on with the other
 calls of the connections; with 1 if not.
@@ -11,8 +11,9 @@ import struct
 import time
 
 import attack
+from http2_caller import framed
 from operator_calls import OperatorCaller
-from raw_http2 import DATA, RST_STREAM, frame
+from raw_http2 import DATA, END_STREAM, frame
 from refused_uploads_test import Caller, MESSAGE
 
 MIB = 1 << 20
@@ -21,11 +22,14 @@ OF_CLIENT = 32 * MIB
 HUGE = 1 << 30
 UPLOAD = 128 * MIB
 CALLS = 8
-OK, RESOURCE_EXHAUSTED = 0, 8
+OK, INVALID_ARGUMENT, RESOURCE_EXHAUSTED = 0, 3, 8
 # HTTP/2's first window: what may be sent before the server makes room.
 WINDOW = 65535
 FRAME = 16384
 GROWTH = 48 * MIB
+# What comes beside a byte of a message that is hardly sent, and at most in all.
+BESIDE = 60_000
+MOST_SENT = 160 * MIB
 LIMIT_S = 60
 
 
@@ -47,6 +51,10 @@ class Uploader(Caller):
         # Should the server not have read by then, nothing is cut, and the call ends with its text.
         time.sleep(0.05)
         self._connection.sendall(first[9 + cut:] + frame(DATA, stream, data[FRAME:2 * FRAME]))
+
+    def send_frames(self, frames):
+        """Sends them at once."""
+        self._connection.sendall(b"".join(frames))
 
     def end(self, stream):
         """Waits until the server has ended a call of which it has not all; how: its fields."""
@@ -154,7 +162,40 @@ def many_messages(target):
     return wrong[:5] + bystander.verdict()
 
 
+def hardly_sent(target):
+    """A byte of one message now and then, for which gRPC keeps all that it read with it."""
+    wrong = []
+    caller = Uploader(target.open())
+    slow = caller.begin(b"Execute")
+    caller.announce(slow, LARGEST)
+    # No message, so that the answers need no room of the client's.
+    filler = framed(b"\xff" * BESIDE)
+    parts = [filler[at:at + FRAME] for at in range(0, len(filler), FRAME)]
+    sent = bytes_of_slow = 0
+    with attack.Bystander(target) as bystander:
+        while slow not in caller.resets and sent < MOST_SENT:
+            streams = [caller.begin(b"Execute") for _ in range(CALLS)]
+            for stream in streams:
+                caller.send_frames([frame(DATA, slow, b"x") + frame(DATA, stream, part)
+                                    for part in parts] + [frame(DATA, stream, flags=END_STREAM)])
+            for stream in streams:
+                if caller.status(stream) != INVALID_ARGUMENT:
+                    wrong.append(f"a call ends with {caller.fields[stream]}")
+            sent += CALLS * len(filler)
+            bytes_of_slow += CALLS * len(parts)
+        grown = target.growth()
+    print(f"{bytes_of_slow} bytes among {sent // MIB} MiB: the server grew by {grown // MIB} MiB",
+          flush=True)
+    if slow not in caller.resets:
+        wrong.append("the message may come for ever")
+    if grown > GROWTH:
+        wrong.append("the server grew by too much")
+    if not is_let_in(caller):
+        wrong.append("the message counts although it has ended")
+    return wrong[:5] + bystander.verdict()
+
+
 if __name__ == "__main__":
-    attack.run([huge_messages, upload, cut_prefixes, many_messages],
+    attack.run([huge_messages, upload, cut_prefixes, many_messages, hardly_sent],
                options=("--max-message-bytes", f"{LARGEST // MIB}MiB",
                         "--max-transport-bytes-per-client", f"{OF_CLIENT // MIB}MiB"))

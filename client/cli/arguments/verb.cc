@@ -159,12 +159,14 @@ std::optional<int> CommandLine::Parse(const std::vector<std::string>& arguments,
   } catch (const CLI::Success& success) {
     return app_->exit(success, out, err);
   } catch (const CLI::ParseError& error) {
-    const std::string unknown = UnknownOptions(*app_);
+    const std::string unknown_verb = UnknownVerb(*app_, arguments);
+    // Which options there are depends on the verb.
+    const std::string unknown = unknown_verb.empty() ? UnknownOptions(*app_) : "";
     if (!unknown.empty()) {
       err << unknown << "Run with --help for more information.\n";
       return kUsage;
     }
-    err << UnknownVerb(*app_, arguments);
+    err << unknown_verb;
     app_->exit(error, out, err);
     return kUsage;
   }

@@ -156,7 +156,8 @@ TEST_F(RefusedMessagesTest, WhereEachReadEnds) {
 
 TEST_F(RefusedMessagesTest, PrefixesMayLieAcrossFrames) {
   for (size_t frame_bytes = 1; frame_bytes < 5; ++frame_bytes) {
-    Take(Call(MessageOf(5000), frame_bytes), 0);
+    Take(Call(PrefixOf(5000), frame_bytes), 0);
+    Take(Data(std::string(5000, 'x')), 0);
     EXPECT_EQ(Seen().messages.size(), 1u);
     Take(Call(PrefixOf(1 << 30) + std::string(300, 'x'), frame_bytes), 0);
     EXPECT_TRUE(Seen().is_reset) << frame_bytes;
@@ -196,6 +197,50 @@ TEST_F(RefusedMessagesTest, WhatIsUnderWayCountsForTheClient) {
   EXPECT_EQ(arriving(), kLargest);
   Take(Call(MessageOf(kLargest)), 0);
   EXPECT_EQ(Seen().messages.front().size(), kLargest);
+}
+
+// gRPC keeps for each byte of it all that it read at the same time.
+TEST_F(RefusedMessagesTest, WhatIsKeptForAMessageInSmallFramesCounts) {
+  Take(Call(PrefixOf(kLargest)), 0);
+  const uint32_t slow = stream_;
+  for (int i = 0; i < 10; ++i) {
+    Take(FrameOf(kData, slow, "x"), 0);
+    Take(Call(MessageOf(10'000)), 0);
+  }
+  EXPECT_GT(arriving(), kLargest + 80'000);
+  EXPECT_LT(arriving(), kLargest + 101'000);
+  // With its last byte nothing of it counts.
+  Take(FrameOf(kData, slow, std::string(kLargest - 10, 'x')), 0);
+  EXPECT_EQ(arriving(), 0u);
+  EXPECT_EQ(grpc_.streams[slow].messages.size(), 1u);
+}
+
+TEST_F(RefusedMessagesTest, AMessageForWhichTooMuchIsKeptIsGivenUp) {
+  for (const size_t bytes : {size_t{10}, kLargest}) {
+    Take(Call(PrefixOf(bytes)), 0);
+    const uint32_t slow = stream_;
+    for (int i = 0; i < 9 && !grpc_.streams[slow].is_reset; ++i) {
+      Take(FrameOf(kData, slow, "x"), 0);
+      for (int call = 0; call < 10; ++call) Take(Call(MessageOf(10'000)), 0);
+    }
+    EXPECT_TRUE(grpc_.streams[slow].is_reset) << bytes;
+    EXPECT_LE(arriving(), kMostOfClient);
+    Take(FrameOf(kReset, slow, "code"), 0);
+    EXPECT_EQ(arriving(), 0u);
+  }
+}
+
+// What others send in between is kept for their messages as well, if for any.
+TEST_F(RefusedMessagesTest, MessagesInLargeFramesCountAsTheyAre) {
+  Take(Call(PrefixOf(kLargest)), 0);
+  const uint32_t first = stream_;
+  Take(Call(PrefixOf(kLargest)), 0);
+  for (int i = 0; i < 6; ++i) {
+    for (const uint32_t stream : {first, stream_}) {
+      Take(FrameOf(kData, stream, std::string(kFrameBytes, 'x')), 1000);
+    }
+    EXPECT_EQ(arriving(), 2 * kLargest);
+  }
 }
 
 TEST_F(RefusedMessagesTest, AllConnectionsOfTheClientCountTogether) {

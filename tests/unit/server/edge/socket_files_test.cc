@@ -128,6 +128,22 @@ TEST_F(SocketFilesTest, OfServersThatStartAtOnceOneReplacesADeadOnesFile) {
   }
 }
 
+TEST_F(SocketFilesTest, AFileGoesWithItsOwner) {
+  ListenAddress address;
+  address.unix_path = path_;
+  {
+    auto listening = ListenAt(address);
+    ASSERT_TRUE(listening.ok()) << listening.status();
+    const ListeningSockets moved = *std::move(listening);
+    EXPECT_TRUE(std::filesystem::exists(path_));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path_));
+
+  const UniqueFd other = ListenHere(1);
+  BoundFile(path_).Release();
+  EXPECT_TRUE(std::filesystem::exists(path_));
+}
+
 TEST_F(SocketFilesTest, NoFileIsRemovedWhereThereWasNone) {
   BoundFile none(path_);
   const UniqueFd other = ListenHere(1);

@@ -53,7 +53,8 @@ v1::ExecuteRequest TwoPayloads() {
 
 TEST(ReceivedMessageTest, GathersOnlyWhatIsInManySmallPieces) {
   const std::string bytes = TwoPayloads().SerializeAsString();
-  for (const size_t slice_bytes : {size_t{1}, size_t{7}, size_t{64}, size_t{2000}, bytes.size()}) {
+  for (const size_t slice_bytes :
+       {size_t{1}, size_t{7}, size_t{64}, size_t{500}, size_t{2000}, bytes.size()}) {
     HostBufferPool pool(1 << 20);
     v1::ExecuteRequest header;
     auto owned = std::make_unique<ReceivedMessage>();
@@ -65,9 +66,10 @@ TEST(ReceivedMessageTest, GathersOnlyWhatIsInManySmallPieces) {
     EXPECT_EQ(TextOf(payloads[0].data(), 1000), std::string(1000, 'a'));
     EXPECT_EQ(TextOf(payloads[1].data(), 5000), std::string(5000, 'b'));
     owned.reset();
-    // What was gathered has gone back to the pool.
-    const uint64_t first = slice_bytes < 1000 ? HostBufferSizeOf(1000) : 0;
-    const uint64_t second = slice_bytes < 5000 ? HostBufferSizeOf(5000) : 0;
+    // What was gathered has gone back to the pool. Very many slices were put together before.
+    const bool is_together = slice_bytes <= 64;
+    const uint64_t first = slice_bytes < 1000 && !is_together ? HostBufferSizeOf(1000) : 0;
+    const uint64_t second = slice_bytes < 5000 && !is_together ? HostBufferSizeOf(5000) : 0;
     EXPECT_EQ(pool.idle_bytes(), first + second) << slice_bytes;
   }
 }
@@ -76,6 +78,18 @@ std::string Digits(size_t size) {
   std::string digits(size, '\0');
   for (size_t i = 0; i < size; ++i) digits[i] = static_cast<char>('0' + i % 7);
   return digits;
+}
+
+TEST(ReceivedMessageTest, PutsManySmallSlicesTogether) {
+  const std::string bytes = TwoPayloads().SerializeAsString();
+  for (const size_t slice_bytes : {size_t{1}, size_t{7}, size_t{64}, size_t{2000}, bytes.size()}) {
+    v1::ExecuteRequest header;
+    ReceivedMessage request;
+    ASSERT_TRUE(ReadInto(request, BufferOf(bytes, slice_bytes), header).ok());
+    const size_t slices = (bytes.size() + slice_bytes - 1) / slice_bytes;
+    EXPECT_EQ(request.slices().size(), slices > 16 ? 1 : slices) << slice_bytes;
+    EXPECT_THAT(request.payload_bytes(), ElementsAre(1000, 5000));
+  }
 }
 
 TEST(ReceivedMessageTest, LeavesLargePiecesWhereTheyAre) {
