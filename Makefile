@@ -61,8 +61,9 @@ UNSANITIZED_SUITES := */GpuTransfersTest.*/Copies */GpuTransfersTest.*/Direct Gp
 # themselves do not go on where there is no memory.
 UNSANITIZED_SUITES += AllWidths/* */BatchQueueModelTest.*/?? */ClosedLoopTest.* \
   DevicePoolTest.SelfTestReportsEachGpu DispatchTest.* FirstUseTest.ASelfTestOnRequestCounts KernelCostsTest.* \
-  LargeCopyDeathTest.* */PlacementRegretTest.* PoolThreadsDeathTest.* SelfTestCallTest.GoodDevicesPass \
-  SelfTestTest.CallsThatRunTogetherAreOfOneLane SelfTestTest.SkipsWhatTheDeviceDoesNotSupport
+  LargeCopyDeathTest.* LoadGeneratorDeathTest.* NpyDeathTest.* */PlacementRegretTest.* PoolThreadsDeathTest.* \
+  SelfTestCallTest.GoodDevicesPass SelfTestTest.CallsThatRunTogetherAreOfOneLane \
+  SelfTestTest.SkipsWhatTheDeviceDoesNotSupport
 # The cells of the operator table differ in what they compute, not in threads. The command and what browsers see of
 # a page have no threads that client and server are not tested with.
 UNTHREADED_TESTS := $(call any,$(UNSANITIZED_TESTS) ^gpu_conformance_test_ ^gpu_(content|pieces|rows)_test$$ \

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <new>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -285,8 +286,12 @@ absl::StatusOr<std::string> ReadToEnd(std::FILE* file, const std::string& name) 
   errno = 0;
   std::string content;
   char buffer[1 << 16];
-  while (const size_t count = std::fread(buffer, 1, sizeof(buffer), file)) {
-    content.append(buffer, count);
+  try {
+    while (const size_t count = std::fread(buffer, 1, sizeof(buffer), file)) {
+      content.append(buffer, count);
+    }
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for ", name));
   }
   if (std::ferror(file) != 0) return SystemError("read", name);
   return content;

@@ -29,13 +29,14 @@ absl::StatusOr<Tensor> ParseNpy(std::string file);
 std::string FormatNpy(const Tensor& tensor);
 
 // Reads the file `path`. Beside the errors of ParseNpy, which name the file: NOT_FOUND,
-// PERMISSION_DENIED and others as the system reports them.
+// PERMISSION_DENIED and others as the system reports them, and those of ReadFile.
 absl::StatusOr<Tensor> ReadNpy(const std::string& path);
 
 // Writes the file `path`, replacing what it held; errors as the system reports them.
 absl::Status WriteNpy(const std::string& path, const Tensor& tensor);
 
-// Reads or writes any file as a whole. Errors name the file and what the system says.
+// Reads or writes any file as a whole. Errors name the file and what the system says;
+// RESOURCE_EXHAUSTED where there is no memory for it.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 absl::Status WriteFile(const std::string& path, absl::string_view bytes);
 

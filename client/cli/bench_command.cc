@@ -175,8 +175,9 @@ uint64_t BytesOf(const FileCall& made, const Tensor& output) {
   return bytes;
 }
 
-LoadResult Measure(const BenchArguments& arguments, Client& client, CallStreams& streams,
-                   const OperatorCall& call, BenchAnswers& answers, const Terminal& terminal) {
+absl::StatusOr<LoadResult> Measure(const BenchArguments& arguments, Client& client,
+                                   CallStreams& streams, const OperatorCall& call,
+                                   BenchAnswers& answers, const Terminal& terminal) {
   // Retries would hide errors, which are part of the result.
   const CallOptions options = {.timeout = {}, .retry = RetryPolicy{.max_attempts = 1}};
   CatchInterrupt(interrupted);
@@ -194,10 +195,10 @@ LoadResult Measure(const BenchArguments& arguments, Client& client, CallStreams&
                  << ShowDuration(arguments.duration) << ", " << ShowCount(done) << " calls"
                  << std::flush;
   };
-  LoadResult result = GenerateLoad({.duration = arguments.duration,
-                                    .concurrency = arguments.concurrency,
-                                    .rate = arguments.rate},
-                                   run, progress, interrupted);
+  absl::StatusOr<LoadResult> result = GenerateLoad({.duration = arguments.duration,
+                                                    .concurrency = arguments.concurrency,
+                                                    .rate = arguments.rate},
+                                                   run, progress, interrupted);
   if (terminal.err_is_terminal) terminal.err << "\r\033[K" << std::flush;
   return result;
 }
@@ -236,8 +237,11 @@ int RunCommand(const BenchArguments& arguments, const Terminal& terminal) {
                                            client_internal::MakeRequest(made->call).host);
   if (!opened.ok()) return fail(opened);
   BenchAnswers answers;
-  const LoadResult result = Measure(arguments, **client, streams, made->call, answers, terminal);
+  const absl::StatusOr<LoadResult> measured =
+      Measure(arguments, **client, streams, made->call, answers, terminal);
+  if (!measured.ok()) return FailUsage(terminal, arguments.json, measured.status());
 
+  const LoadResult& result = *measured;
   const uint64_t bytes_per_call = BytesOf(*made, *first);
   const Figures figures = MakeFigures(result, bytes_per_call);
   if (arguments.json) {

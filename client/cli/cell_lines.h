@@ -1,7 +1,7 @@
 // File: client/cli/cell_lines.h
 //
-// Breaks the text of a table's cell into lines that fit its column. Stateless and safe to use from
-// any thread.
+// Breaks the text of a table's cell into lines that fit its column. Text is UTF-8, of which each
+// character is taken to be one column wide. Stateless and safe to use from any thread.
 
 #ifndef OPSERVE_CLIENT_CLI_CELL_LINES_H_
 #define OPSERVE_CLIENT_CLI_CELL_LINES_H_
@@ -14,8 +14,14 @@
 
 namespace opserve::cli {
 
-// `text`, UTF-8, in lines of at most `width` bytes, which must be at least 4: broken at spaces, and
-// within a word where that alone is longer; characters stay whole. At least one line.
+// How many characters `text` has.
+size_t CharacterCount(absl::string_view text);
+
+// Where character number `index`, from 0 on, begins in `text`; its end where there are no more.
+size_t StartOfCharacter(absl::string_view text, size_t index);
+
+// `text` in lines of at most `width` characters, which must be at least 1: broken at spaces, and
+// within a word where that alone is longer. At least one line.
 std::vector<std::string> LinesOfCell(absl::string_view text, size_t width);
 
 }  // namespace opserve::cli

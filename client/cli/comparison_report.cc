@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/cell_lines.h"
 #include "client/cli/run_report.h"
 #include "client/cli/tensor_report.h"
 
@@ -32,7 +33,9 @@ std::string ShowRange(const UlpRange& range) {
 
 // `text`, or dots and its end, where files differ.
 std::string EndOf(const std::string& text, size_t width) {
-  return text.size() <= width ? text : absl::StrCat("...", text.substr(text.size() + 3 - width));
+  const size_t length = CharacterCount(text);
+  if (length <= width) return text;
+  return absl::StrCat("...", text.substr(StartOfCharacter(text, length + 3 - width)));
 }
 
 std::string ShowPlace(const std::vector<uint32_t>& coordinates) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -66,8 +67,9 @@ void PrintStates(const std::vector<DeviceInfo>& devices, const Terminal& termina
   table.Print(terminal);
   for (const DeviceInfo& device : devices) {
     if (device.state_reason.empty()) continue;
-    terminal.out << device.name << " is " << NameOf(device.state) << ": " << device.state_reason
-                 << '\n';
+    // An administrator's reason is any text, also such as would move the cursor.
+    terminal.out << device.name << " is " << NameOf(device.state) << ": "
+                 << absl::Utf8SafeCEscape(device.state_reason) << '\n';
   }
 }
 

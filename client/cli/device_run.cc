@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/wire/wire_tensors.h"
@@ -72,8 +73,10 @@ DeviceRun RunOnDevice(Client& client, const DeviceInfo& device, OperatorCall cal
                       absl::Duration limit) {
   DeviceRun run{.device = device.name};
   if (device.state != DeviceInfo::State::kReady && device.state != DeviceInfo::State::kSuspect) {
-    run.failure = absl::StrCat("it is ", NameOf(device.state),
-                               device.state_reason.empty() ? "" : ": ", device.state_reason);
+    // An administrator's reason is any text, also such as would move the cursor.
+    run.failure =
+        absl::StrCat("it is ", NameOf(device.state), device.state_reason.empty() ? "" : ": ",
+                     absl::Utf8SafeCEscape(device.state_reason));
     return run;
   }
   call.device = DevicePreference::kGpu;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cli/latency_histogram.h"
 
@@ -37,10 +38,11 @@ struct LoadResult {
 
 // Runs `call`, which must be thread-safe, until the duration is over or `stop` becomes true; calls
 // in progress then are waited for. `progress` is called every 100 ms with the number of calls done;
-// it may set `stop`.
-LoadResult GenerateLoad(const LoadOptions& options, const std::function<absl::Status()>& call,
-                        const std::function<void(uint64_t calls_done)>& progress,
-                        std::atomic<bool>& stop);
+// it may set `stop`. RESOURCE_EXHAUSTED, with `stop` set, where there are not enough threads.
+absl::StatusOr<LoadResult> GenerateLoad(const LoadOptions& options,
+                                        const std::function<absl::Status()>& call,
+                                        const std::function<void(uint64_t calls_done)>& progress,
+                                        std::atomic<bool>& stop);
 
 }  // namespace opserve::cli
 

@@ -11,6 +11,10 @@ namespace {
 
 using Groups = std::vector<std::vector<std::string>>;
 
+bool IsFloat(DataType type) {
+  return type == DataType::kFloat64 || type == DataType::kFloat32 || type == DataType::kFloat16;
+}
+
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -28,13 +32,25 @@ const TensorView* PeerOfOutput(const OperatorInfo& op, const OperatorCall& call,
   return nullptr;
 }
 
+// What a call gets that leaves the type open: as small as there is, rather unsigned; kUnknown where
+// some are no integers.
+DataType SmallestOf(const std::vector<DataType>& types) {
+  DataType smallest = DataType::kUnknown;
+  for (const DataType type : kAllDataTypes) {
+    if (std::find(types.begin(), types.end(), type) == types.end()) continue;
+    if (IsFloat(type)) return DataType::kUnknown;
+    smallest = type;
+  }
+  return smallest;
+}
+
 DataType TypeOfOutput(const OperatorInfo& op, const OperatorCall& call) {
   if (call.output && call.output->data_type != DataType::kUnknown) return call.output->data_type;
   const TensorView* const peer = PeerOfOutput(op, call, op.same_data_type);
   if (peer != nullptr) return peer->spec().data_type;
   if (op.support.empty() || op.support.back().tensors.empty()) return DataType::kUnknown;
   const std::vector<DataType>& types = op.support.back().tensors.back().data_types;
-  return types.size() == 1 ? types[0] : DataType::kUnknown;
+  return types.size() == 1 ? types[0] : SmallestOf(types);
 }
 
 }  // namespace
@@ -46,7 +62,12 @@ absl::StatusOr<TensorSpec> ResultLayout(const OperatorInfo& op, const OperatorCa
   }
   const TensorView* const peer = PeerOfOutput(op, call, op.same_sizes);
   const DataType type = TypeOfOutput(op, call);
-  if (peer == nullptr || type == DataType::kUnknown) {
+  if (type == DataType::kUnknown) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the server's catalogue does not tell the type of the result of ", op.name,
+                     "; give --output-type"));
+  }
+  if (peer == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("the server's catalogue does not tell the size of the result of ", op.name));
   }

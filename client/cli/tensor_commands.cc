@@ -54,13 +54,22 @@ ResidentOptions OptionsOf(const TensorCreateArguments& arguments) {
   return options;
 }
 
-// Where elements of `file` would go beyond the tensor, the server says so.
-absl::Status CheckType(const ResidentTensorInfo& info, const Tensor& tensor,
-                       const std::string& file) {
-  if (tensor.data_type() == info.spec.data_type) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(file, " is ", ToString(tensor.spec()),
-                                                 ", but the tensor is ", ToString(info.spec),
-                                                 "; their types must be the same"));
+// Whether what is in `file` can replace elements of the tensor from `first` on. The server would
+// find the last piece of a large one to be too long when the others have replaced theirs.
+absl::Status CheckFit(const ResidentTensorInfo& info, const Tensor& tensor, uint64_t first,
+                      const std::string& file) {
+  if (tensor.data_type() != info.spec.data_type) {
+    return absl::InvalidArgumentError(absl::StrCat(file, " is ", ToString(tensor.spec()),
+                                                   ", but the tensor is ", ToString(info.spec),
+                                                   "; their types must be the same"));
+  }
+  const absl::StatusOr<uint64_t> size = ByteSize(info.spec);
+  if (!size.ok()) return size.status();
+  const uint64_t elements = *size / SizeOf(tensor.data_type());
+  const uint64_t count = tensor.bytes().size() / SizeOf(tensor.data_type());
+  if (first <= elements && count <= elements - first) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(file, " has ", count, " elements, which from ",
+                                                 first, " on go beyond the tensor's ", elements));
 }
 
 }  // namespace
@@ -99,7 +108,7 @@ int RunCommand(const TensorWriteArguments& arguments, const Terminal& terminal) 
   return WithClient(arguments, terminal, "tensor write", {{arguments.handle}}, [&](Client& client) {
     const absl::StatusOr<ResidentTensorInfo> info = FindTensor(client, {arguments.handle});
     if (!info.ok()) return info.status();
-    absl::Status status = CheckType(*info, tensor, arguments.file);
+    absl::Status status = CheckFit(*info, tensor, arguments.offset, arguments.file);
     if (!status.ok()) return status;
     const uint64_t offset = arguments.offset * SizeOf(tensor.data_type());
     status = WriteWithProgress(client, info->handle, offset, tensor.bytes(), terminal);

@@ -45,9 +45,11 @@ void Table::Print(const Terminal& terminal) const {
 
 std::vector<size_t> Table::Widths() const {
   std::vector<size_t> widths;
-  for (const std::string& cell : header_) widths.push_back(cell.size());
+  for (const std::string& cell : header_) widths.push_back(CharacterCount(cell));
   for (const std::vector<Cell>& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].text.size());
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], CharacterCount(row[i].text));
+    }
   }
   const size_t most = kTableWidth - std::min(kTableWidth, kColumnGap * (widths.size() - 1));
   while (std::accumulate(widths.begin(), widths.end(), size_t{0}) > most) {
@@ -76,7 +78,7 @@ std::vector<std::string> Table::LinesOf(const std::vector<Cell>& row,
       lines[part].append(column - ends[part], ' ');
       absl::StrAppend(&lines[part],
                       row[i].style ? terminal.Styled(*row[i].style, parts[part]) : parts[part]);
-      ends[part] = column + parts[part].size();
+      ends[part] = column + CharacterCount(parts[part]);
     }
     column += widths[i] + kColumnGap;
   }

@@ -44,7 +44,11 @@ bool IsPort(absl::string_view text) {
 }  // namespace
 
 absl::Status CheckTarget(absl::string_view target) {
-  if (IsSocketFile(target)) return absl::OkStatus();
+  if (IsSocketFile(target)) {
+    absl::string_view path = target.substr(target.find(':') + 1);
+    absl::ConsumePrefix(&path, "//");
+    return path.empty() ? Malformed(target, "names no socket file") : absl::OkStatus();
+  }
   for (absl::string_view scheme : {"http://", "https://", "grpc://", "grpcs://", "tcp://"}) {
     absl::string_view rest = target;
     if (!absl::ConsumePrefix(&rest, scheme)) continue;

@@ -11,6 +11,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "proto/base/empty_values.h"
 #include "server/edge/listen_address.h"
 #include "server/errors/host_ids.h"
 #include "server/program/access_options.h"
@@ -475,7 +476,10 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   AddObservationOptions(app, options.server);
   AddProcessOptions(app, options, raw);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = SplitEmptyValues(app, {argv + 1, argv + argc});
+    // CLI11 takes them in reverse.
+    std::reverse(words.begin(), words.end());
+    app.parse(std::move(words));
     CheckDeviceRetry(app, raw);
   } catch (const CLI::CallForHelp&) {
     return EarlyExit{0, app.help()};

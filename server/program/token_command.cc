@@ -1,16 +1,19 @@
 #include "server/program/token_command.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "proto/base/empty_values.h"
 #include "server/access/token_list.h"
 #include "server/base/file_lock.h"
 #include "server/base/small_file.h"
@@ -163,7 +166,10 @@ EarlyExit RunTokenCommand(int argc, const char* const* argv, absl::Time now, std
   CLI::App* const revoke = app.add_subcommand("revoke", "Remove a token");
   revoke->add_option("name", name, "Whose it is")->type_name("NAME")->required();
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = SplitEmptyValues(app, {argv + 1, argv + argc});
+    // CLI11 takes them in reverse.
+    std::reverse(words.begin(), words.end());
+    app.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
     return Printed(app.help("", CLI::AppFormatMode::All), out);
   } catch (const CLI::ParseError& error) {

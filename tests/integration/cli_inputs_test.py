@@ -92,8 +92,10 @@ class RefusalTest(InputsCase):
 
     def test_wrong_command_lines(self):
         for words, *arguments in (("no hard inputs for ELEMENT_WISE_ADD", "ELEMENT_WISE_ADD", "--hard"),
-                                  ("no hard inputs of FLOAT64 for ELEMENT_WISE_EXP", "ELEMENT_WISE_EXP",
+                                  ("'FLOAT64' is none of: float32, float16", "ELEMENT_WISE_EXP",
                                    "--hard", "--type", "FLOAT64"),
+                                  ("'INT8' is none of: float32, float16", "--type", "INT8"),
+                                  ("--output names no folder", "ELEMENT_WISE_EXP", "--hard", "--output", ""),
                                   ("needs the kind of inputs to write: --hard", "ELEMENT_WISE_EXP"),
                                   ("--hard needs an operator", "--hard"),
                                   ("'float' is none of", "ELEMENT_WISE_EXP", "--hard", "--type", "float")):

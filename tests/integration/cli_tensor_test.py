@@ -75,6 +75,19 @@ class TensorTest(TensorCase):
         self.assertEqual(done.returncode, CALL_FAILED, done)
         self.assert_same(self.read(handle), np.zeros(2, np.float32))
 
+    def test_write_refuses_all_of_what_does_not_fit(self):
+        # More than travels in one piece.
+        elements = 3 << 20
+        handle = self.create("--shape", str(elements), "--type", "FLOAT32")
+        long = self.save("long.npy", np.ones(elements + 1, np.float32))
+        self.fail_with(CALL_FAILED, f"has {elements + 1} elements, which from 0 on go beyond the tensor's {elements}",
+                       "tensor", "write", handle, long, *self.name)
+        fitting = self.save("fitting.npy", np.ones(elements, np.float32))
+        for offset in (1, elements + 1, 1 << 53):
+            self.fail_with(CALL_FAILED, f"which from {offset} on go beyond", "tensor", "write", handle, fitting,
+                           "--offset", offset, *self.name)
+        self.assertFalse(self.read(handle).any())
+
     def test_read_to_standard_output(self):
         x = np.array([[0.5, np.nan]], np.float32)
         handle = self.create(self.save("x.npy", x))

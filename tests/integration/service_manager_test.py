@@ -145,6 +145,17 @@ class ServiceManagerTest(unittest.TestCase):
         self.assertEqual(done.returncode, 4)
         self.assertIn(f"cannot open {ready}", done.stderr)
 
+    def test_health_asks_at_an_address_that_it_is_given(self):
+        with self.serve():
+            ready = str(self.folder / "ready")
+            nobody = f"unix:{self.folder}/nobody"
+            done = self.health("--address", nobody, OPSERVE_READY_FILE=ready)
+            self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+            done = self.health("--address", nobody, "--ready-file", ready)
+            self.assertEqual((done.returncode, done.stdout), (0, "SERVING\n"), done.stderr)
+            done = self.health(OPSERVE_ADDRESS=nobody, OPSERVE_READY_FILE=ready)
+            self.assertEqual((done.returncode, done.stdout), (0, "SERVING\n"), done.stderr)
+
     def test_health_follows_tls(self):
         subprocess.run([pathlib.Path(__file__).resolve().parents[1] / "testing/make_certificates.sh",
                         self.folder], check=True, capture_output=True, timeout=LIMIT_S)

@@ -29,6 +29,7 @@ std::string CheckInputs(const InputsArguments& inputs) {
     return inputs.hard ? "--hard needs an operator; `opserve inputs` lists them"
                        : "needs the kind of inputs to write: --hard";
   }
+  if (inputs.folder.empty()) return "--output names no folder";
   return "";
 }
 
@@ -41,7 +42,8 @@ void AddInputs(Verb root, Command& command) {
   verb.AddOption("OPERATOR", "OPERATOR", TakeAny(inputs->operator_name),
                  "Operator to write inputs for");
   verb.AddFlag("--hard", inputs->hard, "Write the hardest inputs known, and special values");
-  verb.AddOption("--type", "FLOAT32|FLOAT16", TakeType(inputs->type),
+  verb.AddOption("--type", "FLOAT32|FLOAT16",
+                 TakeName({DataType::kFloat32, DataType::kFloat16}, inputs->type),
                  "Write only those of this type [both]");
   verb.AddOption("--output", "FILE", TakeAny(inputs->folder),
                  "Folder to write the files to; it must exist", {.default_value = "."});

@@ -24,7 +24,7 @@ void AddRun(Verb root, Command& command) {
   const auto run = std::make_shared<RunArguments>();
   Verb verb = root.AddVerb("run", "Run an operator on .npy files or resident tensors");
   AddCall(verb, run->call);
-  verb.AddOption("--output", "FILE", TakeAny(run->output),
+  verb.AddOption("--output", "FILE", TakeFileOrHandle(run->output),
                  "Where the result goes: a .npy file, - for standard output, where nothing else is "
                  "written then, or tensor:HANDLE for a tensor at the server of the result's type "
                  "and sizes, which is replaced [shown only]");

@@ -9,7 +9,7 @@ namespace opserve::cli {
 void AddOperators(Verb root, Command& command) {
   const auto operators = std::make_shared<OperatorsArguments>();
   Verb verb = root.AddVerb("operators", "List the operators, or explain one");
-  verb.AddOption("NAME", "OPERATOR", TakeAny(operators->name), "Operator to explain");
+  verb.AddOption("NAME", "OPERATOR", TakeUtf8(operators->name), "Operator to explain");
   verb.AddOption("--search", "TEXT", TakeAny(operators->search),
                  "List only operators that have this text in name, family, summary or formula");
   verb.AddOption("--feature-level", "LEVEL", TakeUtf8(operators->feature_level),
@@ -41,7 +41,14 @@ void AddHealth(Verb root, Command& command) {
                  "Take the first address from this --ready-file of a server on this machine, not "
                  "from --address",
                  {.environment = "OPSERVE_READY_FILE"});
-  ChooseAtServer(verb, command, health);
+  AddServer(verb, health->server);
+  AddJson(verb, health->json);
+  verb.OnChosen([&command, health, verb]() -> std::string {
+    // What is on the command line wins over the environment.
+    if (verb.IsGiven("--address") && !verb.IsGiven("--ready-file")) health->ready_file.clear();
+    command = *health;
+    return "";
+  });
 }
 
 }  // namespace opserve::cli

@@ -21,7 +21,7 @@ void AddHandle(Verb verb, std::string& handle) {
 }
 
 void AddHandles(Verb verb, std::vector<std::string>& handles) {
-  verb.AddOption("HANDLE", "HANDLE", AppendAny(handles), "Handles of tensors",
+  verb.AddOption("HANDLE", "HANDLE", AppendUtf8(handles), "Handles of tensors",
                  {.required = true, .repeated = true});
 }
 

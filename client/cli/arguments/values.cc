@@ -12,6 +12,25 @@
 
 namespace opserve::cli {
 
+namespace {
+
+// What is wrong with text that goes to the server; empty: nothing.
+std::string CheckUtf8(const std::string& text) {
+  try {
+    // It takes text that is UTF-8 alone.
+    static_cast<void>(nlohmann::json(text).dump());
+  } catch (const nlohmann::json::type_error&) {
+    return "the text is not valid UTF-8";
+  }
+  return "";
+}
+
+std::string CheckFileOrHandle(const std::string& text) {
+  return HandleOf(text) ? CheckUtf8(text) : "";
+}
+
+}  // namespace
+
 TakeText TakeAny(std::string& text) {
   return [&text](const std::string& given) -> std::string {
     text = given;
@@ -21,14 +40,9 @@ TakeText TakeAny(std::string& text) {
 
 TakeText TakeUtf8(std::string& text) {
   return [&text](const std::string& given) -> std::string {
-    try {
-      // It takes text that is UTF-8 alone.
-      static_cast<void>(nlohmann::json(given).dump());
-    } catch (const nlohmann::json::type_error&) {
-      return "the text is not valid UTF-8";
-    }
-    text = given;
-    return "";
+    std::string complaint = CheckUtf8(given);
+    if (complaint.empty()) text = given;
+    return complaint;
   };
 }
 
@@ -36,6 +50,22 @@ TakeText AppendAny(std::vector<std::string>& texts) {
   return [&texts](const std::string& given) -> std::string {
     texts.push_back(given);
     return "";
+  };
+}
+
+TakeText AppendUtf8(std::vector<std::string>& texts) {
+  return [&texts](const std::string& given) -> std::string {
+    std::string complaint = CheckUtf8(given);
+    if (complaint.empty()) texts.push_back(given);
+    return complaint;
+  };
+}
+
+TakeText TakeFileOrHandle(std::string& text) {
+  return [&text](const std::string& given) -> std::string {
+    std::string complaint = CheckFileOrHandle(given);
+    if (complaint.empty()) text = given;
+    return complaint;
   };
 }
 
@@ -90,7 +120,10 @@ TakeText AppendNamed(std::vector<std::string>& texts, std::vector<std::string>& 
     if (is_named && parts.second.empty()) {
       return absl::StrCat("'", text, "' names a tensor but no file");
     }
-    texts.push_back(is_named ? parts.second : text);
+    const std::string& given = is_named ? parts.second : text;
+    std::string complaint = CheckFileOrHandle(given);
+    if (!complaint.empty()) return complaint;
+    texts.push_back(given);
     names.push_back(is_named ? name : "");
     return "";
   };
@@ -103,6 +136,8 @@ TakeText AppendAttribute(std::vector<Attribute>& attributes) {
     if (name.empty() || !absl::StrContains(text, '=')) {
       return absl::StrCat("'", text, "' is not Name=Value, such as RoundingMode=TOWARD_ZERO");
     }
+    std::string complaint = CheckUtf8(text);
+    if (!complaint.empty()) return complaint;
     int64_t integer;
     uint64_t large_integer;
     double number;

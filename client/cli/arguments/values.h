@@ -26,7 +26,10 @@ TakeText TakeAny(std::string& text);
 // What goes to the server as text.
 TakeText TakeUtf8(std::string& text);
 TakeText AppendAny(std::vector<std::string>& texts);
-// "TEXT", or "Name=TEXT" with a name of letters and digits; appended to both lists.
+TakeText AppendUtf8(std::vector<std::string>& texts);
+// A file, whose name may be any bytes, or "tensor:HANDLE", which goes to the server.
+TakeText TakeFileOrHandle(std::string& text);
+// Such a text, or "Name=TEXT" with a name of letters and digits; appended to both lists.
 TakeText AppendNamed(std::vector<std::string>& texts, std::vector<std::string>& names);
 // A positive duration such as 500ms.
 TakeText TakeDuration(absl::Duration& duration);

@@ -3,15 +3,32 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ostream>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "client/cli/arguments/exit_code.h"
 #include "client/cli/arguments/nearest_name.h"
+#include "proto/base/empty_values.h"
 
 namespace opserve::cli {
 namespace {
+
+// Before a word that CLI11 is not to look into: of a positional that takes several it would make
+// "[a,b]" two of them. No word that people write begins with it.
+constexpr absl::string_view kHidden = "\x01";
+
+std::string Hide(const std::string& word) {
+  const bool is_hidden = absl::StartsWith(word, "[") || absl::StartsWith(word, kHidden);
+  return absl::StrCat(is_hidden ? kHidden : "", word);
+}
+
+std::string Unhide(const std::string& word) {
+  return std::string(absl::StripPrefix(word, kHidden));
+}
 
 OptionHelp Describe(const CLI::Option& option) {
   OptionHelp help;
@@ -106,7 +123,7 @@ void Verb::AddOption(const std::string& name, const std::string& value, TakeText
                      const std::string& description, const OptionTraits& traits) {
   const auto take_all = [name, take = std::move(take)](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
-      const std::string complaint = take(text);
+      const std::string complaint = take(Unhide(text));
       if (!complaint.empty()) throw CLI::ValidationError(name, complaint);
     }
   };
@@ -137,6 +154,12 @@ void Verb::OnChosen(std::function<std::string()> chosen) {
   });
 }
 
+bool Verb::IsGiven(const std::string& name) const {
+  const std::vector<CLI::Option*>& given = app_->parse_order();
+  return std::any_of(given.begin(), given.end(),
+                     [&name](const CLI::Option* option) { return option->check_name(name); });
+}
+
 VerbHelp Verb::Describe() const { return DescribeInPlace(*app_); }
 
 CommandLine::CommandLine(const std::string& name, const std::string& description,
@@ -154,8 +177,11 @@ CommandLine::~CommandLine() = default;
 std::optional<int> CommandLine::Parse(const std::vector<std::string>& arguments, std::ostream& out,
                                       std::ostream& err) {
   try {
-    // CLI11 takes the arguments in reverse.
-    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    std::vector<std::string> words = SplitEmptyValues(*app_, arguments);
+    // CLI11 takes them in reverse.
+    std::reverse(words.begin(), words.end());
+    std::transform(words.begin(), words.end(), words.begin(), Hide);
+    app_->parse(std::move(words));
   } catch (const CLI::Success& success) {
     return app_->exit(success, out, err);
   } catch (const CLI::ParseError& error) {
@@ -166,8 +192,9 @@ std::optional<int> CommandLine::Parse(const std::vector<std::string>& arguments,
       err << unknown << "Run with --help for more information.\n";
       return kUsage;
     }
-    err << unknown_verb;
-    app_->exit(error, out, err);
+    std::ostringstream complaint;
+    app_->exit(error, out, complaint);
+    err << unknown_verb << absl::StrReplaceAll(complaint.str(), {{kHidden, ""}});
     return kUsage;
   }
   return std::nullopt;

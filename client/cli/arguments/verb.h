@@ -53,6 +53,10 @@ class Verb {
   // about options that do not go together, or nothing.
   void OnChosen(std::function<std::string()> chosen);
 
+  // Whether the option is on the command line, and not in the environment alone; once the verb was
+  // chosen.
+  bool IsGiven(const std::string& name) const;
+
   // Everything that is not hidden.
   VerbHelp Describe() const;
 

@@ -2,9 +2,13 @@
 
 #include "client/api/npy.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -189,6 +193,28 @@ TEST(NpyFileTest, ReadsWhatItWrote) {
   const auto again = ReadNpy(path);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_THAT(*again->Elements<uint8_t>(), ElementsAre('a', 'b', 'c', 'd'));
+  std::remove(path.c_str());
+}
+
+// Leaves less memory than the file has bytes.
+[[noreturn]] void ReadWithoutMemory(const std::string& path) {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const rlimit limit = {bytes + (uint64_t{16} << 20), RLIM_INFINITY};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::exit(2);
+  const absl::Status read = ReadNpy(path).status();
+  const bool is_told =
+      absl::IsResourceExhausted(read) && read.message() == absl::StrCat("no memory for ", path);
+  std::exit(is_told ? 0 : 1);
+}
+
+TEST(NpyDeathTest, TellsWhereThereIsNoMemoryForAFile) {
+  const std::string path =
+      ::testing::TempDir() + "opserve_npy_test_large-" + std::to_string(getpid());
+  ASSERT_TRUE(WriteFile(path, "").ok());
+  std::filesystem::resize_file(path, uint64_t{1} << 30);
+  EXPECT_EXIT(ReadWithoutMemory(path), ::testing::ExitedWithCode(0), "");
   std::remove(path.c_str());
 }
 

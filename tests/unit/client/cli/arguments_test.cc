@@ -16,9 +16,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr const char* kEnvironment[] = {
-    "OPSERVE_ADDRESS",         "OPSERVE_TOKEN",           "OPSERVE_TOKEN_FILE", "OPSERVE_TLS_CA",
-    "OPSERVE_TLS_SERVER_NAME", "OPSERVE_TLS_CERTIFICATE", "OPSERVE_TLS_KEY"};
+constexpr const char* kEnvironment[] = {"OPSERVE_ADDRESS",         "OPSERVE_TOKEN",
+                                        "OPSERVE_TOKEN_FILE",      "OPSERVE_TLS_CA",
+                                        "OPSERVE_TLS_SERVER_NAME", "OPSERVE_TLS_CERTIFICATE",
+                                        "OPSERVE_TLS_KEY",         "OPSERVE_READY_FILE"};
 
 class ArgumentsTest : public ::testing::Test {
  protected:
@@ -200,6 +201,37 @@ TEST_F(ArgumentsTest, TheAddressMayComeFromTheEnvironment) {
   for (const char* name : kEnvironment) unsetenv(name);
 }
 
+TEST_F(ArgumentsTest, TheCommandLineWinsOverAReadyFileOfTheEnvironment) {
+  const auto ready_file = [this](std::vector<std::string> options) {
+    options.insert(options.begin(), "health");
+    return Parse<HealthArguments>(options).ready_file;
+  };
+  EXPECT_EQ(ready_file({"--ready-file", "f", "--address", "a:1"}), "f");
+  setenv("OPSERVE_READY_FILE", "e", 1);
+  EXPECT_EQ(ready_file({}), "e");
+  EXPECT_EQ(ready_file({"--address", "a:1"}), "");
+  EXPECT_EQ(ready_file({"--ready-file=f", "--address=a:1"}), "f");
+  setenv("OPSERVE_ADDRESS", "a:1", 1);
+  EXPECT_EQ(ready_file({}), "e");
+  for (const char* name : kEnvironment) unsetenv(name);
+}
+
+TEST_F(ArgumentsTest, OptionsMayHaveEmptyValues) {
+  const auto run = Parse<RunArguments>(
+      {"run", "OP", "--input", "a", "--request-id=", "--output=y.npy", "--attr=Axes=", "--json"});
+  EXPECT_EQ(run.call.request_id, "");
+  EXPECT_EQ(run.output, "y.npy");
+  EXPECT_THAT(std::get<Axes>(run.call.attributes[0].value), IsEmpty());
+  // What is a value, or behind --, stays as it is.
+  const auto lease =
+      Parse<LeaseArguments>({"lease", "gpu", "--label", "--for=", "--", "a", "--label=", "--for="});
+  EXPECT_EQ(lease.label, "--for=");
+  EXPECT_THAT(lease.command, ElementsAre("a", "--label=", "--for="));
+  EXPECT_TRUE(Parse<OperatorsArguments>({"operators", "--json="}).json);
+  EXPECT_EQ(ExitOf({"bench", "--rate=", "5"}), kUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("--rate: '' is no number"));
+}
+
 TEST_F(ArgumentsTest, BenchTakesEveryOption) {
   const auto bench = Parse<BenchArguments>(
       {"bench",      "OP",         "--duration", "2s",       "--concurrency", "3",
@@ -377,6 +409,16 @@ TEST_F(ArgumentsTest, WrongCommandLinesAreRefusedWithTheirCause) {
       {{"run", "OP", "--input", "a", "--request-id", "\xff"},
        "--request-id: the text is not valid UTF-8"},
       {{"tensor", "create", "a", "--label", "\xc3"}, "--label: the text is not valid UTF-8"},
+      {{"run", "OP", "--input", "a", "--attr", "Mode=\xff"}, "--attr: the text is not valid UTF-8"},
+      {{"run", "OP", "--input", "a", "--attr", "\xff=1"}, "--attr: the text is not valid UTF-8"},
+      {{"run", "OP", "--input", "tensor:\xff"}, "--input: the text is not valid UTF-8"},
+      {{"pack", "OP", "--input", "A=tensor:\xff", "--output", "x"},
+       "--input: the text is not valid UTF-8"},
+      {{"run", "OP", "--input", "a", "--output", "tensor:\xff"},
+       "--output: the text is not valid UTF-8"},
+      {{"operators", "\xff"}, "NAME: the text is not valid UTF-8"},
+      {{"tensor", "renew", "a", "\xff"}, "HANDLE: the text is not valid UTF-8"},
+      {{"tensor", "delete", "\xff"}, "HANDLE: the text is not valid UTF-8"},
       {{"devices", "a", "b"}, "b"},
       {{"run", "OP", "--input", "a", "--timeout", "10"}, "no positive duration"},
       {{"run", "OP", "--input", "a", "--timeout", "-1s"}, "no positive duration"},
@@ -403,6 +445,9 @@ TEST_F(ArgumentsTest, WrongCommandLinesAreRefusedWithTheirCause) {
       {{"--address", "a:1", "devices"}, "opserve: --address belongs behind its verb, devices\n"},
       {{"tensor", "--json", "list"}, "opserve: --json belongs behind its verb, list\n"},
       {{"info", "surplus"}, "surplus"},
+      {{"info", "[a,b]"}, "not expected: [a,b]\n"},
+      {{"inputs", "--type", "INT8"}, "'INT8' is none of: float32, float16"},
+      {{"inputs", "OP", "--hard", "--output", ""}, "--output names no folder"},
   };
   for (const auto& [arguments, words] : cases) {
     err_.str("");
@@ -420,6 +465,14 @@ TEST_F(ArgumentsTest, LeasesTakeACommandWithOptionsOfItsOwn) {
   EXPECT_EQ(lease.label, "a b");
   EXPECT_EQ(lease.command, (std::vector<std::string>{"ctest", "-L", "timing"}));
   EXPECT_TRUE(Parse<LeaseArguments>({"lease", "gpu"}).command.empty());
+  const std::vector<std::string> words = {"printf", "[1,2]",   "[.a]", "[]",
+                                          "[",      "\x01[a]", "{}",   ""};
+  std::vector<std::string> whole = {"lease", "gpu", "--label", "[x,y]", "--"};
+  whole.insert(whole.end(), words.begin(), words.end());
+  EXPECT_EQ(Parse<LeaseArguments>(whole).command, words);
+  EXPECT_EQ(Parse<LeaseArguments>(whole).label, "[x,y]");
+  EXPECT_THAT(Parse<TensorDeleteArguments>({"tensor", "delete", "[a,b]", "c"}).handles,
+              ElementsAre("[a,b]", "c"));
   EXPECT_FALSE(Parse<SetAsideArguments>({"admin", "set-aside", "X"}).wait);
   EXPECT_TRUE(Parse<SetAsideArguments>({"admin", "drain", "X", "--reason", "dust"}).wait);
   EXPECT_EQ(Parse<EndLeaseArguments>({"admin", "end-lease", "17"}).number, 17u);

@@ -71,6 +71,25 @@ TEST(ComparisonReportTest, NamesHaveTheRestOfALine) {
   EXPECT_THAT(out.str(), HasSubstr("\n...s/very/long/and/goes/on/and/on/z.npy  1  "));
 }
 
+TEST(ComparisonReportTest, ColumnsAreAlignedByCharacters) {
+  ComparisonReport report{.operator_name = "OP"};
+  report.results.push_back(ResultWith({1}));
+  report.results.push_back(ResultWith({1}));
+  report.results.push_back(ResultWith({1}));
+  report.results[0].name = "\u00fcber.npy";
+  report.results[1].name = "abcd.npy";
+  report.results[2].name.clear();
+  for (int i = 0; i < 50; ++i) report.results[2].name += "\u00fc";
+  std::ostringstream out;
+  PrintReport(report, {.out = out, .err = out});
+  std::string end = "\n...";
+  for (int i = 0; i < 36; ++i) end += "\u00fc";
+  const std::string spaces(31, ' ');
+  EXPECT_THAT(out.str(), HasSubstr("\n\u00fcber.npy" + spaces + "  0  "));
+  EXPECT_THAT(out.str(), HasSubstr("\nabcd.npy" + spaces + "  0  "));
+  EXPECT_THAT(out.str(), HasSubstr(end + "  0  "));
+}
+
 TEST(JunitTest, AnyTextCanStandInXml) {
   EXPECT_EQ(EscapeXml("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;'");
   EXPECT_EQ(EscapeXml("\t\n ~"), "\t\n ~");

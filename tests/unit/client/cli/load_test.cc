@@ -1,8 +1,14 @@
 // The load generator: how it ends, what it counts, and that stalls are not hidden.
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <future>
 
+#include "absl/strings/match.h"
 #include "client/cli/load_generator.h"
 #include "gtest/gtest.h"
 
@@ -19,7 +25,7 @@ TEST(LoadGeneratorTest, ClosedLoopRunsUntilStopped) {
     return absl::OkStatus();
   };
   const LoadResult result =
-      GenerateLoad({.duration = absl::Hours(1), .concurrency = 3}, call, Ignore, stop);
+      GenerateLoad({.duration = absl::Hours(1), .concurrency = 3}, call, Ignore, stop).value();
   EXPECT_EQ(result.latencies.count(), static_cast<uint64_t>(calls));
   EXPECT_GE(calls, 100);
   EXPECT_LE(calls, 102) << "each thread may be in one more call";
@@ -34,7 +40,9 @@ TEST(LoadGeneratorTest, RunsOnWhereTheDurationHasNoEnd) {
     if (++calls == 10) stop = true;
     return absl::OkStatus();
   };
-  GenerateLoad({.duration = absl::InfiniteDuration(), .concurrency = 1}, call, Ignore, stop);
+  ASSERT_TRUE(
+      GenerateLoad({.duration = absl::InfiniteDuration(), .concurrency = 1}, call, Ignore, stop)
+          .ok());
   EXPECT_EQ(calls, 10);
 }
 
@@ -48,7 +56,7 @@ TEST(LoadGeneratorTest, ErrorsAreCountedPerCodeAndHaveNoLatency) {
     return absl::OkStatus();
   };
   const LoadResult result =
-      GenerateLoad({.duration = absl::Hours(1), .concurrency = 1}, call, Ignore, stop);
+      GenerateLoad({.duration = absl::Hours(1), .concurrency = 1}, call, Ignore, stop).value();
   EXPECT_EQ(result.latencies.count(), 10u);
   EXPECT_EQ(result.errors.at(absl::StatusCode::kResourceExhausted), 10u);
   EXPECT_EQ(result.errors.at(absl::StatusCode::kUnavailable), 10u);
@@ -70,8 +78,9 @@ TEST(LoadGeneratorTest, OpenLoopCountsLatencyFromThePlannedStart) {
     }
     return absl::OkStatus();
   };
-  const LoadResult result = GenerateLoad(
-      {.duration = absl::Hours(1), .concurrency = 1, .rate = 1000}, call, Ignore, stop);
+  const LoadResult result =
+      GenerateLoad({.duration = absl::Hours(1), .concurrency = 1, .rate = 1000}, call, Ignore, stop)
+          .value();
   EXPECT_EQ(calls, 2);
   // Both calls show the stall, although the second was answered at once.
   EXPECT_GE(result.latencies.min(), 48'000'000u);
@@ -82,8 +91,9 @@ TEST(LoadGeneratorTest, OpenLoopWaitsAreCutShortByStop) {
   std::atomic<bool> stop = false;
   const auto progress = [&](uint64_t) { stop = true; };
   const LoadResult result = GenerateLoad(
-      {.duration = absl::Hours(1), .concurrency = 2, .rate = 0.001},
-      [] { return absl::OkStatus(); }, progress, stop);
+                                {.duration = absl::Hours(1), .concurrency = 2, .rate = 0.001},
+                                [] { return absl::OkStatus(); }, progress, stop)
+                                .value();
   // Only call 0 is due; call 1 would be in a quarter of an hour.
   EXPECT_LE(result.latencies.count(), 1u);
   EXPECT_LT(result.elapsed, absl::Minutes(10));
@@ -97,10 +107,63 @@ TEST(LoadGeneratorTest, ProgressTellsHowManyCallsAreDone) {
     if (done > 0) stop = true;
   };
   const LoadResult result = GenerateLoad(
-      {.duration = absl::Hours(1), .concurrency = 2}, [] { return absl::OkStatus(); }, progress,
-      stop);
+                                {.duration = absl::Hours(1), .concurrency = 2},
+                                [] { return absl::OkStatus(); }, progress, stop)
+                                .value();
   EXPECT_GT(seen, 0u);
   EXPECT_GE(result.latencies.count(), seen);
+}
+
+TEST(LoadGeneratorTest, NoCallIsDueAtTheEnd) {
+  std::atomic<bool> stop = false;
+  // In numbers of the machine, 0.55 s at this rate are a little more than 55 calls.
+  const LoadResult result =
+      GenerateLoad(
+          {.duration = absl::Milliseconds(550), .concurrency = 4, .rate = 100},
+          [] { return absl::OkStatus(); }, Ignore, stop)
+          .value();
+  // A busy machine may start fewer, and then says so.
+  EXPECT_EQ(result.latencies.count() + result.not_started, 55u);
+}
+
+TEST(LoadGeneratorTest, NoCallIsDueAfterTheStop) {
+  std::atomic<bool> stop = false;
+  std::atomic<uint64_t> calls = 0;
+  const auto call = [&] {
+    if (++calls == 25) stop = true;
+    return absl::OkStatus();
+  };
+  const auto progress = [](uint64_t) {
+    // Who watches is told late.
+    std::promise<void> never;
+    never.get_future().wait_for(std::chrono::milliseconds(100));
+  };
+  const LoadResult result =
+      GenerateLoad({.duration = absl::Hours(1), .concurrency = 2, .rate = 100}, call, progress,
+                   stop)
+          .value();
+  EXPECT_LE(result.not_started, 5u);
+}
+
+// Leaves room for the stacks of few threads.
+[[noreturn]] void LoadWithoutThreads() {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const rlimit limit = {bytes + (uint64_t{40} << 20), RLIM_INFINITY};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::exit(2);
+  std::atomic<bool> stop = false;
+  const absl::StatusOr<LoadResult> result = GenerateLoad(
+      {.duration = absl::Hours(1), .concurrency = 1000}, [] { return absl::OkStatus(); }, Ignore,
+      stop);
+  const bool is_told = absl::IsResourceExhausted(result.status()) &&
+                       absl::StartsWith(result.status().message(), "no more than ") &&
+                       absl::EndsWith(result.status().message(), "lower --concurrency");
+  std::exit(is_told ? 0 : 1);
+}
+
+TEST(LoadGeneratorDeathTest, TellsHowManyThreadsThereCanBe) {
+  EXPECT_EXIT(LoadWithoutThreads(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

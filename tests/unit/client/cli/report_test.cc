@@ -95,6 +95,14 @@ TEST(DeviceReportTest, ARowPerDeviceInEachTableAndReasonsBelow) {
             "d3d12/X  vkd3d    drv 1.2\n");
 }
 
+TEST(DeviceReportTest, ReasonsCannotMoveTheCursor) {
+  DeviceInfo gpu = Gpu();
+  gpu.state_reason = "d\u00fcst\n\033[2J";
+  const std::string printed =
+      Printed([&](const Terminal& terminal) { PrintDevices({gpu}, terminal); });
+  EXPECT_THAT(printed, HasSubstr("d3d12/X is QUARANTINED: d\u00fcst\\n\\033[2J\n"));
+}
+
 TEST(DeviceReportTest, FitsATerminal) {
   DeviceInfo gpu = Gpu();
   gpu.software = true;

@@ -45,6 +45,17 @@ TEST(ResultLayoutTest, TheOnlyTypeOfTheOutputNeedsNoGroup) {
   EXPECT_EQ(ResultLayout(op, call).value(), (TensorSpec{DataType::kUint8, {4}}));
 }
 
+TEST(ResultLayoutTest, IntegersThatNothingTellsAreAsSmallAsThereAre) {
+  OperatorInfo op = If();
+  op.same_data_type.clear();
+  const OperatorCall call = CallOf({{DataType::kUint8, {4}}});
+  std::vector<DataType>& types = op.support[0].tensors.back().data_types;
+  types = {DataType::kUint8, DataType::kUint32};
+  EXPECT_EQ(ResultLayout(op, call).value(), (TensorSpec{DataType::kUint8, {4}}));
+  types = {DataType::kUint8, DataType::kInt8};
+  EXPECT_EQ(ResultLayout(op, call).value(), (TensorSpec{DataType::kUint8, {4}}));
+}
+
 TEST(ResultLayoutTest, NamedInputsComeInAnyOrder) {
   OperatorCall call = CallOf({{DataType::kFloat16, {2, 3}}, {DataType::kUint8, {2, 3}}});
   call.inputs[0].set_name("A");
@@ -66,8 +77,13 @@ TEST(ResultLayoutTest, WhatTheCatalogueDoesNotTellIsRefused) {
   sizes.same_sizes.clear();
   OperatorInfo types = If();
   types.same_data_type.clear();
-  for (const OperatorInfo& op : {sizes, types}) {
-    EXPECT_EQ(ResultLayout(op, call).status().code(), absl::StatusCode::kFailedPrecondition);
+  for (const auto& [op, words] : {std::pair(sizes, "does not tell the size of the result of IF"),
+                                  std::pair(types,
+                                            "does not tell the type of the result of IF; "
+                                            "give --output-type")}) {
+    const absl::Status status = ResultLayout(op, call).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(status.message(), HasSubstr(words));
   }
   const absl::Status surplus =
       ResultLayout(If(), CallOf({TensorSpec(), TensorSpec(), TensorSpec()})).status();

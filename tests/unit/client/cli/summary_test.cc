@@ -165,7 +165,8 @@ TEST(TableTest, ManyWideColumnsFit) {
 TEST(CellLinesTest, CharactersStayWhole) {
   EXPECT_THAT(LinesOfCell("", 4), ElementsAre(""));
   EXPECT_THAT(LinesOfCell("a bc def ghijklm", 4), ElementsAre("a bc", "def", "ghij", "klm"));
-  EXPECT_THAT(LinesOfCell("\u00fc\u00fc\u00fc", 5), ElementsAre("\u00fc\u00fc", "\u00fc"));
+  EXPECT_THAT(LinesOfCell("\u00fc\u00fc\u00fc", 3), ElementsAre("\u00fc\u00fc\u00fc"));
+  EXPECT_THAT(LinesOfCell("\u00fc\u20ac\u00fc x", 2), ElementsAre("\u00fc\u20ac", "\u00fc", "x"));
   EXPECT_THAT(LinesOfCell("\x80\x80\x80\x80\x80\x80", 4),
               ElementsAre("\x80\x80\x80\x80", "\x80\x80"));
 }

@@ -43,6 +43,9 @@ TEST(TargetTest, MalformedListsSayWhatIsWrong) {
   ExpectMalformed("a:1,b:2,a:1", "names a:1 twice");
   ExpectMalformed("a:1,xds:///farm", "has xds:///farm in a list");
   ExpectMalformed("unix:/a,/b", "target '/b' has no port");
+  for (const std::string target : {"unix:", "unix://", "unix-abstract:"}) {
+    ExpectMalformed(target, "target '" + target + "' names no socket file");
+  }
   std::string many = "h0:1";
   for (size_t i = 1; i <= kMaxListedHosts; ++i) many += ",h" + std::to_string(i) + ":1";
   ExpectMalformed(many, "lists 257 hosts; at most 256 are allowed");

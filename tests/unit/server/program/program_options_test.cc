@@ -264,6 +264,14 @@ TEST(ProgramOptionsTest, FlagsWinOverTheFile) {
   EXPECT_EQ(options.log_level, LogLevel::kWarn);
 }
 
+TEST(ProgramOptionsTest, FlagsMayHaveEmptyValues) {
+  const ProgramOptions options = Options({"--access-log=", "--policy=p.toml", "--advertise="});
+  EXPECT_EQ(options.server.access_log, "");
+  EXPECT_EQ(options.server.access.policy_file, "p.toml");
+  EXPECT_EQ(options.server.advertise, "");
+  EXPECT_EQ(Exit({"--pollers=", "3"}).code, kExitUsage);
+}
+
 TEST(ProgramOptionsTest, SizesTakeUnits) {
   EXPECT_EQ(Options({"--max-queued-bytes", "8192"}).server.admission.max_bytes, 8192u);
   EXPECT_EQ(Options({"--max-queued-bytes", "8KiB"}).server.admission.max_bytes, 8192u);

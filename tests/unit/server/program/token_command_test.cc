@@ -51,6 +51,12 @@ class TokenCommandTest : public ::testing::Test {
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
 };
 
+TEST_F(TokenCommandTest, AnEmptyValueTakesNoOtherWord) {
+  const EarlyExit added = Run({"add", "--expires=", "30d"});
+  EXPECT_EQ(added.code, kExitUsage);
+  EXPECT_THAT(added.text, HasSubstr("--expires: Value  is no time"));
+}
+
 TEST_F(TokenCommandTest, AddsListsAndRevokes) {
   const EarlyExit added = Run({"add", "ci", "--expires", "30d"});
   ASSERT_EQ(added.code, 0) << added.text;
