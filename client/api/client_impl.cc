@@ -86,6 +86,7 @@ Answer ClientImpl::Invoke(const char* method, const OutgoingMessage& request, Re
                                      answer.message, retries.route());
     answer.host = retries.route().host;
     answer.info.sends = retries.attempts();
+    answer.has_attempts_left = retries.has_attempts_left();
     if (answer.status.ok()) return answer;
     const std::optional<absl::Duration> wait = OnFailure(retries, answer.status);
     if (!wait) return answer;
@@ -187,6 +188,7 @@ void ClientImpl::StartAttempt(std::shared_ptr<AsyncStep> step) {
 
 void ClientImpl::OnAttemptDone(const std::shared_ptr<AsyncStep>& step, absl::Status status) {
   step->answer.info.sends = step->retries.attempts();
+  step->answer.has_attempts_left = step->retries.has_attempts_left();
   step->answer.host = step->retries.route().host;
   if (!status.ok()) {
     if (const std::optional<absl::Duration> wait = OnFailure(step->retries, status)) {

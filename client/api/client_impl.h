@@ -54,7 +54,7 @@ class ClientImpl {
   CallResult<T> Run(Operation<T> operation, ExecutionInfo* info = nullptr) {
     Answer answer;
     while (auto* const step = std::get_if<Step<T>>(&operation.next)) {
-      operation.retries.StartOver(step->may_run_twice);
+      operation.retries.StartOver(step->may_run_twice, step->attempts_before);
       answer = Invoke(step->method, step->message, operation.retries);
       Next<T> next = step->then(answer);
       operation.next = std::move(next);
@@ -190,7 +190,7 @@ class ClientImpl {
       state->Finish(std::get<CallResult<T>>(std::move(next)), info);
       return EndAsync();
     }
-    retries.StartOver(step->may_run_twice);
+    retries.StartOver(step->may_run_twice, step->attempts_before);
     StartAttempt(std::make_shared<AsyncStep>(
         AsyncStep{step->method, std::move(step->message), retries, state,
                   [this, state, then = std::move(step->then)](AsyncStep& done) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/api/leases.h"
 #include "client/stream/lease_core.h"
 #include "opserve/client.h"
@@ -27,7 +28,9 @@ absl::StatusOr<absl::Duration> DeviceLease::Renew(absl::Duration time, const Cal
     return absl::FailedPreconditionError("the lease is not granted yet");
   }
   const absl::StatusOr<DeviceGrant> result = granted.Wait();
-  if (!result.ok()) return result.status();
+  if (!result.ok()) {
+    return absl::NotFoundError(absl::StrCat("the lease has ended: ", result.status().message()));
+  }
   return client_.RenewLease(result->id, time, options);
 }
 

@@ -67,17 +67,20 @@ void Learn(const LargeCall<T>& large, uint64_t result_bytes, const Answer& answe
   large.client.staging().LearnResult(large.call, {result_bytes, answer.takes_ring});
 }
 
+// `sends`: of the call in shared memory.
 template <class T>
-Step<T> InMessage(const SharedCall<T>& large) {
-  return Step<T>{kExecute, MakeRequest(large->call), [large](Answer& answer) -> Next<T> {
-                   CallResult<T> result = large->take.of_message(answer);
-                   if (result.ok()) Learn(*large, BytesOf(*large, *result), answer);
-                   return result;
-                 }};
+Step<T> InMessage(const SharedCall<T>& large, int sends = 0) {
+  const auto then = [large](Answer& answer) -> Next<T> {
+    CallResult<T> result = large->take.of_message(answer);
+    if (result.ok()) Learn(*large, BytesOf(*large, *result), answer);
+    return result;
+  };
+  return Step<T>{kExecute, MakeRequest(large->call), then, /*may_run_twice=*/true,
+                 /*attempts_before=*/sends};
 }
 
 // Attempts of which nobody knows whether they have run are not repeated in the same memory, which
-// the server may still use; the call goes on in messages.
+// the server may still use; the call goes on in messages, where it has another attempt.
 template <class T>
 Step<T> InSharedMemory(const SharedCall<T>& large, StagedCall staged, bool is_known) {
   OutgoingMessage request = std::move(staged.request);
@@ -87,14 +90,16 @@ Step<T> InSharedMemory(const SharedCall<T>& large, StagedCall staged, bool is_kn
     answer.info.path = PayloadPath::kSharedMemory;
     if (!spec.ok()) {
       const bool goes_on = large->client.staging().GoesOnInMessages(spec.status());
-      if (goes_on) return InMessage(large);
+      // Other failures are of the memory, and messages are the first attempt without it.
+      const bool may_go_on = answer.has_attempts_left || !absl::IsUnavailable(spec.status());
+      if (goes_on && may_go_on) return InMessage(large, answer.info.sends);
       return spec.status();
     }
     held->inputs->MarkReusable();
     held->output->MarkReusable();
     // The server takes places that are rounded up; a message tells what there is no room for.
     const absl::StatusOr<uint64_t> bytes = ByteSize(*spec);
-    if (!bytes.ok() || *bytes != held->output_bytes) return InMessage(large);
+    if (!bytes.ok() || *bytes != held->output_bytes) return InMessage(large, answer.info.sends);
     if (!is_known) Learn(*large, held->output_bytes, answer);
     return large->take.of_region(*std::move(spec), std::move(*held));
   };

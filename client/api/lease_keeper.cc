@@ -9,12 +9,13 @@ namespace opserve::client_internal {
 class LeaseKeeper::Schedule : public std::enable_shared_from_this<Schedule> {
  public:
   Schedule(ClientClock& clock, absl::Duration lease, Renew renew)
-      : renew_(std::move(renew)), clock_(&clock), lease_(lease) {}
+      : renew_(std::move(renew)), clock_(&clock), lease_(lease), begin_(clock.Now()) {}
 
   void Plan() {
     const MutexLock lock(mutex_);
     if (clock_ == nullptr) return;
-    clock_->RunAfter(lease_ / 3, [weak = weak_from_this()] {
+    const absl::Duration passed = clock_->Now() - begin_;
+    clock_->RunAfter(lease_ / 3 - passed, [weak = weak_from_this()] {
       if (const std::shared_ptr<Schedule> self = weak.lock()) self->Begin();
     });
   }
@@ -29,6 +30,7 @@ class LeaseKeeper::Schedule : public std::enable_shared_from_this<Schedule> {
     {
       const MutexLock lock(mutex_);
       if (clock_ == nullptr) return;
+      begin_ = clock_->Now();
     }
     renew_([weak = weak_from_this()](const absl::StatusOr<absl::Duration>& granted) {
       if (const std::shared_ptr<Schedule> self = weak.lock()) self->OnRenewed(granted);
@@ -49,6 +51,7 @@ class LeaseKeeper::Schedule : public std::enable_shared_from_this<Schedule> {
   // None once it has stopped.
   ClientClock* clock_ ABSL_GUARDED_BY(mutex_);
   absl::Duration lease_ ABSL_GUARDED_BY(mutex_);
+  absl::Time begin_ ABSL_GUARDED_BY(mutex_);  // of the lease, or of its last renewal
 };
 
 LeaseKeeper::LeaseKeeper(ClientClock& clock, absl::Duration lease, Renew renew)

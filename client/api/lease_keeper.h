@@ -14,8 +14,9 @@
 
 namespace opserve::client_internal {
 
-// Renews whenever a third of the lease has passed, so that it survives two failures in a row. Ends
-// where there is nothing to renew any more: NOT_FOUND. The clock must outlive it.
+// Renews whenever a third of the lease has passed since the renewal before began, so that it
+// survives two failures in a row, however long they take: at most that third, which is for `renew`
+// to see to. Ends where there is nothing to renew any more: NOT_FOUND. The clock must outlive it.
 class LeaseKeeper {
  public:
   // Told what was granted, or why not. May be called when the keeper is gone.

@@ -25,7 +25,8 @@ namespace opserve {
 // The tensor in a whole .npy file that is in memory.
 absl::StatusOr<Tensor> ParseNpy(std::string file);
 
-// The bytes of a .npy file that holds `tensor`, version 1.0, in C order.
+// The bytes of a .npy file that holds `tensor`, version 1.0, in C order. Throws std::bad_alloc
+// where there is no memory for them, as Tensor::Packed does.
 std::string FormatNpy(const Tensor& tensor);
 
 // Reads the file `path`. Beside the errors of ParseNpy, which name the file: NOT_FOUND,

@@ -23,6 +23,8 @@ struct Answer {
   ResponseMessage message = {};  // where the status is OK
   // How often it was sent; who reads the answer adds how it was run.
   ExecutionInfo info = {};
+  // Whether the policy has another attempt.
+  bool has_attempts_left = false;
   // The number of the host that answered; see Transport.
   size_t host = 0;
   // Whether the server would take the inputs of such a call through a ring.
@@ -45,6 +47,8 @@ struct Step {
   // Whether the server may run it again where nobody knows whether it has run, if it may run any
   // message of the call twice.
   bool may_run_twice = true;
+  // How often it was sent in another form, which counts as attempts of it.
+  int attempts_before = 0;
 };
 
 // A call that ends with a T. Its messages share one deadline; each has all its attempts.

@@ -19,11 +19,15 @@ struct OwnedTensor::Owned {
 
   void KeepLease() {
     clock = client_internal::MakeSteadyClock();
-    keeper.emplace(*clock, lease.ttl, [this](client_internal::LeaseKeeper::Renewed renewed) {
-      client.StartRenewTensors({lease.handle}, lease.ttl)
-          .Then([renewed = std::move(renewed)](const absl::StatusOr<absl::Duration>& granted,
-                                               const ExecutionInfo&) { renewed(granted); });
-    });
+    CallOptions options;
+    // A renewal that is stuck leaves time for another. Without a time the server chooses it.
+    if (lease.ttl > absl::ZeroDuration()) options.timeout = lease.ttl / 3;
+    keeper.emplace(
+        *clock, lease.ttl, [this, options](client_internal::LeaseKeeper::Renewed renewed) {
+          client.StartRenewTensors({lease.handle}, lease.ttl, options)
+              .Then([renewed = std::move(renewed)](const absl::StatusOr<absl::Duration>& granted,
+                                                   const ExecutionInfo&) { renewed(granted); });
+        });
   }
 
   Client& client;

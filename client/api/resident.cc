@@ -332,7 +332,12 @@ Operation<Tensor> ReadTensor(ClientImpl& client, const TensorHandle& tensor,
 Operation<void> ReadTensorInto(ClientImpl& client, const TensorHandle& tensor, uint64_t offset,
                                std::span<std::byte> target, const CallOptions& options) {
   RetryState retries = client.StartRetries(options);
-  if (target.empty()) return {retries, absl::OkStatus()};
+  if (target.empty()) {
+    // No bytes would be all. The byte before them is there where the place of none is valid.
+    OutgoingMessage request = ReadRequest(tensor, std::max<uint64_t>(offset, 1) - 1, 1);
+    return {retries, Step<void>{kRead, std::move(request),
+                                [](Answer& answer) -> Next<void> { return answer.status; }}};
+  }
   const auto finish = [](const absl::Status& read) -> Next<void> { return read; };
   return {retries, MoveAll(Transfer<void, std::byte>{client, tensor, offset, target, finish})};
 }

@@ -1,6 +1,7 @@
 #include "opserve/tensor.h"
 
 #include <cstring>
+#include <new>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -131,8 +132,9 @@ absl::Status Tensor::WrongType(absl::string_view wanted) const {
 
 absl::StatusOr<std::vector<float>> Tensor::ToFloats() const {
   if (data_type() == DataType::kFloat16) {
-    std::vector<float> floats(size_ / sizeof(Half));
-    ConvertHalves(ElementsAs<Half>(), floats);
+    const std::span<const Half> halves = ElementsAs<Half>();
+    std::vector<float> floats(halves.size());
+    ConvertHalves(halves, floats);
     return floats;
   }
   if (data_type() != DataType::kFloat32) return WrongType("FLOAT32 or FLOAT16");
@@ -143,7 +145,10 @@ absl::StatusOr<std::vector<float>> Tensor::ToFloats() const {
 Tensor Tensor::Packed() const {
   if (spec_.strides.empty()) return *this;
   const size_t element_size = SizeOf(data_type());
-  std::string packed(*ElementCount(spec_) * element_size, '\0');
+  // Elements that are repeated may be more than there is memory for, whatever the bytes are.
+  const std::optional<uint64_t> size = Multiply(*ElementCount(spec_), element_size);
+  if (!size || *size > std::string().max_size()) throw std::bad_alloc();
+  std::string packed(*size, '\0');
   char* to = packed.data();
   Gather(spec_, 0, reinterpret_cast<const char*>(bytes_.get()), element_size, to);
   return Tensor({data_type(), sizes(), {}}, std::move(packed));

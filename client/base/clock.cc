@@ -30,12 +30,24 @@ class SteadyClock final : public ClientClock {
     std::this_thread::sleep_for(absl::ToChronoNanoseconds(duration));
   }
 
-  void RunAfter(absl::Duration delay, std::function<void()> action) override {
+  Key RunAfter(absl::Duration delay, std::function<void()> action) override {
     const MutexLock lock(mutex_);
     // Most clients never retry, so the thread starts with the first need for it.
     if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
-    pending_.emplace(Now() + delay, std::move(action));
+    const Key key = {Now() + delay, ++last_number_};
+    pending_.emplace(key, std::move(action));
     changed_.NotifyOne();
+    return key;
+  }
+
+  void Cancel(const Key& key) override {
+    // Goes after the lock: what it holds may need the clock at its end.
+    std::function<void()> action;
+    const MutexLock lock(mutex_);
+    const auto found = pending_.find(key);
+    if (found == pending_.end()) return;
+    action = std::move(found->second);
+    pending_.erase(found);
   }
 
  private:
@@ -46,7 +58,7 @@ class SteadyClock final : public ClientClock {
         changed_.Wait(mutex_);
         continue;
       }
-      const absl::Duration wait = pending_.begin()->first - Now();
+      const absl::Duration wait = pending_.begin()->first.first - Now();
       if (!stopping_ && wait > absl::ZeroDuration()) {
         changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(std::min(wait, kLongestTime)));
         continue;
@@ -61,7 +73,8 @@ class SteadyClock final : public ClientClock {
 
   Mutex mutex_;
   CondVar changed_;
-  std::multimap<absl::Time, std::function<void()>> pending_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<Key, std::function<void()>> pending_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Started under the lock, and joined by the destructor, which is alone.
   std::thread thread_;

@@ -5,8 +5,10 @@
 #ifndef OPSERVE_CLIENT_BASE_CLOCK_H_
 #define OPSERVE_CLIENT_BASE_CLOCK_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/time/time.h"
 
@@ -18,13 +20,18 @@ inline constexpr absl::Duration kLongestTime = absl::Hours(24 * 365 * 100);
 
 class ClientClock {
  public:
+  // Names an action.
+  using Key = std::pair<absl::Time, uint64_t>;
+
   virtual ~ClientClock() = default;
   // Monotonic; only differences mean anything.
   virtual absl::Time Now() = 0;
   virtual void SleepFor(absl::Duration duration) = 0;
   // Runs `action` once after `delay`, on a thread of the clock. It must not block. Those that are
   // due run in the order of their times, which a negative delay puts into the past.
-  virtual void RunAfter(absl::Duration delay, std::function<void()> action) = 0;
+  virtual Key RunAfter(absl::Duration delay, std::function<void()> action) = 0;
+  // Calls an action off if it has not begun.
+  virtual void Cancel(const Key& key) = 0;
 };
 
 // The clock of this machine. Its destructor runs what is still pending at once.

@@ -113,7 +113,10 @@ std::vector<std::string> FormatElements(const std::vector<Element>& elements) {
 class Layout {
  public:
   Layout(const Tensor& tensor, bool shorten)
-      : tensor_(tensor), strides_(PackedStrides(tensor.sizes())), shorten_(shorten) {}
+      : tensor_(tensor),
+        strides_(tensor.spec().strides.empty() ? PackedStrides(tensor.sizes())
+                                               : tensor.spec().strides),
+        shorten_(shorten) {}
 
   std::string Print() {
     std::vector<Element> elements;
@@ -190,8 +193,7 @@ class Layout {
 std::string Summarize(const Tensor& tensor) {
   const absl::StatusOr<uint64_t> count = ElementCount(tensor.spec());
   if (!count.ok()) return "[]";
-  const Tensor packed = tensor.Packed();
-  return Layout(packed, *count > kThreshold).Print();
+  return Layout(tensor, *count > kThreshold).Print();
 }
 
 }  // namespace opserve::cli

@@ -1,8 +1,10 @@
 #include "client/cli/tensor_files.h"
 
 #include <cstdio>
+#include <new>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/api/npy.h"
 #include "client/cli/arguments/arguments.h"
@@ -23,7 +25,13 @@ absl::StatusOr<Tensor> ReadTensorFile(const std::string& file) {
 
 absl::Status WriteTensorFile(const std::string& file, const Tensor& tensor,
                              const Terminal& terminal) {
-  return WriteBytes(file, FormatNpy(tensor), terminal);
+  try {
+    return WriteBytes(file, FormatNpy(tensor), terminal);
+  } catch (const std::bad_alloc&) {
+    // A result whose elements are repeated may be too large to be written, though it was received.
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory to write ", ToString(tensor.spec()), " to ", file));
+  }
 }
 
 absl::Status WriteBytes(const std::string& file, absl::string_view bytes,

@@ -14,11 +14,22 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kFirstValues = 8;
 
-Json FirstValues(const Tensor& packed) {
+// Where in memory the element lies that is number `i` in the packed layout. A packed copy may be
+// too large to be made: strides of 0 make many elements of few bytes.
+uint64_t PlaceOf(const TensorSpec& spec, uint64_t i) {
+  if (spec.strides.empty()) return i;
+  uint64_t place = 0;
+  for (size_t d = spec.sizes.size(); d-- > 0; i /= spec.sizes[d]) {
+    place += i % spec.sizes[d] * spec.strides[d];
+  }
+  return place;
+}
+
+Json FirstValues(const Tensor& tensor) {
   Json values = Json::array();
-  const uint64_t count = packed.bytes().size() / SizeOf(packed.data_type());
+  const uint64_t count = ElementCount(tensor.spec()).value_or(0);
   for (uint64_t i = 0; i < std::min(count, kFirstValues); ++i) {
-    values.push_back(ToJson(ElementAt(packed, i)));
+    values.push_back(ToJson(ElementAt(tensor, PlaceOf(tensor.spec(), i))));
   }
   return values;
 }
@@ -58,7 +69,7 @@ Json ToJson(const TensorSpec& spec) {
 
 Json ToJson(const Tensor& tensor) {
   Json json = ToJson(tensor.spec());
-  json["first_values"] = FirstValues(tensor.Packed());
+  json["first_values"] = FirstValues(tensor);
   return json;
 }
 

@@ -1,8 +1,12 @@
 #include "client/memory/region_connection.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/base/clock.h"
 #include "client/base/status_details.h"
 #include "opserve/rpc/status.pb.h"
 
@@ -35,9 +39,51 @@ absl::StatusOr<std::shared_ptr<RegionConnection>> RegionConnection::Connect(
 
 absl::StatusOr<std::string> RegionConnection::Register(int memfd, uint64_t bytes,
                                                        TimeLeft time_left) {
+  if (!TakeTurn(time_left)) return NoAnswer();
+  absl::StatusOr<std::string> region = RegisterInTurn(memfd, bytes, time_left);
+  EndTurn();
+  return region;
+}
+
+void RegionConnection::Unregister(const std::string& region) {
+  {
+    const MutexLock lock(mutex_);
+    unwanted_.push_back(region);
+    if (std::exchange(is_busy_, true)) return;
+  }
+  // The server ends connections whose answers pile up.
+  ReceiveLate([] { return absl::ZeroDuration(); }).IgnoreError();
+  EndTurn();
+}
+
+bool RegionConnection::TakeTurn(TimeLeft time_left) {
+  const auto end = std::chrono::steady_clock::now() +
+                   absl::ToChronoNanoseconds(std::min(time_left(), kLongestTime));
+  const MutexLock lock(mutex_);
+  while (is_busy_ && free_.WaitUntil(mutex_, end)) continue;
+  return !std::exchange(is_busy_, true);
+}
+
+void RegionConnection::EndTurn() {
+  std::vector<std::string> unwanted;
+  while (true) {
+    {
+      const MutexLock lock(mutex_);
+      unwanted = std::exchange(unwanted_, {});
+      if (unwanted.empty()) {
+        is_busy_ = false;
+        free_.NotifyOne();
+        return;
+      }
+    }
+    for (const std::string& region : unwanted) SendUnregister(region);
+  }
+}
+
+absl::StatusOr<std::string> RegionConnection::RegisterInTurn(int memfd, uint64_t bytes,
+                                                             TimeLeft time_left) {
   v1::RegionRequest request;
   request.mutable_register_()->set_bytes(bytes);
-  const MutexLock lock(mutex_);
   absl::Status status = ReceiveLate(time_left);
   if (!status.ok()) return status;
   // A server that has too many connections answers unasked and hangs up.
@@ -47,13 +93,6 @@ absl::StatusOr<std::string> RegionConnection::Register(int memfd, uint64_t bytes
   if (!response.ok()) return response.status();
   if (!response->error().empty()) return StatusOf(*response);
   return response->region();
-}
-
-void RegionConnection::Unregister(const std::string& region) {
-  const MutexLock lock(mutex_);
-  // The server ends connections whose answers pile up.
-  ReceiveLate([] { return absl::ZeroDuration(); }).IgnoreError();
-  SendUnregister(region);
 }
 
 void RegionConnection::SendUnregister(const std::string& region) {
@@ -74,15 +113,17 @@ absl::Status RegionConnection::ReceiveLate(TimeLeft time_left) {
 }
 
 absl::StatusOr<v1::RegionResponse> RegionConnection::Receive(TimeLeft time_left) {
-  if (!WaitForPacket(socket_, time_left())) {
-    return absl::DeadlineExceededError(absl::StrCat("no answer from ", info_.socket, kWhat));
-  }
+  if (!WaitForPacket(socket_, time_left())) return NoAnswer();
   absl::StatusOr<Packet> packet = ReceivePacket(socket_);
   // An error of the connection comes before what the other side said last.
   if (!packet.ok()) packet = ReceivePacket(socket_);
   v1::RegionResponse response;
   if (packet.ok() && response.ParseFromString(packet->bytes)) return response;
   return absl::UnavailableError(absl::StrCat("the connection to ", info_.socket, kWhat, ", ended"));
+}
+
+absl::Status RegionConnection::NoAnswer() const {
+  return absl::DeadlineExceededError(absl::StrCat("no answer from ", info_.socket, kWhat));
 }
 
 }  // namespace opserve::client_internal

@@ -10,6 +10,8 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -25,7 +27,8 @@ namespace opserve::client_internal {
 // Tells how much time an operation has left.
 using TimeLeft = absl::FunctionRef<absl::Duration()>;
 
-// Regions end with it. Thread-safe; one request at a time is under way.
+// Regions end with it. Thread-safe; one request at a time is under way, and nobody waits for that
+// of another beyond his own time.
 class RegionConnection {
  public:
   // UNAVAILABLE, with the path, where nobody can be reached there; DEADLINE_EXCEEDED.
@@ -46,17 +49,29 @@ class RegionConnection {
   RegionConnection(const SharedMemoryInfo& info, UniqueFd socket)
       : info_(info), socket_(std::move(socket)) {}
 
-  absl::StatusOr<v1::RegionResponse> Receive(TimeLeft time_left)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits until it is this thread's turn to use the socket. Returns false where the time is up.
+  bool TakeTurn(TimeLeft time_left);
+  // Sends what others left to do meanwhile.
+  void EndTurn();
+
+  // Only for who has the turn.
+  absl::StatusOr<std::string> RegisterInTurn(int memfd, uint64_t bytes, TimeLeft time_left);
+  absl::StatusOr<v1::RegionResponse> Receive(TimeLeft time_left);
   // Receives the answers that nobody waits for any more.
-  absl::Status ReceiveLate(TimeLeft time_left) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SendUnregister(const std::string& region) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ReceiveLate(TimeLeft time_left);
+  void SendUnregister(const std::string& region);
+  absl::Status NoAnswer() const;
 
   const SharedMemoryInfo info_;
-  Mutex mutex_;
-  const UniqueFd socket_ ABSL_GUARDED_BY(mutex_);
+  Mutex mutex_;  // never held while anybody waits for the server
+  CondVar free_;
+  bool is_busy_ ABSL_GUARDED_BY(mutex_) = false;  // whether a thread has the turn
+  // Regions to be given up by who has the turn.
+  std::vector<std::string> unwanted_ ABSL_GUARDED_BY(mutex_);
+  // These are for who has the turn.
+  const UniqueFd socket_;
   // Answers still to come, in order: whether each names a region that is to be given up.
-  std::deque<bool> late_ ABSL_GUARDED_BY(mutex_);
+  std::deque<bool> late_;
 };
 
 }  // namespace opserve::client_internal

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/base/clock.h"
 #include "client/base/message_feed.h"
 #include "client/base/status_details.h"
@@ -24,6 +26,7 @@
 #include "client/rpc/missing_answer.h"
 #include "client/rpc/transport.h"
 #include "client/rpc/watchdog.h"
+#include "opserve/errors.h"
 #include "proto/base/mutex.h"
 #include "proto/transport/completion_tag.h"
 
@@ -34,6 +37,23 @@ using grpc::internal::RpcMethod;
 
 // Usually another thread is just about to release them.
 constexpr absl::Duration kShortGrace = absl::Milliseconds(1);
+
+// How long a call may last beyond its time where no memory of its caller is lent for so long, until
+// the connection is shut down.
+constexpr absl::Duration kLongGrace = absl::Seconds(1);
+
+absl::Duration GraceOf(PayloadHold& hold) { return hold.IsReleased() ? kLongGrace : kGrace; }
+
+// gRPC writes the length of a message in 32 bits, and would send a part of a larger one.
+absl::Status CheckSize(const OutgoingMessage& message) {
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  const uint64_t bytes = MostBytes(message);
+  if (bytes <= kMost) return absl::OkStatus();
+  return MakeClientError(absl::StatusCode::kResourceExhausted,
+                         absl::StrCat("the request has ", bytes, " bytes, and a message has ",
+                                      kMost, " at most; streams take larger tensors"),
+                         kRequestTooLarge);
+}
 
 // What became of an attempt that gRPC ended with `status`; its answer, if there is one, is in
 // `response` then.
@@ -72,6 +92,8 @@ class GrpcTransport final : public Transport {
 
   absl::Status Call(const char* method, const OutgoingMessage& request, absl::Duration timeout,
                     ResponseMessage& response, Route& route) override {
+    absl::Status checked = CheckSize(request);
+    if (!checked.ok()) return checked;
     PayloadHold hold;
     const ClientConnection& connection = hosts_.Begin(request.host, route);
     absl::Status status = CallOnce(method, request, timeout, connection, hold, response);
@@ -87,6 +109,8 @@ class GrpcTransport final : public Transport {
   void CallAsync(const char* method, const OutgoingMessage& request, absl::Duration timeout,
                  ResponseMessage& response, Route& route, Cancellation& cancellation,
                  std::function<void(absl::Status)> done) override {
+    const absl::Status checked = CheckSize(request);
+    if (!checked.ok()) return done(checked);
     const auto attempt = std::make_shared<Attempt>(*this, hosts_.Begin(request.host, route),
                                                    response, std::move(done));
     attempt->route = &route;
@@ -143,11 +167,9 @@ class GrpcTransport final : public Transport {
       transport.OnEnd(*this);
     }
 
-    // Shuts the connection down after `timeout`, and some more, where that keeps the payloads.
+    // As GrpcTransport::Watch, until the end.
     void Watch(Watchdog& watchdog, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-      if (hold->IsReleased()) return;
-      watches.push_back(watchdog.RunAfter(
-          timeout + kGrace, [&connection = connection] { connection.sockets->ShutDown(); }));
+      watches.push_back(GrpcTransport::Watch(watchdog, *hold, timeout, connection));
     }
 
     void Cancel(Watchdog& watchdog) {
@@ -201,14 +223,14 @@ class GrpcTransport final : public Transport {
     const grpc::ByteBuffer sent = Compose(request, hold);
     grpc::ByteBuffer received;
     const std::unique_ptr<grpc::ClientContext> context = MakeContext(timeout);
-    const std::optional<Watchdog::Key> watch = Watch(hold, timeout, connection);
+    const Watchdog::Key watch = Watch(watchdog_, hold, timeout, connection);
     const RpcMethod rpc(method, RpcMethod::NORMAL_RPC);
     const grpc::Status status =
         request.feed != nullptr
             ? CallAndFeed(rpc, *request.feed, connection, *context, sent, received)
             : grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
                   connection.channel.get(), rpc, context.get(), sent, &received);
-    if (watch) watchdog_.Cancel(*watch);
+    watchdog_.Cancel(watch);
     absl::Status outcome =
         OutcomeOf(status, *context, /*is_cancelled=*/false, connection, received, response);
     if (outcome.ok() || !hosts_.has_several()) return outcome;
@@ -245,11 +267,11 @@ class GrpcTransport final : public Transport {
   }
 
   // gRPC ends no call, not even one whose deadline has passed, while it waits for the socket to
-  // take what it is writing. Shutting the connection down ends that.
-  std::optional<Watchdog::Key> Watch(PayloadHold& hold, absl::Duration timeout,
-                                     const ClientConnection& connection) {
-    if (hold.IsReleased()) return std::nullopt;
-    return watchdog_.RunAfter(timeout + kGrace, [&connection] { connection.sockets->ShutDown(); });
+  // take what it is writing, be it of another call. Shutting the connection down ends that.
+  static Watchdog::Key Watch(Watchdog& watchdog, PayloadHold& hold, absl::Duration timeout,
+                             const ClientConnection& connection) {
+    return watchdog.RunAfter(timeout + GraceOf(hold),
+                             [&connection] { connection.sockets->ShutDown(); });
   }
 
   // Of an attempt that is over, which was for `host`.

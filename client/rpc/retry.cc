@@ -22,7 +22,7 @@ std::optional<absl::Duration> RetryState::OnFailure(const absl::Status& status, 
   if (!asked && !goes_elsewhere && !(may_run_twice_ && absl::IsUnavailable(status))) {
     return std::nullopt;
   }
-  if (attempts_ >= policy_.max_attempts) return std::nullopt;
+  if (!has_attempts_left()) return std::nullopt;
 
   const double share = policy_.jitter * random;
   const absl::Duration backoff =

@@ -39,9 +39,9 @@ class RetryState {
   void AddOtherHosts(absl::Status& status) const;
 
   // Begins a further call under the same deadline. `may_run_twice`: whether that one may, where the
-  // calls may at all.
-  void StartOver(bool may_run_twice = true) {
-    attempts_ = 1;
+  // calls may at all. `attempts_before`: those that were made of it in another form.
+  void StartOver(bool may_run_twice = true, int attempts_before = 0) {
+    attempts_ = attempts_before + 1;
     route_ = {};
     was_redirected_ = false;
     said_.clear();
@@ -53,6 +53,9 @@ class RetryState {
 
   // Attempts so far, the one in progress included.
   int attempts() const { return attempts_; }
+
+  // Whether the policy has another attempt.
+  bool has_attempts_left() const { return attempts_ < policy_.max_attempts; }
 
   // Time left for an attempt that starts now; never negative.
   absl::Duration TimeLeft(absl::Time now) const;

@@ -127,8 +127,9 @@ void StreamCore::Cancel(uint64_t id) {
 absl::Status StreamCore::Finish(absl::Duration timeout) {
   const MutexLock lock(mutex_);
   is_finishing_ = true;
+  std::optional<ClientClock::Key> limit;
   if (!end_ && timeout != absl::InfiniteDuration()) {
-    clock_.RunAfter(timeout, [weak = weak_from_this(), timeout] {
+    limit = clock_.RunAfter(timeout, [weak = weak_from_this(), timeout] {
       const std::shared_ptr<StreamCore> self = weak.lock();
       if (self == nullptr) return;
       self->End(absl::DeadlineExceededError(absl::StrCat(
@@ -143,6 +144,7 @@ absl::Status StreamCore::Finish(absl::Duration timeout) {
     raw_->Cancel();
   }
   while (!is_over_) changed_.Wait(mutex_);
+  if (limit) clock_.Cancel(*limit);
   return *end_;
 }
 
@@ -262,6 +264,7 @@ void StreamCore::OnEnd(const absl::Status& status) {
   {
     const MutexLock lock(mutex_);
     may_write_ = false;
+    StopTimer();
     unsent.swap(ahead_);
     end_ = is_dropped_ ? absl::OkStatus() : reason_.ok() ? status : reason_;
     lost = std::move(open_);
@@ -295,7 +298,7 @@ void StreamCore::OnTimer(absl::Time time) {
   {
     const MutexLock lock(mutex_);
     if (time != wake_at_) return;
-    wake_at_ = absl::InfiniteFuture();
+    StopTimer();
     absl::Time next = absl::InfiniteFuture();
     const absl::Time now = clock_.Now();
     for (const auto& [id, request] : pending_) {
@@ -347,10 +350,17 @@ void StreamCore::SendNext() {
 
 void StreamCore::WakeAt(absl::Time time) {
   if (time >= wake_at_) return;
+  StopTimer();
   wake_at_ = time;
-  clock_.RunAfter(time - clock_.Now(), [weak = weak_from_this(), time] {
+  timer_ = clock_.RunAfter(time - clock_.Now(), [weak = weak_from_this(), time] {
     if (const std::shared_ptr<StreamCore> self = weak.lock()) self->OnTimer(time);
   });
+}
+
+void StreamCore::StopTimer() {
+  wake_at_ = absl::InfiniteFuture();
+  if (timer_) clock_.Cancel(*timer_);
+  timer_.reset();
 }
 
 void StreamCore::End(const absl::Status& why) {

@@ -90,8 +90,9 @@ class StreamCore final : public RawStream::Observer,
   // Gives an open request up. Returns false where it has an outcome already.
   bool Abandon(const RequestPtr& request, absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sees to it that OnTimer runs at `time`.
+  // Sees to it that OnTimer runs at `time`, or before.
   void WakeAt(absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StopTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Why no more requests are taken; OK: they are.
   absl::Status WhyClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -113,6 +114,8 @@ class StreamCore final : public RawStream::Observer,
   // Requests whose callbacks have not returned.
   std::map<uint64_t, RequestPtr> pending_ ABSL_GUARDED_BY(mutex_);
   absl::Time wake_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  // What will run OnTimer then.
+  std::optional<ClientClock::Key> timer_ ABSL_GUARDED_BY(mutex_);
   bool is_finishing_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool may_write_ ABSL_GUARDED_BY(mutex_) = true;

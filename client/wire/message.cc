@@ -49,6 +49,12 @@ size_t CopiedBytes(const OutgoingMessage& message) {
 
 }  // namespace
 
+uint64_t MostBytes(const OutgoingMessage& message) {
+  uint64_t bytes = message.header.size();
+  for (const auto& payload : message.payloads) bytes += kMaxPrefixBytes + payload.size();
+  return bytes;
+}
+
 grpc::ByteBuffer Compose(const OutgoingMessage& message, PayloadHold& hold) {
   std::vector<grpc::Slice> slices;
   std::string text;

@@ -40,6 +40,9 @@ struct OutgoingMessage {
 // Payloads of fewer bytes are copied when they are sent: cheaper than to lend them.
 inline constexpr size_t kLeastLentBytes = size_t{16} << 10;
 
+// At least as many bytes as Compose makes of `message`.
+uint64_t MostBytes(const OutgoingMessage& message);
+
 // The bytes that the generated code would make of `message`, whose payload field is repeated.
 // Payloads of kLeastLentBytes and more are not copied but lent from `hold`.
 grpc::ByteBuffer Compose(const OutgoingMessage& message, PayloadHold& hold);

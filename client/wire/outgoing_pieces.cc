@@ -16,6 +16,9 @@ using google::protobuf::io::CodedOutputStream;
 static_assert(kPayloadField == v1::ExecuteStreamRequest::kPayloadsFieldNumber &&
               kPayloadField == v1::ExecuteStreamResponse::kPayloadFieldNumber);
 
+// gRPC writes the length of a message in 32 bits.
+constexpr uint64_t kMostPieceBytes = uint64_t{1} << 30;
+
 // Appends a field whose message is serialized already.
 void AppendField(int number, const std::string& value, std::string& header) {
   const uint32_t tag = WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
@@ -45,7 +48,7 @@ OutgoingMessage StreamedSequence(OutgoingMessage request) {
 
 OutgoingPieces::OutgoingPieces(uint64_t id, OutgoingMessage request, uint64_t piece_bytes,
                                uint64_t offered_from)
-    : id_(id), request_(std::move(request)), piece_bytes_(piece_bytes) {
+    : id_(id), request_(std::move(request)), piece_bytes_(std::min(piece_bytes, kMostPieceBytes)) {
   for (const auto& payload : request_.payloads) bytes_ += payload.size();
   is_whole_ = bytes_ <= piece_bytes_;
   // The server would put others together.

@@ -29,8 +29,9 @@ OutgoingMessage StreamedSequence(OutgoingMessage request);
 class OutgoingPieces {
  public:
   // `request` is one of the above, to be sent under `id`: whole where its payloads have at most
-  // `piece_bytes` bytes, which is positive, else in messages with so many bytes of payloads; with
-  // more than `offered_from` bytes, and all inputs in the message, in runs if the server agrees.
+  // `piece_bytes` bytes, which is positive and counts as 1 GiB at most, else in messages with so
+  // many bytes of payloads; with more than `offered_from` bytes, and all inputs in the message, in
+  // runs if the server agrees.
   OutgoingPieces(uint64_t id, OutgoingMessage request, uint64_t piece_bytes,
                  uint64_t offered_from = UINT64_MAX);
 

@@ -98,6 +98,9 @@ TEST_F(ClientLeaseTest, TellsWhyThereIsNone) {
   waiting->grant().Cancel();
   EXPECT_TRUE(absl::IsCancelled(waiting->grant().Wait().status()));
   EXPECT_EQ(waiting->state(), DeviceLease::State::kEnded);
+  const absl::Status renewed = waiting->Renew().status();
+  EXPECT_TRUE(absl::IsNotFound(renewed)) << renewed;
+  EXPECT_THAT(std::string(renewed.message()), HasSubstr("the lease has ended: "));
   const auto leases = client_->ListLeases();
   ASSERT_TRUE(leases.ok()) << leases.status();
   ASSERT_TRUE(client_->EndLease(leases->front().number).ok());

@@ -4,18 +4,21 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <future>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "opserve/client.h"
+#include "opserve/errors.h"
 #include "opserve/stream.h"
 #include "proto/base/mutex.h"
 
@@ -271,6 +274,85 @@ TEST(ClientMemoryTest, OtherCallsOnThatConnectionMayBeTriedAgain) {
     const absl::Status status = other->get();
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   }
+}
+
+// Calls of as many bytes, which are copied before they are sent, as a socket never takes at once.
+constexpr int kCopiedCalls = 2000;
+const std::vector<uint8_t> kCopied(15'000, 1);
+
+std::vector<Call<Tensor>> StartCopiedCalls(Client& client, absl::Duration timeout) {
+  std::vector<Call<Tensor>> calls;
+  for (int i = 0; i < kCopiedCalls; ++i) {
+    calls.push_back(client.StartExecute(Round(kCopied), {.timeout = timeout}));
+  }
+  return calls;
+}
+
+void ExpectOver(const std::vector<Call<Tensor>>& calls, absl::Duration limit) {
+  const absl::Time end = absl::Now() + limit;
+  const auto not_over = std::ranges::count_if(
+      calls, [end](const Call<Tensor>& call) { return !call.WaitFor(end - absl::Now()); });
+  ASSERT_EQ(not_over, 0);
+  for (const Call<Tensor>& call : calls) EXPECT_FALSE(call.Wait().ok());
+}
+
+TEST(ClientMemoryTest, CallsThatLendNothingGiveItUpToo) {
+  const StuckServer server(StuckServer::Greeting::kHttp2);
+  const auto client = Connect(server.target());
+  constexpr absl::Duration kTime = absl::Seconds(1);
+  ExpectOver(StartCopiedCalls(*client, kTime), kTime + kLimit);
+}
+
+TEST(ClientMemoryTest, AndSoDoThoseThatAreCancelled) {
+  const StuckServer server(StuckServer::Greeting::kHttp2);
+  const auto client = Connect(server.target());
+  const std::vector<Call<Tensor>> calls = StartCopiedCalls(*client, absl::InfiniteDuration());
+  while (server.CountUsed() == 0) std::this_thread::yield();
+  // Where the socket is not full by then, they end as any others do.
+  absl::SleepFor(absl::Milliseconds(300));
+  for (const Call<Tensor>& call : calls) call.Cancel();
+  ExpectOver(calls, kLimit);
+}
+
+TEST(ClientMemoryTest, AndSoDoThoseThatSomebodyWaitsFor) {
+  const StuckServer server(StuckServer::Greeting::kHttp2);
+  const auto client = Connect(server.target());
+  // Less than what gRPC needs to give up a connection that does not move.
+  constexpr absl::Duration kShortLimit = absl::Seconds(15);
+  // Until one was sent after the socket was full, and the connection was shut down because of it.
+  for (int i = 0; server.CountConnections() < 2; ++i) {
+    ASSERT_LT(i, kCopiedCalls) << "the connection was not given up";
+    const absl::Time start = absl::Now();
+    const absl::Duration time = absl::Milliseconds(i == 0 ? 700 : 20);
+    EXPECT_FALSE(client->Execute(Round(kCopied), {.timeout = time}).ok());
+    ASSERT_LT(absl::Now() - start, time + kShortLimit);
+  }
+}
+
+TEST(ClientMemoryTest, WhatIsMoreThanAMessageTakesIsNotSent) {
+  constexpr uint32_t kRows = 1u << 16;
+  constexpr uint64_t kTooMany = uint64_t{kRows} * (kRows + 1);
+  // Nobody reads it.
+  void* const memory =
+      mmap(nullptr, kTooMany, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const StuckServer server(StuckServer::Greeting::kHttp2);
+  const auto client = Connect(server.target());
+  const OperatorCall call = {
+      .operator_name = "ELEMENT_WISE_ROUND",
+      .inputs = {TensorView::Of<uint8_t>(
+          std::span<const uint8_t>(static_cast<const uint8_t*>(memory), kTooMany),
+          {kRows, kRows + 1})}};
+  for (const absl::Status& status :
+       {client->Execute(call, {.timeout = kTimeout}).status(),
+        client->StartExecute(call, {.timeout = kTimeout}).Wait().status()}) {
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_EQ(GetErrorReason(status), "REQUEST_TOO_LARGE");
+    EXPECT_NE(status.message().find("a message has 4294967295 at most"), std::string::npos)
+        << status;
+  }
+  EXPECT_EQ(server.CountConnections(), 0);
+  munmap(memory, kTooMany);
 }
 
 TEST(ClientMemoryTest, NothingIsSentToAPeerThatDoesNotGreet) {

@@ -68,8 +68,9 @@ using SequenceCallback = CallCallback<std::vector<SequenceResult>>;
 // server on this machine: see ClientOptions::max_shared_bytes. When a call is over, by its return,
 // its callback or its handle, nothing refers to their memory any more, whatever the outcome; until
 // then it must stay valid and unchanged. So a call may outlive its deadline, or its being
-// cancelled: where the socket has not taken what is being written 100 ms later, the connection is
-// shut down and made anew, and other calls in flight on it fail with UNAVAILABLE, which is retried.
+// cancelled: where the socket has not taken what is being written 100 ms later, or 1 s where inputs
+// below 16 KiB are all that it sends, the connection is shut down and made anew, and other calls in
+// flight on it fail with UNAVAILABLE, which is retried.
 // Threads of gRPC may take seconds to notice, usually at most 10, before such a call is over.
 class Client {
  public:

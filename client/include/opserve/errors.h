@@ -42,6 +42,9 @@ inline constexpr char kInvalidOptions[] = "INVALID_OPTIONS";
 inline constexpr char kInvalidTarget[] = "INVALID_TARGET";
 // A bearer token would have left this machine in plain text; INVALID_ARGUMENT. Nothing was sent.
 inline constexpr char kTokenNeedsTls[] = "TOKEN_NEEDS_TLS";
+// The request has 4 GiB or more, which no message has: a stream takes larger tensors;
+// RESOURCE_EXHAUSTED. Nothing was sent. Servers say it of what is above limits of their own.
+inline constexpr char kRequestTooLarge[] = "REQUEST_TOO_LARGE";
 // There was no answer within ClientOptions::connect_timeout; DEADLINE_EXCEEDED.
 inline constexpr char kConnectTimeout[] = "CONNECT_TIMEOUT";
 // The rest are UNAVAILABLE: there is no connection, because ...

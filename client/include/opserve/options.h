@@ -95,8 +95,9 @@ struct CallOptions {
 
 // Settings of an ExecuteStream.
 struct StreamOptions {
-  // Requests with more bytes of tensors travel in messages with so many, at least 1 KiB, so that
-  // tensors may be larger than the server's largest message and others need not wait for them.
+  // Requests with more bytes of tensors travel in messages with so many, at least 1 KiB, and more
+  // than 1 GiB counts as that; so tensors may be larger than the server's largest message, and
+  // others need not wait for them.
   uint64_t piece_bytes = uint64_t{512} << 10;
   // Requests with more bytes of inputs than this that travel in messages with piece_bytes each are
   // computed while they are sent, where their operator, or each step of a sequence, computes each

@@ -191,7 +191,8 @@ class Tensor {
   // unless the element type is FLOAT32 or FLOAT16.
   absl::StatusOr<std::vector<float>> ToFloats() const;
 
-  // The same elements in the packed layout; itself if it has no strides.
+  // The same elements in the packed layout; itself if it has no strides. Throws std::bad_alloc
+  // where there is no memory for them: strides of 0 make many elements of few bytes.
   Tensor Packed() const;
 
   // A view that is valid as long as this tensor or a copy of it lives.
@@ -206,7 +207,8 @@ class Tensor {
   absl::Status WrongType(absl::string_view wanted) const;
   template <class T>
   std::span<const T> ElementsAs() const {
-    return {reinterpret_cast<const T*>(bytes_.get()), size_ / sizeof(T)};
+    const std::span<const std::byte> held = bytes();
+    return {reinterpret_cast<const T*>(held.data()), held.size() / sizeof(T)};
   }
 
   TensorSpec spec_;

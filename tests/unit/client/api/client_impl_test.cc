@@ -243,6 +243,17 @@ TEST(SteadyClockTest, RunsActionsInTheOrderOfTheirTimes) {
   EXPECT_THAT(order, ElementsAre(1, 2, 3));
 }
 
+TEST(SteadyClockTest, WhatIsCalledOffDoesNotRun) {
+  bool ran = false;
+  std::unique_ptr<ClientClock> clock = MakeSteadyClock();
+  const ClientClock::Key key = clock->RunAfter(absl::Hours(1), [] { ADD_FAILURE(); });
+  clock->RunAfter(absl::Hours(1), [&] { ran = true; });
+  clock->Cancel(key);
+  clock->Cancel(key);
+  clock.reset();
+  EXPECT_TRUE(ran);
+}
+
 TEST(SteadyClockTest, DestructionRunsWhatIsPending) {
   bool ran = false;
   MakeSteadyClock()->RunAfter(absl::Hours(1), [&] { ran = true; });

@@ -106,6 +106,7 @@ class ExecutePathsTest : public ::testing::Test {
   struct Outcome {
     absl::Status status;
     PayloadPath path = PayloadPath::kMessage;
+    int sends = 0;
     std::vector<v1::ExecuteRequest> requests = {};
     std::vector<int> asked = {};  // one element per question about the server
   };
@@ -154,8 +155,8 @@ class ExecutePathsTest : public ::testing::Test {
     requests_.clear();
     asked_.clear();
     ExecutionInfo info;
-    result_ = f_->Execute(call, {}, &info);
-    return {result_.status(), info.path, requests_, asked_};
+    result_ = f_->Execute(call, options_, &info);
+    return {result_.status(), info.path, info.sends, requests_, asked_};
   }
   Outcome Execute() { return Execute(Large()); }
   // After it such calls go through shared memory.
@@ -170,6 +171,7 @@ class ExecutePathsTest : public ::testing::Test {
 
   static constexpr uint32_t kSize = Staging::kLeastBytes;
   const std::vector<uint8_t> bytes_ = std::vector<uint8_t>(kSize, 7);
+  CallOptions options_;
   bool shares_ = true;
   RegionServer regions_;
   // Where the server says that it registers regions.
@@ -416,6 +418,7 @@ TEST_F(ExecutePathsTest, WhereNobodyKnowsWhetherItRanTheCallGoesOnInAMessage) {
   const Outcome outcome = Execute();
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.path, PayloadPath::kMessage);
+  EXPECT_EQ(outcome.sends, 2);
   ASSERT_THAT(outcome.requests, SizeIs(2));
   EXPECT_EQ(RegionOf(outcome.requests[0]), "region 1");
   EXPECT_EQ(RegionOf(outcome.requests[1]), "none");
@@ -425,11 +428,29 @@ TEST_F(ExecutePathsTest, WhereNobodyKnowsWhetherItRanTheCallGoesOnInAMessage) {
   EXPECT_EQ(RegionOf(requests_[0]), "region 3") << "the server may still use the first two";
 }
 
-TEST_F(ExecutePathsTest, AMessageThatFollowsHasAllItsAttempts) {
+TEST_F(ExecutePathsTest, AMessageThatFollowsIsAnotherAttempt) {
   Connect({absl::OkStatus(), absl::OkStatus(), kGone, kGone, kGone});
   Learn();
-  EXPECT_TRUE(Execute().status.ok());
-  EXPECT_THAT(requests_, SizeIs(4));
+  const Outcome outcome = Execute();
+  EXPECT_EQ(outcome.status, kGone);
+  EXPECT_EQ(outcome.sends, 3);
+  EXPECT_THAT(outcome.requests, SizeIs(3));
+}
+
+TEST_F(ExecutePathsTest, WhereThereIsOneAttemptNoMessageFollowsThatMayBeTheSecond) {
+  const absl::Status forgotten = absl::NotFoundError("no such region");
+  Connect({absl::OkStatus(), absl::OkStatus(), kGone, absl::OkStatus(), forgotten});
+  Learn();
+  options_.retry = RetryPolicy{.max_attempts = 1};
+  const Outcome lost = Execute();
+  EXPECT_EQ(lost.status, kGone);
+  EXPECT_EQ(lost.sends, 1);
+  EXPECT_THAT(lost.requests, SizeIs(1));
+  EXPECT_EQ(Execute().path, PayloadPath::kSharedMemory);
+  const Outcome refused = Execute();
+  EXPECT_TRUE(refused.status.ok()) << refused.status;
+  EXPECT_EQ(refused.path, PayloadPath::kMessage);
+  EXPECT_EQ(refused.sends, 2);
 }
 
 TEST_F(ExecutePathsTest, CallsThatAreGivenUpLeaveTheirMemoryAlone) {

@@ -49,6 +49,23 @@ TEST_F(LeaseKeeperTest, AFailureIsTriedAgainBeforeTheLeaseEnds) {
   EXPECT_EQ(renewals_.size(), 2u);
 }
 
+TEST_F(LeaseKeeperTest, AfterOneThatTookItsTimeTheNextComesAtOnce) {
+  Pass(absl::Seconds(10));
+  Pass(absl::Seconds(4));
+  renewals_.back()(absl::UnavailableError("gone"));
+  Pass(absl::Seconds(6));
+  ASSERT_EQ(renewals_.size(), 2u) << "a third after the one before began";
+  Pass(absl::Seconds(9));
+  renewals_.back()(absl::DeadlineExceededError("stuck"));
+  EXPECT_EQ(renewals_.size(), 2u);
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(renewals_.size(), 3u);
+  Pass(absl::Seconds(12));
+  renewals_.back()(absl::Seconds(30));
+  Pass(absl::ZeroDuration());
+  EXPECT_EQ(renewals_.size(), 4u);
+}
+
 TEST_F(LeaseKeeperTest, EndsWithItsTensor) {
   Pass(absl::Seconds(10));
   renewals_.back()(absl::NotFoundError("no such tensor"));

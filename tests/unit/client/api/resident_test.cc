@@ -351,8 +351,14 @@ TEST_F(ResidentTest, ReadsRangesIntoTheCallersMemory) {
   EXPECT_TRUE(Run(ReadTensorInto(client(), {"t"}, 3, target, {})).ok());
   EXPECT_EQ(std::string(reinterpret_cast<char*>(target), 6), "345678");
   EXPECT_THAT(reads_, ElementsAre(std::pair(3, 4), std::pair(7, 2)));
-  EXPECT_TRUE(Run(ReadTensorInto(client(), {"t"}, 3, {}, {})).ok()) << "nothing to read";
-  EXPECT_EQ(reads_.size(), 2u);
+}
+
+TEST_F(ResidentTest, NothingIsReadOfTensorsThatThereAre) {
+  SetUpServer({absl::OkStatus(), absl::OkStatus(), absl::NotFoundError("no tensor")}, 4);
+  EXPECT_TRUE(Run(ReadTensorInto(client(), {"t"}, 0, {}, {})).ok());
+  EXPECT_TRUE(Run(ReadTensorInto(client(), {"t"}, 10, {}, {})).ok());
+  EXPECT_THAT(reads_, ElementsAre(std::pair(0, 1), std::pair(9, 1))) << "0 bytes would be all";
+  EXPECT_TRUE(absl::IsNotFound(Run(ReadTensorInto(client(), {"t"}, 0, {}, {}))));
 }
 
 TEST_F(ResidentTest, OtherBytesThanThoseAskedForAreDataLoss) {

@@ -42,10 +42,12 @@ class AutoAdvancingClock final : public ClientClock {
     waits.push_back(duration);
     now_ += duration;
   }
-  void RunAfter(absl::Duration delay, std::function<void()> action) override {
+  Key RunAfter(absl::Duration delay, std::function<void()> action) override {
     SleepFor(delay);
     action();
+    return {};
   }
+  void Cancel(const Key& /*key*/) override {}
   void Advance(absl::Duration duration) { now_ += duration; }
 
   std::vector<absl::Duration> waits;

@@ -225,6 +225,27 @@ TEST(TensorTest, PackedFollowsStrides) {
   EXPECT_THAT(*packed.Elements<uint8_t>(), ElementsAre(0, 3, 6, 1, 4, 7));
 }
 
+TEST(TensorTest, WhatIsTooLargeToBePackedThrows) {
+  // 2^64 bytes, and more than a string may have.
+  const TensorSpec specs[] = {{DataType::kFloat32, {1u << 31, 1u << 31}, {0, 0}},
+                              {DataType::kUint8, {1u << 31, 1u << 31, 2}, {0, 0, 0}}};
+  for (const TensorSpec& spec : specs) {
+    const auto tensor = Tensor::FromBytes(spec, std::string(SizeOf(spec.data_type), '\1'));
+    ASSERT_TRUE(tensor.ok()) << tensor.status();
+    EXPECT_THROW(tensor->Packed(), std::bad_alloc);
+  }
+}
+
+TEST(TensorTest, NothingIsLeftInOneThatWasMovedFrom) {
+  auto tensor = Tensor::FromBytes({DataType::kFloat16, {2}, {}}, std::string(4, '\1'));
+  ASSERT_TRUE(tensor.ok());
+  const Tensor taken = *std::move(tensor);
+  // NOLINTBEGIN(bugprone-use-after-move)
+  EXPECT_TRUE(tensor->Elements<Half>()->empty());
+  EXPECT_TRUE(tensor->ToFloats()->empty());
+  // NOLINTEND(bugprone-use-after-move)
+}
+
 template <class Values>
 concept HasView = requires(Values&& values) {
   TensorView::Of<float>(std::forward<Values>(values), {2});

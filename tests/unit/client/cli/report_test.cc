@@ -9,6 +9,7 @@
 #include "client/cli/bench_answers.h"
 #include "client/cli/device_report.h"
 #include "client/cli/run_report.h"
+#include "client/cli/tensor_report.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -64,6 +65,19 @@ std::string Printed(Print print, bool on_terminal = false) {
   std::ostringstream out;
   print(Terminal{.out = out, .err = out, .out_is_terminal = on_terminal});
   return out.str();
+}
+
+TEST(TensorReportTest, TheFirstValuesFollowTheStrides) {
+  const auto first_values = [](std::vector<uint32_t> sizes, std::vector<uint32_t> strides) {
+    const std::string bytes = "\1\2\3\4\5\6";
+    const auto tensor =
+        Tensor::FromBytes({DataType::kUint8, std::move(sizes), std::move(strides)}, bytes);
+    return ToJson(*tensor)["first_values"].dump();
+  };
+  EXPECT_EQ(first_values({2, 3}, {}), "[1,2,3,4,5,6]");
+  EXPECT_EQ(first_values({2, 3}, {1, 2}), "[1,3,5,2,4,6]");
+  EXPECT_EQ(first_values({1u << 31, 1u << 30, 6}, {0, 0, 1}), "[1,2,3,4,5,6,1,2]");
+  EXPECT_EQ(ToJson(Tensor())["first_values"].dump(), "[]");
 }
 
 TEST(JsonTest, IsUtf8WhateverTextsAre) {

@@ -71,6 +71,11 @@ TEST(SummaryTest, FollowsStrides) {
   EXPECT_EQ(Summarize(Make<uint8_t>({1, 2, 3, 4}, {2, 2}, {1, 2})), "[[1 3]\n [2 4]]");
 }
 
+TEST(SummaryTest, ShowsWhatWouldBeTooLargeToBePacked) {
+  EXPECT_EQ(Summarize(Make<float>({1.5f, 2}, {1u << 31, 1u << 31, 2}, {0, 0, 1})).substr(0, 28),
+            "[[[1.5 2. ]\n  [1.5 2. ]\n  [1");
+}
+
 TEST(SummaryTest, LeavesOutTheMiddleOfLargeTensors) {
   std::vector<uint16_t> values(1001);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<uint16_t>(i);

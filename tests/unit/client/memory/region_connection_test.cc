@@ -7,10 +7,12 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "client/base/status_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -141,6 +143,41 @@ TEST_F(RegionConnectionTest, GivesUpRegionsThatComeTooLate) {
   AnswerWithRegion("other");
   AnswerWithRegion("r");
   EXPECT_EQ(*connection->Register(memfd_.get(), 3, Minute), "r");
+}
+
+TEST_F(RegionConnectionTest, NobodyWaitsForTheAnswerToAnotherBeyondHisTime) {
+  const auto connection = Connect();
+  auto first =
+      std::async(std::launch::async, [&] { return connection->Register(memfd_.get(), 1, Minute); });
+  ASSERT_TRUE(WaitForPacket(peer_, Minute()));
+  EXPECT_TRUE(Next().has_register_());
+  const absl::Time start = absl::Now();
+  const auto second = connection->Register(memfd_.get(), 2, [] { return absl::Milliseconds(50); });
+  EXPECT_TRUE(absl::IsDeadlineExceeded(second.status())) << second.status();
+  connection->Unregister("unwanted");
+  EXPECT_LT(absl::Now() - start, Minute() / 2);
+  EXPECT_EQ(Next().action_case(), v1::RegionRequest::ACTION_NOT_SET) << "one at a time";
+  AnswerWithRegion("r");
+  EXPECT_EQ(*first.get(), "r");
+  EXPECT_EQ(Next().unregister().region(), "unwanted");
+  AnswerWithRegion("unwanted");
+  AnswerWithRegion("s");
+  EXPECT_EQ(*connection->Register(memfd_.get(), 3, Minute), "s");
+}
+
+TEST_F(RegionConnectionTest, OthersTakeTheirTurns) {
+  const auto connection = Connect();
+  std::vector<std::future<absl::StatusOr<std::string>>> calls;
+  for (int i = 0; i < 4; ++i) {
+    calls.push_back(std::async(std::launch::async,
+                               [&] { return connection->Register(memfd_.get(), 1, Minute); }));
+  }
+  for (size_t i = 0; i < calls.size(); ++i) {
+    ASSERT_TRUE(WaitForPacket(peer_, Minute()));
+    EXPECT_TRUE(Next().has_register_());
+    AnswerWithRegion("r");
+  }
+  for (auto& call : calls) EXPECT_EQ(*call.get(), "r");
 }
 
 TEST_F(RegionConnectionTest, NobodyThere) {

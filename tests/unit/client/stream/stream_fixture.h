@@ -32,9 +32,15 @@ class ManualClock final : public client_internal::ClientClock {
     return now_;
   }
   void SleepFor(absl::Duration) override { ADD_FAILURE() << "a stream sleeps"; }
-  void RunAfter(absl::Duration delay, std::function<void()> action) override {
+  Key RunAfter(absl::Duration delay, std::function<void()> action) override {
     const MutexLock lock(mutex_);
-    pending_.emplace(now_ + delay, std::move(action));
+    const Key key = {now_ + delay, ++last_number_};
+    pending_.emplace(key, std::move(action));
+    return key;
+  }
+  void Cancel(const Key& key) override {
+    const MutexLock lock(mutex_);
+    pending_.erase(key);
   }
 
   void Advance(absl::Duration duration) {
@@ -55,7 +61,7 @@ class ManualClock final : public client_internal::ClientClock {
   std::function<void()> TakeDue() {
     const MutexLock lock(mutex_);
     const auto first = pending_.begin();
-    if (first == pending_.end() || first->first > now_) return nullptr;
+    if (first == pending_.end() || first->first.first > now_) return nullptr;
     std::function<void()> action = std::move(first->second);
     pending_.erase(first);
     return action;
@@ -63,7 +69,8 @@ class ManualClock final : public client_internal::ClientClock {
 
   mutable Mutex mutex_;
   absl::Time now_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch();
-  std::multimap<absl::Time, std::function<void()>> pending_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<Key, std::function<void()>> pending_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The server's side of a stream. Its user may Finish it on another thread.

@@ -107,6 +107,18 @@ TEST(OutgoingPiecesTest, APayloadMayBeLargerThan4GiB) {
   }
 }
 
+TEST(OutgoingPiecesTest, NoMessageIsLargerThanGrpcCanSend) {
+  const LargeRange range;
+  OutgoingPieces pieces(7, {RequestHeader(), {range.bytes()}}, UINT64_MAX);
+  EXPECT_FALSE(pieces.is_whole());
+  for (int messages = 0; messages < 6; ++messages) {
+    const OutgoingMessage message = pieces.Next();
+    ASSERT_EQ(message.payloads.size(), 1u);
+    EXPECT_LE(message.payloads[0].size(), uint64_t{1} << 30);
+  }
+  EXPECT_TRUE(pieces.is_complete());
+}
+
 // The empty request is what servers refuse that know no sequences.
 TEST(OutgoingPiecesTest, ASequenceGoesBesideAnEmptyRequest) {
   v1::ExecuteSequenceRequest sequence;

@@ -234,6 +234,20 @@ TEST_F(ClientStreamTest, TimersAreFewHoweverManyRequestsThereAre) {
   EXPECT_LE(clock_.pending(), 12u);
 }
 
+TEST_F(ClientStreamTest, AStreamThatIsOverLeavesNoTimers) {
+  const uint64_t a = Submit("a");
+  Submit("b", absl::Seconds(1));
+  Submit("c", absl::InfiniteDuration());
+  EXPECT_EQ(clock_.pending(), 1u) << "for whichever is the first";
+  auto finished =
+      std::async(std::launch::async, [this] { return stream_->Finish(absl::Hours(1)); });
+  server_->Receive();
+  server_->Send(AnswerTo(a, "A"));
+  server_->End(absl::UnavailableError("gone"));
+  EXPECT_TRUE(absl::IsUnavailable(finished.get()));
+  EXPECT_EQ(clock_.pending(), 0u);
+}
+
 TEST_F(ClientStreamTest, AConnectionThatTakesNothingIsGivenUp) {
   const uint64_t stuck = Submit(kLong);
   const uint64_t other = Submit("o", absl::InfiniteDuration());
