@@ -39,7 +39,7 @@ void AddHealth(Verb root, Command& command) {
                  "Service to ask about [the whole server]");
   verb.AddOption("--ready-file", "FILE", TakeAny(health->ready_file),
                  "Take the first address from this --ready-file of a server on this machine, not "
-                 "from --address",
+                 "from --address; --address wins over the environment's",
                  {.environment = "OPSERVE_READY_FILE"});
   AddServer(verb, health->server);
   AddJson(verb, health->json);

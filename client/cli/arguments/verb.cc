@@ -73,6 +73,8 @@ std::string UnknownVerb(const CLI::App& app, const std::vector<std::string>& arg
   size_t depth = 0;
   while (!verb->get_subcommands().empty()) {
     verb = verb->get_subcommands().front();
+    // An option before its verb, or its value: that is what is wrong.
+    if (depth >= arguments.size() || arguments[depth] != verb->get_name()) return "";
     ++depth;
   }
   const bool has_verbs = !verb->get_subcommands([](const CLI::App*) { return true; }).empty();

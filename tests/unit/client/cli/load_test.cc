@@ -136,13 +136,14 @@ TEST(LoadGeneratorTest, NoCallIsDueAfterTheStop) {
   const auto progress = [](uint64_t) {
     // Who watches is told late.
     std::promise<void> never;
-    never.get_future().wait_for(std::chrono::milliseconds(100));
+    never.get_future().wait_for(std::chrono::seconds(1));
   };
   const LoadResult result =
       GenerateLoad({.duration = absl::Hours(1), .concurrency = 2, .rate = 100}, call, progress,
                    stop)
           .value();
-  EXPECT_LE(result.not_started, 5u);
+  // Of 100 that would be due until then.
+  EXPECT_LE(result.not_started, 50u);
 }
 
 // Leaves room for the stacks of few threads.
