@@ -62,7 +62,7 @@ UNSANITIZED_SUITES := */GpuTransfersTest.*/Copies */GpuTransfersTest.*/Direct Gp
 UNSANITIZED_SUITES += AllWidths/* */BatchQueueModelTest.*/?? */ClosedLoopTest.* \
   DevicePoolTest.SelfTestReportsEachGpu DispatchTest.* FirstUseTest.ASelfTestOnRequestCounts KernelCostsTest.* \
   LargeCopyDeathTest.* LoadGeneratorDeathTest.* NpyDeathTest.* */PlacementRegretTest.* PoolThreadsDeathTest.* \
-  SelfTestCallTest.GoodDevicesPass SelfTestTest.CallsThatRunTogetherAreOfOneLane \
+  SelfTestCallTest.GoodDevicesPass SelfTestEndTest.* SelfTestTest.CallsThatRunTogetherAreOfOneLane \
   SelfTestTest.SkipsWhatTheDeviceDoesNotSupport
 # The cells of the operator table differ in what they compute, not in threads. The command and what browsers see of
 # a page have no threads that client and server are not tested with.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "client/base/clock.h"
 #include "client/base/status_details.h"
@@ -40,9 +41,8 @@ absl::StatusOr<std::shared_ptr<RegionConnection>> RegionConnection::Connect(
 absl::StatusOr<std::string> RegionConnection::Register(int memfd, uint64_t bytes,
                                                        TimeLeft time_left) {
   if (!TakeTurn(time_left)) return NoAnswer();
-  absl::StatusOr<std::string> region = RegisterInTurn(memfd, bytes, time_left);
-  EndTurn();
-  return region;
+  const absl::Cleanup end = [this] { EndTurn(); };
+  return RegisterInTurn(memfd, bytes, time_left);
 }
 
 void RegionConnection::Unregister(const std::string& region) {
@@ -51,9 +51,9 @@ void RegionConnection::Unregister(const std::string& region) {
     unwanted_.push_back(region);
     if (std::exchange(is_busy_, true)) return;
   }
+  const absl::Cleanup end = [this] { EndTurn(); };
   // The server ends connections whose answers pile up.
   ReceiveLate([] { return absl::ZeroDuration(); }).IgnoreError();
-  EndTurn();
 }
 
 bool RegionConnection::TakeTurn(TimeLeft time_left) {

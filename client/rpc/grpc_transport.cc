@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -323,7 +324,11 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeGrpcTransport(absl::string_view t
   absl::StatusOr<std::vector<std::shared_ptr<ClientPoller>>> pollers =
       ClientPoller::ForChannels(options.channels);
   if (!pollers.ok()) return pollers.status();
-  return std::make_unique<GrpcTransport>(*addresses, options, *std::move(pollers));
+  try {
+    return std::make_unique<GrpcTransport>(*addresses, options, *std::move(pollers));
+  } catch (const std::system_error&) {
+    return absl::ResourceExhaustedError("the system has no thread left for the client");
+  }
 }
 
 }  // namespace opserve::client_internal

@@ -14,20 +14,21 @@ absl::Time Now() {
 
 }  // namespace
 
+Watchdog::Watchdog() : thread_([this] { Run(); }) {}
+
 Watchdog::~Watchdog() {
   {
     const MutexLock lock(mutex_);
     is_stopping_ = true;
     Wake();
   }
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 Watchdog::Key Watchdog::RunAfter(absl::Duration delay, std::function<void()> action) {
   const MutexLock lock(mutex_);
   const Key key = {Now() + delay, ++last_number_};
   if (delay == absl::InfiniteDuration()) return key;
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   actions_.emplace(key, std::move(action));
   if (key.first < wakes_at_) Wake();
   return key;

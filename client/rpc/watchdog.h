@@ -22,7 +22,8 @@ class Watchdog {
   // Names an action.
   using Key = std::pair<absl::Time, uint64_t>;
 
-  Watchdog() = default;
+  // Throws std::system_error where there is no thread for it.
+  Watchdog();
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -49,8 +50,7 @@ class Watchdog {
   // past: it does not sleep.
   absl::Time wakes_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // From the first action on. Started under the lock, and joined by the destructor, which is alone.
-  std::thread thread_;
+  std::thread thread_;  // uses all else
 };
 
 }  // namespace opserve::client_internal

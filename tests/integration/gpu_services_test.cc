@@ -284,7 +284,7 @@ class SelfTestEndTest : public SelfTestCallTest {
 };
 
 TEST_F(SelfTestEndTest, ATestThatIsGivenUpEnds) {
-  StartTest();
+  ASSERT_NO_FATAL_FAILURE(StartTest());
   context_.TryCancel();
   test_.join();
   EXPECT_EQ(status_.error_code(), grpc::StatusCode::CANCELLED);
@@ -301,7 +301,7 @@ TEST_F(SelfTestEndTest, ATestThatIsGivenUpEnds) {
 }
 
 TEST_F(SelfTestEndTest, ADrainEndsIt) {
-  StartTest();
+  ASSERT_NO_FATAL_FAILURE(StartTest());
   EXPECT_EQ(server().server().Drain(std::chrono::minutes(1)), DrainResult::kComplete);
   EXPECT_LT(runs(), all_runs_);
   test_.join();
