@@ -56,7 +56,7 @@ void StreamMessages::KeepBeside(uint64_t bytes, const MessageLimits& limits,
   if (prefix_bytes_ == 0 || is_refused_ || !note_.empty()) return;
   uncounted_bytes_ += bytes;
   if (uncounted_bytes_ <= kMostUncounted) return;
-  if (client.Begin(uncounted_bytes_, MostArriving(limits))) {
+  if (client.Keep(uncounted_bytes_, MostArriving(limits))) {
     beside_bytes_ += std::exchange(uncounted_bytes_, 0);
     return;
   }
@@ -135,7 +135,8 @@ void StreamMessages::Refuse(absl::Span<char> prefix, std::string note) {
 
 void StreamMessages::Uncount(ArrivingBytes& client) {
   // Most messages are short, and all connections of a client share what is counted.
-  if (counts()) client.End(std::exchange(counted_bytes_, 0) + std::exchange(beside_bytes_, 0));
+  if (counted_bytes_ > 0) client.End(std::exchange(counted_bytes_, 0));
+  if (beside_bytes_ > 0) client.Drop(std::exchange(beside_bytes_, 0));
   uncounted_bytes_ = 0;
 }
 

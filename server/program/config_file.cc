@@ -91,6 +91,8 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
   std::vector<CLI::ConfigItem> merged;
   for (const Setting& setting : settings) {
     CLI::ConfigItem item = Parse(setting);
+    // CLI11 leaves quotes that have no other one.
+    item.name = setting.name;
     std::vector<Place>& places = places_[setting.name];
     places.push_back({setting.line, item.inputs});
     if (places.size() == 1) {

@@ -43,7 +43,7 @@ class Connection {
   ~Connection() {
     meter_.Stop();
     Require(client_->waiting_calls.count() == 0);
-    Require(client_->arriving_bytes.count() == 0);
+    Require(client_->arriving_bytes.count() == 0 && client_->arriving_bytes.kept() == 0);
   }
 
   bool is_open() const { return is_open_; }

@@ -276,6 +276,40 @@ TEST(AdmissionTest, QuietWaitsEndDespiteClientsThatNeverCease) {
   client.join();
 }
 
+TEST(AdmissionTest, TellsWhetherThereIsRoomAndTakesNone) {
+  Admission admission({.max_requests = 2, .max_bytes = 100});
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(admission.CheckRoom("a").ok());
+  EXPECT_EQ(admission.usage(), Usage());
+  const auto first = admission.Admit("a", 99);
+  EXPECT_TRUE(admission.CheckRoom("a").ok());
+  const auto second = admission.Admit("a", 1);
+  EXPECT_EQ(ReasonOf(admission.CheckRoom("b")), "TOO_MANY_REQUESTS");
+  EXPECT_TRUE(MayRetry(admission.CheckRoom("b")));
+}
+
+TEST(AdmissionTest, HasNoRoomWhereNoByteIsLeft) {
+  Admission admission({.max_requests = 9, .max_bytes = 200, .max_bytes_per_client = 100});
+  const auto first = admission.Admit("a", 100);
+  EXPECT_EQ(ReasonOf(admission.CheckRoom("a")), "TOO_MANY_BYTES");
+  EXPECT_TRUE(admission.CheckRoom("b").ok());
+  const auto second = admission.Admit("b", 100);
+  EXPECT_EQ(ReasonOf(admission.CheckRoom("c")), "TOO_MANY_BYTES");
+}
+
+TEST(AdmissionTest, HasNoRoomForWhoIsTooFast) {
+  SimulatedClock clock;
+  Admission admission({}, clock);
+  for (const ShareLimits& own :
+       {ShareLimits{.requests_per_second = 1}, ShareLimits{.bytes_per_second = 10}}) {
+    EXPECT_TRUE(admission.CheckRoom("a", own).ok());
+    EXPECT_TRUE(admission.Admit("a", 10, own).ok());
+    EXPECT_EQ(ReasonOf(admission.CheckRoom("a", own)), "RATE_EXCEEDED");
+    EXPECT_TRUE(admission.CheckRoom("b", own).ok());
+    clock.Advance(std::chrono::seconds(1));
+    EXPECT_TRUE(admission.CheckRoom("a", own).ok());
+  }
+}
+
 TEST(AdmissionTest, HasNoRoomForWhoHasTakenTooMuchOfDevices) {
   SimulatedClock clock;
   Admission admission({}, clock);

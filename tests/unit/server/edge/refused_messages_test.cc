@@ -69,7 +69,9 @@ class RefusedMessagesTest : public ::testing::Test {
     if (Seen().messages.empty()) return std::nullopt;
     return DecodeMessageNote(Seen().messages.back());
   }
-  uint64_t arriving() const { return client_->arriving_bytes.count(); }
+  uint64_t arriving() const {
+    return client_->arriving_bytes.count() + client_->arriving_bytes.kept();
+  }
 
   FrameLimits limits_ = {
       .messages = {.max_message_bytes = kLargest, .max_arriving_bytes = kMostOfClient}};
@@ -224,10 +226,25 @@ TEST_F(RefusedMessagesTest, AMessageForWhichTooMuchIsKeptIsGivenUp) {
       for (int call = 0; call < 10; ++call) Take(Call(MessageOf(10'000)), 0);
     }
     EXPECT_TRUE(grpc_.streams[slow].is_reset) << bytes;
-    EXPECT_LE(arriving(), kMostOfClient);
+    EXPECT_LE(client_->arriving_bytes.kept(), kMostOfClient);
     Take(FrameOf(kReset, slow, "code"), 0);
     EXPECT_EQ(arriving(), 0u);
   }
+}
+
+// Messages that were let in come, however many they are.
+TEST_F(RefusedMessagesTest, WhatIsKeptTakesNoRoomFromMessages) {
+  for (int i = 0; i < 2; ++i) Take(Call(PrefixOf(kLargest)), 0);
+  Take(Call(PrefixOf(kMostOfClient - 2 * kLargest)), 0);
+  const uint32_t slow = stream_;
+  for (int i = 0; i < 5; ++i) {
+    Take(FrameOf(kData, slow, "x"), 0);
+    Take(Call(MessageOf(4096)), 0);
+    Take(Call(MessageOf(4096)), 0);
+  }
+  EXPECT_GT(client_->arriving_bytes.kept(), 20'000u);
+  EXPECT_EQ(client_->arriving_bytes.count(), kMostOfClient);
+  EXPECT_FALSE(grpc_.streams[slow].is_reset);
 }
 
 // What others send in between is kept for their messages as well, if for any.

@@ -419,6 +419,8 @@ TEST_F(DevicePoolTest, SelfTestsRunOneAtATime) {
 
 // Between two runs, wherever it is; which says nothing of any device.
 TEST_F(DevicePoolTest, AStoppedSelfTestCountsForNothing) {
+  gpu_->PrepareScripts(
+      [](NullScript& script) { script.SupportOnly(OpId::ELEMENT_WISE_ROUND, DataType::kFloat32); });
   Start(ManualOptions(), 2);
   std::atomic<bool> stop = false;
   const uint64_t last = gpu_script().run_count() + 5;

@@ -107,6 +107,9 @@ TEST_F(ConfigFileTest, SettingsThatAreThereTwice) {
             "4: the setting \"workers\" is in line 1, too");
   EXPECT_EQ(Complaint("kserve = true\nkserve = false\n"),
             "2: the setting \"kserve\" is in line 1, too");
+  // With a quote too many, too.
+  EXPECT_THAT(ListenOf("listen = 127.0.0.1:1\n\"listen = 127.0.0.1:2\n"),
+              ElementsAre("127.0.0.1:1", "127.0.0.1:2"));
   // What is wrong with a file does not depend on the command line.
   EXPECT_EQ(Complaint("workers = 2\nworkers = 3\n", {"--workers=4"}),
             "2: the setting \"workers\" is in line 1, too");
