@@ -70,8 +70,7 @@ class DocsTest(CliCase):
 
     def addresses(self, shown):
         """As many addresses as are shown, all of the test's server; a socket file for a socket file."""
-        port = cli_fixture.ADDRESS.rsplit(":", 1)[1]
-        names = iter([cli_fixture.ADDRESS, f"localhost:{port}", f"ipv4:127.0.0.1:{port}"])
+        names = iter([cli_fixture.ADDRESS, f"dns:{cli_fixture.ADDRESS}", f"ipv4:{cli_fixture.ADDRESS}"])
         return ",".join(cli_fixture.SOCKET if address.startswith("unix:") else next(names)
                         for address in shown.split(","))
 

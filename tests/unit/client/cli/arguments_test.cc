@@ -444,9 +444,9 @@ TEST_F(ArgumentsTest, WrongCommandLinesAreRefusedWithTheirCause) {
        "opserve: unknown option --jsn; did you mean --json?\n"},
       {{"--address", "a:1", "devices"}, "opserve: --address belongs behind its verb, devices\n"},
       {{"tensor", "--json", "list"}, "opserve: --json belongs behind its verb, list\n"},
-      {{"--json", "tensor", "dance"}, "opserve: --json belongs behind its verb, tensor\n"},
-      {{"--address", "a:1", "admin", "dance"},
-       "opserve: --address belongs behind its verb, admin\n"},
+      // Not that the verb, or the option's value, is none.
+      {{"--json", "tensor", "dance"}, "opserve: unknown option --json\n"},
+      {{"--address", "a:1", "admin", "dance"}, "opserve: unknown option --address\n"},
       {{"info", "surplus"}, "surplus"},
       {{"info", "[a,b]"}, "not expected: [a,b]\n"},
       {{"inputs", "--type", "INT8"}, "'INT8' is none of: float32, float16"},
