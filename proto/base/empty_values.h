@@ -22,10 +22,11 @@ bool TakesValue(const App& app, const std::string& word) {
                      [&word](const App* one) { return TakesValue(*one, word); });
 }
 
-// The words with each "--name=" as two of them, "--name" and "": CLI11 would take the next word for
-// the value. `App` is CLI::App, whose header not everybody has.
+// What App::parse takes for these words: the last one first, and each "--name=" as two of them,
+// "--name" and "", as CLI11 would take the next word for the value. `App` is CLI::App, whose header
+// not everybody has.
 template <class App>
-std::vector<std::string> SplitEmptyValues(const App& app, const std::vector<std::string>& words) {
+std::vector<std::string> WordsToParse(const App& app, const std::vector<std::string>& words) {
   std::vector<std::string> split;
   // After "--" there are no options, and what follows the name of one is its value.
   bool is_value = false;
@@ -40,6 +41,7 @@ std::vector<std::string> SplitEmptyValues(const App& app, const std::vector<std:
     is_value = has_options && !is_value && TakesValue(app, word);
     split.push_back(word);
   }
+  std::reverse(split.begin(), split.end());
   return split;
 }
 

@@ -476,10 +476,7 @@ std::variant<ProgramOptions, EarlyExit> ParseProgramOptions(int argc, const char
   AddObservationOptions(app, options.server);
   AddProcessOptions(app, options, raw);
   try {
-    std::vector<std::string> words = SplitEmptyValues(app, {argv + 1, argv + argc});
-    // CLI11 takes them in reverse.
-    std::reverse(words.begin(), words.end());
-    app.parse(std::move(words));
+    app.parse(WordsToParse(app, {argv + 1, argv + argc}));
     CheckDeviceRetry(app, raw);
   } catch (const CLI::CallForHelp&) {
     return EarlyExit{0, app.help()};

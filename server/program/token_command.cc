@@ -1,13 +1,11 @@
 #include "server/program/token_command.h"
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
@@ -166,10 +164,7 @@ EarlyExit RunTokenCommand(int argc, const char* const* argv, absl::Time now, std
   CLI::App* const revoke = app.add_subcommand("revoke", "Remove a token");
   revoke->add_option("name", name, "Whose it is")->type_name("NAME")->required();
   try {
-    std::vector<std::string> words = SplitEmptyValues(app, {argv + 1, argv + argc});
-    // CLI11 takes them in reverse.
-    std::reverse(words.begin(), words.end());
-    app.parse(std::move(words));
+    app.parse(WordsToParse(app, {argv + 1, argv + argc}));
   } catch (const CLI::CallForHelp&) {
     return Printed(app.help("", CLI::AppFormatMode::All), out);
   } catch (const CLI::ParseError& error) {

@@ -179,9 +179,7 @@ CommandLine::~CommandLine() = default;
 std::optional<int> CommandLine::Parse(const std::vector<std::string>& arguments, std::ostream& out,
                                       std::ostream& err) {
   try {
-    std::vector<std::string> words = SplitEmptyValues(*app_, arguments);
-    // CLI11 takes them in reverse.
-    std::reverse(words.begin(), words.end());
+    std::vector<std::string> words = WordsToParse(*app_, arguments);
     std::transform(words.begin(), words.end(), words.begin(), Hide);
     app_->parse(std::move(words));
   } catch (const CLI::Success& success) {

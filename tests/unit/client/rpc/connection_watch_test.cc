@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace opserve::client_internal {
@@ -52,9 +53,9 @@ TEST_F(ConnectionWatchTest, LeavesAChannelAloneThatIsIdle) {
 
 // Else a client that is connected would keep a thread polling.
 TEST_F(ConnectionWatchTest, EndsOnceTheChannelIsConnected) {
-  char folder[] = "/tmp/opserve-watch-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string target = std::string("unix:") + folder + "/server";
+  std::string folder = (std::filesystem::temp_directory_path() / "opserve-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string target = absl::StrCat("unix:", folder, "/server");
   Watch(target);
   Fail(*channel_);
   watch_->OnFailure();
